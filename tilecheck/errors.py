@@ -1,0 +1,46 @@
+"""The exceptions tilecheck raises; every one becomes a verdict, a finding or an exit code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tilecheck.model import Span
+
+
+class TilecheckError(Exception):
+    """Base of all errors that tilecheck raises on purpose."""
+
+
+class UsageError(TilecheckError):
+    """The invocation is wrong: exit code 2. `hint` says what to do instead."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class SourceError(TilecheckError):
+    """A file cannot be read or parsed (TC901). `line` and `column` are 1-based code points."""
+
+    def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.column = column
+
+
+class UnsupportedConstruct(TilecheckError):
+    """A construct that is not read: the kernel becomes `unknown(unsupported:<construct>)`.
+
+    Args:
+        construct: the word shown to the user, e.g. `match statement`.
+        span: where it stands, in bytes of the file that `file` names (None: the kernel's own file).
+    """
+
+    def __init__(self, construct: str, span: Span | None = None, file: str | None = None) -> None:
+        super().__init__(construct)
+        self.construct = construct
+        self.span = span
+        self.file = file

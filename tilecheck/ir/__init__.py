@@ -1,0 +1,1 @@
+"""Plain, frozen data between the stages: expressions, accesses, kernels. No third party."""

@@ -1,0 +1,613 @@
+"""Hash-consed integer and boolean expressions: what every stage after the front end computes with.
+
+An expression is a node of a DAG over mathematical integers. Equal expressions are the same object, so
+identity is equality and dictionaries keyed by expressions are cheap. Division is *floor* division and
+`mod` has the divisor's sign (Python's, cuTile's); both are only meaningful where the divisor is not 0,
+which is an obligation of its own (TC301).
+
+Operators (`Expr.op`) and their arguments:
+
+    const v                      an integer literal
+    sym s                        a `Symbol` (integer valued)
+    add e...  mul e...           n-ary, flattened, constants folded and put first
+    floordiv a b   mod a b       min a b   max a b
+    ite c a b                    c boolean, a and b integer
+    read name e...               the value in memory of array `name` at element e..., an uninterpreted
+                                 function: made only for arrays that the launch writes nowhere
+    bit k a b                    bitwise operator k in {"and", "or", "xor"}, uninterpreted by the solver
+    true  false
+    bsym s                       a boolean `Symbol`
+    lt a b   le a b   eq a b     comparisons of integers
+    not c   all c...   any c...  boolean connectives
+"""
+
+from __future__ import annotations
+
+import enum
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+class Kind(enum.IntEnum):
+    """What a symbol ranges over. Kinds from BLOCK on vary inside one launch."""
+
+    CONSTANT = 1  # ct.Constant parameter: fixed at compile time, unknown to us
+    SCALAR = 2  # run-time scalar parameter
+    EXTENT = 3  # array.shape[k], >= 0
+    STRIDE = 4  # array.strides[k]
+    GRID = 5  # ct.num_blocks(k), >= 1
+    HOST = 6  # a free value of a host function
+    BLOCK = 7  # ct.bid(k), 0 <= b < grid k
+    LOOP = 8  # iteration number of a loop, >= 0
+    LANE = 9  # position inside a tile along one axis, 0 <= l < extent
+    OPAQUE = 10  # unknown value, different in each block, iteration and lane
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A free variable.
+
+    `name` is what a user would call it (`ct.bid(0)`, `x.shape[1]`, `i`); `uid` tells apart symbols of one
+    name. `bound` is the exclusive upper bound of a BLOCK or LANE symbol. `instance` is 0 in the IR, and
+    1 or 2 in a query about two blocks. `depends` lists, for an OPAQUE symbol, where it came from:
+    "memory" (a load), "atomic" (an atomic's result), "data" (arithmetic that is not modelled).
+    """
+
+    name: str
+    kind: Kind
+    uid: int = 0
+    bound: Expr | None = None
+    instance: int = 0
+    origin: str = ""
+
+    @property
+    def varies(self) -> bool:
+        """Whether two blocks (or iterations, lanes) may see different values."""
+        return self.kind >= Kind.BLOCK
+
+
+@dataclass(frozen=True, eq=False)
+class Expr:
+    """One node. Build nodes with the functions below, never directly: they intern and fold."""
+
+    __slots__ = ("__weakref__", "args", "op")
+    op: str
+    args: tuple[Any, ...]
+
+    def __repr__(self) -> str:
+        return render(self)
+
+    @property
+    def is_bool(self) -> bool:
+        return self.op in _BOOLEAN
+
+    @property
+    def value(self) -> int | None:
+        """The literal of a `const` node, else None."""
+        return self.args[0] if self.op == "const" else None
+
+
+_BOOLEAN = frozenset({"true", "false", "bsym", "lt", "le", "eq", "not", "all", "any"})
+# Interning makes identity equality. Nodes die with their last user, so a long-lived server does not grow.
+_interned: weakref.WeakValueDictionary[tuple[str, tuple[Any, ...]], Expr] = weakref.WeakValueDictionary()
+
+
+def _node(op: str, *args: Any) -> Expr:
+    key = (op, args)
+    found = _interned.get(key)
+    if found is None:
+        found = Expr(op, args)
+        _interned[key] = found
+    return found
+
+
+def const(value: int) -> Expr:
+    return _node("const", int(value))
+
+
+TRUE = _node("true")
+FALSE = _node("false")
+ZERO = const(0)
+ONE = const(1)
+
+
+def sym(symbol: Symbol) -> Expr:
+    return _node("sym", symbol)
+
+
+def bool_sym(symbol: Symbol) -> Expr:
+    return _node("bsym", symbol)
+
+
+def lift(value: Expr | int) -> Expr:
+    return value if isinstance(value, Expr) else const(value)
+
+
+def add(*terms: Expr | int) -> Expr:
+    """Sum; nested sums are flattened and literals folded."""
+    total, rest = 0, []
+    stack = [lift(t) for t in reversed(terms)]
+    while stack:
+        term = stack.pop()
+        if term.op == "add":
+            stack.extend(reversed(term.args))
+        elif term.op == "const":
+            total += term.args[0]
+        else:
+            rest.append(term)
+    if total or not rest:
+        rest.insert(0, const(total))
+    return rest[0] if len(rest) == 1 else _node("add", *rest)
+
+
+def mul(*factors: Expr | int) -> Expr:
+    """Product; nested products are flattened and literals folded; a literal factor enters a sum."""
+    scale, rest = 1, []
+    stack = [lift(f) for f in reversed(factors)]
+    while stack:
+        factor = stack.pop()
+        if factor.op == "mul":
+            stack.extend(reversed(factor.args))
+        elif factor.op == "const":
+            scale *= factor.args[0]
+        else:
+            rest.append(factor)
+    if scale == 0 or not rest:
+        return const(scale)
+    if len(rest) == 1 and rest[0].op == "add" and scale != 1:
+        return add(*(mul(scale, term) for term in rest[0].args))
+    if scale != 1:
+        rest.insert(0, const(scale))
+    return rest[0] if len(rest) == 1 else _node("mul", *rest)
+
+
+def neg(a: Expr | int) -> Expr:
+    return mul(-1, a)
+
+
+def sub(a: Expr | int, b: Expr | int) -> Expr:
+    a, b = lift(a), lift(b)
+    return ZERO if a is b else add(a, neg(b))
+
+
+def floordiv(a: Expr | int, b: Expr | int) -> Expr:
+    """Floor division. Division by the literal 0 is kept as a node: definedness is proved elsewhere."""
+    a, b = lift(a), lift(b)
+    if b is ONE:
+        return a
+    if a.value is not None and b.value:
+        return const(a.value // b.value)
+    return _node("floordiv", a, b)
+
+
+def mod(a: Expr | int, b: Expr | int) -> Expr:
+    """Remainder with the sign of the divisor."""
+    a, b = lift(a), lift(b)
+    if b is ONE:
+        return ZERO
+    if a.value is not None and b.value:
+        return const(a.value % b.value)
+    return _node("mod", a, b)
+
+
+def cdiv(a: Expr | int, b: Expr | int) -> Expr:
+    """Ceiling division, in the one form that every stage uses: (a + b - 1) // b."""
+    return floordiv(add(a, b, -1), b)
+
+
+def minimum(a: Expr | int, b: Expr | int) -> Expr:
+    a, b = lift(a), lift(b)
+    if a is b:
+        return a
+    if a.value is not None and b.value is not None:
+        return const(min(a.value, b.value))
+    return _node("min", a, b)
+
+
+def maximum(a: Expr | int, b: Expr | int) -> Expr:
+    a, b = lift(a), lift(b)
+    if a is b:
+        return a
+    if a.value is not None and b.value is not None:
+        return const(max(a.value, b.value))
+    return _node("max", a, b)
+
+
+def ite(cond: Expr, a: Expr | int, b: Expr | int) -> Expr:
+    a, b = lift(a), lift(b)
+    if cond is TRUE or a is b:
+        return a
+    return b if cond is FALSE else _node("ite", cond, a, b)
+
+
+def read(array: str, *indices: Expr | int) -> Expr:
+    return _node("read", array, *map(lift, indices))
+
+
+_BIT_OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
+    "and": int.__and__,
+    "or": int.__or__,
+    "xor": int.__xor__,
+}
+
+
+def bit(kind: str, a: Expr | int, b: Expr | int) -> Expr:
+    """Bitwise `and`, `or`, `xor`. `x & (2^k - 1)` becomes `x % 2^k`, exact in two's complement."""
+    a, b = lift(a), lift(b)
+    if a.value is not None and b.value is not None:
+        return const(_BIT_OPERATIONS[kind](a.value, b.value))
+    if kind == "and":
+        for x, m in ((a, b), (b, a)):
+            if m.value is not None and m.value >= 0 and (m.value & (m.value + 1)) == 0:
+                return mod(x, m.value + 1)
+    return _node("bit", kind, a, b)
+
+
+def lt(a: Expr | int, b: Expr | int) -> Expr:
+    a, b = lift(a), lift(b)
+    if a is b:
+        return FALSE
+    if a.value is not None and b.value is not None:
+        return TRUE if a.value < b.value else FALSE
+    return _node("lt", a, b)
+
+
+def le(a: Expr | int, b: Expr | int) -> Expr:
+    a, b = lift(a), lift(b)
+    if a is b:
+        return TRUE
+    if a.value is not None and b.value is not None:
+        return TRUE if a.value <= b.value else FALSE
+    return _node("le", a, b)
+
+
+def gt(a: Expr | int, b: Expr | int) -> Expr:
+    return lt(b, a)
+
+
+def ge(a: Expr | int, b: Expr | int) -> Expr:
+    return le(b, a)
+
+
+def eq(a: Expr | int, b: Expr | int) -> Expr:
+    a, b = lift(a), lift(b)
+    if a is b:
+        return TRUE
+    if a.value is not None and b.value is not None:
+        return TRUE if a.value == b.value else FALSE
+    return _node("eq", a, b)
+
+
+def ne(a: Expr | int, b: Expr | int) -> Expr:
+    return negate(eq(a, b))
+
+
+def negate(a: Expr) -> Expr:
+    """Logical not; comparisons are turned round so that `not` is left only before eq, bsym, all, any."""
+    if a is TRUE:
+        return FALSE
+    if a is FALSE:
+        return TRUE
+    if a.op == "not":
+        inner: Expr = a.args[0]
+        return inner
+    if a.op == "lt":
+        return le(a.args[1], a.args[0])
+    if a.op == "le":
+        return lt(a.args[1], a.args[0])
+    return _node("not", a)
+
+
+def all_of(*terms: Expr) -> Expr:
+    """Conjunction, flattened, without duplicates."""
+    kept: dict[Expr, None] = {}
+    stack = list(reversed(terms))
+    while stack:
+        term = stack.pop()
+        if term.op == "all":
+            stack.extend(reversed(term.args))
+        elif term is FALSE:
+            return FALSE
+        elif term is not TRUE:
+            kept[term] = None
+    if not kept:
+        return TRUE
+    return next(iter(kept)) if len(kept) == 1 else _node("all", *kept)
+
+
+def any_of(*terms: Expr) -> Expr:
+    """Disjunction, flattened, without duplicates."""
+    kept: dict[Expr, None] = {}
+    stack = list(reversed(terms))
+    while stack:
+        term = stack.pop()
+        if term.op == "any":
+            stack.extend(reversed(term.args))
+        elif term is TRUE:
+            return TRUE
+        elif term is not FALSE:
+            kept[term] = None
+    if not kept:
+        return FALSE
+    return next(iter(kept)) if len(kept) == 1 else _node("any", *kept)
+
+
+def conjuncts(a: Expr) -> tuple[Expr, ...]:
+    """The terms of a conjunction; one term for any other expression; none for `true`."""
+    if a is TRUE:
+        return ()
+    return a.args if a.op == "all" else (a,)
+
+
+def children(a: Expr) -> tuple[Expr, ...]:
+    return tuple(x for x in a.args if isinstance(x, Expr))
+
+
+def walk(*roots: Expr) -> Iterator[Expr]:
+    """Every node reachable from `roots`, once, parents before children, in a fixed order."""
+    seen: set[Expr] = set()
+    stack = list(reversed(roots))
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        yield node
+        stack.extend(reversed(children(node)))
+
+
+def symbols(*roots: Expr) -> tuple[Symbol, ...]:
+    """The free symbols of `roots`, in order of first appearance."""
+    found: dict[Symbol, None] = {}
+    for node in walk(*roots):
+        if node.op in ("sym", "bsym"):
+            found[node.args[0]] = None
+    return tuple(found)
+
+
+_REBUILD: Mapping[str, Callable[..., Expr]] = {
+    "add": add,
+    "mul": mul,
+    "floordiv": floordiv,
+    "mod": mod,
+    "min": minimum,
+    "max": maximum,
+    "ite": ite,
+    "read": read,
+    "bit": bit,
+    "lt": lt,
+    "le": le,
+    "eq": eq,
+    "not": negate,
+    "all": all_of,
+    "any": any_of,
+}
+
+
+def rebuild(a: Expr, change: Callable[[Expr], Expr | None], memo: dict[Expr, Expr] | None = None) -> Expr:
+    """Rewrite bottom-up: `change(node)` replaces a node (before its children are looked at) or returns None.
+
+    `memo` may be shared between calls with the same `change`. Iterative: deep expressions are fine.
+    """
+    memo = {} if memo is None else memo
+    stack = [a]
+    while stack:
+        node = stack[-1]
+        if node in memo:
+            stack.pop()
+            continue
+        changed = change(node)
+        if changed is not None:
+            memo[node] = changed
+            stack.pop()
+            continue
+        todo = [c for c in children(node) if c not in memo]
+        if todo:
+            stack.extend(todo)
+            continue
+        stack.pop()
+        if node.op in _REBUILD:
+            memo[node] = _REBUILD[node.op](*(memo[x] if isinstance(x, Expr) else x for x in node.args))
+        else:
+            memo[node] = node
+    return memo[a]
+
+
+def substitute(a: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
+    """Replace whole sub-expressions (usually `sym` nodes); replacements are not looked into again."""
+    return rebuild(a, mapping.get) if mapping else a
+
+
+def evaluate(
+    a: Expr, value: Callable[[Symbol], int | bool], memory: Callable[[str, tuple[int, ...]], int] | None = None
+) -> int | bool:
+    """The value of `a` under an assignment of its symbols.
+
+    Raises:
+        ZeroDivisionError: a divisor is 0.
+        KeyError: `read` without `memory`; whatever `value` raises for an unknown symbol.
+    """
+    memo: dict[Expr, int | bool] = {}
+    stack = [a]
+    while stack:
+        node = stack[-1]
+        if node in memo:
+            stack.pop()
+            continue
+        if node.op == "ite" and node.args[0] in memo:
+            # Only the chosen branch is evaluated: the other may divide by zero.
+            branch = node.args[1] if memo[node.args[0]] else node.args[2]
+            if branch in memo:
+                memo[node] = memo[branch]
+                stack.pop()
+            else:
+                stack.append(branch)
+            continue
+        todo = [node.args[0]] if node.op == "ite" else [c for c in children(node) if c not in memo]
+        if todo:
+            stack.extend(todo)
+            continue
+        stack.pop()
+        memo[node] = _apply(node, [memo[c] for c in children(node)], value, memory)
+    return memo[a]
+
+
+def _apply(
+    node: Expr,
+    v: list[Any],
+    value: Callable[[Symbol], int | bool],
+    memory: Callable[[str, tuple[int, ...]], int] | None,
+) -> int | bool:
+    match node.op:
+        case "const":
+            literal: int = node.args[0]
+            return literal
+        case "sym" | "bsym":
+            return value(node.args[0])
+        case "add":
+            return int(sum(v))
+        case "mul":
+            product = 1
+            for factor in v:
+                product *= factor
+            return product
+        case "floordiv":
+            return int(v[0] // v[1])
+        case "mod":
+            return int(v[0] % v[1])
+        case "min":
+            return int(min(v))
+        case "max":
+            return int(max(v))
+        case "read":
+            if memory is None:
+                raise KeyError(node.args[0])
+            return memory(node.args[0], tuple(v))
+        case "bit":
+            return _BIT_OPERATIONS[node.args[0]](v[0], v[1])
+        case "true" | "all":
+            return all(v)
+        case "false" | "any":
+            return any(v)
+        case "lt":
+            return bool(v[0] < v[1])
+        case "le":
+            return bool(v[0] <= v[1])
+        case "eq":
+            return bool(v[0] == v[1])
+        case "not":
+            return not v[0]
+        case _:
+            raise AssertionError(node.op)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Text. Written so that it can be pasted: Python syntax, `cdiv` recognised, no internal names.
+
+_LEVEL = {"any": 1, "all": 2, "not": 3, "lt": 4, "le": 4, "eq": 4, "add": 6, "mul": 7, "floordiv": 7, "mod": 7}
+
+
+def render(a: Expr, name: Callable[[Symbol], str] = lambda s: s.name) -> str:
+    """Python text of an expression, with as few parentheses as Python needs."""
+    return _render(a, name, 0)
+
+
+def _render(a: Expr, name: Callable[[Symbol], str], outer: int) -> str:
+    level = _LEVEL.get(a.op, 9)
+    text = _text(a, name, level)
+    return f"({text})" if level < outer else text
+
+
+def _text(a: Expr, name: Callable[[Symbol], str], level: int) -> str:
+    def sub_text(x: Expr, at: int = level) -> str:
+        return _render(x, name, at)
+
+    match a.op:
+        case "const":
+            return str(a.args[0])
+        case "sym" | "bsym":
+            return name(a.args[0])
+        case "true":
+            return "True"
+        case "false":
+            return "False"
+        case "add":
+            return _sum_text(a, name)
+        case "mul":
+            if a.args[0].value == -1:
+                return "-" + " * ".join(sub_text(x, 8) for x in a.args[1:])
+            return " * ".join(sub_text(x, 7 if i == 0 else 8) for i, x in enumerate(a.args))
+        case "floordiv":
+            top = _as_cdiv(a)
+            if top is not None:
+                return f"cdiv({sub_text(top, 0)}, {sub_text(a.args[1], 0)})"
+            return f"{sub_text(a.args[0], 7)} // {sub_text(a.args[1], 8)}"
+        case "mod":
+            return f"{sub_text(a.args[0], 7)} % {sub_text(a.args[1], 8)}"
+        case "min" | "max":
+            return f"{a.op}({sub_text(a.args[0], 0)}, {sub_text(a.args[1], 0)})"
+        case "ite":
+            return f"({sub_text(a.args[1], 1)} if {sub_text(a.args[0], 1)} else {sub_text(a.args[2], 1)})"
+        case "read":
+            return f"{a.args[0]}[{', '.join(sub_text(x, 0) for x in a.args[1:])}]"
+        case "bit":
+            sign = {"and": "&", "or": "|", "xor": "^"}[a.args[0]]
+            return f"({sub_text(a.args[1], 8)} {sign} {sub_text(a.args[2], 8)})"
+        case "lt" | "le" | "eq":
+            sign = {"lt": "<", "le": "<=", "eq": "=="}[a.op]
+            return f"{sub_text(a.args[0], 5)} {sign} {sub_text(a.args[1], 5)}"
+        case "not":
+            inner = a.args[0]
+            if inner.op == "eq":
+                return f"{sub_text(inner.args[0], 5)} != {sub_text(inner.args[1], 5)}"
+            return f"not {sub_text(inner, 4)}"
+        case "all":
+            return " and ".join(sub_text(x, 3) for x in a.args)
+        case "any":
+            return " or ".join(sub_text(x, 2) for x in a.args)
+        case _:
+            raise AssertionError(a.op)
+
+
+def _sum_text(a: Expr, name: Callable[[Symbol], str]) -> str:
+    # The literal is stored first but reads better last: `i + 1`, `n - 1`.
+    terms = [*a.args[1:], a.args[0]] if a.args[0].op == "const" else list(a.args)
+    terms.sort(key=lambda t: _is_negative(t))
+    text = _render(terms[0], name, 6)
+    for term in terms[1:]:
+        if _is_negative(term):
+            text += f" - {_render(neg(term), name, 7)}"
+        else:
+            text += f" + {_render(term, name, 7)}"
+    return text
+
+
+def _is_negative(a: Expr) -> bool:
+    first = a.args[0] if a.op == "mul" else a
+    return isinstance(first, Expr) and first.value is not None and first.value < 0
+
+
+def _as_cdiv(a: Expr) -> Expr | None:
+    """The dividend x of `(x + d - 1) // d`, or None when `a` is not of that form."""
+    top, divisor = a.args
+    rest = sub_terms(top, add(divisor, -1))
+    return rest if rest is not None and rest.value is None else None
+
+
+def sub_terms(whole: Expr, part: Expr) -> Expr | None:
+    """`whole - part` when every term of `part` occurs in `whole`, else None."""
+    left = list(whole.args) if whole.op == "add" else [whole]
+    literal = sum(t.args[0] for t in left if t.op == "const")
+    left = [t for t in left if t.op != "const"]
+    for term in part.args if part.op == "add" else (part,):
+        if term.op == "const":
+            literal -= term.args[0]
+        elif term in left:
+            left.remove(term)
+        else:
+            return None
+    if literal < 0 or (part.op == "const" and literal != 0):
+        return None
+    return add(*left, literal)

@@ -1,0 +1,219 @@
+"""A kernel as the proof sees it: parameters, accesses, and the checks its own operations ask for."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from tilecheck.ir.expr import TRUE, Expr, Kind, Symbol, add, all_of, le, lt, mul, sym
+from tilecheck.model import Site
+
+
+class Effect(enum.IntEnum):
+    """What an access does to memory; the order is strength."""
+
+    READ = 1
+    ATOMIC = 2
+    WRITE = 3
+
+
+class Space(enum.Enum):
+    """How an access names elements."""
+
+    TILE = "tile"  # whole tiles: index * step + lane, per axis
+    ELEMENT = "element"  # one index expression per axis, over lanes
+    RAW = "raw"  # one offset from the base pointer, unchecked
+
+
+class Ownership(enum.Enum):
+    """What a kernel does with a parameter."""
+
+    MUT = "mut"
+    SHARED = "shared"
+    VALUE = "value"
+    CONSTANT = "constant"
+    UNUSED = "unused"
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A kernel parameter. `ownership` is inferred; `declared` is what the author wrote, if anything."""
+
+    name: str
+    is_array: bool
+    rank: int | None
+    is_list: bool
+    ownership: Ownership
+    declared: Ownership | None
+    site: Site
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis of an access, in elements of the root array.
+
+    The touched coordinates are `base + index * step + lane`, with `0 <= lane < size` (`lane` is None where
+    size is 1 or `index` itself holds the lanes). `extent` is the length of the view that the access goes
+    through and `base` where that view starts in the root array, so an element is inside the view when
+    `0 <= index * step + lane < extent`.
+    """
+
+    index: Expr
+    step: Expr
+    size: Expr
+    extent: Expr
+    base: Expr
+    lane: Symbol | None = None
+
+    @property
+    def local(self) -> Expr:
+        """The element coordinate inside the view."""
+        offset = mul(self.index, self.step)
+        return offset if self.lane is None else add(offset, sym(self.lane))
+
+    @property
+    def coordinate(self) -> Expr:
+        """The element coordinate inside the root array."""
+        return add(self.base, self.local)
+
+    @property
+    def inside(self) -> Expr:
+        """Whether the touched element lies inside the view."""
+        return all_of(le(0, self.local), lt(self.local, self.extent))
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One read, write or atomic update of an array, for all blocks, iterations and lanes at once.
+
+    `guard` is the path condition (loop ranges included), `mask` the lanes that take part. `lanes` are the
+    LANE symbols in `axes` and `mask`. `member` is the index into a list parameter. `synchronised` says that
+    the access is reached through a branch on an atomic's result, so that plain happens-before reasoning
+    does not apply. `position` is the program order of the site. `order` and `scope` are the memory order
+    and scope as cuTile names them. `unsafe` is the index of the innermost unsafe block around it, or None.
+    `view` says how the access was written, for reports (`ct.store(out, index=(i,), ...)`).
+    """
+
+    array: str
+    effect: Effect
+    space: Space
+    axes: tuple[Axis, ...]
+    guard: Expr
+    mask: Expr
+    lanes: tuple[Symbol, ...]
+    site: Site
+    position: int
+    checked: bool = True
+    member: Expr | None = None
+    order: str = "WEAK"
+    scope: str = "NONE"
+    synchronised: bool = False
+    unsafe: int | None = None
+    atomic_kind: str | None = None
+
+    @property
+    def inside(self) -> Expr:
+        """Whether the touched element lies inside its view on every axis (always true for RAW)."""
+        return TRUE if self.space is Space.RAW else all_of(*(axis.inside for axis in self.axes))
+
+    @property
+    def lane_facts(self) -> Expr:
+        """The ranges of the lanes: 0 <= lane < size."""
+        return all_of(*(all_of(le(0, sym(s)), lt(sym(s), s.bound)) for s in self.lanes if s.bound is not None))
+
+    @property
+    def happens(self) -> Expr:
+        """The condition under which an element is really touched."""
+        return all_of(self.guard, self.lane_facts, self.mask, self.inside)
+
+
+class CheckKind(enum.Enum):
+    """Why an operation of the kernel itself asks for a proof."""
+
+    DIVISOR = "divisor"  # a divisor is positive
+    SLICE = "slice"  # 0 <= start < N and start <= stop <= N
+    STEP = "step"  # the step of a range is not 0
+    SHAPE = "shape"  # a tile size is at least 1
+    MEMBER = "member"  # an index into a list of arrays is inside it
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """An operation that is only defined where `goal` holds; `what` is its text for reports."""
+
+    kind: CheckKind
+    goal: Expr
+    guard: Expr
+    what: str
+    site: Site
+    unsafe: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """A 32-bit integer operation whose result feeds an address or a branch: `value` must fit in int32."""
+
+    value: Expr
+    guard: Expr
+    site: Site
+    unsafe: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnsafeBlock:
+    """A `with unsafe("reason"):` block or an unsafe pragma."""
+
+    reason: str | None
+    site: Site
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A launch precondition that the author wrote; a premise of every proof."""
+
+    condition: Expr
+    text: str
+    reason: str | None
+    site: Site
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What the front end found in one kernel.
+
+    `grid_axes` are the grid axes that the kernel reads (bid or num_blocks). `facts` hold for every launch:
+    extents are not negative, tile sizes are at least 1. `accesses` are in program order.
+    """
+
+    name: str
+    language: str
+    site: Site
+    params: tuple[Param, ...]
+    grid_axes: tuple[int, ...]
+    accesses: tuple[Access, ...]
+    checks: tuple[Check, ...]
+    arithmetic: tuple[Arithmetic, ...]
+    facts: tuple[Expr, ...]
+    requires: tuple[Requirement, ...] = ()
+    unsafe_blocks: tuple[UnsafeBlock, ...] = ()
+    files: tuple[str, ...] = ()  # the kernel's file and those of its helpers
+    constants: tuple[tuple[str, Symbol], ...] = field(default=())  # parameter name -> symbol, in order
+    powers_of_two: tuple[Expr, ...] = ()  # tile sizes: the compiler takes powers of two only
+
+
+def grid_symbol(axis: int) -> Symbol:
+    """The number of blocks along a grid axis."""
+    return Symbol(f"grid[{axis}]", Kind.GRID)
+
+
+def block_symbol(axis: int) -> Symbol:
+    """The block index along a grid axis, 0 <= bid < grid[axis]."""
+    return Symbol(f"ct.bid({axis})", Kind.BLOCK, bound=sym(grid_symbol(axis)))
+
+
+def extent_symbol(array: str, axis: int) -> Symbol:
+    return Symbol(f"{array}.shape[{axis}]", Kind.EXTENT)
+
+
+def stride_symbol(array: str, axis: int) -> Symbol:
+    return Symbol(f"{array}.stride({axis})", Kind.STRIDE)

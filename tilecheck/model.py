@@ -1,0 +1,174 @@
+"""The values that cross stages: places in files, findings, verdicts, reports. Frozen, no imports of ours."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A byte range of a file, end exclusive. Lines and columns are computed at the edge, by `report`."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A span in a file; `file` is the path as the user gave it, POSIX style."""
+
+    file: str
+    span: Span
+
+
+class Severity(enum.IntEnum):
+    """How bad a finding is; the order is strength."""
+
+    INFO = 1
+    WARNING = 2
+    ERROR = 3
+
+    @property
+    def word(self) -> str:
+        return self.name.lower()
+
+
+class Verdict(enum.Enum):
+    """One word for each kernel."""
+
+    PROVED = "proved"
+    CONDITIONAL = "conditional"
+    TRUSTED = "trusted"
+    VIOLATED = "violated"
+    UNKNOWN = "unknown"
+
+
+class Reason(enum.Enum):
+    """Why a kernel is unknown; a closed list, each word documented by `tilecheck explain`."""
+
+    UNSUPPORTED = "unsupported"  # written `unsupported:<construct>`
+    BUDGET = "budget"
+    NONLINEAR = "nonlinear"
+    NEEDS_CONTRACT = "needs-contract"
+    VACUOUS = "vacuous"
+    INTERNAL = "internal"
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A second place that a finding speaks of."""
+
+    site: Site
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A replayed counterexample: the launch, one or two blocks, and the element that they touch.
+
+    `values` maps the user's names (`x.shape[0]`, `T`, `grid[0]`) to integers or to short lists of memory
+    contents; `blocks` and `element` are index tuples.
+    """
+
+    kind: str  # overlap | bounds | undefined | overflow | ownership | alias
+    grid: tuple[int, ...]
+    blocks: tuple[tuple[int, ...], ...]
+    values: dict[str, int | list[int]]
+    array: str
+    element: tuple[int, ...] | None = None
+    lanes: tuple[tuple[int, ...], ...] | None = None
+    iterations: tuple[tuple[int, ...], ...] | None = None
+    replayed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding. `message` stands alone; `label` is short and is printed under the source line."""
+
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    site: Site
+    kernel: str | None = None
+    label: str | None = None
+    related: tuple[Related, ...] = ()
+    witness: Witness | None = None
+    notes: tuple[str, ...] = ()
+    help: str | None = None
+    suppressed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionAt:
+    """A launch condition at one visible launch: it holds, is left to the caller, or is broken."""
+
+    text: str
+    status: str  # holds | caller | broken
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchReport:
+    site: Site
+    conditions: tuple[ConditionAt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ObligationReport:
+    rule: str
+    verdict: str  # proved | conditional | trusted | violated | unknown
+    rung: str  # provenance | fold | entail | smt | launch | none
+    sites: tuple[Site, ...]
+    time_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedBlock:
+    site: Site
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParamReport:
+    name: str
+    ownership: str  # mut | shared | value | constant | unused
+    declared: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KernelReport:
+    """What the user learns of one kernel."""
+
+    name: str
+    language: str
+    site: Site
+    verdict: Verdict
+    reason: str | None = None  # only for UNKNOWN: `budget`, `unsupported:match statement`, ...
+    reason_site: Site | None = None
+    conditions: tuple[str, ...] = ()
+    standing: tuple[str, ...] = ()
+    launches: tuple[LaunchReport, ...] = ()
+    trusted: tuple[TrustedBlock, ...] = ()
+    requires: tuple[str, ...] = ()  # the author's own preconditions, listed by `audit`
+    params: tuple[ParamReport, ...] = ()
+    obligations: tuple[ObligationReport, ...] = ()
+    cached: bool = False
+    time_ms: float = 0.0
+    internal_error: str | None = None  # traceback text, when a bug of ours ended the analysis
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The result of one run. `sources` maps each file that a site names to its bytes."""
+
+    kernels: tuple[KernelReport, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    files: int
+    unreadable: tuple[str, ...] = ()  # files that could not be read or parsed (each has a TC901)
+    time_s: float = 0.0
+    parse_time_s: float = 0.0
+    sources: dict[str, bytes] = field(default_factory=dict)
+
+    def count(self, verdict: Verdict) -> int:
+        return sum(1 for kernel in self.kernels if kernel.verdict is verdict)

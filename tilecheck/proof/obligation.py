@@ -1,0 +1,70 @@
+"""What rules state and the ladder decides. Plain data; nothing here knows how to prove anything."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from tilecheck.ir.expr import TRUE, Expr
+from tilecheck.ir.kernel import Access
+from tilecheck.model import Site
+
+
+class Between(enum.Enum):
+    """Who the two instances of a `Disjoint` goal are."""
+
+    BLOCKS = "blocks"  # two different blocks, any iterations, any lanes
+    LANES = "lanes"  # two different lanes of one operation in one block and iteration
+
+
+@dataclass(frozen=True, slots=True)
+class Disjoint:
+    """The two accesses never touch one element (they may be the same access)."""
+
+    first: Access
+    second: Access
+    between: Between
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """`goal` is true wherever `given` is, for one block, iteration and lane.
+
+    `access` is the access whose bounds this is about, if any.
+    """
+
+    goal: Expr
+    given: Expr
+    access: Access | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Two accesses of one block are ordered by the language (cuTile: by the token chain of `array`)."""
+
+    first: Access
+    second: Access
+    array: str
+
+
+Goal = Disjoint | Holds | Ordered
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """A predicate that must hold for the kernel to be safe.
+
+    `stage` orders proofs: definedness (0) and bounds (1) are proved before races (2), because race proofs
+    may use them. `cause` is the sentence shown when it fails; `label` is what happens at the first site.
+    `unsafe` are the unsafe blocks around its sites: one suffices to make it trusted instead of unknown.
+    """
+
+    rule: str
+    goal: Goal
+    sites: tuple[Site, ...]
+    cause: str
+    stage: int
+    kind: str  # overlap | bounds | undefined | overflow: the kind of its witness
+    unsafe: tuple[int, ...] = ()
+    array: str = ""
+    assume: Expr = TRUE
