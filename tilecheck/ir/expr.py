@@ -51,8 +51,9 @@ class Symbol:
 
     `name` is what a user would call it (`ct.bid(0)`, `x.shape[1]`, `i`); `uid` tells apart symbols of one
     name. `bound` is the exclusive upper bound of a BLOCK or LANE symbol. `instance` is 0 in the IR, and
-    1 or 2 in a query about two blocks. `depends` lists, for an OPAQUE symbol, where it came from:
-    "memory" (a load), "atomic" (an atomic's result), "data" (arithmetic that is not modelled).
+    1 or 2 in a query about two blocks. For an OPAQUE symbol, `origin` says where it came from ("memory" for
+    a load, "atomic" for an atomic's result, "data" for arithmetic that is not modelled) and `per_lane`
+    whether the lanes of one block may see different values.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Symbol:
     bound: Expr | None = None
     instance: int = 0
     origin: str = ""
+    per_lane: bool = True
 
     @property
     def varies(self) -> bool:

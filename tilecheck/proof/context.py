@@ -1,0 +1,39 @@
+"""What a proof may assume about one kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tilecheck.ir.expr import Expr
+from tilecheck.ir.kernel import Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The premises of every proof about `kernel`: its facts, its `requires`, and launch `conditions`.
+
+    All are boolean expressions over launch values only (no block, loop, lane or opaque symbol).
+    """
+
+    kernel: Kernel
+    conditions: tuple[Expr, ...] = ()
+
+    @property
+    def uniform_facts(self) -> tuple[Expr, ...]:
+        """Everything that holds for the launch as a whole."""
+        required = tuple(r.condition for r in self.kernel.requires)
+        return self.kernel.facts + required + self.conditions
+
+    def under(self, *conditions: Expr) -> Context:
+        """The same context with more launch conditions assumed."""
+        return replace(self, conditions=self.conditions + conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The ladder's answer: proved by `rung`, or open (`rung` is "none") with a reason word of `Reason`."""
+
+    proved: bool
+    rung: str
+    time_ms: float
+    reason: str = ""
