@@ -1,0 +1,73 @@
+"""Softmax of rows: a row in one tile, or two passes over a long row with a running maximum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import cuda.tile as ct
+import numpy as np
+
+from tilecheck.kernels.sizes import next_power_of_two
+
+if TYPE_CHECKING:
+    import torch
+
+ONE_TILE_COLUMNS = 16384
+LONG_TILE = 8192
+LOWEST = -3.4028234663852886e38  # the least float32: a running maximum that never makes inf - inf
+
+
+@ct.kernel
+def softmax_kernel(x: ct.Array, out: ct.Array, TILE_N: ct.Constant[int]) -> None:
+    """One row per block, read once."""
+    row = ct.bid(0)
+    values = ct.load(x, index=(row, 0), shape=(1, TILE_N), padding_mode=ct.PaddingMode.NEG_INF)
+    values = ct.astype(values, ct.float32)
+    powers = ct.exp(values - ct.max(values, axis=1, keepdims=True))
+    result = powers / ct.sum(powers, axis=1, keepdims=True)
+    ct.store(out, index=(row, 0), tile=ct.astype(result, out.dtype))
+
+
+@ct.kernel
+def softmax_online_kernel(x: ct.Array, out: ct.Array, TILE_N: ct.Constant[int]) -> None:
+    """One row per block in two passes: the first keeps the maximum and rescales the sum as it grows."""
+    row = ct.bid(0)
+    tiles = ct.num_tiles(x, axis=1, shape=(1, TILE_N))
+    top = ct.full((1, 1), LOWEST, dtype=ct.float32)
+    total = ct.zeros((1, 1), dtype=ct.float32)
+    for j in range(tiles):
+        values = ct.load(x, index=(row, j), shape=(1, TILE_N), padding_mode=ct.PaddingMode.NEG_INF)
+        values = ct.astype(values, ct.float32)
+        higher = ct.maximum(top, ct.max(values, axis=1, keepdims=True))
+        total = total * ct.exp(top - higher) + ct.sum(ct.exp(values - higher), axis=1, keepdims=True)
+        top = higher
+    for j in range(tiles):
+        values = ct.load(x, index=(row, j), shape=(1, TILE_N), padding_mode=ct.PaddingMode.NEG_INF)
+        result = ct.exp(ct.astype(values, ct.float32) - top) / total
+        ct.store(out, index=(row, j), tile=ct.astype(result, out.dtype))
+
+
+def softmax(x: torch.Tensor) -> torch.Tensor:
+    """Softmax over the last axis of a matrix; rows of up to `ONE_TILE_COLUMNS` are read once."""
+    import torch
+
+    if x.ndim != 2:
+        raise ValueError("softmax needs a matrix")
+    out = torch.empty_like(x)
+    if x.shape[0] == 0 or x.shape[1] == 0:
+        return out
+    stream = torch.cuda.current_stream()
+    grid = (x.shape[0], 1, 1)
+    if x.shape[1] <= ONE_TILE_COLUMNS:
+        ct.launch(stream, grid, softmax_kernel, (x, out, next_power_of_two(x.shape[1])))
+    else:
+        ct.launch(stream, grid, softmax_online_kernel, (x, out, LONG_TILE))
+    return out
+
+
+def reference(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """What both kernels compute."""
+    values = x.astype(np.float32)
+    powers = np.exp(values - values.max(axis=1, keepdims=True))
+    out: np.ndarray[Any, Any] = (powers / powers.sum(axis=1, keepdims=True)).astype(x.dtype)
+    return out
