@@ -1,0 +1,188 @@
+"""Reading and parsing source: the one place where libcst parses a file."""
+
+from __future__ import annotations
+
+import ast
+import re
+import stat
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilecheck.errors import SourceError
+from tilecheck.model import Span
+from tilecheck.text import Source, decode
+
+if TYPE_CHECKING:
+    import libcst as cst
+    from libcst.metadata.span_provider import CodeSpan
+
+MAX_BYTES = 20_000_000
+# Past this nesting the parser below would overflow the C stack, which no handler can catch.
+MAX_NESTING = 200
+# Layout that libcst reads but does not keep, so that its byte counts fall behind the file's.
+_DROPPED_LAYOUT = re.compile(r"\f|^[ \t]*\\\r?\n", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ParsedModule:
+    """A file and its syntax tree. `spans` maps every node to its bytes in the file."""
+
+    source: Source
+    module: cst.Module
+    spans: Mapping[cst.CSTNode, Span]
+
+    def span(self, node: cst.CSTNode) -> Span:
+        """The bytes of a node of this tree, without the whitespace around it."""
+        return self.spans[node]
+
+
+def read(path: str) -> Source:
+    """Read and decode one regular file.
+
+    Raises:
+        SourceError: it is missing, not a regular file, too large, unreadable, or not text.
+    """
+    return decode(path, read_bytes(path))
+
+
+def read_bytes(path: str) -> bytes:
+    """The bytes of one regular file (never a pipe or a device, which could block for ever)."""
+    try:
+        status = Path(path).stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise SourceError("not a regular file")
+        if status.st_size > MAX_BYTES:
+            raise SourceError(
+                f"the file has {status.st_size:,} bytes; files over {MAX_BYTES:,} bytes are not read"
+            )
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise SourceError(f"cannot read the file: {reason.lower()}") from None
+
+
+def load(path: str) -> ParsedModule:
+    """Read and parse one file."""
+    return parse(read(path))
+
+
+def parse(source: Source) -> ParsedModule:
+    """Parse a source into a libcst module with byte spans.
+
+    Raises:
+        SourceError: it is not valid Python for the running interpreter, or is nested too deeply to read.
+    """
+    _check_syntax(source)
+    import libcst as cst  # lazy: a run over files without kernels never loads it
+    from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper  # lazy
+
+    try:
+        module = cst.parse_module(source.text)
+        # The parser makes a fresh object for each node, so the copy that guards against shared nodes is
+        # not needed; `_to_spans` would show a shared node as a span that does not fit.
+        raw = MetadataWrapper(module, unsafe_skip_copy=True).resolve(ByteSpanPositionProvider)
+    except cst.ParserSyntaxError as error:
+        raise SourceError(_last_line(error.message), error.raw_line, error.raw_column + 1) from None
+    except RecursionError:
+        raise SourceError("the code is nested too deeply to read") from None
+    offsets = _file_offsets(source, module, raw[module].length)
+    return ParsedModule(source, module, _to_spans(source, raw, offsets))
+
+
+def _check_syntax(source: Source) -> None:
+    """Let Python's own parser judge the text first: it has the better messages and guards its stack."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about the user's string escapes: not ours to report
+            tree = ast.parse(source.text)
+    except SyntaxError as error:
+        raise _syntax_error(source, error) from None
+    except (RecursionError, MemoryError):
+        raise SourceError("the code is nested too deeply to read") from None
+    except ValueError as error:
+        raise SourceError(str(error)) from None
+    deep = _too_deep(tree)
+    if deep is not None:
+        line, column = deep
+        raise SourceError(f"the code is nested more than {MAX_NESTING} levels deep", line, column)
+
+
+def _syntax_error(source: Source, error: SyntaxError) -> SourceError:
+    line = min(max(error.lineno or 1, 1), source.line_count)
+    column = min(max(error.offset or 1, 1), len(source.line(line)) + 1)
+    return SourceError(error.msg or "invalid syntax", line, column)
+
+
+def _too_deep(tree: ast.Module) -> tuple[int, int] | None:
+    """The place of the first node below `MAX_NESTING` levels, found without recursion."""
+    level: list[ast.AST] = [tree]
+    for _ in range(MAX_NESTING):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return None
+    for node in level:
+        if isinstance(node, (ast.expr, ast.stmt)):
+            return node.lineno, 1
+    return 1, 1
+
+
+def _last_line(message: str) -> str:
+    lines = [line for line in message.splitlines() if line.strip()]
+    return lines[-1].strip() if lines else "invalid syntax"
+
+
+@dataclass(slots=True)
+class _Offsets:
+    """Where each UTF-8 byte of the text as libcst keeps it begins and ends in the file. Filled once."""
+
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+
+    def span(self, start: int, end: int) -> Span:
+        if start >= len(self.starts):
+            return Span(self.ends[-1], self.ends[-1]) if self.ends else Span(0, 0)
+        first = self.starts[start]
+        return Span(first, self.ends[min(end, len(self.ends)) - 1] if end > start else first)
+
+
+def _file_offsets(source: Source, module: cst.Module, length: int) -> _Offsets | None:
+    """The map from libcst's byte counts to the file's; None where they differ by one fixed shift."""
+    size = len(source.data) - source.start
+    plain = source.encoding == "utf-8" and not _DROPPED_LAYOUT.search(source.text)
+    # Without a final newline libcst counts one that is not there.
+    if plain and size <= length <= size + 2:
+        return None
+    offsets = _Offsets()
+    at, position = 0, source.start
+    for kept in module.code:
+        # What libcst keeps is the text less some layout, so all other characters come in the same order.
+        while at < len(source.text) and source.text[at] != kept:
+            if source.text[at] not in " \t\f\\\r\n":
+                raise SourceError("the layout of the file cannot be followed", *source.position(position))
+            position += len(source.text[at].encode(source.encoding))
+            at += 1
+        width = len(kept.encode())
+        offsets.starts += [position] * width
+        position += len(kept.encode(source.encoding))
+        offsets.ends += [position] * width
+        at += 1
+    if position > len(source.data):
+        raise SourceError(f"positions in {source.encoding} text cannot be followed")
+    return offsets
+
+
+def _to_spans(
+    source: Source, raw: Mapping[cst.CSTNode, CodeSpan], offsets: _Offsets | None
+) -> dict[cst.CSTNode, Span]:
+    spans: dict[cst.CSTNode, Span] = {}
+    shift, size = source.start, len(source.data)
+    for node, code in raw.items():
+        end = code.start + code.length
+        if offsets is not None:
+            spans[node] = offsets.span(code.start, end)
+        else:
+            spans[node] = Span(code.start + shift, min(end + shift, size))
+    return spans

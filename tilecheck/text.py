@@ -1,0 +1,111 @@
+"""The text of a file and the places in it: bytes in, lines and columns out.
+
+A span counts bytes of the file as it lies on disk, byte-order mark included. Lines end at LF, CRLF or CR, as
+in Python's own lexer; columns are code points, both counted from 1.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from tilecheck.errors import SourceError
+from tilecheck.model import Span
+
+_BOM = codecs.BOM_UTF8
+_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
+_BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
+_NEWLINE = re.compile(rb"\r\n|\r|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file: the path as given (POSIX), its bytes, and what they decode to.
+
+    `text` has no byte-order mark and keeps every newline as it is. Build one with `decode`.
+    """
+
+    path: str
+    data: bytes
+    encoding: str
+    text: str
+    line_starts: tuple[int, ...] = field(repr=False)
+
+    @property
+    def start(self) -> int:
+        """The byte at which the text begins: after the byte-order mark, if there is one."""
+        return len(_BOM) if self.data.startswith(_BOM) else 0
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """The line and column of a byte, from 1. An offset outside the file is moved to its nearer end."""
+        offset = min(max(offset, self.start), len(self.data))
+        line = bisect_right(self.line_starts, offset)
+        before = self.data[self.line_starts[line - 1] : offset]
+        return line, len(before.decode(self.encoding, errors="replace")) + 1
+
+    def line(self, number: int) -> str:
+        """The text of a line (from 1) without its newline."""
+        start = self.line_starts[number - 1]
+        end = self.line_starts[number] if number < len(self.line_starts) else len(self.data)
+        return self.data[start:end].decode(self.encoding, errors="replace").rstrip("\r\n")
+
+    @property
+    def line_count(self) -> int:
+        return len(self.line_starts)
+
+    def snippet(self, span: Span) -> str:
+        """The text of a span."""
+        return self.data[span.start : span.end].decode(self.encoding, errors="replace")
+
+
+def decode(path: str, data: bytes) -> Source:
+    """Decode by byte-order mark and PEP 263 cookie, as Python does.
+
+    Raises:
+        SourceError: the encoding is unknown, disagrees with the mark, or does not fit the bytes.
+    """
+    start = len(_BOM) if data.startswith(_BOM) else 0
+    encoding = _encoding(data, start)
+    try:
+        text = data[start:].decode(encoding)
+    except UnicodeDecodeError as error:
+        good = data[start : start + error.start].decode(encoding)
+        line, column = _end_of(good)
+        shown = data[start + error.start]
+        raise SourceError(f"byte 0x{shown:02x} is not {encoding} text", line, column) from None
+    if "\0" in text:
+        line, column = _end_of(text[: text.index("\0")])
+        raise SourceError("the file holds a null byte: it is not Python source", line, column)
+    return Source(path, data, encoding, text, _line_starts(data, start))
+
+
+def _encoding(data: bytes, start: int) -> str:
+    # Only the first two lines count, and the second only if the first is blank or a comment (PEP 263).
+    cookie = None
+    for line in _NEWLINE.split(data[start : start + 4096], maxsplit=2)[:2]:
+        cookie = _COOKIE.match(line)
+        if cookie or not _BLANK.match(line):
+            break
+    name = cookie.group(1).decode() if cookie else "utf-8"
+    try:
+        codec = codecs.lookup(name)
+        ascii_compatible = codec.decode(b"a = 1\r\n")[0] == "a = 1\r\n" and codec.encode("a\n")[0] == b"a\n"
+    except (LookupError, TypeError, ValueError):
+        raise SourceError(f"unknown encoding `{name}`") from None
+    if not ascii_compatible:
+        raise SourceError(f"`{name}` is not an encoding of source text")
+    if start and codec.name != "utf-8":
+        raise SourceError(f"the file begins with a UTF-8 mark but declares `{name}`")
+    return codec.name
+
+
+def _line_starts(data: bytes, start: int) -> tuple[int, ...]:
+    return (start, *(match.end() for match in _NEWLINE.finditer(data, start)))
+
+
+def _end_of(text: str) -> tuple[int, int]:
+    data = text.encode("utf-8", errors="replace")
+    starts = _line_starts(data, 0)
+    return len(starts), len(data[starts[-1] :].decode("utf-8", errors="replace")) + 1
