@@ -10,8 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     import torch
 
-TILE_T = 16
-TILE_D = 256
+TILE_T = 8
+TILE_D = 128
 
 
 @ct.kernel

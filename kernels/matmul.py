@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import torch
 
 TILE_M = 128
-TILE_N = 256
+TILE_N = 128
 TILE_K = 64
 GROUP = 8
 

@@ -16,7 +16,7 @@ from tilecheck.kernels.sizes import next_power_of_two
 if TYPE_CHECKING:
     import torch
 
-TILE_ELEMENTS = 8192
+TILE_ELEMENTS = 4096
 MAX_HEAD = 1024
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import torch
 
 MAX_COLUMNS = 16384
-PERSISTENT_ELEMENTS = 4096  # of one tile: few enough to stay in registers
+TILE_ELEMENTS = 8192  # few enough to stay in registers
 
 
 @ct.kernel
@@ -49,7 +49,7 @@ def rms_norm_persistent_kernel(
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
-    """Normalise each row of a matrix, one block a row."""
+    """Normalise each row of a matrix: a block a row while that fills the GPU once, else persistent blocks."""
     import torch
 
     if x.ndim != 2 or weight.ndim != 1 or weight.shape[0] != x.shape[1]:
@@ -59,28 +59,15 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6) -> torch.
     out = torch.empty_like(x)
     if x.shape[0] == 0 or x.shape[1] == 0:
         return out
-    grid = (x.shape[0], 1, 1)
-    args = (x, weight, out, eps, next_power_of_two(x.shape[1]))
-    ct.launch(torch.cuda.current_stream(), grid, rms_norm_kernel, args)
-    return out
-
-
-def rms_norm_persistent(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
-    """Normalise each row of a matrix with one wave of blocks."""
-    import torch
-
-    if x.ndim != 2 or weight.ndim != 1 or weight.shape[0] != x.shape[1]:
-        raise ValueError("rms_norm_persistent needs a matrix and a weight for each of its columns")
-    if x.shape[1] > MAX_COLUMNS:
-        raise ValueError(f"rms_norm_persistent keeps rows in registers: at most {MAX_COLUMNS} columns")
-    out = torch.empty_like(x)
-    if x.shape[0] == 0 or x.shape[1] == 0:
-        return out
+    stream = torch.cuda.current_stream()
+    blocks = multiprocessors(x.device)
     tile_n = next_power_of_two(x.shape[1])
-    tile_m = max(1, PERSISTENT_ELEMENTS // tile_n)
-    grid = (min(4 * multiprocessors(x.device), ct.cdiv(x.shape[0], tile_m)), 1, 1)
-    args = (x, weight, out, eps, tile_m, tile_n)
-    ct.launch(torch.cuda.current_stream(), grid, rms_norm_persistent_kernel, args)
+    if x.shape[0] <= blocks:
+        ct.launch(stream, (x.shape[0], 1, 1), rms_norm_kernel, (x, weight, out, eps, tile_n))
+    else:
+        tile_m = max(1, TILE_ELEMENTS // tile_n)
+        grid = (min(blocks, ct.cdiv(x.shape[0], tile_m)), 1, 1)
+        ct.launch(stream, grid, rms_norm_persistent_kernel, (x, weight, out, eps, tile_m, tile_n))
     return out
 
 

@@ -7,25 +7,26 @@ from typing import TYPE_CHECKING, Any
 import cuda.tile as ct
 import numpy as np
 
-from tilecheck.kernels.sizes import next_power_of_two
+from tilecheck.kernels.sizes import multiprocessors, next_power_of_two
 
 if TYPE_CHECKING:
     import torch
 
 ONE_TILE_COLUMNS = 16384
-LONG_TILE = 8192
+TILE_ELEMENTS = 8192  # few enough to stay in registers
+LONG_TILE = 4096
 LOWEST = -3.4028234663852886e38  # the least float32: a running maximum that never makes inf - inf
 
 
 @ct.kernel
-def softmax_kernel(x: ct.Array, out: ct.Array, TILE_N: ct.Constant[int]) -> None:
-    """One row per block, read once."""
-    row = ct.bid(0)
-    values = ct.load(x, index=(row, 0), shape=(1, TILE_N), padding_mode=ct.PaddingMode.NEG_INF)
-    values = ct.astype(values, ct.float32)
-    powers = ct.exp(values - ct.max(values, axis=1, keepdims=True))
-    result = powers / ct.sum(powers, axis=1, keepdims=True)
-    ct.store(out, index=(row, 0), tile=ct.astype(result, out.dtype))
+def softmax_kernel(x: ct.Array, out: ct.Array, TILE_M: ct.Constant[int], TILE_N: ct.Constant[int]) -> None:
+    """Each block walks over tiles of whole rows: every row is read once."""
+    for tile in range(ct.bid(0), ct.num_tiles(x, axis=0, shape=(TILE_M, TILE_N)), ct.num_blocks(0)):
+        values = ct.load(x, index=(tile, 0), shape=(TILE_M, TILE_N), padding_mode=ct.PaddingMode.NEG_INF)
+        values = ct.astype(values, ct.float32)
+        powers = ct.exp(values - ct.max(values, axis=1, keepdims=True))
+        result = powers / ct.sum(powers, axis=1, keepdims=True)
+        ct.store(out, index=(tile, 0), tile=ct.astype(result, out.dtype))
 
 
 @ct.kernel
@@ -57,11 +58,13 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
     if x.shape[0] == 0 or x.shape[1] == 0:
         return out
     stream = torch.cuda.current_stream()
-    grid = (x.shape[0], 1, 1)
     if x.shape[1] <= ONE_TILE_COLUMNS:
-        ct.launch(stream, grid, softmax_kernel, (x, out, next_power_of_two(x.shape[1])))
+        tile_n = next_power_of_two(x.shape[1])
+        tile_m = max(1, TILE_ELEMENTS // tile_n)
+        grid = (min(4 * multiprocessors(x.device), ct.cdiv(x.shape[0], tile_m)), 1, 1)
+        ct.launch(stream, grid, softmax_kernel, (x, out, tile_m, tile_n))
     else:
-        ct.launch(stream, grid, softmax_online_kernel, (x, out, LONG_TILE))
+        ct.launch(stream, (x.shape[0], 1, 1), softmax_online_kernel, (x, out, LONG_TILE))
     return out
 
 
