@@ -1,0 +1,83 @@
+"""Intervals of integers with open ends, closed under the operators of `ir.expr`."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+End = int | float  # an integer, or +-math.inf; never another float
+
+
+class Interval(NamedTuple):
+    """All integers from `low` to `high`, both included."""
+
+    low: End
+    high: End
+
+    @property
+    def is_empty(self) -> bool:
+        return self.low > self.high
+
+
+ANY = Interval(-math.inf, math.inf)
+
+
+def exactly(value: int) -> Interval:
+    return Interval(value, value)
+
+
+def meet(a: Interval, b: Interval) -> Interval:
+    return Interval(max(a.low, b.low), min(a.high, b.high))
+
+
+def hull(a: Interval, b: Interval) -> Interval:
+    return Interval(min(a.low, b.low), max(a.high, b.high))
+
+
+def plus(a: Interval, b: Interval) -> Interval:
+    return Interval(_sum(a.low, b.low), _sum(a.high, b.high))
+
+
+def times(a: Interval, b: Interval) -> Interval:
+    ends = [_product(x, y) for x in a for y in b]
+    return Interval(min(ends), max(ends))
+
+
+def quotient(a: Interval, d: Interval) -> Interval:
+    """a // d for a divisor that is positive throughout; anything for another."""
+    if d.low < 1:
+        return ANY
+    ends = [_floor(x, y) for x in a for y in d]
+    return Interval(min(ends), max(ends))
+
+
+def remainder(a: Interval, d: Interval) -> Interval:
+    """a % d for a divisor that is positive throughout; anything for another."""
+    if d.low < 1:
+        return ANY
+    if a.low >= 0 and a.high < d.low:
+        return a
+    return Interval(0, min(d.high - 1, a.high) if a.low >= 0 else d.high - 1)
+
+
+def _sum(x: End, y: End) -> End:
+    # Ends of one side only are added, so an infinite end never meets its opposite.
+    if isinstance(x, float):
+        return x
+    return y if isinstance(y, float) else x + y
+
+
+def _product(x: End, y: End) -> End:
+    if x == 0 or y == 0:
+        return 0
+    if isinstance(x, float) or isinstance(y, float):
+        return math.inf if (x > 0) == (y > 0) else -math.inf
+    return x * y
+
+
+def _floor(x: End, d: End) -> End:
+    if isinstance(x, float):
+        return x
+    if isinstance(d, float):
+        return 0 if x >= 0 else -1
+    return x // d

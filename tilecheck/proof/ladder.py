@@ -1,0 +1,46 @@
+"""The ladder: rungs from cheap to dear; the first that proves an obligation wins and is recorded."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Protocol
+
+from tilecheck.proof.context import Context, Outcome
+from tilecheck.proof.obligation import Obligation, Ordered
+from tilecheck.proof.rungs import smt
+from tilecheck.proof.session import Session
+
+
+class Rung(Protocol):
+    """A rung without a solver: True when it proves the obligation. It never refutes one."""
+
+    def __call__(self, obligation: Obligation, context: Context) -> bool: ...
+
+
+RUNGS: tuple[tuple[str, Rung], ...] = ()
+NAMES = (*(name for name, _ in RUNGS), "smt")
+
+
+def prove(
+    obligation: Obligation, context: Context, session: Session, without: frozenset[str] = frozenset()
+) -> Outcome:
+    """Try the rungs in order, except those named in `without`.
+
+    An open outcome has the reason "budget" or "nonlinear" when the solver could not tell, and
+    "needs-contract" when the assumptions admit values that break the goal (or no rung speaks of it).
+    """
+    start = perf_counter()
+    for name, decide in RUNGS:
+        if name not in without and decide(obligation, context):
+            return _outcome(name, start)
+    if "smt" in without:
+        return _outcome("none", start, "needs-contract" if isinstance(obligation.goal, Ordered) else "budget")
+    answer = smt.decide(obligation, context, session)
+    if answer is not None and answer.status == "unsat":
+        return _outcome("smt", start)
+    reason = "needs-contract" if answer is None or answer.status == "sat" else answer.reason
+    return _outcome("none", start, reason)
+
+
+def _outcome(rung: str, start: float, reason: str = "") -> Outcome:
+    return Outcome(proved=rung != "none", rung=rung, time_ms=(perf_counter() - start) * 1000, reason=reason)

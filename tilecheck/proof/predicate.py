@@ -1,0 +1,285 @@
+"""The one place where goals become formulas.
+
+`negation` turns a goal into premises and its own negation: the goal holds exactly where their conjunction is
+unsatisfiable. Every rung, the search for counterexamples and the search for launch conditions read these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from tilecheck.ir.expr import (
+    FALSE,
+    TRUE,
+    ZERO,
+    Expr,
+    Kind,
+    Symbol,
+    add,
+    all_of,
+    any_of,
+    bool_sym,
+    eq,
+    le,
+    lt,
+    mul,
+    ne,
+    negate,
+    rebuild,
+    sym,
+    symbols,
+)
+from tilecheck.ir.kernel import Access, Axis, Space, block_symbol, grid_symbol, stride_symbol
+from tilecheck.proof.context import Context
+from tilecheck.proof.obligation import Between, Disjoint, Goal, Holds
+
+Varies = Callable[[Symbol], bool]
+
+
+def negation(goal: Goal, context: Context, assume: Expr = TRUE) -> tuple[Expr, ...]:
+    """Premises and the negated goal; unsatisfiable exactly when the goal holds under them.
+
+    `assume` is what the obligation may take for granted of each block, iteration and lane. An `Ordered` goal
+    is about the language, not about numbers: its negation is `true`, which nothing refutes.
+    """
+    if isinstance(goal, Holds):
+        return _closed(context, (*premises(goal, context, assume), negate(goal.goal)))
+    if isinstance(goal, Disjoint):
+        if goal.between is Between.LANES:
+            return _closed(context, _lanes_meet(goal, context, assume))
+        return _closed(context, _blocks_meet(goal, context, assume))
+    return (TRUE,)
+
+
+def premises(goal: Holds, context: Context, assume: Expr = TRUE) -> tuple[Expr, ...]:
+    """What a `Holds` goal may use, without the ranges of symbols."""
+    return (*context.uniform_facts, *_own_blocks(context), assume, goal.given)
+
+
+def inhabited(context: Context, accesses: Sequence[Access] = ()) -> tuple[Expr, ...]:
+    """Satisfiable unless the assumptions contradict each other: some launch exists and, when `accesses` are
+    given, some block performs one of them. Unsatisfiable means that proofs under `context` say nothing."""
+    some = any_of(*(access.happens for access in accesses)) if accesses else TRUE
+    return _closed(context, (*context.uniform_facts, *_own_blocks(context), some))
+
+
+def both_perform(context: Context, first: Access, second: Access) -> tuple[Expr, ...]:
+    """Every grid axis that the kernel reads is at least 2, and two different blocks perform the accesses
+    inside their arrays: what a set of launch conditions must leave possible."""
+    several = tuple(le(2, sym(grid_symbol(axis))) for axis in context.kernel.grid_axes)
+    one, two = in_instance(first.happens, 1), in_instance(second.happens, 2)
+    return _closed(context, (*context.uniform_facts, *several, _different_blocks(context), one, two))
+
+
+def in_instance(e: Expr, instance: int, varies: Varies = lambda s: s.varies) -> Expr:
+    """`e` as block (or lane) `instance` sees it: the symbols that vary are renamed, the others shared."""
+
+    def change(node: Expr) -> Expr | None:
+        if node.op not in ("sym", "bsym"):
+            return None
+        symbol = symbol_in_instance(node.args[0], instance, varies)
+        return sym(symbol) if node.op == "sym" else bool_sym(symbol)
+
+    return rebuild(e, change)
+
+
+def symbol_in_instance(symbol: Symbol, instance: int, varies: Varies = lambda s: s.varies) -> Symbol:
+    bound = symbol.bound if symbol.bound is None else in_instance(symbol.bound, instance, varies)
+    return replace(symbol, bound=bound, instance=instance if varies(symbol) else symbol.instance)
+
+
+def differs_between_lanes(symbol: Symbol) -> bool:
+    """Whether two lanes of one operation, in one block and iteration, may see different values."""
+    return symbol.kind is Kind.LANE or (symbol.kind is Kind.OPAQUE and symbol.per_lane)
+
+
+def ranges(exprs: Iterable[Expr]) -> tuple[Expr, ...]:
+    """What the kinds of the symbols in `exprs` say, in order of appearance, bounds included."""
+    found: dict[Expr, None] = {}
+    todo = list(symbols(*exprs))
+    seen = dict.fromkeys(todo)
+    for symbol in todo:
+        for fact in _range(symbol):
+            found[fact] = None
+            fresh = [s for s in symbols(fact) if s not in seen]
+            seen.update(dict.fromkeys(fresh))
+            todo += fresh
+    return tuple(found)
+
+
+def _range(symbol: Symbol) -> tuple[Expr, ...]:
+    if symbol.kind in (Kind.BLOCK, Kind.LANE) and symbol.bound is not None:
+        return le(0, sym(symbol)), lt(sym(symbol), symbol.bound)
+    if symbol.kind in (Kind.BLOCK, Kind.LANE, Kind.LOOP, Kind.EXTENT):
+        return (le(0, sym(symbol)),)
+    return (le(1, sym(symbol)),) if symbol.kind is Kind.GRID else ()
+
+
+def _closed(context: Context, assertions: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The assertions with the ranges of all their symbols, duplicates and `true` removed."""
+    axes = tuple(sym(grid_symbol(axis)) for axis in context.kernel.grid_axes)
+    flat = all_of(*ranges((*assertions, *axes)), *assertions)
+    return flat.args if flat.op == "all" else (flat,)
+
+
+def _own_blocks(context: Context) -> tuple[Expr, ...]:
+    return ranges(sym(block_symbol(axis)) for axis in context.kernel.grid_axes)
+
+
+# -- two blocks -------------------------------------------------------------------------------------------
+
+
+def _blocks_meet(goal: Disjoint, context: Context, assume: Expr) -> tuple[Expr, ...]:
+    different = _different_blocks(context)
+    if different is FALSE and not _names_a_block(goal):
+        return (FALSE,)  # the grid has one block along every axis that matters (standing obligation S3)
+    first, second = _renamed(goal.first, 1), _renamed(goal.second, 2)
+    assumed = in_instance(assume, 1), in_instance(assume, 2)
+    meeting = _same_element(first, second)
+    if different is FALSE:
+        different = TRUE  # a block index that the kernel claims not to read: refute without its help
+    return (*context.uniform_facts, different, *assumed, *_performed(first, second), *meeting)
+
+
+def _different_blocks(context: Context) -> Expr:
+    """The two blocks differ along some grid axis that the kernel reads."""
+    blocks = [sym(block_symbol(axis)) for axis in context.kernel.grid_axes]
+    return any_of(*(ne(in_instance(b, 1), in_instance(b, 2)) for b in blocks))
+
+
+def _names_a_block(goal: Disjoint) -> bool:
+    mentioned = symbols(goal.first.happens, goal.second.happens, *_places(goal.first), *_places(goal.second))
+    return any(s.kind is Kind.BLOCK for s in mentioned)
+
+
+def _places(access: Access) -> tuple[Expr, ...]:
+    own = () if access.member is None else (access.member,)
+    return (*own, *(axis.coordinate for axis in access.axes))
+
+
+# -- two lanes --------------------------------------------------------------------------------------------
+
+
+def _lanes_meet(goal: Disjoint, context: Context, assume: Expr) -> tuple[Expr, ...]:
+    """One block, one iteration, two different lanes of one operation."""
+    varies = differs_between_lanes
+    first, second = _renamed(goal.first, 1, varies), _renamed(goal.second, 2, varies)
+    different = any_of(
+        *(ne(sym(a), sym(b)) for a, b in zip(first.lanes, second.lanes, strict=False)),
+    )
+    if goal.first.lanes != goal.second.lanes:
+        different = TRUE  # two operations: which of their lanes are the same one is not known
+    assumed = in_instance(assume, 1, varies), in_instance(assume, 2, varies)
+    shared = (*context.uniform_facts, *_own_blocks(context))
+    return (*shared, different, *assumed, first.happens, second.happens, *_touched_equal(first, second))
+
+
+# -- the element ------------------------------------------------------------------------------------------
+
+
+def _renamed(access: Access, instance: int, varies: Varies = lambda s: s.varies) -> Access:
+    """The access as one of the two instances performs it."""
+
+    def of(e: Expr) -> Expr:
+        return in_instance(e, instance, varies)
+
+    axes = tuple(
+        Axis(
+            index=of(axis.index),
+            step=of(axis.step),
+            size=of(axis.size),
+            extent=of(axis.extent),
+            base=of(axis.base),
+            lane=None if axis.lane is None else symbol_in_instance(axis.lane, instance, varies),
+        )
+        for axis in access.axes
+    )
+    return replace(
+        access,
+        axes=axes,
+        guard=of(access.guard),
+        mask=of(access.mask),
+        lanes=tuple(symbol_in_instance(s, instance, varies) for s in access.lanes),
+        member=None if access.member is None else of(access.member),
+    )
+
+
+def _performed(first: Access, second: Access) -> tuple[Expr, ...]:
+    """Guards and masks; ranges of lanes come with their symbols, bounds with `_same_element`."""
+    return first.guard, second.guard, first.mask, second.mask
+
+
+def _same_element(first: Access, second: Access) -> tuple[Expr, ...]:
+    """Both instances touch one element inside their views, comparing whole tiles where that is exact."""
+    if not _comparable(first, second):
+        return (first.inside, second.inside, *_touched_equal(first, second))
+    meeting: list[Expr] = list(_same_member(first, second))
+    for one, two in zip(first.axes, second.axes, strict=True):
+        if _is_whole_tile(one, two, first, second):
+            meeting += _same_tile(one, two)
+        else:
+            meeting += (one.inside, two.inside, eq(one.coordinate, two.coordinate))
+    return tuple(meeting)
+
+
+def _touched_equal(first: Access, second: Access) -> tuple[Expr, ...]:
+    same = _same_member(first, second)
+    if _comparable(first, second):
+        axes = zip(first.axes, second.axes, strict=True)
+        return (*same, *(eq(one.coordinate, two.coordinate) for one, two in axes))
+    if first.array == second.array and Space.RAW in (first.space, second.space):
+        return (*same, eq(_offset(first), _offset(second)))
+    return ()
+
+
+def _comparable(first: Access, second: Access) -> bool:
+    """Whether equal elements means equal coordinates, axis by axis."""
+    by_axis = Space.RAW not in (first.space, second.space)
+    return by_axis and first.array == second.array and len(first.axes) == len(second.axes)
+
+
+def _same_member(first: Access, second: Access) -> tuple[Expr, ...]:
+    if first.member is None or second.member is None:
+        return ()
+    return (eq(first.member, second.member),)
+
+
+def _offset(access: Access) -> Expr:
+    """The offset of the touched element from the base pointer, in elements."""
+    if access.space is Space.RAW:
+        return add(ZERO, *(axis.coordinate for axis in access.axes))
+    strides = (sym(stride_symbol(access.array, k)) for k in range(len(access.axes)))
+    return add(ZERO, *(mul(axis.coordinate, stride) for axis, stride in zip(access.axes, strides, strict=True)))
+
+
+def _is_whole_tile(one: Axis, two: Axis, first: Access, second: Access) -> bool:
+    """Whether tile indices can be compared instead of elements.
+
+    With step = size = s, every lane from 0 to s-1 takes part and s >= 1. Elements i*s + l and j*s + m with
+    0 <= l, m < s are equal exactly when i = j and l = m. The tile i has an element inside the view exactly
+    when 0 <= i and i*s < extent: for i < 0 even its last element i*s + s-1 is negative, and for i >= 0 the
+    first, i*s, is the smallest. So "some lanes of both meet inside" says no more than `_same_tile`, provided
+    that no condition restricts the lane and that both views are one (base and extent).
+    """
+    if first.space is not Space.TILE or second.space is not Space.TILE or one.step is not one.size:
+        return False
+    if (one.step, one.size, one.base, one.extent) != (two.step, two.size, two.base, two.extent):
+        return False
+    if any(s.varies for s in symbols(one.step, one.base, one.extent)):
+        return False
+    return _is_free_lane(one, first) and _is_free_lane(two, second)
+
+
+def _is_free_lane(axis: Axis, access: Access) -> bool:
+    """Whether the lane of `axis` runs over the whole tile and occurs nowhere else in `access`."""
+    if axis.lane is None or axis.lane.bound is not axis.size:
+        return False
+    others = [a.coordinate for a in access.axes if a is not axis]
+    member = () if access.member is None else (access.member,)
+    return axis.lane not in symbols(access.guard, access.mask, axis.index, *others, *member)
+
+
+def _same_tile(one: Axis, two: Axis) -> tuple[Expr, ...]:
+    inside = le(0, one.index), lt(mul(one.index, one.step), one.extent)
+    return (le(1, one.size), eq(one.index, two.index), *inside)

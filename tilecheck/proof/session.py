@@ -1,0 +1,87 @@
+"""The one door to z3: a context per kernel, SMT-LIB text in, an answer out.
+
+z3 is imported when the first query runs, so a kernel that the cheap rungs prove never pays for it. Limits
+are resource counts (`rlimit`), never wall-clock time: the same text gets the same answer on a busy machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Status = Literal["unsat", "sat", "unknown"]
+
+
+@dataclass
+class Session:
+    """The solver state of one kernel: a z3 context of its own, and the answers given so far.
+
+    Mutable because it counts and remembers. A fresh context per kernel keeps answers independent of what
+    was verified before it in the same process. `checks` and `spent` say what the kernel cost.
+    """
+
+    checks: int = 0
+    spent: int = 0
+    answers: dict[object, Any] = field(default_factory=dict)
+    _context: Any = None
+
+    def query(self, text: str, budget: int) -> Query:
+        """A solver that holds `text`; each of its checks may use `budget` resource units."""
+        import z3
+
+        if self._context is None:
+            self._context = z3.Context()
+        # SimpleSolver, not Solver: choosing a tactic costs more than these queries do.
+        solver = z3.SimpleSolver(ctx=self._context)
+        solver.set("rlimit", budget)
+        # With its own handler z3 would swallow Ctrl-C and answer "canceled", as it does for a spent budget.
+        # Without it the interrupt reaches Python as KeyboardInterrupt when the (bounded) check returns.
+        solver.set("ctrl_c", False)
+        solver.from_string(text)
+        return Query(self, solver)
+
+    def note(self, cost: int) -> None:
+        self.checks += 1
+        self.spent += cost
+
+
+@dataclass
+class Query:
+    """One solver with its assertions; more can be tried on it without asserting the rest again."""
+
+    session: Session
+    _solver: Any
+    _model: Any = None
+
+    def check(self, also: str = "") -> Status:
+        """Decide the assertions, together with the SMT-LIB text `also` (which may not declare anything)."""
+        import z3
+
+        if also:
+            self._solver.push()
+            self._solver.from_string(also)
+        before = self._spent()
+        answer = self._solver.check()
+        self.session.note(max(0, self._spent() - before))
+        self._model = self._solver.model() if answer == z3.sat else None
+        if also:
+            self._solver.pop()
+        if answer == z3.unsat:
+            return "unsat"
+        return "sat" if answer == z3.sat else "unknown"
+
+    def values(self) -> Iterator[tuple[str, int | bool]]:
+        """The constants that the model of the last satisfiable check fixes."""
+        import z3
+
+        for declaration in self._model or ():
+            value = self._model[declaration]
+            if z3.is_int_value(value):
+                yield declaration.name(), value.as_long()
+            elif z3.is_bool(value):
+                yield declaration.name(), z3.is_true(value)
+
+    def _spent(self) -> int:
+        statistics = self._solver.statistics()
+        return int(statistics.get_key_value("rlimit count")) if "rlimit count" in statistics.keys() else 0
