@@ -51,6 +51,19 @@ class Source:
         end = self.line_starts[number] if number < len(self.line_starts) else len(self.data)
         return self.data[start:end].decode(self.encoding, errors="replace").rstrip("\r\n")
 
+    def offset(self, line: int, column: int) -> int:
+        """The byte of a line and column, the inverse of `position`; past the end of a line, its end."""
+        start = self.line_starts[min(max(line, 1), self.line_count) - 1]
+        return start + len(self.line(line)[: column - 1].encode(self.encoding, errors="replace"))
+
+    def utf8_offset(self, line: int, column: int) -> int:
+        """The byte of a line (from 1) and a count of UTF-8 bytes on it (from 0), as Python's `ast` gives."""
+        start = self.line_starts[min(max(line, 1), self.line_count) - 1]
+        if self.encoding == "utf-8":
+            return start + column
+        before = self.line(line).encode()[:column].decode(errors="replace")
+        return start + len(before.encode(self.encoding, errors="replace"))
+
     @property
     def line_count(self) -> int:
         return len(self.line_starts)
