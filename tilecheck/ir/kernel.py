@@ -178,6 +178,14 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
+class UnknownName:
+    """A contract speaks of `name`, which is no parameter of the kernel."""
+
+    name: str
+    site: Site
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """What the front end found in one kernel.
 
@@ -198,6 +206,7 @@ class Kernel:
     unsafe_blocks: tuple[UnsafeBlock, ...] = ()
     files: tuple[str, ...] = ()  # the kernel's file and those of its helpers
     constants: tuple[tuple[str, Symbol], ...] = field(default=())  # parameter name -> symbol, in order
+    unknown_names: tuple[UnknownName, ...] = ()
     powers_of_two: tuple[Expr, ...] = ()  # tile sizes: the compiler takes powers of two only
 
 

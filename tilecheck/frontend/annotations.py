@@ -1,0 +1,98 @@
+"""What a parameter's annotation says: constant, array, scalar, width, declared ownership."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tilecheck.frontend.modules import Import, ModuleTable, dotted
+from tilecheck.ir.kernel import Ownership
+
+_ARRAYS = ("cuda.tile.Array", "cuda.tile.IndexedWithInt64", "cuda.tile.ArrayAnnotation", "torch.Tensor")
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """The facts that an annotation gives; `scalar` is int, bool, float, str or empty."""
+
+    constant: bool = False
+    array: bool = False
+    array_list: bool = False
+    scalar: str = ""
+    wide: bool = False
+    declared: Ownership | None = None
+
+
+def read_annotation(table: ModuleTable, node: cst.BaseExpression | None) -> Annotation:
+    """Flatten an annotation, aliases and strings included, to the markers that it mentions."""
+    marks = _marks(table, node, 0)
+    scalar = next((s for s in ("bool", "int", "float", "str") if s in marks), "")
+    declared = None
+    for mark in marks:
+        if mark in ("tilecheck.Mut", "tilecheck.Shared"):
+            declared = Ownership.MUT if mark.endswith("Mut") else Ownership.SHARED
+    listed = any(m in marks for m in ("list", "tuple", "typing.List", "cuda.tile.ListAnnotation"))
+    return Annotation(
+        constant="cuda.tile.Constant" in marks or "cuda.tile.ConstantAnnotation" in marks,
+        array=declared is not None or any(m in marks for m in _ARRAYS),
+        array_list=listed and "cuda.tile.Constant" not in marks,
+        scalar=scalar or ("int" if "cuda.tile.ScalarInt64" in marks else ""),
+        wide="cuda.tile.IndexedWithInt64" in marks
+        or "cuda.tile.ScalarInt64" in marks
+        or "cuda.tile.int64" in marks,
+        declared=declared,
+    )
+
+
+def _marks(table: ModuleTable, node: cst.CSTNode | None, depth: int) -> set[str]:
+    if node is None or depth > 12:
+        return set()
+    match node:
+        case cst.Name() | cst.Attribute():
+            return _resolve(table, dotted(node), depth)
+        case cst.SimpleString():
+            return _text(table, node, depth)
+        case cst.Subscript():
+            found = _marks(table, node.value, depth + 1)
+            for element in node.slice:
+                if isinstance(element.slice, cst.Index):
+                    found |= _marks(table, element.slice.value, depth + 1)
+            return found
+        case cst.Call():
+            found = _marks(table, node.func, depth + 1)
+            for arg in node.args:
+                found |= _marks(table, arg.value, depth + 1)
+            return found
+        case cst.Tuple() | cst.List():
+            return set().union(*(_marks(table, e.value, depth + 1) for e in node.elements))
+        case cst.BinaryOperation():
+            return _marks(table, node.left, depth + 1) | _marks(table, node.right, depth + 1)
+        case _:
+            return set()
+
+
+def _text(table: ModuleTable, node: cst.SimpleString, depth: int) -> set[str]:
+    value = node.evaluated_value
+    if not isinstance(value, str):
+        return set()
+    try:
+        return _marks(table, cst.parse_expression(value), depth + 1)
+    except cst.ParserSyntaxError:
+        return set()
+
+
+def _resolve(table: ModuleTable, name: str, depth: int) -> set[str]:
+    head, _, rest = name.partition(".")
+    binding = table.bindings.get(head)
+    if binding is None:
+        return {name}
+    if isinstance(binding, Import):
+        module = f"{binding.module}.{binding.member}" if binding.member else binding.module
+        found = table.project.find(Import(binding.module, None, binding.level), table.file)
+        if binding.member is not None and found is not None and binding.member in found.bindings:
+            return _resolve(found, binding.member + (f".{rest}" if rest else ""), depth + 1)
+        return {f"{module}.{rest}" if rest else module}
+    if isinstance(binding, cst.BaseExpression) and not rest and head not in table.ambiguous:
+        return _marks(table, binding, depth + 1)
+    return {name}

@@ -1,0 +1,758 @@
+"""What cuTile's functions, attributes and methods mean to the checker.
+
+Arithmetic on indices is exact. Everything that only computes data (reductions, matrix products,
+transcendentals) gives an unknown of the right shape. A name that is not listed is unsupported: it might
+touch memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import numbers
+from tilecheck.frontend.cutile import memory
+from tilecheck.frontend.executor import Arguments, Executor
+from tilecheck.frontend.expressions import call, operate, static_items
+from tilecheck.frontend.values import (
+    Array,
+    ArrayList,
+    Const,
+    DenseSlice,
+    Method,
+    Named,
+    Num,
+    Param,
+    RawMemory,
+    Range,
+    Record,
+    Seq,
+    Shape,
+    TiledView,
+    Token,
+    integer,
+)
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr, Kind, Symbol
+from tilecheck.ir.kernel import CheckKind, block_symbol, grid_symbol
+
+Handler = Callable[[Executor, Arguments], Any]
+
+
+def data(shape: tuple[Expr, ...] = ()) -> Num:
+    return Num(shape, None, "data")
+
+
+# ---- the grid ----------------------------------------------------------------------------------------------
+
+
+def _grid_axis(x: Executor, args: Arguments, what: str) -> int:
+    value = x.scalar(args.bind(("axis",), what)["axis"], f"axis of {what}").value
+    if value not in (0, 1, 2):
+        raise UnsupportedConstruct(f"{what} of a symbolic axis")
+    x.grid_axes.add(value)
+    return value
+
+
+def _bid(x: Executor, args: Arguments) -> Num:
+    return Num((), E.sym(block_symbol(_grid_axis(x, args, "bid"))), "int")
+
+
+def _num_blocks(x: Executor, args: Arguments) -> Num:
+    return Num((), E.sym(grid_symbol(_grid_axis(x, args, "num_blocks"))), "int")
+
+
+def _num_tiles(x: Executor, args: Arguments) -> Num:
+    given = args.bind(("array", "axis", "shape", "order?"), "num_tiles")
+    array = x.array_of(given["array"], "array of num_tiles")
+    tile = memory.tile_sizes(x, given["shape"])
+    order = memory.axis_order(x, given.get("order", Const("C")), len(tile))
+    memory.set_rank(x, array, len(tile))
+    axis = _constant(x, given["axis"], "axis") % len(tile)
+    extent = memory.extent(x, array, order[axis])
+    return Num((), E.cdiv(extent, tile[axis]), "int")
+
+
+def _constant(x: Executor, value: Any, what: str) -> int:
+    number = x.scalar(value, what).value
+    if number is None:
+        raise UnsupportedConstruct(f"symbolic {what}")
+    return number
+
+
+# ---- building tiles ----------------------------------------------------------------------------------------
+
+
+def _arange(x: Executor, args: Arguments) -> Num:
+    given = args.bind(("size", "*", "dtype?", "start?", "step?"), "arange")
+    size = x.scalar(given["size"], "size of arange")
+    memory.tile_size(x, size)
+    start = x.scalar(given.get("start", integer(0)), "start of arange")
+    step = x.scalar(given.get("step", integer(1)), "step of arange")
+    elem = E.add(start, E.mul(step, numbers.lane(0)))
+    return Num((size,), elem, "int", _bits_of(given.get("dtype")))
+
+
+def _bits_of(dtype: Any, default: int | None = 32) -> int | None:
+    name = dtype.name.rsplit(".", 1)[-1] if isinstance(dtype, Named) else ""
+    return 64 if "64" in name else default
+
+
+def _is_integer(dtype: Any) -> bool | None:
+    """Whether a dtype holds integers; None when the text does not say."""
+    if not isinstance(dtype, Named):
+        return None
+    name = dtype.name.rsplit(".", 1)[-1]
+    return name.startswith(("int", "uint"))
+
+
+def _filled(x: Executor, args: Arguments, value: Any) -> Num:
+    names = ("shape", "fill_value", "dtype?") if value is None else ("shape", "dtype?")
+    given = args.bind(names, "tile constructor")
+    shape = memory.tile_sizes(x, given["shape"])
+    num = x.number_of(given["fill_value"] if value is None else value, "fill value")
+    dtype = given.get("dtype")
+    if num.elem is None or not _is_integer(dtype):
+        is_bool = isinstance(dtype, Named) and dtype.name.endswith("bool_")
+        if is_bool and num.elem is not None:
+            return Num(shape, numbers.as_bool(num, x), "bool")
+        return data(shape)
+    return Num(shape, numbers.as_int(num, x), num.kind, _bits_of(dtype))
+
+
+def _astile(x: Executor, args: Arguments) -> Any:
+    given = args.bind(("value", "*", "dtype?"), "astile")
+    return _cast(x, x.number_of(given["value"], "value of astile"), given.get("dtype"))
+
+
+# ---- conversions and shapes --------------------------------------------------------------------------------
+
+
+def _cast(x: Executor, num: Num, dtype: Any) -> Num:
+    integral = _is_integer(dtype)
+    if integral is None and isinstance(dtype, Token):
+        return Num(num.shape, None if num.kind == "any" else num.elem, num.kind, num.bits)
+    if not integral:
+        if isinstance(dtype, Named) and dtype.name.endswith("bool_"):
+            return Num(num.shape, numbers.as_bool(num, x), "bool")
+        return data(num.shape)
+    if num.elem is None:
+        return Num(num.shape, x.fresh("data", per_lane=bool(num.shape)), "int", _bits_of(dtype))
+    if num.kind == "any":
+        return Num(num.shape, _truncated(num.elem), "any", _bits_of(dtype))
+    if num.bits == 32 and num.elem.op in ("add", "mul"):
+        x.fits(num.elem)  # widening happens after the 32-bit value was computed
+    bits = _bits_of(dtype)
+    name = dtype.name.rsplit(".", 1)[-1]
+    if name not in ("int32", "int64", "uint32", "uint64") or (bits == 32 and num.bits == 64):
+        # A narrower type may change the value; keep it only where it cannot.
+        return Num(num.shape, _narrowed(x, num, name), "int", bits)
+    return Num(num.shape, numbers.as_int(num, x), "int", bits)
+
+
+def _narrowed(x: Executor, num: Num, name: str) -> Expr:
+    if num.kind == "bool":
+        return numbers.as_int(num, x)
+    if name in ("int32", "uint32") and num.elem is not None:
+        x.fits(num.elem)
+        return num.elem
+    return x.fresh("data", per_lane=bool(num.shape))
+
+
+def _truncated(elem: Expr) -> Expr:
+    """Memory of unknown dtype cast to an integer: some function of the memory's value, not that value."""
+    return E.rebuild(
+        elem,
+        lambda n: E.read(f"{n.args[0].removesuffix(':int')}:int", *n.args[1:]) if n.op == "read" else None,
+    )
+
+
+def _shape_of(x: Executor, args: Arguments, name: str) -> Num:
+    match name:
+        case "reshape":
+            given = args.bind(("x", "shape"), name)
+            num = x.number_of(given["x"], name)
+            return numbers.reshape(num, _reshaped(x, num, given["shape"]))
+        case "broadcast_to":
+            given = args.bind(("x", "shape"), name)
+            return numbers.broadcast(x.number_of(given["x"], name), memory.tile_sizes(x, given["shape"]))
+        case "expand_dims":
+            given = args.bind(("x", "axis"), name)
+            num = x.number_of(given["x"], name)
+            axis = _constant(x, given["axis"], "axis") % (len(num.shape) + 1)
+            return numbers.reshape(num, (*num.shape[:axis], E.ONE, *num.shape[axis:]))
+        case "permute":
+            given = args.bind(("x", "axes"), name)
+            num = x.number_of(given["x"], name)
+            axes = [_constant(x, a, "axis") % len(num.shape) for a in _axes(x, given["axes"])]
+            return numbers.permute(num, axes)
+        case _:
+            return _transpose(x, args)
+
+
+def _axes(x: Executor, value: Any) -> tuple[Any, ...]:
+    return static_items(x, value, "axes")
+
+
+def _reshaped(x: Executor, num: Num, shape: Any) -> tuple[Expr, ...]:
+    sizes = [x.scalar(s, "tile size") for s in (shape.items if isinstance(shape, Seq) else (shape,))]
+    if any(s.value == -1 for s in sizes):
+        total, known = E.ONE, E.ONE
+        for s in num.shape:
+            total = E.mul(total, s)
+        for s in sizes:
+            known = known if s.value == -1 else E.mul(known, s)
+        sizes = [E.floordiv(total, known) if s.value == -1 else s for s in sizes]
+    return tuple(sizes)
+
+
+def _transpose(x: Executor, args: Arguments) -> Num:
+    given = args.bind(("x", "axis0?", "axis1?"), "transpose")
+    num = x.number_of(given["x"], "transpose")
+    rank = len(num.shape)
+    first = _constant(x, given.get("axis0", integer(rank - 2)), "axis") if "axis0" in given else max(rank - 2, 0)
+    second = _constant(x, given.get("axis1", integer(rank - 1)), "axis") if "axis1" in given else rank - 1
+    axes = list(range(rank))
+    if rank:
+        axes[first % rank], axes[second % rank] = axes[second % rank], axes[first % rank]
+    return numbers.permute(num, axes)
+
+
+def _cat(x: Executor, args: Arguments) -> Num:
+    given = args.bind(("tiles", "axis"), "cat")
+    tiles = [x.number_of(t, "cat") for t in static_items(x, given["tiles"], "cat")]
+    axis = _constant(x, given["axis"], "axis") % len(tiles[0].shape)
+    result = tiles[0]
+    for tile in tiles[1:]:
+        result = numbers.concatenate(result, tile, axis)
+    return result
+
+
+def _extract(x: Executor, args: Arguments) -> Num:
+    given = args.bind(("x", "index", "shape"), "extract")
+    num = x.number_of(given["x"], "extract")
+    shape = memory.tile_sizes(x, given["shape"])
+    index = [x.scalar(i, "index of extract") for i in _as_tuple(given["index"])]
+    if len(index) != len(shape) or len(shape) != len(num.shape):
+        raise UnsupportedConstruct("extract with another rank")
+    return numbers.extract(num, index, shape)
+
+
+def _insert(x: Executor, args: Arguments) -> Num:
+    given = args.bind(("x", "index", "value"), "insert")
+    num = x.number_of(given["x"], "insert")
+    return Num(num.shape, None, "data", num.bits)
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return value.items if isinstance(value, Seq) else (value,)
+
+
+# ---- arithmetic --------------------------------------------------------------------------------------------
+
+_OPERATORS = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "pow": "**",
+    "bitwise_and": "&",
+    "bitwise_or": "|",
+    "bitwise_xor": "^",
+    "bitwise_lshift": "<<",
+    "bitwise_rshift": ">>",
+    "minimum": "min",
+    "maximum": "max",
+}
+_COMPARISONS = {
+    "greater": ">",
+    "greater_equal": ">=",
+    "less": "<",
+    "less_equal": "<=",
+    "equal": "==",
+    "not_equal": "!=",
+}
+_HINTS = ("rounding_mode?", "flush_to_zero?", "propagate_nan?")
+
+
+def _operator(x: Executor, args: Arguments, op: str) -> Any:
+    given = args.bind(("x", "y", "*", *_HINTS), "operator")
+    return operate(x, op, given["x"], given["y"])
+
+
+def _comparison(x: Executor, args: Arguments, op: str) -> Num:
+    given = args.bind(("x", "y"), "comparison")
+    return numbers.compare(op, x.number_of(given["x"], "operand"), x.number_of(given["y"], "operand"), x)
+
+
+def _cdiv(x: Executor, args: Arguments) -> Any:
+    given = args.bind(("x", "y"), "cdiv")
+    a, b = x.number_of(given["x"], "cdiv"), x.number_of(given["y"], "cdiv")
+    top = numbers.binary("-", numbers.binary("+", a, b, x), integer(1), x)
+    return numbers.binary("//", top, b, x)
+
+
+def _where(x: Executor, args: Arguments) -> Num:
+    given = args.bind(("cond", "x", "y"), "where")
+    return numbers.select(*(x.number_of(given[n], "where") for n in ("cond", "x", "y")), x)
+
+
+def _negative(x: Executor, args: Arguments) -> Num:
+    return numbers.negative(x.number_of(args.bind(("x",), "negative")["x"], "operand"))
+
+
+def _bitwise_not(x: Executor, args: Arguments) -> Num:
+    num = x.number_of(args.bind(("x",), "bitwise_not")["x"], "operand")
+    if num.kind == "bool":
+        return numbers.invert(num, x)
+    return numbers.binary("-", numbers.negative(num), integer(1), x)
+
+
+def _divmod(x: Executor, args: Arguments) -> Seq:
+    given = args.bind(("x", "y"), "divmod")
+    return Seq((operate(x, "//", given["x"], given["y"]), operate(x, "%", given["x"], given["y"])))
+
+
+def _abs(x: Executor, args: Arguments) -> Num:
+    num = x.number_of(args.bind(("x",), "abs")["x"], "operand")
+    if num.elem is None or num.kind == "any":
+        return data(num.shape)
+    value = numbers.as_int(num, x)
+    return Num(num.shape, E.maximum(value, E.neg(value)), "int", num.bits)
+
+
+def _elementwise(x: Executor, args: Arguments) -> Num:
+    """Transcendentals and other data: only the shape is known."""
+    shape: tuple[Expr, ...] = ()
+    for value in args.positional:
+        shape = numbers.broadcast_shapes(shape, x.number_of(value, "operand").shape)
+    return data(shape)
+
+
+# ---- reductions, scans, matrix products ---------------------------------------------------------------------
+
+
+def _reduce(x: Executor, args: Arguments) -> Any:
+    """Reductions of data: the shape without the reduced axes."""
+    names = ("x", "axis?", "func?", "identity?", "*", "keepdims?", *_HINTS)
+    given = args.bind(names, "reduction")
+    value = given["x"]
+    if isinstance(value, Seq):  # several tiles reduced together
+        return Seq(tuple(_reduced(x, x.number_of(v, "reduction"), given) for v in value.items))
+    return _reduced(x, x.number_of(value, "reduction"), given)
+
+
+def _reduced(x: Executor, num: Num, given: Mapping[str, Any]) -> Num:
+    keep = x.truth(given.get("keepdims", Const(False)))
+    axis = given.get("axis", Const(None))
+    if isinstance(axis, Const) and axis.value is None:
+        axes = set(range(len(num.shape)))
+    else:
+        rank = max(len(num.shape), 1)
+        axes = {_constant(x, a, "axis") % rank for a in _as_tuple(axis)}
+    if keep is not E.TRUE and keep is not E.FALSE:
+        raise UnsupportedConstruct("symbolic keepdims")
+    shape = tuple(
+        E.ONE if k in axes else size
+        for k, size in enumerate(num.shape)
+        if k not in axes or keep is E.TRUE
+    )
+    if num.kind in ("int", "bool", "any") and num.elem is not None:
+        # Some integer; which one is not modelled.
+        origin = _memory_origin(num.elem)
+        return Num(shape, x.fresh(origin, per_lane=bool(shape)), "any" if num.kind == "any" else "int", num.bits)
+    return data(shape)
+
+
+def _memory_origin(elem: Expr) -> str:
+    return "atomic" if any(s.origin == "atomic" for s in E.symbols(elem)) else "data"
+
+
+def _scan(x: Executor, args: Arguments) -> Any:
+    names = ("x", "axis?", "func?", "identity?", "*", "reverse?", *_HINTS)
+    value = args.bind(names, "scan")["x"]
+    if isinstance(value, Seq):
+        return Seq(tuple(_scanned(x, x.number_of(v, "scan")) for v in value.items))
+    return _scanned(x, x.number_of(value, "scan"))
+
+
+def _scanned(x: Executor, num: Num) -> Num:
+    if num.elem is None:
+        return data(num.shape)
+    return Num(num.shape, x.fresh("data", per_lane=True), num.kind, num.bits)
+
+
+def _arg_reduce(x: Executor, args: Arguments) -> Num:
+    reduced = _reduced(x, x.number_of(args.positional[0], "argmax"), dict(_arg_keywords(args)))
+    return Num(reduced.shape, x.fresh("data", per_lane=bool(reduced.shape)), "int")
+
+
+def _arg_keywords(args: Arguments) -> list[tuple[str, Any]]:
+    found = [(name, value) for name, value in args.keywords if name in ("axis", "keepdims")]
+    return [("axis", args.positional[1]), *found] if len(args.positional) > 1 else found
+
+
+def _mma(x: Executor, args: Arguments) -> Num:
+    given = args.bind(("x", "y", "acc", "*", "use_fast_acc?"), "mma")
+    return data(x.number_of(given["acc"], "accumulator").shape)
+
+
+def _mma_scaled(x: Executor, args: Arguments) -> Num:
+    given = args.bind(("x", "x_scale", "y", "y_scale", "acc"), "mma_scaled")
+    return data(x.number_of(given["acc"], "accumulator").shape)
+
+
+def _matmul(x: Executor, args: Arguments) -> Num:
+    given = args.bind(("x", "y"), "matmul")
+    a, b = x.number_of(given["x"], "operand"), x.number_of(given["y"], "operand")
+    if len(a.shape) < 2 or len(b.shape) < 2:  # noqa: PLR2004 - matrices
+        raise UnsupportedConstruct("matmul of a vector")
+    batch = numbers.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return data((*batch, a.shape[-2], b.shape[-1]))
+
+
+# ---- compile time ------------------------------------------------------------------------------------------
+
+
+def _same(x: Executor, args: Arguments) -> Any:
+    return args.positional[0]
+
+
+def _nothing(x: Executor, args: Arguments) -> Any:
+    return Const(None)
+
+
+def _opaque_constant(x: Executor, args: Arguments) -> Any:
+    """A compile-time value that depends on the target: unknown, but the same in every block."""
+    return Token(E.render(E.sym(Symbol(f"target value {x.number()}", Kind.CONSTANT))))
+
+
+def _static_iter(x: Executor, args: Arguments) -> Any:
+    value = args.bind(("iterable",), "static_iter")["iterable"]
+    if isinstance(value, Range):
+        return Range(value.start, value.stop, value.step, static=True)
+    return value
+
+
+def _range(x: Executor, args: Arguments) -> Range:
+    values = [x.number_of(v, "range") for v in args.positional]
+    if args.keywords or not 1 <= len(values) <= 3:  # noqa: PLR2004 - range takes 1 to 3
+        raise UnsupportedConstruct("range with these arguments")
+    if len(values) == 1:
+        return Range(integer(0), values[0], integer(1))
+    return Range(values[0], values[1], values[2] if len(values) == 3 else integer(1))  # noqa: PLR2004
+
+
+def _assume_divisible(x: Executor, args: Arguments) -> Any:
+    # An unchecked promise of the author's: not a fact to us.
+    return args.bind(("x", "divisor"), "assume_divisible_by")["x"]
+
+
+def _slice(x: Executor, args: Arguments) -> DenseSlice:
+    given = args.bind(("start", "length"), "Slice")
+    return DenseSlice(x.number_of(given["start"], "Slice"), x.scalar(given["length"], "length of Slice"))
+
+
+# ---- Python's own functions --------------------------------------------------------------------------------
+
+
+def _python_len(x: Executor, args: Arguments) -> Num:
+    value = args.bind(("x",), "len")["x"]
+    match value:
+        case Seq():
+            return integer(len(value.items))
+        case Shape():
+            rank = x.knowledge.rank(value.array.name)
+            if rank is None:
+                raise UnsupportedConstruct("len of a shape of unknown rank")
+            return integer(rank)
+        case Param() | ArrayList():
+            x.lists.add(value.name)
+            x.used.add(value.name)
+            return Num((), E.sym(Symbol(f"len({value.name})", Kind.EXTENT)), "int", None)
+        case _:
+            raise UnsupportedConstruct("len of this value")
+
+
+def _python_extreme(x: Executor, args: Arguments, op: str) -> Any:
+    values = args.positional
+    if len(values) == 1:
+        if isinstance(values[0], Num):
+            return _reduce(x, args)
+        values = static_items(x, values[0], op)
+    result = values[0]
+    for value in values[1:]:
+        result = operate(x, op, result, value)
+    return result
+
+
+def _python_int(x: Executor, args: Arguments) -> Any:
+    num = x.number_of(args.positional[0], "int")
+    return Num(num.shape, numbers.as_int(num, x), "int" if num.kind != "any" else "any", num.bits)
+
+
+def _python_bool(x: Executor, args: Arguments) -> Num:
+    return Num((), x.truth(args.positional[0]), "bool")
+
+
+def _python_float(x: Executor, args: Arguments) -> Any:
+    return Token("float") if isinstance(args.positional[0], Const) else data(())
+
+
+def _python_sequence(x: Executor, args: Arguments, *, is_list: bool) -> Seq:
+    if not args.positional:
+        return Seq((), is_list)
+    return Seq(static_items(x, args.positional[0], "sequence"), is_list)
+
+
+def _python_zip(x: Executor, args: Arguments) -> Seq:
+    columns = [static_items(x, v, "zip") for v in args.positional]
+    return Seq(tuple(Seq(row) for row in zip(*columns, strict=False)))
+
+
+def _python_enumerate(x: Executor, args: Arguments) -> Seq:
+    items = static_items(x, args.positional[0], "enumerate")
+    return Seq(tuple(Seq((integer(i), item)) for i, item in enumerate(items)))
+
+
+def _python_reversed(x: Executor, args: Arguments) -> Seq:
+    return Seq(tuple(reversed(static_items(x, args.positional[0], "reversed"))))
+
+
+def _python_sum(x: Executor, args: Arguments) -> Any:
+    result: Any = integer(0)
+    for item in static_items(x, args.positional[0], "sum"):
+        result = operate(x, "+", result, item)
+    return result
+
+
+def _math(x: Executor, args: Arguments) -> Any:
+    return data(())
+
+
+_PYTHON: Mapping[str, Handler] = {
+    "range": _range,
+    "len": _python_len,
+    "min": lambda x, a: _python_extreme(x, a, "min"),
+    "max": lambda x, a: _python_extreme(x, a, "max"),
+    "abs": _abs,
+    "int": _python_int,
+    "bool": _python_bool,
+    "float": _python_float,
+    "tuple": lambda x, a: _python_sequence(x, a, is_list=False),
+    "list": lambda x, a: _python_sequence(x, a, is_list=True),
+    "zip": _python_zip,
+    "enumerate": _python_enumerate,
+    "reversed": _python_reversed,
+    "sum": _python_sum,
+    "divmod": _divmod,
+    "print": _nothing,
+    "assert": _nothing,
+}
+
+_ELEMENTWISE = (
+    "exp exp2 log log2 sqrt rsqrt sin cos tan sinh cosh tanh floor ceil isnan atan2 bitcast "
+    "pack_to_bytes unpack_from_bytes"
+).split()
+
+_DSL: Mapping[str, Handler] = {
+    "bid": _bid,
+    "num_blocks": _num_blocks,
+    "num_tiles": _num_tiles,
+    "arange": _arange,
+    "full": lambda x, a: _filled(x, a, None),
+    "zeros": lambda x, a: _filled(x, a, integer(0)),
+    "ones": lambda x, a: _filled(x, a, integer(1)),
+    "astile": _astile,
+    "cdiv": _cdiv,
+    "where": _where,
+    "negative": _negative,
+    "bitwise_not": _bitwise_not,
+    "divmod": _divmod,
+    "abs": _abs,
+    "cat": _cat,
+    "extract": _extract,
+    "insert": _insert,
+    "mma": _mma,
+    "mma_scaled": _mma_scaled,
+    "matmul": _matmul,
+    "argmax": _arg_reduce,
+    "argmin": _arg_reduce,
+    "static_iter": _static_iter,
+    "static_eval": _same,
+    "ensure_constant": _same,
+    "static_assert": _nothing,
+    "assert_": _nothing,
+    "print": _nothing,
+    "printf": _nothing,
+    "grid_dependency_control_wait": _nothing,
+    "grid_dependency_control_launch_dependents": _nothing,
+    "assume_divisible_by": _assume_divisible,
+    "Slice": _slice,
+    "ByTarget": _opaque_constant,
+    "load": memory.load,
+    "store": memory.store,
+    "gather": memory.gather,
+    "scatter": memory.scatter,
+    "load_advanced_indexing": memory.load_advanced,
+    "store_advanced_indexing": memory.store_advanced,
+}
+
+
+class CuTile:
+    """The dialect object that the executor calls."""
+
+    def call(self, x: Executor, name: str, args: Arguments) -> Any:
+        if name in _PYTHON:
+            return _PYTHON[name](x, args)
+        head, _, last = name.rpartition(".")
+        if head == "math":
+            return _math(x, args)
+        if not name.startswith("cuda.tile."):
+            raise UnsupportedConstruct(f"call of `{name}`")
+        if last in _DSL:
+            return _DSL[last](x, args)
+        if last in _OPERATORS and not (last in ("minimum", "maximum") and len(args.positional) == 1):
+            return _operator(x, args, _OPERATORS[last])
+        if last in _COMPARISONS:
+            return _comparison(x, args, _COMPARISONS[last])
+        if last in ("sum", "max", "min", "prod", "reduce"):
+            return _reduce(x, args)
+        if last in ("cumsum", "cumprod", "scan"):
+            return _scan(x, args)
+        if last in ("reshape", "broadcast_to", "expand_dims", "permute", "transpose"):
+            return _shape_of(x, args, last)
+        if last == "astype":
+            given = args.bind(("x", "dtype", "*", *_HINTS), "astype")
+            return _cast(x, x.number_of(given["x"], "astype"), given["dtype"])
+        if last in _ELEMENTWISE:
+            return _elementwise(x, args)
+        if last.startswith("atomic_"):
+            return memory.atomic(x, last.removeprefix("atomic_"), args)
+        raise UnsupportedConstruct(f"call of `ct.{last}`")
+
+    def method(self, x: Executor, value: Any, name: str, args: Arguments) -> Any:
+        match value:
+            case Param() if name == "<unpack>":
+                raise UnsupportedConstruct("unpacking of a parameter")
+            case Array() | Param():
+                return memory.array_method(x, x.array_of(value, f"object of `.{name}`"), name, args)
+            case TiledView():
+                return memory.view_method(x, value, name, args)
+            case RawMemory():
+                return memory.raw_method(x, value, name, args)
+            case Shape() if name == "<unpack>":
+                length = x.scalar(args.positional[0], "length").value
+                return memory.shape_items(x, value, length or 0)
+            case Num():
+                return self._tile_method(x, value, name, args)
+            case _:
+                raise UnsupportedConstruct(f"method `.{name}`")
+
+    def _tile_method(self, x: Executor, value: Num, name: str, args: Arguments) -> Any:
+        if name == "item":
+            return _item(x, value)
+        if name in ("reshape", "permute", "transpose", "extract", "insert", "astype"):
+            if name in ("reshape", "permute") and len(args.positional) > 1:
+                args = Arguments((Seq(args.positional),), args.keywords, args.node, args.table)
+            forwarded = Arguments((value, *args.positional), args.keywords, args.node, args.table)
+            return call(x, Named(f"cuda.tile.{name}"), forwarded)
+        raise UnsupportedConstruct(f"tile method `.{name}`")
+
+    def attribute(self, x: Executor, value: Any, name: str) -> Any:
+        match value:
+            case Array() | Param() if name in ("shape", "strides", "dtype", "ndim"):
+                return _array_attribute(x, x.array_of(value, f"object of `.{name}`"), name)
+            case TiledView() if name in ("tile_shape", "traversal_steps", "dtype"):
+                if name == "dtype":
+                    return Token(f"{value.array.name}.dtype")
+                sizes = value.tile if name == "tile_shape" else value.steps
+                return Seq(tuple(Num((), s, "int", None) for s in sizes))
+            case Num() if name == "shape":
+                return Seq(tuple(Num((), s, "int", None) for s in value.shape))
+            case Num() if name == "ndim":
+                return integer(len(value.shape))
+            case Num() if name == "dtype":
+                return Token("dtype of a tile")
+            case RawMemory() if name == "dtype":
+                return Token(f"{value.array.name}.dtype")
+            case DenseSlice() | Record():
+                raise UnsupportedConstruct(f"attribute `.{name}`")
+            case _:
+                return Method(value, name)
+
+    def subscript(self, x: Executor, value: Any, index: Any) -> Any:
+        match value:
+            case Shape():
+                return memory.shape_item(x, value, index)
+            case Param() | ArrayList():
+                return _member(x, value.name, index)
+            case Num():
+                return _tile_index(x, value, index)
+            case Token():
+                return value
+            case _:
+                raise UnsupportedConstruct("subscript of this value")
+
+    def param(self, x: Executor, name: str) -> Num:
+        """An untyped parameter used as a number."""
+        x.used.add(name)
+        kind = Kind.CONSTANT if name in x.constants else Kind.SCALAR
+        bits = None if kind is Kind.CONSTANT else 32
+        return Num((), E.sym(Symbol(name, kind, origin="untyped")), "any", bits)
+
+
+def _item(x: Executor, value: Num) -> Num:
+    elem = value.elem
+    if elem is not None:
+        elem = E.substitute(elem, {numbers.lane(i): E.ZERO for i in range(len(value.shape))})
+    return Num((), elem, value.kind, value.bits)
+
+
+def _array_attribute(x: Executor, array: Array, name: str) -> Any:
+    match name:
+        case "shape" | "strides":
+            return Shape(array, strides=name == "strides")
+        case "dtype":
+            return Token(f"{array.name}.dtype")
+        case _:
+            rank = x.knowledge.rank(array.name)
+            if rank is None:
+                return Num((), E.sym(Symbol(f"{array.name}.ndim", Kind.CONSTANT)), "int", None)
+            return integer(rank)
+
+
+def _member(x: Executor, name: str, index: Any) -> Array:
+    x.lists.add(name)
+    x.used.add(name)
+    position = x.scalar(index, "list index")
+    length = E.sym(Symbol(f"len({name})", Kind.EXTENT))
+    x.check(CheckKind.MEMBER, E.all_of(E.le(0, position), E.lt(position, length)), E.render(position))
+    return Array(name, member=position)
+
+
+def _tile_index(x: Executor, value: Num, index: Any) -> Num:
+    """`tile[:, None]` and the like: only full slices, None and Ellipsis."""
+    parts = index.items if isinstance(index, Seq) and index.items[:1] != (Named("slice"),) else (index,)
+    shape: list[Expr] = []
+    rest = list(value.shape)
+    consuming = sum(1 for p in parts if isinstance(p, Seq))
+    for part in parts:
+        match part:
+            case Const(None):
+                shape.append(E.ONE)
+            case Const() if part.value is ...:
+                keep = len(rest) - consuming
+                shape += rest[:keep]
+                rest = rest[keep:]
+            case Seq() if all(isinstance(e, Const) and e.value is None for e in part.items[1:]) and rest:
+                shape.append(rest.pop(0))
+                consuming -= 1
+            case _:
+                raise UnsupportedConstruct("tile subscript")
+    return numbers.reshape(value, (*shape, *rest))
+
+

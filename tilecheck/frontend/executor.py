@@ -1,0 +1,373 @@
+"""The state of symbolic execution: the path condition, fresh unknowns, and what has been recorded.
+
+One run executes a kernel once, for all blocks, iterations and lanes together. Branches on symbolic
+conditions run both ways; loops run once with a symbolic iteration number. Everything over-approximates:
+an access may be recorded under a weaker guard than the real one, never under a stronger one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import numbers
+from tilecheck.frontend.values import (
+    Array,
+    ArrayList,
+    Choice,
+    Const,
+    Frame,
+    Num,
+    Param,
+    Poison,
+    Seq,
+    Token,
+    View,
+)
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr, Kind, Symbol
+from tilecheck.ir.kernel import Access, Arithmetic, Check, CheckKind, UnsafeBlock
+from tilecheck.model import Site
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from tilecheck.frontend.modules import ModuleTable, Project
+
+MAX_DEPTH = 40  # nested helper calls
+MAX_STEPS = 60_000  # statements and expressions of one run, unrolled loops included
+
+
+class Dialect(Protocol):
+    """What a language adds: the meaning of its names, and of attributes and methods of its values."""
+
+    def call(self, x: Executor, name: str, call: Arguments) -> Any: ...
+
+    def method(self, x: Executor, value: Any, name: str, call: Arguments) -> Any: ...
+
+    def attribute(self, x: Executor, value: Any, name: str) -> Any: ...
+
+    def subscript(self, x: Executor, value: Any, index: Any) -> Any: ...
+
+    def param(self, x: Executor, name: str) -> Num: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The evaluated arguments of a call, and the call itself for its site."""
+
+    positional: tuple[Any, ...]
+    keywords: tuple[tuple[str, Any], ...]
+    node: cst.CSTNode
+    table: ModuleTable
+
+    def bind(self, names: tuple[str, ...], what: str) -> dict[str, Any]:
+        """Match against parameter names; a name ending in `?` may be absent, `*` starts keyword-only."""
+        bound: dict[str, Any] = {}
+        plain = [n.rstrip("?") for n in names]
+        positional_names = plain[: plain.index("*")] if "*" in plain else plain
+        if len(self.positional) > len(positional_names):
+            raise UnsupportedConstruct(f"{what} with {len(self.positional)} positional arguments")
+        bound.update(zip(positional_names, self.positional, strict=False))
+        for name, value in self.keywords:
+            if name not in plain or name in bound:
+                raise UnsupportedConstruct(f"{what} with argument `{name}`")
+            bound[name] = value
+        for name in names:
+            if name != "*" and not name.endswith("?") and name not in bound:
+                raise UnsupportedConstruct(f"{what} without argument `{name}`")
+        return bound
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What earlier runs over the same kernel found; the last run sees all of it.
+
+    `written` are the arrays that the launch writes, `integers` the arrays and scalars whose values are
+    used as integers, `ranks` the number of axes of each array, `lists` the parameters that are lists.
+    """
+
+    written: frozenset[str] = frozenset()
+    integers: frozenset[str] = frozenset()
+    ranks: tuple[tuple[str, int], ...] = ()
+    lists: frozenset[str] = frozenset()
+
+    def rank(self, array: str) -> int | None:
+        return dict(self.ranks).get(array)
+
+
+@dataclass(slots=True)
+class Loop:
+    """The innermost loop while its body runs. Mutable: `break` and `continue` report to it."""
+
+    frame: Frame
+    continues: list[tuple[Expr, dict[str, Any]]] = field(default_factory=list)
+    broken: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Executor:
+    """Mutable state of one run."""
+
+    project: Project
+    dialect: Dialect
+    site: Site
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    guard: Expr = E.TRUE
+    dry: int = 0
+    serial: int = 0
+    steps: int = 0
+    depth: int = 0
+    loops: list[Loop] = field(default_factory=list)
+    unsafe: int | None = None
+    synchronised: bool = False
+    accesses: list[Access] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    arithmetic: list[Arithmetic] = field(default_factory=list)
+    unsafe_blocks: list[UnsafeBlock] = field(default_factory=list)
+    facts: dict[Expr, None] = field(default_factory=dict)
+    powers: dict[Expr, None] = field(default_factory=dict)
+    grid_axes: set[int] = field(default_factory=set)
+    ranks: dict[str, int] = field(default_factory=dict)
+    integers: set[str] = field(default_factory=set)
+    lists: set[str] = field(default_factory=set)
+    used: set[str] = field(default_factory=set)
+    arrays: set[str] = field(default_factory=set)
+    constants: frozenset[str] = frozenset()  # untyped compile-time parameters
+    wide: frozenset[str] = frozenset()  # arrays indexed with int64
+    files: dict[str, None] = field(default_factory=dict)
+
+    # ---- unknowns ------------------------------------------------------------------------------------
+
+    def number(self) -> int:
+        self.serial += 1
+        return self.serial
+
+    def fresh(self, origin: str, *, per_lane: bool, boolean: bool = False, name: str = "value") -> Expr:
+        """An unknown that may differ in every block and iteration, and in every lane if `per_lane`."""
+        symbol = Symbol(name, Kind.OPAQUE, self.number(), origin=origin, per_lane=per_lane)
+        return E.bool_sym(symbol) if boolean else E.sym(symbol)
+
+    def is_integer_memory(self, value: Expr) -> bool:
+        """Whether everything read from memory or passed untyped in `value` is used as an integer."""
+        return all(name in self.knowledge.integers for name in memory_names(value))
+
+    # ---- obligations ---------------------------------------------------------------------------------
+
+    def check(self, kind: CheckKind, goal: Expr, what: str) -> None:
+        if not self.dry and goal is not E.TRUE:
+            self.checks.append(Check(kind, goal, self.guard, what, self.site, self.unsafe))
+
+    def divides(self, divisor: Expr) -> None:
+        self.check(CheckKind.DIVISOR, E.le(1, divisor), E.render(divisor))
+
+    def fits(self, value: Expr) -> None:
+        if not self.dry:
+            self.arithmetic.append(Arithmetic(value, self.guard, self.site, self.unsafe))
+
+    def use_as_integer(self, value: Expr) -> None:
+        self.integers.update(memory_names(value))
+
+    def record(self, access: Access) -> None:
+        if not self.dry and access.guard is not E.FALSE:
+            self.accesses.append(access)
+
+    # ---- conversions ---------------------------------------------------------------------------------
+
+    def number_of(self, value: Any, what: str) -> Num:
+        """`value` as a number."""
+        match value:
+            case Num():
+                return value
+            case Param():
+                return self.dialect.param(self, value.name)
+            case Const(bool() as b):
+                return Num((), E.TRUE if b else E.FALSE, "bool", None)
+            case Const(float()):
+                return Num((), None, "data", None)
+            case Token():
+                return Num((), None, "data", None)
+            case Poison():
+                raise UnsupportedConstruct(value.why, self.site.span, self.site.file)
+            case _:
+                raise UnsupportedConstruct(f"{what} used as a number", self.site.span, self.site.file)
+
+    def scalar(self, value: Any, what: str) -> Expr:
+        """`value` as one integer that will be used as an index, a size or a loop bound."""
+        num = self.number_of(value, what)
+        result = numbers.as_int(num, self)
+        if num.shape:  # a tile of one element, as `.item()` gives
+            result = E.substitute(result, {numbers.lane(i): E.ZERO for i in range(len(num.shape))})
+        self.use_as_integer(result)
+        if num.bits == 32 and result.op in ("add", "mul"):
+            self.fits(result)
+        return result
+
+    def truth(self, value: Any) -> Expr:
+        """The truth of a scalar value, as a branch sees it."""
+        match value:
+            case Num():
+                return numbers.as_bool(value, self)
+            case Const():
+                return E.TRUE if value.value else E.FALSE
+            case Seq():
+                return E.TRUE if value.items else E.FALSE
+            case Token():
+                return E.bool_sym(Symbol(value.name, Kind.CONSTANT))
+            case Param():
+                return numbers.as_bool(self.dialect.param(self, value.name), self)
+            case Choice():
+                return E.any_of(
+                    E.all_of(value.cond, self.truth(value.first)),
+                    E.all_of(E.negate(value.cond), self.truth(value.second)),
+                )
+            case Poison():
+                raise UnsupportedConstruct(value.why, self.site.span, self.site.file)
+            case _:
+                return E.TRUE
+
+    def branch_on(self, cond: Expr) -> None:
+        """Note a branch: one on an atomic's result may order blocks in ways that races do not see."""
+        if any(s.origin == "atomic" for s in E.symbols(cond)):
+            self.synchronised = True
+
+    # ---- paths ---------------------------------------------------------------------------------------
+
+    @contextmanager
+    def at(self, table: ModuleTable, node: cst.CSTNode) -> Iterator[None]:
+        """Obligations made inside belong to `node`."""
+        before = self.site
+        self.site = table.site(node)
+        try:
+            yield
+        finally:
+            self.site = before
+
+    @contextmanager
+    def unsafe_statement(self, table: ModuleTable, node: cst.CSTNode) -> Iterator[None]:
+        """Honour an unsafe pragma that is attached to this statement."""
+        before = self.unsafe
+        block = table.unsafe_pragma(node)
+        if block is not None:
+            self.unsafe = self.unsafe_index(block)
+        try:
+            yield
+        finally:
+            self.unsafe = before
+
+    def unsafe_index(self, block: UnsafeBlock) -> int:
+        if block not in self.unsafe_blocks:
+            self.unsafe_blocks.append(block)
+        return self.unsafe_blocks.index(block)
+
+    @contextmanager
+    def dry_run(self) -> Iterator[None]:
+        """Execute without recording, to see what a loop body does to its variables."""
+        state = (self.guard, self.synchronised, self.unsafe)
+        self.dry += 1
+        try:
+            yield
+        finally:
+            self.dry -= 1
+            self.guard, self.synchronised, self.unsafe = state
+
+    def split(self, cond: Expr, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+        """Run `first` where `cond` holds and `second` elsewhere; merge what they return."""
+        if cond is E.TRUE:
+            return first()
+        if cond is E.FALSE:
+            return second()
+        before = self.guard
+        self.guard = E.all_of(before, cond)
+        a = first() if self.guard is not E.FALSE else None
+        self.guard = E.all_of(before, E.negate(cond))
+        b = second() if self.guard is not E.FALSE else a
+        self.guard = before
+        return self.merge(cond, b if a is None else a, b)
+
+    def merge(self, cond: Expr, a: Any, b: Any) -> Any:
+        """The value that is `a` where `cond` holds and `b` elsewhere."""
+        if a is b or cond is E.TRUE or (type(a) is type(b) and not isinstance(a, Frame) and a == b):
+            return a
+        if cond is E.FALSE:
+            return b
+        match a, b:
+            case Num(), Num() if len(a.shape) == len(b.shape):
+                return self._merge_numbers(cond, a, b)
+            case Seq(), Seq() if len(a.items) == len(b.items):
+                pairs = zip(a.items, b.items, strict=True)
+                return Seq(tuple(self.merge(cond, x, y) for x, y in pairs), a.is_list)
+            case Array(), Array() if a.name == b.name and dict(a.views).keys() == dict(b.views).keys():
+                return self._merge_arrays(cond, a, b)
+            case Poison(), _:
+                return a
+            case _, Poison():
+                return b
+            case _:
+                return Choice(cond, a, b)
+
+    def _merge_numbers(self, cond: Expr, a: Num, b: Num) -> Num:
+        shape = tuple(E.ite(cond, x, y) for x, y in zip(a.shape, b.shape, strict=True))
+        merged = numbers.select(Num((), cond, "bool"), replace(a, shape=()), replace(b, shape=()), self)
+        return Num(shape, merged.elem, merged.kind, merged.bits)
+
+    def _merge_arrays(self, cond: Expr, a: Array, b: Array) -> Any:
+        if (a.member is None) != (b.member is None):
+            return Choice(cond, a, b)
+        other = dict(b.views)
+        views = tuple(
+            (k, View(E.ite(cond, v.base, other[k].base), E.ite(cond, v.extent, other[k].extent)))
+            for k, v in a.views
+        )
+        member = None
+        if a.member is not None and b.member is not None:
+            member = E.ite(cond, a.member, b.member)
+        return Array(a.name, member, views)
+
+    def merge_names(self, cond: Expr, a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
+        """Merge two sets of local names; a name bound on one path only keeps that value.
+
+        Using such a name on the other path is an error of the kernel's own, so any value is right there.
+        """
+        merged = dict(b)
+        for name, value in a.items():
+            merged[name] = self.merge(cond, value, b[name]) if name in b else value
+        return merged
+
+    def step(self) -> None:
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise UnsupportedConstruct("kernel too large to execute", self.site.span, self.site.file)
+
+    def array_of(self, value: Any, what: str) -> Array:
+        """`value` as an array."""
+        match value:
+            case Array():
+                return value
+            case Param():
+                self.arrays.add(value.name)
+                return Array(value.name)
+            case Poison():
+                raise UnsupportedConstruct(value.why, self.site.span, self.site.file)
+            case ArrayList():
+                raise UnsupportedConstruct(f"a list of arrays as {what}", self.site.span, self.site.file)
+            case _:
+                raise UnsupportedConstruct(f"{what} that is not a parameter", self.site.span, self.site.file)
+
+
+def memory_names(value: Expr) -> set[str]:
+    """The arrays and untyped scalars whose values occur in `value`."""
+    names: set[str] = set()
+    for node in E.walk(value):
+        if node.op == "read":
+            names.add(node.args[0].removesuffix(":int"))
+        elif node.op in ("sym", "bsym"):
+            symbol: Symbol = node.args[0]
+            if symbol.origin.startswith("memory:"):
+                names.add(symbol.origin.removeprefix("memory:"))
+            elif symbol.origin == "untyped":
+                names.add(symbol.name)
+    return names

@@ -1,0 +1,685 @@
+"""Evaluates expressions: one function for each kind of syntax node."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import libcst as cst
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import numbers
+from tilecheck.frontend.executor import Arguments, Executor
+from tilecheck.frontend.modules import Element, Import, ModuleTable, dotted
+from tilecheck.frontend.values import (
+    Array,
+    ArrayList,
+    Choice,
+    Const,
+    Frame,
+    Function,
+    Method,
+    ModuleRef,
+    Named,
+    Num,
+    Param,
+    Poison,
+    Range,
+    Record,
+    RecordType,
+    Seq,
+    Token,
+    integer,
+)
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Kind, Symbol
+
+
+def evaluate(x: Executor, node: cst.BaseExpression, frame: Frame) -> Any:
+    """The value of an expression in `frame`.
+
+    Raises:
+        UnsupportedConstruct: the expression uses something that is not modelled.
+    """
+    x.step()
+    handler = _HANDLERS.get(type(node))
+    if handler is None:
+        raise UnsupportedConstruct(_words(node), frame.table.span(node), frame.table.file)
+    try:
+        return handler(x, node, frame)
+    except UnsupportedConstruct as problem:
+        if problem.span is None:
+            raise UnsupportedConstruct(
+                problem.construct, frame.table.span(node), frame.table.file
+            ) from problem
+        raise
+
+
+def _words(node: cst.CSTNode) -> str:
+    # FormattedString -> formatted string
+    name = type(node).__name__
+    return "".join(f" {c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(name))
+
+
+# ---- names -------------------------------------------------------------------------------------------------
+
+_PYTHON_NAMES = frozenset(
+    "range len min max abs int float bool tuple list sum zip enumerate reversed divmod print isinstance "
+    "hasattr getattr all any round str slice ValueError TypeError AssertionError NotImplementedError "
+    "RuntimeError".split()
+)
+
+
+def _name(x: Executor, node: cst.Name, frame: Frame) -> Any:
+    found = frame.find(node.value)
+    return found if found is not None else module_name(x, frame.table, node.value)
+
+
+def module_name(x: Executor, table: ModuleTable, name: str) -> Any:
+    """The value of a module-level or built-in name."""
+    match name:
+        case "True":
+            return Num((), E.TRUE, "bool", None)
+        case "False":
+            return Num((), E.FALSE, "bool", None)
+        case "None":
+            return Const(None)
+    if name in table.ambiguous:
+        return Poison(f"name `{name}` bound more than once")
+    binding = table.bindings.get(name)
+    if binding is None:
+        if name in _PYTHON_NAMES:
+            return Named(name)
+        raise UnsupportedConstruct(f"unknown name `{name}`")
+    if isinstance(binding, cst.FunctionDef):
+        return Function(binding, table, None)
+    if isinstance(binding, cst.ClassDef):
+        return _class(x, binding, table)
+    if isinstance(binding, Import):
+        return imported(x, binding, table)
+    if x.depth > 30:
+        raise UnsupportedConstruct(f"name `{name}` defined through itself")
+    frame = Frame({}, None, table, "<module>", [], 0)
+    x.depth += 1
+    try:
+        if isinstance(binding, Element):
+            whole = evaluate(x, binding.value, frame)
+            return whole.items[binding.index] if isinstance(whole, Seq) else Poison(f"name `{name}`")
+        return evaluate(x, binding, frame)
+    except UnsupportedConstruct as problem:
+        return Poison(f"name `{name}` ({problem.construct})")
+    finally:
+        x.depth -= 1
+
+
+def imported(x: Executor, binding: Import, table: ModuleTable) -> Any:
+    """What an import binds: a name of the DSL or of a library, or a value of a project file."""
+    if binding.member is None:
+        found = table.project.find(binding, table.file)
+        return ModuleRef(found) if found is not None else Named(binding.module)
+    as_module = Import(f"{binding.module}.{binding.member}".strip("."), None, binding.level)
+    found = table.project.find(Import(binding.module, None, binding.level), table.file)
+    if found is not None and (binding.member in found.bindings):
+        x.files[found.file] = None
+        return module_name(x, found, binding.member)
+    found = table.project.find(as_module, table.file)
+    return ModuleRef(found) if found is not None else Named(as_module.module)
+
+
+def _class(x: Executor, node: cst.ClassDef, table: ModuleTable) -> Any:
+    """A class of plain fields (a dataclass, a namespace of constants, an enum)."""
+    fields: list[tuple[str, Any]] = []
+    frame = Frame({}, None, table, node.name.value, [], 0)
+    for statement in node.body.body:
+        if not isinstance(statement, cst.SimpleStatementLine):
+            continue
+        for small in statement.body:
+            if isinstance(small, cst.AnnAssign) and isinstance(small.target, cst.Name):
+                default = None if small.value is None else evaluate(x, small.value, frame)
+                fields.append((small.target.value, default))
+            elif isinstance(small, cst.Assign) and isinstance(small.targets[0].target, cst.Name):
+                fields.append((small.targets[0].target.value, evaluate(x, small.value, frame)))
+    return RecordType(node.name.value, tuple(fields))
+
+
+# ---- literals ----------------------------------------------------------------------------------------------
+
+
+def _integer(x: Executor, node: cst.Integer, frame: Frame) -> Any:
+    return integer(int(ast.literal_eval(node.value)))
+
+
+def _float(x: Executor, node: cst.Float | cst.Imaginary, frame: Frame) -> Any:
+    value = ast.literal_eval(node.value)
+    return Const(value)
+
+
+def _string(x: Executor, node: cst.SimpleString | cst.ConcatenatedString, frame: Frame) -> Any:
+    return Const(node.evaluated_value)
+
+
+def _formatted(x: Executor, node: cst.FormattedString, frame: Frame) -> Any:
+    return Token("text")
+
+
+def _sequence(x: Executor, node: cst.Tuple | cst.List, frame: Frame) -> Any:
+    items: list[Any] = []
+    for element in node.elements:
+        value = evaluate(x, element.value, frame)
+        if isinstance(element, cst.StarredElement):
+            items.extend(static_items(x, value, "starred element"))
+        else:
+            items.append(value)
+    return Seq(tuple(items), isinstance(node, cst.List))
+
+
+def _ellipsis(x: Executor, node: cst.Ellipsis, frame: Frame) -> Any:
+    return Const(...)
+
+
+def _lambda(x: Executor, node: cst.Lambda, frame: Frame) -> Any:
+    return Function(node, frame.table, frame)
+
+
+def _named_expression(x: Executor, node: cst.NamedExpr, frame: Frame) -> Any:
+    value = evaluate(x, node.value, frame)
+    frame.names[dotted(node.target)] = value
+    return value
+
+
+# ---- operators ---------------------------------------------------------------------------------------------
+
+_BINARY = {
+    cst.Add: "+",
+    cst.Subtract: "-",
+    cst.Multiply: "*",
+    cst.Divide: "/",
+    cst.FloorDivide: "//",
+    cst.Modulo: "%",
+    cst.Power: "**",
+    cst.LeftShift: "<<",
+    cst.RightShift: ">>",
+    cst.BitAnd: "&",
+    cst.BitOr: "|",
+    cst.BitXor: "^",
+}
+_COMPARE = {
+    cst.LessThan: "<",
+    cst.LessThanEqual: "<=",
+    cst.GreaterThan: ">",
+    cst.GreaterThanEqual: ">=",
+    cst.Equal: "==",
+    cst.NotEqual: "!=",
+}
+
+
+def _binary(x: Executor, node: cst.BinaryOperation, frame: Frame) -> Any:
+    a, b = evaluate(x, node.left, frame), evaluate(x, node.right, frame)
+    if isinstance(node.operator, cst.MatrixMultiply):
+        return x.dialect.call(x, "cuda.tile.matmul", Arguments((a, b), (), node, frame.table))
+    with x.at(frame.table, node):
+        return operate(x, _BINARY[type(node.operator)], a, b)
+
+
+def operate(x: Executor, op: str, a: Any, b: Any) -> Any:
+    """A binary operator on any two values."""
+    if isinstance(a, Choice):
+        return x.split(a.cond, lambda: operate(x, op, a.first, b), lambda: operate(x, op, a.second, b))
+    if isinstance(b, Choice):
+        return x.split(b.cond, lambda: operate(x, op, a, b.first), lambda: operate(x, op, a, b.second))
+    if isinstance(a, Seq) and op in ("+", "*"):
+        return _sequence_operator(x, op, a, b)
+    folded = _fold_floats(op, a, b)
+    if folded is not None:
+        return folded
+    return numbers.binary(op, x.number_of(a, "value"), x.number_of(b, "value"), x)
+
+
+def _sequence_operator(x: Executor, op: str, a: Seq, b: Any) -> Any:
+    if op == "+":
+        return Seq(a.items + static_items(x, b, "sequence"), a.is_list)
+    times = x.number_of(b, "repeat count").elem
+    if times is None or times.value is None or not 0 <= times.value <= 64:
+        raise UnsupportedConstruct("sequence repeated a symbolic number of times")
+    return Seq(a.items * times.value, a.is_list)
+
+
+def _fold_floats(op: str, a: Any, b: Any) -> Const | None:
+    def literal(value: Any) -> float | int | None:
+        if isinstance(value, Const) and isinstance(value.value, float):
+            return value.value
+        if isinstance(value, Num) and value.kind == "int" and value.elem is not None:
+            return value.elem.value
+        return None
+
+    u, v = literal(a), literal(b)
+    if u is None or v is None or not (isinstance(u, float) or isinstance(v, float) or op == "/"):
+        return None
+    try:
+        match op:
+            case "+":
+                return Const(float(u + v))
+            case "-":
+                return Const(float(u - v))
+            case "*":
+                return Const(float(u * v))
+            case "/":
+                return Const(float(u / v))
+            case _:
+                return None
+    except (ZeroDivisionError, OverflowError):
+        return None
+
+
+def _unary(x: Executor, node: cst.UnaryOperation, frame: Frame) -> Any:
+    value = evaluate(x, node.expression, frame)
+    with x.at(frame.table, node):
+        if isinstance(node.operator, cst.Not):
+            truth = x.truth(value)
+            if isinstance(value, Num) and value.shape:
+                return numbers.invert(value, x)
+            return Num((), E.negate(truth), "bool", None)
+        if isinstance(value, Const) and isinstance(value.value, float):
+            return Const(-value.value if isinstance(node.operator, cst.Minus) else value.value)
+        num = x.number_of(value, "operand")
+        match node.operator:
+            case cst.Plus():
+                return num
+            case cst.Minus():
+                return numbers.negative(num)
+            case _ if num.kind == "bool":
+                return numbers.invert(num, x)
+            case _:  # ~a is -a - 1 in two's complement
+                return numbers.binary("-", numbers.negative(num), integer(1), x)
+
+
+def _boolean(x: Executor, node: cst.BooleanOperation, frame: Frame) -> Any:
+    op = "and" if isinstance(node.operator, cst.And) else "or"
+    a = evaluate(x, node.left, frame)
+    truth = x.truth(a)
+    stop = E.FALSE if op == "and" else E.TRUE
+    if truth is stop:
+        return a
+    if truth is E.negate(stop):
+        return evaluate(x, node.right, frame)
+    # The right side runs only where the left one did not decide; its obligations get that guard.
+    before = x.guard
+    x.guard = E.all_of(before, truth if op == "and" else E.negate(truth))
+    try:
+        b = evaluate(x, node.right, frame)
+        other = x.truth(b)
+    finally:
+        x.guard = before
+    combined = E.all_of(truth, other) if op == "and" else E.any_of(truth, other)
+    return Num((), combined, "bool")
+
+
+def _comparison(x: Executor, node: cst.Comparison, frame: Frame) -> Any:
+    left = evaluate(x, node.left, frame)
+    result: Any = None
+    for target in node.comparisons:
+        right = evaluate(x, target.comparator, frame)
+        with x.at(frame.table, node):
+            one = compare(x, target.operator, left, right)
+        result = one if result is None else numbers.logical("and", result, one, x)
+        left = right
+    return result
+
+
+def _flag(value: bool) -> Num:
+    return Num((), E.TRUE if value else E.FALSE, "bool", None)
+
+
+def compare(x: Executor, operator: cst.BaseCompOp, a: Any, b: Any) -> Any:
+    """One comparison of any two values."""
+    if isinstance(a, Choice):
+        return x.split(
+            a.cond, lambda: compare(x, operator, a.first, b), lambda: compare(x, operator, a.second, b)
+        )
+    if isinstance(b, Choice):
+        return x.split(
+            b.cond, lambda: compare(x, operator, a, b.first), lambda: compare(x, operator, a, b.second)
+        )
+    if isinstance(operator, cst.Is | cst.IsNot):
+        same = _identity(x, a, b)
+        return numbers.invert(same, x) if isinstance(operator, cst.IsNot) else same
+    if isinstance(operator, cst.In | cst.NotIn):
+        found = _contains(x, a, b)
+        return numbers.invert(found, x) if isinstance(operator, cst.NotIn) else found
+    op = _COMPARE[type(operator)]
+    if op in ("==", "!=") and not (_numeric(a) and _numeric(b)):
+        same = equal(x, a, b)
+        return numbers.invert(same, x) if op == "!=" else same
+    if isinstance(a, Const) and isinstance(b, Const):
+        return _flag(_compare_literals(op, a.value, b.value))
+    return numbers.compare(op, x.number_of(a, "operand"), x.number_of(b, "operand"), x)
+
+
+def _compare_literals(op: str, a: Any, b: Any) -> bool:
+    try:
+        match op:
+            case "<":
+                return bool(a < b)
+            case "<=":
+                return bool(a <= b)
+            case ">":
+                return bool(a > b)
+            case ">=":
+                return bool(a >= b)
+            case "==":
+                return bool(a == b)
+            case _:
+                return bool(a != b)
+    except TypeError as problem:
+        raise UnsupportedConstruct("comparison of unlike literals") from problem
+
+
+def _numeric(value: Any) -> bool:
+    return isinstance(value, Num | Param) or (isinstance(value, Const) and isinstance(value.value, float))
+
+
+def equal(x: Executor, a: Any, b: Any) -> Num:
+    """`a == b` where at least one side is not a number."""
+    match a, b:
+        case Const(), Const():
+            return _flag(bool(a.value == b.value))
+        case Named(), Named():
+            return _flag(a.name == b.name)
+        case Seq(), Seq():
+            if len(a.items) != len(b.items):
+                return _flag(False)
+            result = _flag(True)
+            for u, v in zip(a.items, b.items, strict=True):
+                result = numbers.logical("and", result, compare(x, cst.Equal(), u, v), x)
+            return result
+    if isinstance(a, Token | Named | Param | Const) and isinstance(b, Token | Named | Param | Const):
+        return Num((), E.bool_sym(Symbol(f"{_words_of(a)} == {_words_of(b)}", Kind.CONSTANT)), "bool", None)
+    if isinstance(a, Num) and isinstance(b, Const | Named | Token):
+        return _flag(False)
+    if isinstance(b, Num) and isinstance(a, Const | Named | Token):
+        return _flag(False)
+    raise UnsupportedConstruct("comparison of these values")
+
+
+def _words_of(value: Any) -> str:
+    match value:
+        case Const():
+            return repr(value.value)
+        case _:
+            return str(value.name)
+
+
+def _identity(x: Executor, a: Any, b: Any) -> Num:
+    if isinstance(b, Const) and b.value is None:
+        match a:
+            case Const():
+                return _flag(a.value is None)
+            case Param() | Token():
+                return Num((), E.bool_sym(Symbol(f"{a.name} is None", Kind.CONSTANT)), "bool", None)
+            case Array() if not a.views and a.member is None:
+                return Num((), E.bool_sym(Symbol(f"{a.name} is None", Kind.CONSTANT)), "bool", None)
+            case Poison():
+                raise UnsupportedConstruct(a.why)
+            case _:
+                return _flag(False)
+    return equal(x, a, b)
+
+
+def _contains(x: Executor, a: Any, b: Any) -> Num:
+    result = _flag(False)
+    for item in static_items(x, b, "`in`"):
+        result = numbers.logical("or", result, compare(x, cst.Equal(), a, item), x)
+    return result
+
+
+def _conditional(x: Executor, node: cst.IfExp, frame: Frame) -> Any:
+    cond = x.truth(evaluate(x, node.test, frame))
+    x.branch_on(cond)
+    return x.split(
+        cond, lambda: evaluate(x, node.body, frame), lambda: evaluate(x, node.orelse, frame)
+    )
+
+
+# ---- attributes, subscripts, calls -------------------------------------------------------------------------
+
+
+def _attribute(x: Executor, node: cst.Attribute, frame: Frame) -> Any:
+    value = evaluate(x, node.value, frame)
+    with x.at(frame.table, node):
+        return attribute(x, value, node.attr.value)
+
+
+def attribute(x: Executor, value: Any, name: str) -> Any:
+    match value:
+        case Named():
+            return Named(f"{value.name}.{name}")
+        case ModuleRef():
+            x.files[value.table.file] = None
+            return module_name(x, value.table, name)
+        case RecordType():
+            for field, default in value.fields:
+                if field == name:
+                    return Poison(f"field `{name}`") if default is None else default
+            raise UnsupportedConstruct(f"attribute `{name}`")
+        case Record():
+            if name in value.fields:
+                return value.fields[name]
+            raise UnsupportedConstruct(f"attribute `{name}`")
+        case Choice():
+            return x.split(
+                value.cond,
+                lambda: attribute(x, value.first, name),
+                lambda: attribute(x, value.second, name),
+            )
+        case Poison():
+            raise UnsupportedConstruct(value.why)
+        case _:
+            return x.dialect.attribute(x, value, name)
+
+
+def _subscript(x: Executor, node: cst.Subscript, frame: Frame) -> Any:
+    value = evaluate(x, node.value, frame)
+    index = _index(x, node, frame)
+    with x.at(frame.table, node):
+        return subscript(x, value, index)
+
+
+def _index(x: Executor, node: cst.Subscript, frame: Frame) -> Any:
+    """The index as a value; `a:b` becomes `Named("slice")` parts, which only sequences accept."""
+    items: list[Any] = []
+    for element in node.slice:
+        part = element.slice
+        if isinstance(part, cst.Index):
+            items.append(evaluate(x, part.value, frame))
+        else:
+            ends = [
+                Const(None) if e is None else evaluate(x, e, frame) for e in (part.lower, part.upper, part.step)
+            ]
+            items.append(Seq((Named("slice"), *ends)))
+    only = node.slice[0]
+    if len(items) == 1 and not isinstance(only.comma, cst.Comma):
+        return items[0]
+    return Seq(tuple(items))
+
+
+def subscript(x: Executor, value: Any, index: Any) -> Any:
+    match value:
+        case Seq():
+            return _item(x, value, index)
+        case Choice():
+            return x.split(
+                value.cond,
+                lambda: subscript(x, value.first, index),
+                lambda: subscript(x, value.second, index),
+            )
+        case Poison():
+            raise UnsupportedConstruct(value.why)
+        case Named():
+            return Token(value.name)  # a subscripted type: `ct.Constant[int]`, `Annotated[...]`
+        case _:
+            return x.dialect.subscript(x, value, index)
+
+
+def _item(x: Executor, value: Seq, index: Any) -> Any:
+    if isinstance(index, Seq) and index.items and index.items[0] == Named("slice"):
+        ends = [None if isinstance(e, Const) else x.scalar(e, "slice").value for e in index.items[1:]]
+        return Seq(value.items[slice(*ends)], value.is_list)
+    position = x.scalar(index, "index")
+    if position.value is None:
+        return _symbolic_item(x, value, position)
+    if not -len(value.items) <= position.value < len(value.items):
+        raise UnsupportedConstruct("sequence index out of range")
+    return value.items[position.value]
+
+
+def _symbolic_item(x: Executor, value: Seq, position: E.Expr) -> Any:
+    # A compile-time index that we do not know: any item, each under its own condition.
+    if not value.items or any(s.varies for s in E.symbols(position)):
+        raise UnsupportedConstruct("sequence indexed by a run-time value")
+    result = value.items[-1]
+    for i in range(len(value.items) - 2, -1, -1):
+        result = x.merge(E.eq(position, i), value.items[i], result)
+    return result
+
+
+def _call(x: Executor, node: cst.Call, frame: Frame) -> Any:
+    function = evaluate(x, node.func, frame)
+    positional: list[Any] = []
+    keywords: list[tuple[str, Any]] = []
+    for arg in node.args:
+        value = evaluate(x, arg.value, frame)
+        if arg.star == "*":
+            positional.extend(static_items(x, value, "starred argument"))
+        elif arg.star == "**":
+            raise UnsupportedConstruct("`**` argument")
+        elif arg.keyword is not None:
+            keywords.append((arg.keyword.value, value))
+        else:
+            positional.append(value)
+    call_args = Arguments(tuple(positional), tuple(keywords), node, frame.table)
+    with x.at(frame.table, node):
+        return call(x, function, call_args)
+
+
+def call(x: Executor, function: Any, args: Arguments) -> Any:
+    """Call any value."""
+    for i, value in enumerate(args.positional):
+        if isinstance(value, Choice):
+            return _split_positional(x, function, args, i, value)
+    for i, (_, value) in enumerate(args.keywords):
+        if isinstance(value, Choice):
+            return _split_keyword(x, function, args, i, value)
+    match function:
+        case Function():
+            from tilecheck.frontend.statements import call_function  # noqa: PLC0415 - mutual recursion
+
+            return call_function(x, function, args)
+        case Named():
+            return x.dialect.call(x, function.name, args)
+        case Method():
+            return x.dialect.method(x, function.value, function.name, args)
+        case RecordType():
+            return _instantiate(function, args)
+        case Choice():
+            return x.split(
+                function.cond, lambda: call(x, function.first, args), lambda: call(x, function.second, args)
+            )
+        case Poison():
+            raise UnsupportedConstruct(function.why)
+        case _:
+            raise UnsupportedConstruct("call of this value")
+
+
+def _split_positional(x: Executor, function: Any, args: Arguments, i: int, value: Choice) -> Any:
+    def using(chosen: Any) -> Any:
+        positional = (*args.positional[:i], chosen, *args.positional[i + 1 :])
+        return call(x, function, Arguments(positional, args.keywords, args.node, args.table))
+
+    return x.split(value.cond, lambda: using(value.first), lambda: using(value.second))
+
+
+def _split_keyword(x: Executor, function: Any, args: Arguments, i: int, value: Choice) -> Any:
+    def using(chosen: Any) -> Any:
+        keywords = (*args.keywords[:i], (args.keywords[i][0], chosen), *args.keywords[i + 1 :])
+        return call(x, function, Arguments(args.positional, keywords, args.node, args.table))
+
+    return x.split(value.cond, lambda: using(value.first), lambda: using(value.second))
+
+
+def _instantiate(kind: RecordType, args: Arguments) -> Record:
+    names = tuple(name if default is None else f"{name}?" for name, default in kind.fields)
+    given = args.bind(names, f"`{kind.name}`")
+    return Record({name: given.get(name, default) for name, default in kind.fields})
+
+
+def static_items(x: Executor, value: Any, what: str) -> tuple[Any, ...]:
+    """The items of a sequence whose length is known."""
+    match value:
+        case Seq():
+            return value.items
+        case Range():
+            return tuple(_range_items(value, what))
+        case Array() | ArrayList() | Param():
+            raise UnsupportedConstruct(f"{what} over a parameter")
+        case Poison():
+            raise UnsupportedConstruct(value.why)
+        case _:
+            raise UnsupportedConstruct(f"{what} over this value")
+
+
+MAX_UNROLL = 128
+
+
+def _range_items(value: Range, what: str) -> list[Num]:
+    ends = [n.elem.value if n.elem is not None else None for n in (value.start, value.stop, value.step)]
+    start, stop, step = ends
+    if start is None or stop is None or not step:
+        raise UnsupportedConstruct(f"{what} over a range of unknown length")
+    items = range(start, stop, step)
+    if len(items) > MAX_UNROLL:
+        raise UnsupportedConstruct(f"{what} over more than {MAX_UNROLL} items")
+    return [integer(i) for i in items]
+
+
+def _comprehension(x: Executor, node: cst.ListComp | cst.GeneratorExp, frame: Frame) -> Any:
+    loop = node.for_in
+    if loop.inner_for_in is not None or loop.asynchronous is not None:
+        raise UnsupportedConstruct("nested comprehension")
+    inner = Frame(dict(frame.names), frame.parent, frame.table, frame.function, frame.returns, frame.depth)
+    items = []
+    from tilecheck.frontend.statements import assign  # noqa: PLC0415 - mutual recursion
+
+    for item in static_items(x, evaluate(x, loop.iter, frame), "comprehension"):
+        assign(x, loop.target, item, inner)
+        keep = [x.truth(evaluate(x, test.test, inner)) for test in loop.ifs]
+        if any(k is not E.TRUE and k is not E.FALSE for k in keep):
+            raise UnsupportedConstruct("comprehension with a symbolic condition")
+        if all(k is E.TRUE for k in keep):
+            items.append(evaluate(x, node.elt, inner))
+    return Seq(tuple(items), isinstance(node, cst.ListComp))
+
+
+_HANDLERS: Mapping[type, Callable[[Executor, Any, Frame], Any]] = {
+    cst.Name: _name,
+    cst.Integer: _integer,
+    cst.Float: _float,
+    cst.SimpleString: _string,
+    cst.ConcatenatedString: _string,
+    cst.FormattedString: _formatted,
+    cst.Tuple: _sequence,
+    cst.List: _sequence,
+    cst.Ellipsis: _ellipsis,
+    cst.Lambda: _lambda,
+    cst.NamedExpr: _named_expression,
+    cst.BinaryOperation: _binary,
+    cst.UnaryOperation: _unary,
+    cst.BooleanOperation: _boolean,
+    cst.Comparison: _comparison,
+    cst.IfExp: _conditional,
+    cst.Attribute: _attribute,
+    cst.Subscript: _subscript,
+    cst.Call: _call,
+    cst.ListComp: _comprehension,
+    cst.GeneratorExp: _comprehension,
+}

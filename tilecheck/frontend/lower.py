@@ -1,0 +1,344 @@
+"""From a module's text to the kernels in it.
+
+A kernel is executed a few times: the first runs learn what the text says only later (which arrays are
+written, how many axes they have, whose values are used as integers), the last run knows all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import libcst as cst
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.annotations import Annotation, read_annotation
+from tilecheck.frontend.cutile.ops import CuTile
+from tilecheck.frontend.executor import Executor, Knowledge
+from tilecheck.frontend.expressions import evaluate
+from tilecheck.frontend.modules import Import, ModuleTable, dotted
+from tilecheck.frontend.pragmas import Pragma, PragmaKind
+from tilecheck.frontend.statements import run_block
+from tilecheck.frontend.values import Array, ArrayList, Frame, Function, Named, Num, Param, Seq, Token
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Kind, Symbol
+from tilecheck.ir.kernel import (
+    Effect,
+    Kernel,
+    Ownership,
+    Requirement,
+    UnknownName,
+    grid_symbol,
+)
+from tilecheck.ir.kernel import Param as KernelParam
+from tilecheck.model import Site
+
+MAX_RUNS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A kernel as it stands in a file: its `def`, and the functions that enclose it, outermost first."""
+
+    name: str
+    node: cst.FunctionDef
+    table: ModuleTable
+    enclosing: tuple[cst.FunctionDef, ...]
+
+
+# ---- finding kernels ---------------------------------------------------------------------------------------
+
+
+def find_kernels(table: ModuleTable) -> tuple[Definition, ...]:
+    """The cuTile kernels of a module, in order: decorated functions, and functions given to `ct.kernel`."""
+    found: dict[cst.FunctionDef, Definition] = {}
+    wrapped: list[tuple[str, tuple[cst.FunctionDef, ...]]] = []
+    functions: list[tuple[cst.FunctionDef, tuple[cst.FunctionDef, ...]]] = []
+    for node, enclosing in _walk(table.parsed.module, ()):
+        if isinstance(node, cst.FunctionDef):
+            functions.append((node, enclosing))
+            if any(is_kernel_decorator(table, d.decorator) for d in node.decorators):
+                found[node] = Definition(node.name.value, node, table, enclosing)
+        elif isinstance(node, cst.Call) and is_kernel_decorator(table, node.func) and node.args:
+            wrapped.append((dotted(node.args[0].value), enclosing))
+    for name, enclosing in wrapped:
+        for node, around in functions:
+            if node.name.value == name and around == enclosing[: len(around)] and node not in found:
+                found[node] = Definition(name, node, table, around)
+    order = {node: i for i, (node, _) in enumerate(functions)}
+    return tuple(sorted(found.values(), key=lambda d: order[d.node]))
+
+
+def _walk(
+    node: cst.CSTNode, enclosing: tuple[cst.FunctionDef, ...]
+) -> Iterator[tuple[cst.CSTNode, tuple[cst.FunctionDef, ...]]]:
+    stack = [(node, enclosing)]
+    while stack:
+        node, enclosing = stack.pop()
+        yield node, enclosing
+        inner = (*enclosing, node) if isinstance(node, cst.FunctionDef) else enclosing
+        stack.extend((child, inner) for child in reversed(node.children))
+
+
+def is_kernel_decorator(table: ModuleTable, node: cst.BaseExpression) -> bool:
+    """Whether a decorator is `cuda.tile.kernel`, called or not, under whatever name it was imported."""
+    if isinstance(node, cst.Call):
+        node = node.func
+    head, _, rest = dotted(node).partition(".")
+    binding = table.bindings.get(head)
+    if not isinstance(binding, Import):
+        return False
+    module = f"{binding.module}.{binding.member}" if binding.member else binding.module
+    return f"{module}.{rest}".rstrip(".") in ("cuda.tile.kernel", "cuda.tile._execution.kernel")
+
+
+# ---- executing them ----------------------------------------------------------------------------------------
+
+
+def lower(definition: Definition) -> Kernel:
+    """Execute a kernel symbolically.
+
+    Raises:
+        UnsupportedConstruct: something in it is not modelled.
+    """
+    knowledge = Knowledge()
+    for _ in range(MAX_RUNS):
+        x = _run(definition, knowledge)
+        learned = _learned(x)
+        if learned == knowledge:
+            return _kernel(x, definition)
+        knowledge = learned
+    raise UnsupportedConstruct("kernel whose types do not settle")
+
+
+def _learned(x: Executor) -> Knowledge:
+    return Knowledge(
+        written=frozenset(a.array for a in x.accesses if a.effect is not Effect.READ),
+        integers=frozenset(x.integers) | x.knowledge.integers,
+        ranks=tuple(sorted(x.ranks.items())),
+        lists=frozenset(x.lists),
+    )
+
+
+def _run(definition: Definition, knowledge: Knowledge) -> Executor:
+    table, node = definition.table, definition.node
+    annotations = read_parameters(definition)
+    x = Executor(table.project, CuTile(), table.site(node.name), knowledge)
+    x.constants = frozenset(n for n, a in annotations.items() if a.constant and not a.scalar)
+    x.wide = frozenset(n for n, a in annotations.items() if a.wide)
+    x.files[table.file] = None
+    frame = Frame({}, _closure(definition), table, definition.name, [], 0)
+    for name, annotation in annotations.items():
+        frame.names[name] = _initial(x, name, annotation)
+    run_block(x, node.body.body, frame)
+    return x
+
+
+def read_parameters(definition: Definition) -> dict[str, Annotation]:
+    """The kernel's parameters in order, with what their annotations say."""
+    params = definition.node.params
+    if not isinstance(params.star_arg, cst.MaybeSentinel | cst.ParamStar) or params.star_kwarg is not None:
+        raise UnsupportedConstruct("`*` parameters of a kernel")
+    found = {}
+    for p in (*params.posonly_params, *params.params, *params.kwonly_params):
+        node = None if p.annotation is None else p.annotation.annotation
+        found[p.name.value] = read_annotation(definition.table, node)
+    return found
+
+
+def _initial(x: Executor, name: str, annotation: Annotation) -> Any:
+    """What a parameter is before the kernel runs."""
+    kind = Kind.CONSTANT if annotation.constant else Kind.SCALAR
+    if name in x.knowledge.lists or (annotation.array_list and not annotation.constant):
+        return ArrayList(name)
+    if annotation.array and not annotation.constant:
+        x.arrays.add(name)
+        return Array(name)
+    match annotation.scalar:
+        case "int":
+            bits = None if annotation.constant else 64 if annotation.wide else 32
+            return Num((), E.sym(Symbol(name, kind)), "int", bits)
+        case "bool":
+            return Num((), E.bool_sym(Symbol(name, kind)), "bool", None)
+        case "float" | "str":
+            return Token(name)
+        case _:
+            return Param(name)
+
+
+def _closure(definition: Definition) -> Frame | None:
+    """The names of the enclosing functions: their helpers, and everything else as unknown constants.
+
+    cuTile embeds what a kernel closes over as compile-time constants, so such a name is one value for the
+    whole launch, whatever the enclosing function computed.
+    """
+    frame: Frame | None = None
+    for function in definition.enclosing:
+        frame = Frame({}, frame, definition.table, function.name.value, [], 0)
+        params = function.params
+        for p in (*params.posonly_params, *params.params, *params.kwonly_params):
+            frame.names[p.name.value] = _captured(p.name.value)
+        for node in _own_nodes(function):
+            match node:
+                case cst.FunctionDef():
+                    frame.names[node.name.value] = Function(node, definition.table, frame)
+                case cst.AssignTarget(target=cst.Name() as name) | cst.AnnAssign(target=cst.Name() as name):
+                    frame.names[name.value] = _captured(name.value)
+                case cst.For(target=cst.Name() as name):
+                    frame.names[name.value] = _captured(name.value)
+    return frame
+
+
+def _captured(name: str) -> Num:
+    return Num((), E.sym(Symbol(name, Kind.CONSTANT, origin="untyped")), "any", None)
+
+
+def _own_nodes(function: cst.FunctionDef) -> Iterator[cst.CSTNode]:
+    stack: list[cst.CSTNode] = list(reversed(function.body.children))
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, cst.FunctionDef | cst.Lambda | cst.ClassDef):
+            stack.extend(reversed(node.children))
+
+
+# ---- the result --------------------------------------------------------------------------------------------
+
+
+def _kernel(x: Executor, definition: Definition) -> Kernel:
+    declared = {n: a.declared for n, a in read_parameters(definition).items() if a.declared is not None}
+    unknown: list[UnknownName] = []
+    requires = _contracts(x, definition, declared, unknown)
+    params = tuple(
+        _param(x, definition, name, annotation, declared.get(name))
+        for name, annotation in read_parameters(definition).items()
+    )
+    return Kernel(
+        name=definition.name,
+        language="cutile",
+        site=definition.table.site(definition.node.name),
+        params=params,
+        grid_axes=tuple(sorted(x.grid_axes)),
+        accesses=tuple(x.accesses),
+        checks=tuple(x.checks),
+        arithmetic=tuple(x.arithmetic),
+        facts=tuple(f for f in x.facts if f is not E.TRUE),
+        requires=requires,
+        unsafe_blocks=tuple(x.unsafe_blocks),
+        files=tuple(x.files),
+        constants=tuple((p.name, Symbol(p.name, Kind.CONSTANT)) for p in params if p.ownership is Ownership.CONSTANT),
+        unknown_names=tuple(unknown),
+        powers_of_two=tuple(x.powers),
+    )
+
+
+def _param(
+    x: Executor, definition: Definition, name: str, annotation: Annotation, declared: Ownership | None
+) -> KernelParam:
+    written = any(a.array == name and a.effect is not Effect.READ for a in x.accesses)
+    is_array = annotation.array or name in x.arrays or name in x.lists or name in x.ranks
+    if annotation.constant:
+        ownership = Ownership.CONSTANT
+    elif is_array:
+        ownership = Ownership.MUT if written else Ownership.SHARED
+    else:
+        ownership = Ownership.VALUE
+    if not _mentions(definition.node, name):
+        ownership = Ownership.UNUSED
+    node = next(
+        p.name
+        for p in (
+            *definition.node.params.posonly_params,
+            *definition.node.params.params,
+            *definition.node.params.kwonly_params,
+        )
+        if p.name.value == name
+    )
+    rank = x.ranks.get(name)
+    return KernelParam(name, is_array, rank, name in x.lists, ownership, declared, definition.table.site(node))
+
+
+def _mentions(function: cst.FunctionDef, name: str) -> bool:
+    stack: list[cst.CSTNode] = list(function.body.children)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Name) and node.value == name:
+            return True
+        stack.extend(node.children)
+    return False
+
+
+def _contracts(
+    x: Executor,
+    definition: Definition,
+    declared: dict[str, Ownership],
+    unknown: list[UnknownName],
+) -> tuple[Requirement, ...]:
+    """Read the contracts above the kernel or inside it; fills `declared` and `unknown`."""
+    names = set(read_parameters(definition))
+    requires: list[Requirement] = []
+    for pragma in kernel_pragmas(definition):
+        site = Site(definition.table.file, pragma.argument)
+        if pragma.kind in (PragmaKind.MUT, PragmaKind.SHARED):
+            for name in pragma.arguments:
+                if name in names:
+                    declared[name] = Ownership.MUT if pragma.kind is PragmaKind.MUT else Ownership.SHARED
+                else:
+                    unknown.append(UnknownName(name, site))
+        elif pragma.kind is PragmaKind.REQUIRES:
+            text = pragma.arguments[0]
+            free = _free_names(text) - names - {"grid", "cdiv", "min", "max", "len"}
+            unknown += [UnknownName(name, site) for name in sorted(free)]
+            if not free:
+                condition = _requirement(x, definition, text, site)
+                requires.append(Requirement(condition, text, pragma.reason, site))
+    return tuple(requires)
+
+
+def kernel_pragmas(definition: Definition) -> tuple[Pragma, ...]:
+    """The pragmas attached to the kernel itself or to a statement inside it."""
+    span = definition.table.span(definition.node)
+    # Where decorators are, the comment's target starts at the first of them; both lie in the node.
+    return tuple(
+        p for p in definition.table.pragmas if p.target.start < span.end and span.start < p.target.end
+        and p.target.end <= span.end + 1
+    )
+
+
+def _free_names(text: str) -> set[str]:
+    try:
+        expression = cst.parse_expression(text)
+    except cst.ParserSyntaxError as problem:
+        raise UnsupportedConstruct(f"contract `{text}`") from problem
+    found: set[str] = set()
+    stack: list[cst.CSTNode] = [expression]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Attribute):
+            stack.append(node.value)
+        elif isinstance(node, cst.Name):
+            found.add(node.value)
+        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
+            if node.func.value not in ("cdiv", "min", "max", "len"):
+                raise UnsupportedConstruct(f"contract `{node.func.value}`")
+            stack.extend(a.value for a in node.args)
+        else:
+            stack.extend(node.children)
+    return found - {"True", "False", "None"}
+
+
+def _requirement(x: Executor, definition: Definition, text: str, site: Site) -> E.Expr:
+    """The condition of a `requires`, over launch values."""
+    table = definition.table
+    frame = Frame({}, None, table, "<contract>", [], 0)
+    for name, annotation in read_parameters(definition).items():
+        frame.names[name] = _initial(x, name, annotation)
+    frame.names["grid"] = Seq(tuple(Num((), E.sym(grid_symbol(k)), "int") for k in range(3)))
+    frame.names["cdiv"] = Named("cuda.tile.cdiv")
+    expression = cst.parse_expression(text)
+    try:
+        with x.dry_run():
+            return x.truth(evaluate(x, expression, frame))
+    except UnsupportedConstruct as problem:
+        raise UnsupportedConstruct(f"contract `{text}`", site.span, site.file) from problem

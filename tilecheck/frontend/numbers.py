@@ -1,0 +1,282 @@
+"""Arithmetic on tiles and scalars: broadcasting, integer semantics, and what each operation asks for.
+
+Ring operations (+, -, *, <<) on machine integers may wrap and still be right in the end, because two's
+complement arithmetic is a ring: only where a value *leaves* the ring (a division, a comparison, an index,
+a widening) must it fit. So `fits` is asked for there, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.values import Num, lane
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr
+
+INT32_MAX = 2**31 - 1
+
+
+class Machine(Protocol):
+    """What arithmetic needs from the executor: fresh unknowns, and a place for its obligations."""
+
+    def fresh(self, origin: str, *, per_lane: bool, boolean: bool = False) -> Expr: ...
+
+    def divides(self, divisor: Expr) -> None: ...
+
+    def fits(self, value: Expr) -> None: ...
+
+    def is_integer_memory(self, value: Expr) -> bool: ...
+
+
+def broadcast_shapes(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """The common shape; equal or 1, aligned at the right. Symbolic sizes that differ take the larger."""
+    rank = max(len(a), len(b))
+    a = (E.ONE,) * (rank - len(a)) + a
+    b = (E.ONE,) * (rank - len(b)) + b
+    shape = []
+    for x, y in zip(a, b, strict=True):
+        if x is y or y is E.ONE:
+            shape.append(x)
+        elif x is E.ONE:
+            shape.append(y)
+        elif x.value is not None and y.value is not None:
+            raise UnsupportedConstruct(f"broadcast of tile sizes {x.value} and {y.value}")
+        else:
+            shape.append(E.maximum(x, y))
+    return tuple(shape)
+
+
+def stretch(value: Num, shape: tuple[Expr, ...]) -> Expr | None:
+    """The element of `value` broadcast to `shape`: along an axis of size 1 every lane reads position 0."""
+    if value.elem is None:
+        return None
+    mapping: dict[Expr, Expr] = {}
+    for i, size in enumerate(reversed(value.shape)):
+        wide = shape[len(shape) - 1 - i]
+        if size is E.ONE:
+            mapping[lane(i)] = E.ZERO
+        elif size is not wide and size.value is None:
+            # The sizes are equal or one of them is 1; which one is known only at compile time.
+            mapping[lane(i)] = E.ite(E.eq(size, 1), E.ZERO, lane(i))
+    return E.substitute(value.elem, mapping)
+
+
+def broadcast(value: Num, shape: tuple[Expr, ...]) -> Num:
+    return Num(broadcast_shapes(value.shape, shape), stretch(value, shape), value.kind, value.bits)
+
+
+def as_int(value: Num, machine: Machine) -> Expr:
+    """The element as an integer expression; data that is not modelled becomes a fresh unknown."""
+    if value.elem is None:
+        return machine.fresh("data", per_lane=bool(value.shape))
+    if value.kind == "bool":
+        return E.ite(value.elem, 1, 0)
+    return value.elem
+
+
+def as_bool(value: Num, machine: Machine) -> Expr:
+    """The truth of an element."""
+    if value.elem is None or not _comparable(value, machine):
+        return machine.fresh("data", per_lane=bool(value.shape), boolean=True)
+    return value.elem if value.kind == "bool" else E.ne(value.elem, 0)
+
+
+def _result_bits(a: Num, b: Num) -> int | None:
+    # A compile-time integer takes the type of the other side.
+    if a.bits is None:
+        return b.bits
+    return a.bits if b.bits is None else max(a.bits, b.bits)
+
+
+def _leave_ring(machine: Machine, bits: int | None, *values: Expr) -> None:
+    if bits == 32:
+        for value in values:
+            if value.op in ("add", "mul"):
+                machine.fits(value)
+
+
+_COMPARE = {"<": E.lt, "<=": E.le, ">": E.gt, ">=": E.ge, "==": E.eq, "!=": E.ne}
+
+
+def compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
+    shape = broadcast_shapes(a.shape, b.shape)
+    if not _comparable(a, machine) or not _comparable(b, machine):
+        return Num(shape, machine.fresh("data", per_lane=bool(shape), boolean=True), "bool")
+    x, y = stretch(a, shape), stretch(b, shape)
+    if x is None or y is None:
+        return Num(shape, machine.fresh("data", per_lane=bool(shape), boolean=True), "bool")
+    if a.kind == "bool" or b.kind == "bool":
+        x = as_int(Num(shape, x, a.kind), machine)
+        y = as_int(Num(shape, y, b.kind), machine)
+    _leave_ring(machine, _result_bits(a, b), x, y)
+    return Num(shape, _COMPARE[op](x, y), "bool")
+
+
+def _comparable(a: Num, machine: Machine) -> bool:
+    # Between two floats there may be no integer: comparing floats as integers would be unsound.
+    return a.elem is not None and (a.kind != "any" or machine.is_integer_memory(a.elem))
+
+
+def logical(op: str, a: Num, b: Num, machine: Machine) -> Num:
+    """`and`, `or` and their bitwise forms on booleans; unmodelled operands become fresh unknowns."""
+    shape = broadcast_shapes(a.shape, b.shape)
+    x = stretch(Num(a.shape, as_bool(a, machine), "bool"), shape)
+    y = stretch(Num(b.shape, as_bool(b, machine), "bool"), shape)
+    assert x is not None
+    assert y is not None
+    return Num(shape, E.all_of(x, y) if op == "and" else E.any_of(x, y), "bool")
+
+
+def invert(a: Num, machine: Machine) -> Num:
+    return Num(a.shape, E.negate(as_bool(a, machine)), "bool")
+
+
+def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
+    """`a op b` for + - * // % & | ^ << >> ** / and min, max."""
+    if op in ("&", "|", "^") and (a.kind == "bool" or b.kind == "bool"):
+        return _boolean_bits(op, a, b, machine)
+    shape = broadcast_shapes(a.shape, b.shape)
+    kind = "any" if "any" in (a.kind, b.kind) else "int"
+    bits = _result_bits(a, b)
+    if a.elem is None or b.elem is None or op == "/":
+        # `//` and `%` of unmodelled data are float operations or give an unknown; division by zero of
+        # floats is defined, and of integers it needs a divisor that we know.
+        if op in ("//", "%") and b.elem is not None and b.kind in ("int", "bool"):
+            _ask_divisor(stretch(b, shape), machine)
+        return Num(shape, None, "data", bits)
+    x, y = stretch(_to_int(a, machine), shape), stretch(_to_int(b, machine), shape)
+    assert x is not None
+    assert y is not None
+    return Num(shape, _integer(op, x, y, bits, bool(shape), machine), kind, bits)
+
+
+def _to_int(a: Num, machine: Machine) -> Num:
+    return Num(a.shape, as_int(a, machine), "int", a.bits) if a.kind == "bool" else a
+
+
+def _ask_divisor(divisor: Expr | None, machine: Machine) -> None:
+    if divisor is not None and not (divisor.value is not None and divisor.value > 0):
+        machine.divides(divisor)
+
+
+def _integer(op: str, x: Expr, y: Expr, bits: int | None, per_lane: bool, machine: Machine) -> Expr:
+    match op:
+        case "+":
+            return E.add(x, y)
+        case "-":
+            return E.sub(x, y)
+        case "*":
+            return E.mul(x, y)
+        case "<<" if y.value is not None and 0 <= y.value < 63:
+            return E.mul(x, 1 << y.value)
+        case "**" if x.value is not None and y.value is not None and 0 <= y.value < 64:
+            return E.const(x.value**y.value)
+        case "**" if y.value is not None and 0 <= y.value <= 4:
+            return E.mul(*[x] * y.value) if y.value else E.ONE
+    _leave_ring(machine, bits, x, y)
+    match op:
+        case "//" | "%":
+            _ask_divisor(y, machine)
+            return E.floordiv(x, y) if op == "//" else E.mod(x, y)
+        case "min":
+            return E.minimum(x, y)
+        case "max":
+            return E.maximum(x, y)
+        case ">>" if y.value is not None and 0 <= y.value < 63:
+            return E.floordiv(x, 1 << y.value)  # arithmetic shift right is floor division
+        case "&" | "|" | "^":
+            return E.bit({"&": "and", "|": "or", "^": "xor"}[op], x, y)
+        case _:  # shifts and powers by unknown amounts: some integer
+            return machine.fresh("data", per_lane=per_lane)
+
+
+def _boolean_bits(op: str, a: Num, b: Num, machine: Machine) -> Num:
+    if op in ("&", "|"):
+        return logical("and" if op == "&" else "or", a, b, machine)
+    both, either = logical("and", a, b, machine), logical("or", a, b, machine)
+    assert both.elem is not None
+    assert either.elem is not None
+    return Num(both.shape, E.all_of(either.elem, E.negate(both.elem)), "bool")
+
+
+def negative(a: Num) -> Num:
+    return Num(a.shape, None if a.elem is None or a.kind == "bool" else E.neg(a.elem), a.kind, a.bits)
+
+
+def select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:
+    """`where(cond, a, b)` and the value of a conditional expression."""
+    shape = broadcast_shapes(cond.shape, broadcast_shapes(a.shape, b.shape))
+    bits = _result_bits(a, b)
+    if a.elem is None or b.elem is None:
+        return Num(shape, None, "data", bits)
+    test = stretch(Num(cond.shape, as_bool(cond, machine), "bool"), shape)
+    assert test is not None
+    if a.kind == "bool" and b.kind == "bool":
+        x, y = stretch(a, shape), stretch(b, shape)
+        assert x is not None
+        assert y is not None
+        return Num(shape, E.any_of(E.all_of(test, x), E.all_of(E.negate(test), y)), "bool")
+    x, y = stretch(_to_int(a, machine), shape), stretch(_to_int(b, machine), shape)
+    assert x is not None
+    assert y is not None
+    kind = "any" if "any" in (a.kind, b.kind) else "int"
+    return Num(shape, E.ite(test, x, y), kind, bits)
+
+
+# ---- shapes ------------------------------------------------------------------------------------------------
+
+
+def permute(a: Num, axes: list[int]) -> Num:
+    """`result.shape[k] = a.shape[axes[k]]`."""
+    rank = len(a.shape)
+    shape = tuple(a.shape[k] for k in axes)
+    if a.elem is None:
+        return Num(shape, None, a.kind, a.bits)
+    # Old axis axes[k] is read at the position along new axis k.
+    mapping = {lane(rank - 1 - old): lane(rank - 1 - new) for new, old in enumerate(axes)}
+    return Num(shape, E.substitute(a.elem, mapping), a.kind, a.bits)
+
+
+def reshape(a: Num, shape: tuple[Expr, ...]) -> Num:
+    """Row-major reshape. Only sizes of 1 added or dropped is the common case and stays simple."""
+    if a.elem is None:
+        return Num(shape, None, a.kind, a.bits)
+    old = [(i, size) for i, size in enumerate(reversed(a.shape)) if size is not E.ONE]
+    new = [(i, size) for i, size in enumerate(reversed(shape)) if size is not E.ONE]
+    ones = {lane(i): E.ZERO for i, size in enumerate(reversed(a.shape)) if size is E.ONE}
+    if [s for _, s in old] == [s for _, s in new]:
+        moved = {lane(i): lane(j) for (i, _), (j, _) in zip(old, new, strict=True)}
+        return Num(shape, E.substitute(a.elem, {**ones, **moved}), a.kind, a.bits)
+    flat, weight = E.ZERO, E.ONE
+    for i, size in new:
+        flat = E.add(flat, E.mul(lane(i), weight))
+        weight = E.mul(weight, size)
+    mapping, rest = dict(ones), flat
+    for n, (i, size) in enumerate(old):
+        mapping[lane(i)] = rest if n == len(old) - 1 else E.mod(rest, size)
+        rest = E.floordiv(rest, size)
+    return Num(shape, E.substitute(a.elem, mapping), a.kind, a.bits)
+
+
+def concatenate(a: Num, b: Num, axis: int) -> Num:
+    """`cat((a, b), axis)`."""
+    rank = len(a.shape)
+    shape = (*a.shape[:axis], E.add(a.shape[axis], b.shape[axis]), *a.shape[axis + 1 :])
+    if a.elem is None or b.elem is None or "bool" in (a.kind, b.kind):
+        return Num(shape, None, "data", a.bits)
+    place = lane(rank - 1 - axis)
+    second = E.substitute(b.elem, {place: E.sub(place, a.shape[axis])})
+    kind = "any" if "any" in (a.kind, b.kind) else "int"
+    return Num(shape, E.ite(E.lt(place, a.shape[axis]), a.elem, second), kind, _result_bits(a, b))
+
+
+def extract(a: Num, index: list[Expr], shape: tuple[Expr, ...]) -> Num:
+    """`extract(x, index, shape)`: the sub-tile at tile index `index`."""
+    if a.elem is None:
+        return Num(shape, None, a.kind, a.bits)
+    rank = len(shape)
+    mapping = {
+        lane(rank - 1 - k): E.add(E.mul(index[k], size), lane(rank - 1 - k)) for k, size in enumerate(shape)
+    }
+    return Num(shape, E.substitute(a.elem, mapping), a.kind, a.bits)

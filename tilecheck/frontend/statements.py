@@ -1,0 +1,660 @@
+"""Executes statements: branches run both ways, loops once with a symbolic iteration number.
+
+Loops. The body is first run dry with unknown values for the variables that it assigns. A variable whose
+value then grew by an amount that the loop does not change has the closed form v0 + k*d in iteration k; the
+others are unknown in each iteration. The second run records, with these values. Both runs see every path
+of the body, so the closed form holds on all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import libcst as cst
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import numbers
+from tilecheck.frontend.executor import MAX_DEPTH, Arguments, Executor, Loop
+from tilecheck.frontend.expressions import (
+    MAX_UNROLL,
+    call,
+    evaluate,
+    imported,
+    operate,
+    static_items,
+)
+from tilecheck.frontend.modules import dotted, imports_of
+from tilecheck.frontend.values import (
+    Array,
+    Choice,
+    Const,
+    Frame,
+    Function,
+    Named,
+    Num,
+    Poison,
+    Range,
+    Seq,
+    Token,
+)
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr, Kind, Symbol
+from tilecheck.ir.kernel import CheckKind, UnsafeBlock
+
+_AUGMENTED = {
+    cst.AddAssign: "+",
+    cst.SubtractAssign: "-",
+    cst.MultiplyAssign: "*",
+    cst.DivideAssign: "/",
+    cst.FloorDivideAssign: "//",
+    cst.ModuloAssign: "%",
+    cst.PowerAssign: "**",
+    cst.LeftShiftAssign: "<<",
+    cst.RightShiftAssign: ">>",
+    cst.BitAndAssign: "&",
+    cst.BitOrAssign: "|",
+    cst.BitXorAssign: "^",
+}
+
+
+def run_block(x: Executor, body: Sequence[cst.CSTNode], frame: Frame) -> None:
+    """Execute statements until the path ends (`x.guard` becomes false)."""
+    for statement in body:
+        if x.guard is E.FALSE:
+            return
+        x.step()
+        run_statement(x, statement, frame)
+
+
+def run_statement(x: Executor, node: cst.CSTNode, frame: Frame) -> None:
+    match node:
+        case cst.SimpleStatementLine() | cst.SimpleStatementSuite():
+            with x.unsafe_statement(frame.table, node):
+                for small in node.body:
+                    if x.guard is not E.FALSE:
+                        _small(x, small, frame)
+        case cst.If():
+            with x.unsafe_statement(frame.table, node):
+                _if(x, node, frame)
+        case cst.For():
+            with x.unsafe_statement(frame.table, node):
+                _for(x, node, frame)
+        case cst.While():
+            with x.unsafe_statement(frame.table, node):
+                _while(x, node, frame)
+        case cst.With():
+            _with(x, node, frame)
+        case cst.FunctionDef():
+            frame.names[node.name.value] = Function(node, frame.table, frame)
+        case _:
+            raise _unsupported(f"{type(node).__name__.lower()} statement", node, frame)
+
+
+def _unsupported(construct: str, node: cst.CSTNode, frame: Frame) -> UnsupportedConstruct:
+    return UnsupportedConstruct(construct, frame.table.span(node), frame.table.file)
+
+
+def _small(x: Executor, node: cst.BaseSmallStatement, frame: Frame) -> None:
+    match node:
+        case cst.Expr(value=cst.SimpleString() | cst.ConcatenatedString()) | cst.Pass():
+            pass  # a docstring
+        case cst.Expr():
+            evaluate(x, node.value, frame)
+        case cst.Assign():
+            value = evaluate(x, node.value, frame)
+            for target in node.targets:
+                assign(x, target.target, value, frame)
+        case cst.AnnAssign():
+            if node.value is not None:
+                assign(x, node.target, evaluate(x, node.value, frame), frame)
+        case cst.AugAssign():
+            before = evaluate(x, node.target, frame)
+            amount = evaluate(x, node.value, frame)
+            if type(node.operator) not in _AUGMENTED:
+                raise _unsupported("augmented assignment", node, frame)
+            with x.at(frame.table, node):
+                assign(x, node.target, operate(x, _AUGMENTED[type(node.operator)], before, amount), frame)
+        case cst.Return():
+            value = Const(None) if node.value is None else evaluate(x, node.value, frame)
+            if any(loop.frame is frame for loop in x.loops) and not _is_none(value):
+                raise _unsupported("return of a value inside a loop", node, frame)
+            frame.returns.append((x.guard, value))
+            x.guard = E.FALSE
+        case cst.Continue():
+            loop = x.loops[-1]
+            loop.continues.append((x.guard, dict(frame.names)))
+            x.guard = E.FALSE
+        case cst.Break():
+            x.loops[-1].broken = True
+            x.guard = E.FALSE
+        case cst.Import() | cst.ImportFrom():
+            for name, binding in imports_of(node):
+                frame.names[name] = imported(x, binding, frame.table)
+        case cst.Del():
+            pass
+        case cst.Raise():
+            x.guard = E.FALSE  # a compile-time error on this path: nothing runs after it
+        case cst.Assert():
+            x.dialect.call(
+                x, "assert", Arguments((evaluate(x, node.test, frame),), (), node, frame.table)
+            )
+        case _:
+            raise _unsupported(f"{type(node).__name__.lower()} statement", node, frame)
+
+
+def _is_none(value: Any) -> bool:
+    return isinstance(value, Const) and value.value is None
+
+
+# ---- assignment --------------------------------------------------------------------------------------------
+
+
+def assign(x: Executor, target: cst.BaseExpression, value: Any, frame: Frame) -> None:
+    """Bind a target to a value, unpacking tuples and the shape of an array."""
+    match target:
+        case cst.Name():
+            frame.names[target.value] = value
+        case cst.Tuple() | cst.List():
+            _unpack(x, target, value, frame)
+        case _:
+            raise _unsupported("assignment to an attribute or an item", target, frame)
+
+
+def _unpack(x: Executor, target: cst.Tuple | cst.List, value: Any, frame: Frame) -> None:
+    elements = target.elements
+    if any(isinstance(e, cst.StarredElement) for e in elements):
+        raise _unsupported("starred assignment", target, frame)
+    if isinstance(value, Choice):
+        first = Frame(dict(frame.names), frame.parent, frame.table, frame.function, [], frame.depth)
+        _unpack(x, target, value.first, first)
+        _unpack(x, target, value.second, frame)
+        frame.names.update(x.merge_names(value.cond, first.names, frame.names))
+        return
+    if not isinstance(value, Seq):
+        with x.at(frame.table, target):
+            value = x.dialect.method(
+                x, value, "<unpack>", Arguments((numbers_literal(len(elements)),), (), target, frame.table)
+            )
+    items = static_items(x, value, "unpacking")
+    if len(items) != len(elements):
+        raise _unsupported("unpacking of another length", target, frame)
+    for element, item in zip(elements, items, strict=True):
+        assign(x, element.value, item, frame)
+
+
+def numbers_literal(value: int) -> Num:
+    return Num((), E.const(value), "int", None)
+
+
+# ---- branches ----------------------------------------------------------------------------------------------
+
+
+def _if(x: Executor, node: cst.If, frame: Frame) -> None:
+    with x.at(frame.table, node.test):
+        cond = x.truth(evaluate(x, node.test, frame))
+    x.branch_on(cond)
+    orelse: Sequence[cst.CSTNode] = ()
+    if isinstance(node.orelse, cst.Else):
+        orelse = node.orelse.body.body
+    elif isinstance(node.orelse, cst.If):
+        orelse = (node.orelse,)
+    branch(x, cond, node.body.body, orelse, frame)
+
+
+def branch(
+    x: Executor, cond: Expr, body: Sequence[cst.CSTNode], orelse: Sequence[cst.CSTNode], frame: Frame
+) -> None:
+    """Run `body` where `cond` holds and `orelse` elsewhere, and merge the names they leave."""
+    if cond is E.TRUE or cond is E.FALSE:
+        run_block(x, body if cond is E.TRUE else orelse, frame)
+        return
+    before, names = x.guard, dict(frame.names)
+    then_guard = x.guard = E.all_of(before, cond)
+    run_block(x, body, frame)
+    then_end, then_names = x.guard, frame.names
+    frame.names = names
+    else_guard = x.guard = E.all_of(before, E.negate(cond))
+    run_block(x, orelse, frame)
+    else_end = x.guard
+    if then_end is E.FALSE or else_end is E.FALSE:
+        if else_end is E.FALSE:
+            frame.names = then_names
+        x.guard = E.any_of(then_end, else_end)
+        return
+    whole = then_end is then_guard and else_end is else_guard
+    x.guard = before if whole else E.any_of(then_end, else_end)
+    frame.names = x.merge_names(cond, then_names, frame.names)
+
+
+# ---- loops -------------------------------------------------------------------------------------------------
+
+
+def _for(x: Executor, node: cst.For, frame: Frame) -> None:
+    if node.asynchronous is not None or node.orelse is not None:
+        raise _unsupported("for loop with async or else", node, frame)
+    source = evaluate(x, node.iter, frame)
+    if isinstance(source, Poison):
+        raise _unsupported(source.why, node.iter, frame)
+    if isinstance(source, Range):
+        if source.static and _has_known_length(source):
+            source = Seq(static_items(x, source, "static loop"))
+        else:
+            _range_loop(x, node, source, frame)
+            return
+    _unrolled(x, node, static_items(x, source, "loop"), frame)
+
+
+def _has_known_length(r: Range) -> bool:
+    values = [n.elem.value if n.elem is not None else None for n in (r.start, r.stop, r.step)]
+    if None in values or values[2] == 0:
+        return False
+    return len(range(*values)) <= MAX_UNROLL  # type: ignore[arg-type]
+
+
+def _unrolled(x: Executor, node: cst.For, items: tuple[Any, ...], frame: Frame) -> None:
+    if len(items) > MAX_UNROLL:
+        raise _unsupported(f"loop over more than {MAX_UNROLL} items", node, frame)
+    loop = Loop(frame)
+    x.loops.append(loop)
+    try:
+        for item in items:
+            if x.guard is E.FALSE:
+                break
+            assign(x, node.target, item, frame)
+            _body(x, node.body.body, loop, frame)
+            if loop.broken:
+                raise _unsupported("break in an unrolled loop", node, frame)
+    finally:
+        x.loops.pop()
+
+
+def _body(x: Executor, body: Sequence[cst.CSTNode], loop: Loop, frame: Frame) -> None:
+    """One iteration; paths that `continue` join at its end."""
+    loop.continues = []
+    run_block(x, body, frame)
+    for guard, names in loop.continues:
+        if x.guard is E.FALSE:
+            frame.names, x.guard = dict(names), guard
+        else:
+            frame.names = x.merge_names(guard, names, frame.names)
+            x.guard = E.any_of(guard, x.guard)
+
+
+def _range_loop(x: Executor, node: cst.For, r: Range, frame: Frame) -> None:
+    with x.at(frame.table, node.iter):
+        start, stop, step = (x.scalar(n, "loop bound") for n in (r.start, r.stop, r.step))
+        if step.value == 0 or (step.value is None and step.op != "sym"):
+            x.check(CheckKind.STEP, E.le(1, step), E.render(step))
+        elif step.op == "sym" and step.args[0].kind is not Kind.GRID:
+            x.check(CheckKind.STEP, E.le(1, step), E.render(step))
+    name = dotted(node.target) or "i"
+    k = E.sym(Symbol(f"iteration of `{name}`", Kind.LOOP, x.number()))
+    value = E.add(start, E.mul(k, step))
+    downwards = step.value is not None and step.value < 0
+    within = E.lt(stop, value) if downwards else E.lt(value, stop)
+    bits = next((n.bits for n in (r.start, r.stop, r.step) if n.bits == 64), 32)
+    distance = E.sub(start, stop) if downwards else E.sub(stop, start)
+    trips = E.maximum(0, E.cdiv(distance, E.neg(step) if downwards else step))
+
+    def enter() -> None:
+        x.guard = E.all_of(x.guard, E.le(0, k), within)
+        assign(x, node.target, Num((), value, "int", bits), frame)
+
+    _symbolic_loop(x, node, k, enter, trips, frame)
+
+
+def _while(x: Executor, node: cst.While, frame: Frame) -> None:
+    if node.orelse is not None:
+        raise _unsupported("while loop with else", node, frame)
+    k = E.sym(Symbol("iteration of `while`", Kind.LOOP, x.number()))
+
+    def enter() -> None:
+        x.guard = E.all_of(x.guard, E.le(0, k))
+        with x.at(frame.table, node.test):
+            cond = x.truth(evaluate(x, node.test, frame))
+        x.branch_on(cond)
+        x.guard = E.all_of(x.guard, cond)
+
+    broken = _symbolic_loop(x, node, k, enter, None, frame)
+    if broken or x.guard is E.FALSE:
+        return
+    before = x.guard
+    with x.dry_run():
+        cond = x.truth(evaluate(x, node.test, frame))
+    x.guard = E.all_of(before, E.negate(cond))  # the loop ended because its condition failed
+
+
+def _symbolic_loop(
+    x: Executor, node: cst.For | cst.While, k: Expr, enter: Any, trips: Expr | None, frame: Frame
+) -> bool:
+    """Run a loop body for iteration `k`; returns whether a `break` was seen."""
+    before = x.guard
+    names = assigned_names(node)
+    carried = [n for n in names if n in frame.names]
+    entry = {n: frame.names[n] for n in carried}
+    steps = _find_steps(x, node, enter, entry, k.args[0].uid, frame)
+    for n in carried:
+        frame.names[n] = _advance(x, entry[n], steps[n], k)
+    loop = Loop(frame)
+    x.loops.append(loop)
+    try:
+        enter()
+        if x.guard is not E.FALSE:
+            _body(x, node.body.body, loop, frame)
+    finally:
+        x.loops.pop()
+    x.guard = before
+    _leave(x, entry, steps, None if loop.broken else trips, names, frame)
+    return loop.broken
+
+
+def assigned_names(node: cst.For | cst.While) -> list[str]:
+    """The names that a loop may bind, in order of first appearance."""
+    found: dict[str, None] = {}
+
+    class Collect(cst.CSTVisitor):
+        def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:  # noqa: N802 - libcst's name
+            found[node.name.value] = None
+            return False
+
+        def visit_Lambda(self, node: cst.Lambda) -> bool:  # noqa: N802 - libcst's name
+            return False
+
+        def visit_AssignTarget(self, node: cst.AssignTarget) -> None:  # noqa: N802 - libcst's name
+            targets(node.target)
+
+        def visit_AnnAssign(self, node: cst.AnnAssign) -> None:  # noqa: N802 - libcst's name
+            targets(node.target)
+
+        def visit_AugAssign(self, node: cst.AugAssign) -> None:  # noqa: N802 - libcst's name
+            targets(node.target)
+
+        def visit_For(self, node: cst.For) -> None:  # noqa: N802 - libcst's name
+            targets(node.target)
+
+        def visit_NamedExpr(self, node: cst.NamedExpr) -> None:  # noqa: N802 - libcst's name
+            targets(node.target)
+
+        def visit_WithItem(self, node: cst.WithItem) -> None:  # noqa: N802 - libcst's name
+            if node.asname is not None:
+                targets(node.asname.name)
+
+    def targets(target: cst.CSTNode) -> None:
+        if isinstance(target, cst.Name):
+            found[target.value] = None
+        elif isinstance(target, cst.Tuple | cst.List):
+            for element in target.elements:
+                targets(element.value)
+
+    node.visit(Collect())
+    return list(found)
+
+
+_UNKNOWN = object()  # the variable has no closed form
+_SAME = object()  # the loop does not change the variable
+
+
+def _find_steps(
+    x: Executor, node: Any, enter: Any, entry: dict[str, Any], mark: int, frame: Frame
+) -> dict[str, Any]:
+    """How each carried variable moves in one iteration: an amount per element, `_SAME`, or `_UNKNOWN`.
+
+    `mark` is the number of the loop's iteration symbol: that symbol, and all made after it, vary.
+    """
+    saved, outer_returns = dict(frame.names), len(frame.returns)
+    inputs = {n: _unknown_like(x, v) for n, v in entry.items()}
+    frame.names.update(inputs)
+    loop = Loop(frame)
+    x.loops.append(loop)
+    try:
+        with x.dry_run():
+            enter()
+            if x.guard is not E.FALSE:
+                _body(x, node.body.body, loop, frame)
+        return {n: _step_of(inputs[n], frame.names.get(n), mark) for n in entry}
+    finally:
+        x.loops.pop()
+        del frame.returns[outer_returns:]
+        frame.names = saved
+
+
+def _unknown_like(x: Executor, value: Any) -> Any:
+    match value:
+        case Num() if value.elem is not None:
+            boolean = value.kind == "bool"
+            elem = x.fresh("loop", per_lane=bool(value.shape), boolean=boolean)
+            bits = 32 if value.bits is None and not boolean else value.bits
+            return Num(value.shape, elem, value.kind, bits)
+        case Seq():
+            return Seq(tuple(_unknown_like(x, item) for item in value.items), value.is_list)
+        case _:
+            return value
+
+
+def _step_of(before: Any, after: Any, mark: int) -> Any:
+    """What one iteration adds to a variable that held `before` and then `after`."""
+    if before is after:
+        return _SAME
+    match before, after:
+        case Num(), Num() if before.elem is not None and after.elem is not None:
+            if len(before.shape) != len(after.shape) or before.kind == "bool" or after.kind == "bool":
+                return _SAME if before.elem is after.elem else _UNKNOWN
+            moved = E.sub_terms(after.elem, before.elem)
+            if moved is None and after.elem is not before.elem:
+                difference = E.sub(after.elem, before.elem)
+                moved = difference if _invariant(difference, mark) else None
+            return moved if moved is not None and _invariant(moved, mark) else _UNKNOWN
+        case Seq(), Seq() if len(before.items) == len(after.items):
+            pairs = zip(before.items, after.items, strict=True)
+            return tuple(_step_of(b, a, mark) for b, a in pairs)
+        case _:
+            return _SAME if before == after else _UNKNOWN
+
+
+def _invariant(value: Expr, mark: int) -> bool:
+    # The iteration number and everything made since may differ from one iteration to the next.
+    return all(s.uid < mark for s in E.symbols(value))
+
+
+def _advance(x: Executor, entry: Any, step: Any, k: Expr) -> Any:
+    """The value of a carried variable at the start of iteration `k`."""
+    if step is _SAME:
+        return entry
+    match entry:
+        case Num() if isinstance(step, Expr) and entry.elem is not None:
+            if step is E.ZERO:
+                return entry
+            bits = 32 if entry.bits is None else entry.bits
+            return replace(entry, elem=E.add(entry.elem, E.mul(k, step)), bits=bits)
+        case Num() if entry.elem is None:
+            return entry
+        case Num():
+            return _unknown_like(x, entry)
+        case Seq() if isinstance(step, tuple):
+            items = zip(entry.items, step, strict=True)
+            return Seq(tuple(_advance(x, e, s, k) for e, s in items), entry.is_list)
+        case _:
+            return Poison("a value that a loop changes")
+
+
+def _leave(
+    x: Executor, entry: dict[str, Any], steps: dict[str, Any], trips: Expr | None, names: list[str], frame: Frame
+) -> None:
+    """The names after a loop: closed forms at its last iteration, unknowns for the rest."""
+    last = trips
+    if last is None:
+        last = E.sym(Symbol("iterations", Kind.LOOP, x.number()))
+        x.guard = E.all_of(x.guard, E.le(0, last))
+    for name in names:
+        if name in entry:
+            frame.names[name] = _after(x, entry[name], steps[name], last, frame.names.get(name))
+        elif name in frame.names:
+            frame.names[name] = _forget(x, frame.names[name])
+
+
+def _after(x: Executor, entry: Any, step: Any, last: Expr, ended: Any) -> Any:
+    value = _advance(x, entry, step, last)
+    if isinstance(value, Poison) and ended is not None:
+        return _forget(x, ended)
+    if isinstance(entry, Num) and isinstance(ended, Num) and step is _UNKNOWN:
+        # The loop may run zero times: either what went in or what came out, both unknown here.
+        return _forget(x, ended if len(ended.shape) >= len(entry.shape) else entry)
+    return value
+
+
+def _forget(x: Executor, value: Any) -> Any:
+    """A value of an iteration, seen after the loop: of the same shape, otherwise unknown."""
+    match value:
+        case Num():
+            return _unknown_like(x, value)
+        case Seq():
+            return Seq(tuple(_forget(x, item) for item in value.items), value.is_list)
+        case Array() if value.views or value.member is not None:
+            return Poison("an array view made inside a loop")
+        case Const() | Named() | Token() | Function() | Array():
+            return value
+        case _:
+            return Poison("a value made inside a loop")
+
+
+# ---- with --------------------------------------------------------------------------------------------------
+
+
+def _with(x: Executor, node: cst.With, frame: Frame) -> None:
+    if node.asynchronous is not None:
+        raise _unsupported("async with", node, frame)
+    _with_items(x, list(node.items), node, frame)
+
+
+def _with_items(x: Executor, items: list[cst.WithItem], node: cst.With, frame: Frame) -> None:
+    if not items:
+        run_block(x, node.body.body, frame)
+        return
+    item, rest = items[0], items[1:]
+    if not isinstance(item.item, cst.Call):
+        raise _unsupported("context manager", item, frame)
+    function = evaluate(x, item.item.func, frame)
+    name = function.name if isinstance(function, Named | Function) else ""
+    if name.split(".")[-1] == "unsafe":
+        before = x.unsafe
+        x.unsafe = _unsafe_block(x, item.item, frame)
+        try:
+            _with_items(x, rest, node, frame)
+        finally:
+            x.unsafe = before
+        return
+    if not isinstance(function, Function) or isinstance(function.node, cst.Lambda):
+        raise _unsupported("context manager", item, frame)
+    _user_manager(x, function, item, rest, node, frame)
+
+
+def _unsafe_block(x: Executor, node: cst.Call, frame: Frame) -> int:
+    reason = None
+    if node.args:
+        value = evaluate(x, node.args[0].value, frame)
+        if isinstance(value, Const) and isinstance(value.value, str):
+            reason = value.value.strip() or None
+        elif isinstance(value, Token):
+            reason = "(computed text)"
+    return x.unsafe_index(UnsafeBlock(reason, frame.table.site(node)))
+
+
+def _user_manager(
+    x: Executor, function: Function, item: cst.WithItem, rest: list[cst.WithItem], node: cst.With, frame: Frame
+) -> None:
+    """A generator with one plain `yield`: what stands before it, the body, what stands after it."""
+    definition = function.node
+    assert isinstance(definition, cst.FunctionDef)
+    position, yielded = _find_yield(definition)
+    if position is None or not isinstance(item.item, cst.Call):
+        raise _unsupported("context manager", item, frame)
+    arguments = [evaluate(x, a.value, frame) for a in item.item.args if a.keyword is None]
+    keywords = [(a.keyword.value, evaluate(x, a.value, frame)) for a in item.item.args if a.keyword]
+    inner = bind_parameters(
+        x, function, Arguments(tuple(arguments), tuple(keywords), item, frame.table)
+    )
+    statements = definition.body.body
+    run_block(x, statements[:position], inner)
+    value = Const(None) if yielded is None else evaluate(x, yielded, inner)
+    if item.asname is not None:
+        assign(x, item.asname.name, value, frame)
+    _with_items(x, rest, node, frame)
+    run_block(x, statements[position + 1 :], inner)
+
+
+def _find_yield(definition: cst.FunctionDef) -> tuple[int | None, cst.BaseExpression | None]:
+    for i, statement in enumerate(definition.body.body):
+        if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
+            small = statement.body[0]
+            if isinstance(small, cst.Expr) and isinstance(small.value, cst.Yield):
+                value = small.value.value
+                return i, value if isinstance(value, cst.BaseExpression) else None
+    return None, None
+
+
+# ---- calls of the user's functions -------------------------------------------------------------------------
+
+
+def call_function(x: Executor, function: Function, args: Arguments) -> Any:
+    """Inline a helper: its statements run in a frame of their own, under the caller's guard."""
+    if x.depth >= MAX_DEPTH:
+        raise UnsupportedConstruct(f"recursion in `{function.name}`")
+    frame = bind_parameters(x, function, args)
+    x.files[function.table.file] = None
+    x.depth += 1
+    before, loops = x.guard, x.loops
+    x.loops = []
+    try:
+        if isinstance(function.node, cst.Lambda):
+            return evaluate(x, function.node.body, frame)
+        if function.node.asynchronous is not None:
+            raise UnsupportedConstruct("async function")
+        run_block(x, function.node.body.body, frame)
+        return _returned(x, frame)
+    finally:
+        x.depth -= 1
+        x.guard, x.loops = before, loops
+
+
+def _returned(x: Executor, frame: Frame) -> Any:
+    """Merge what the paths of a function return; falling off the end returns None."""
+    paths = list(frame.returns)
+    if x.guard is not E.FALSE:
+        paths.append((x.guard, Const(None)))
+    if not paths:
+        return Const(None)
+    result = paths[-1][1]
+    for guard, value in reversed(paths[:-1]):
+        result = x.merge(guard, value, result)
+    return result
+
+
+def bind_parameters(x: Executor, function: Function, args: Arguments) -> Frame:
+    """A new frame with the parameters bound as Python binds them."""
+    params = function.node.params
+    if not isinstance(params.star_arg, cst.MaybeSentinel | cst.ParamStar) or params.star_kwarg is not None:
+        raise UnsupportedConstruct(f"`*` parameters of `{function.name}`")
+    frame = Frame({}, function.closure, function.table, function.name, [], x.depth + 1)
+    positional = [*params.posonly_params, *params.params]
+    if len(args.positional) > len(positional):
+        raise UnsupportedConstruct(f"call of `{function.name}` with too many arguments")
+    for param, value in zip(positional, args.positional, strict=False):
+        frame.names[param.name.value] = value
+    known = {p.name.value for p in (*positional, *params.kwonly_params)}
+    for name, value in args.keywords:
+        if name not in known or name in frame.names:
+            raise UnsupportedConstruct(f"call of `{function.name}` with argument `{name}`")
+        frame.names[name] = value
+    for param in (*positional, *params.kwonly_params):
+        if param.name.value in frame.names:
+            continue
+        if param.default is None:
+            raise UnsupportedConstruct(f"call of `{function.name}` without `{param.name.value}`")
+        outer = function.closure or Frame({}, None, function.table, "<module>", [], 0)
+        frame.names[param.name.value] = evaluate(x, param.default, outer)
+    return frame
+
+
+__all__ = ["assign", "bind_parameters", "branch", "call", "call_function", "run_block"]

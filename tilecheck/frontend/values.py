@@ -1,0 +1,238 @@
+"""The values that symbolic execution computes with. Frozen data; the operations live in `numbers`.
+
+A number is always a tile; a scalar is a tile of shape (). Its element is one expression over *lane
+placeholders*: `lane(0)` is the position along the last axis, `lane(1)` along the one before, so that
+broadcasting (which aligns shapes at the right) needs no renaming.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tilecheck.ir.expr import Expr, Kind, Symbol, const, sym
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from tilecheck.frontend.modules import ModuleTable
+
+
+def lane(from_right: int) -> Expr:
+    """The placeholder for the position along an axis, counted from the last."""
+    return sym(Symbol(f"lane{from_right}", Kind.LANE, uid=-1 - from_right))
+
+
+@dataclass(frozen=True, slots=True)
+class Num:
+    """A scalar or a tile of numbers.
+
+    `kind` is `int`, `bool`, `any` (read from memory: an integer if the program uses it as one) or `data`
+    (not modelled; `elem` is then None). `bits` is 32 or 64 for machine integers, None for integers known
+    at compile time, which do not wrap.
+    """
+
+    shape: tuple[Expr, ...]
+    elem: Expr | None
+    kind: str
+    bits: int | None = 32
+
+    @property
+    def is_scalar(self) -> bool:
+        return not self.shape
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A compile-time Python value that is not an integer: str, float, None, Ellipsis, bytes."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A name of the DSL or of Python: a function, a dtype, an enum member, a module (`cuda.tile.load`)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleRef:
+    """A module of the same project, read as text."""
+
+    table: ModuleTable
+
+
+@dataclass(frozen=True, slots=True)
+class Seq:
+    """A tuple or list of known length."""
+
+    items: tuple[Any, ...]
+    is_list: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A kernel parameter whose type the text does not give: the first use decides what it is."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One axis of an array view: where it starts in the root array and how long it is."""
+
+    base: Expr
+    extent: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array parameter, a member of a list parameter, or a slice of one.
+
+    `views` maps an axis to its `View`, for the axes that were sliced.
+    """
+
+    name: str
+    member: Expr | None = None
+    views: tuple[tuple[int, View], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayList:
+    """A list parameter of arrays."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """`array.shape` or `array.strides`, whose length may not be known yet."""
+
+    array: Array
+    strides: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TiledView:
+    """`array.tiled_view(tile_shape, traversal_steps=...)`."""
+
+    array: Array
+    tile: tuple[Expr, ...]
+    steps: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RawMemory:
+    """`array.get_raw_memory()`."""
+
+    array: Array
+
+
+@dataclass(frozen=True, slots=True)
+class DenseSlice:
+    """`ct.Slice(start, length)`."""
+
+    start: Num
+    length: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """`range(start, stop, step)`; `static` for the argument of `static_iter`."""
+
+    start: Num
+    stop: Num
+    step: Num
+    static: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function or lambda of the user's, with the frame that it closes over."""
+
+    node: cst.FunctionDef | cst.Lambda
+    table: ModuleTable
+    closure: Frame | None
+
+    @property
+    def name(self) -> str:
+        name = getattr(self.node, "name", None)
+        return name.value if name is not None else "<lambda>"
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """`value.name`, waiting to be called."""
+
+    value: Any
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordType:
+    """A dataclass or simple namespace class: its field names and defaults."""
+
+    name: str
+    fields: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An instance of a `RecordType`."""
+
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Poison:
+    """A value that symbolic execution lost (`why`); using it for anything that matters is unsupported."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A value that a branch chose: `first` where `cond` holds, else `second`."""
+
+    cond: Expr
+    first: Any
+    second: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """An opaque compile-time value (dtype of an array, string parameter): only comparisons are asked of it.
+
+    Comparisons give a boolean that is the same in every block, named by the text of both sides.
+    """
+
+    name: str
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """The local names of one call. Mutable: statements assign into `names`."""
+
+    names: dict[str, Any]
+    parent: Frame | None
+    table: ModuleTable
+    function: str
+    returns: list[tuple[Expr, Any]]
+    depth: int
+
+    def find(self, name: str) -> Any | None:
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.names:
+                return frame.names[name]
+            frame = frame.parent
+        return None
+
+
+def integer(value: int) -> Num:
+    """A compile-time integer."""
+    return Num((), const(value), "int", None)
+
+
