@@ -94,6 +94,16 @@ def decode(path: str, data: bytes) -> Source:
     return Source(path, data, encoding, text, _line_starts(data, start))
 
 
+def decode_leniently(path: str, data: bytes) -> Source:
+    """For places in a file that `decode` refuses: what does not fit is read as a replacement character."""
+    try:
+        return decode(path, data)
+    except SourceError:
+        start = len(_BOM) if data.startswith(_BOM) else 0
+        text = data[start:].decode("utf-8", errors="replace")
+        return Source(path, data, "utf-8", text, _line_starts(data, start))
+
+
 def _encoding(data: bytes, start: int) -> str:
     # Only the first two lines count, and the second only if the first is blank or a comment (PEP 263).
     cookie = None

@@ -60,8 +60,13 @@ def read_bytes(path: str) -> bytes:
             )
         return Path(path).read_bytes()
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise SourceError(f"cannot read the file: {reason.lower()}") from None
+        raise cannot_read(error) from None
+
+
+def cannot_read(error: OSError | ValueError) -> SourceError:
+    """Why the system refused a path, in one clause."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return SourceError(f"{reason[:1].lower()}{reason[1:]}")
 
 
 def load(path: str) -> ParsedModule:
@@ -75,7 +80,7 @@ def parse(source: Source) -> ParsedModule:
     Raises:
         SourceError: it is not valid Python for the running interpreter, or is nested too deeply to read.
     """
-    _check_syntax(source)
+    check_syntax(source)
     import libcst as cst  # lazy: a run over files without kernels never loads it
     from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper  # lazy
 
@@ -92,8 +97,12 @@ def parse(source: Source) -> ParsedModule:
     return ParsedModule(source, module, _to_spans(source, raw, offsets))
 
 
-def _check_syntax(source: Source) -> None:
-    """Let Python's own parser judge the text first: it has the better messages and guards its stack."""
+def check_syntax(source: Source) -> None:
+    """Let Python's own parser judge the text first: it has the better messages and guards its stack.
+
+    Raises:
+        SourceError: the text is not valid Python, or is nested too deeply to read.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the user's string escapes: not ours to report

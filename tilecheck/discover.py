@@ -1,0 +1,213 @@
+"""From the paths of a command line to the files that may hold kernels.
+
+Directories are searched for `.py` files whose bytes could make a kernel; files that are named are always
+read. Nothing here parses a kernel, so a run over files without kernels stays cheap.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tilecheck.errors import SourceError, UsageError
+from tilecheck.frontend.source import cannot_read, check_syntax, read_bytes
+from tilecheck.hygiene import unreadable_source
+from tilecheck.model import Diagnostic
+from tilecheck.text import decode
+
+EXCLUDED = frozenset(
+    {
+        ".eggs", ".git", ".hg", ".mypy_cache", ".nox", ".pytest_cache", ".ruff_cache", ".svn", ".tox", ".venv",
+        "__pycache__", "build", "dist", "node_modules", "venv",
+    }
+)  # fmt: skip
+# A kernel needs the module `cuda.tile`; a file that gets it from a sibling still decorates or launches.
+_MAY_HOLD_KERNELS = re.compile(
+    rb"cuda\s*\.\s*tile|cuda\s+import|@\s*[\w.]*\bkernel\b|\bct\s*\.\s*(?:kernel|launch)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A file that may hold kernels. `kernels` are the ones asked for by `file.py::kernel` (empty: all)."""
+
+    path: str
+    data: bytes = field(repr=False)
+    kernels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """What the paths of one run lead to.
+
+    `files` counts every file that was looked at. `unreadable` are the paths that could not be read or are
+    no Python, each with a TC901 in `diagnostics`; `sources` holds the bytes of those that could be read.
+    """
+
+    candidates: tuple[Candidate, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    unreadable: tuple[str, ...]
+    files: int
+    sources: dict[str, bytes]
+
+
+def discover(paths: Sequence[str]) -> Discovery:
+    """Find the files to analyse, in the order of `paths`, directories sorted, each file once.
+
+    Raises:
+        UsageError: no path is given, or paths are missing or unreadable and nothing else could be read.
+    """
+    if not paths:
+        raise UsageError("no path is given", "name files or directories, e.g. `tilecheck verify kernels/`")
+    search = _Search()
+    for path in paths:
+        search.add_path(path)
+    return search.read()
+
+
+def display_path(path: str) -> str:
+    """The path as reports show it: POSIX, relative to the working directory where it lies below it."""
+    shown = Path(path)
+    if shown.is_absolute():
+        try:
+            shown = shown.relative_to(Path.cwd())
+        except ValueError:
+            return shown.as_posix()
+    return shown.as_posix()
+
+
+def split_target(path: str) -> tuple[str, str | None]:
+    """`file.py::kernel` in its two halves; a path that exists as it is written is one path."""
+    file, separator, kernel = path.partition("::")
+    if not separator or Path(path).exists():
+        return path, None
+    if not kernel:
+        raise UsageError(f"no kernel is named in `{path}`", "write `file.py::kernel`")
+    return file, kernel
+
+
+@dataclass(slots=True)
+class _Found:
+    """A file to read. Mutable: the same file may be met again. `kernels` None stands for all of them."""
+
+    shown: str
+    path: str
+    named: bool
+    kernels: list[str] | None
+
+    def meet(self, kernel: str | None, *, named: bool) -> None:
+        self.named |= named
+        if kernel is None:
+            self.kernels = None
+        elif self.kernels is not None and kernel not in self.kernels:
+            self.kernels.append(kernel)
+
+
+@dataclass(slots=True)
+class _Search:
+    """The state of one search. Mutable: it is filled path by path, keyed by device and inode."""
+
+    found: dict[tuple[int, int], _Found] = field(default_factory=dict)
+    entered: set[tuple[int, int]] = field(default_factory=set)
+    failures: list[tuple[str, SourceError, bool]] = field(default_factory=list)  # path, why, was it named
+
+    def add_path(self, path: str) -> None:
+        file, kernel = split_target(path)
+        status = self._status(file, named=True)
+        if status is None:
+            return
+        if not stat.S_ISDIR(status.st_mode):
+            self._add_file(file, status, kernel, named=True)
+        elif kernel is None:
+            self._walk(file, status)
+        else:
+            raise UsageError(f"`{file}` is a directory; `::{kernel}` follows the name of a file")
+
+    def _status(self, path: str, *, named: bool) -> os.stat_result | None:
+        try:
+            return Path(path).stat()
+        except (OSError, ValueError) as error:
+            self.failures.append((display_path(path), cannot_read(error), named))
+            return None
+
+    def _add_file(self, path: str, status: os.stat_result, kernel: str | None, *, named: bool) -> None:
+        key = (status.st_dev, status.st_ino)
+        if key not in self.found:
+            self.found[key] = _Found(display_path(path), path, named, [kernel] if kernel else None)
+        else:
+            self.found[key].meet(kernel, named=named)
+
+    def _walk(self, root: str, root_status: os.stat_result) -> None:
+        """Read a directory and what is below it; one that a link leads back to is not entered twice."""
+        stack = [(root, root_status)]
+        while stack:
+            folder, status = stack.pop()
+            key = (status.st_dev, status.st_ino)
+            if key not in self.entered:
+                self.entered.add(key)
+                stack.extend(reversed(self._enter(folder)))
+
+    def _enter(self, folder: str) -> list[tuple[str, os.stat_result]]:
+        try:
+            entries = sorted(Path(folder).iterdir())
+        except OSError as error:
+            self.failures.append((display_path(folder), cannot_read(error), False))
+            return []
+        below = []
+        for entry in entries:
+            is_folder = entry.is_dir()
+            if not is_folder and entry.suffix != ".py":
+                continue
+            status = self._status(str(entry), named=False)
+            if status is None:
+                continue
+            if not is_folder:
+                self._add_file(str(entry), status, None, named=False)
+            elif not _is_excluded(entry):
+                below.append((str(entry), status))
+        return below
+
+    def read(self) -> Discovery:
+        candidates: list[Candidate] = []
+        sources: dict[str, bytes] = {}
+        read = 0
+        for file in self.found.values():
+            try:
+                data = read_bytes(file.path)
+            except SourceError as error:
+                self.failures.append((file.shown, error, file.named))
+                continue
+            read += 1
+            if file.kernels or _MAY_HOLD_KERNELS.search(data):
+                candidates.append(Candidate(file.shown, data, tuple(file.kernels or ())))
+            elif file.named:
+                self._check_syntax(file.shown, data, sources)
+        named = [(path, error) for path, error, is_named in self.failures if is_named]
+        if named and not read:
+            path, why = named[0]
+            more = f" (and {len(named) - 1} more)" if len(named) > 1 else ""
+            raise UsageError(f"{path}: {why.message}{more}")
+        return Discovery(
+            candidates=tuple(candidates),
+            diagnostics=tuple(unreadable_source(p, sources.get(p), e) for p, e, _ in self.failures),
+            unreadable=tuple(path for path, _, _ in self.failures),
+            files=len(self.found),
+            sources=sources,
+        )
+
+    def _check_syntax(self, path: str, data: bytes, sources: dict[str, bytes]) -> None:
+        """A file that was named and holds no kernel is only checked for being Python."""
+        try:
+            check_syntax(decode(path, data))
+        except SourceError as error:
+            self.failures.append((path, error, False))
+            sources[path] = data
+
+
+def _is_excluded(folder: Path) -> bool:
+    name = folder.name
+    return name in EXCLUDED or name.endswith(".egg-info") or (folder / "pyvenv.cfg").is_file()

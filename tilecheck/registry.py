@@ -1,0 +1,110 @@
+"""Finds the rules: every module of `tilecheck.rules` whose name is a code and a kebab name.
+
+Adding a rule is adding a file. A rule's page can be read without importing it, so `explain` stays cheap.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import pkgutil
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from tilecheck.errors import TilecheckError
+from tilecheck.rule import SECTIONS, Rule, page_sections
+
+PACKAGE = "tilecheck.rules"
+_MODULE = re.compile(r"tc([0-9]{3})_([a-z0-9]+(?:_[a-z0-9]+)*)")
+
+
+class RuleError(TilecheckError):
+    """A rule's file is not as a rule's file must be."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFile:
+    """A rule as its file name gives it, before anything is imported."""
+
+    code: str
+    name: str
+    module: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRule:
+    """A rule and its page."""
+
+    rule: Rule
+    page: str
+
+
+@cache
+def rule_files() -> tuple[RuleFile, ...]:
+    """Every rule that is installed, by code.
+
+    Raises:
+        RuleError: two files claim one code or one name.
+    """
+    package = importlib.import_module(PACKAGE)
+    found: dict[str, RuleFile] = {}
+    names: dict[str, str] = {}
+    for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
+        match = _MODULE.fullmatch(info.name)
+        if match is None:
+            continue  # shared helpers and retired codes
+        file = RuleFile(f"TC{match[1]}", match[2].replace("_", "-"), f"{PACKAGE}.{info.name}")
+        if file.code in found:
+            raise RuleError(f"{file.code} is claimed by {found[file.code].module} and by {file.module}")
+        if file.name in names:
+            raise RuleError(f"the name {file.name} is claimed by {names[file.name]} and by {file.code}")
+        found[file.code] = file
+        names[file.name] = file.code
+    return tuple(found.values())
+
+
+def find_rule(word: str) -> RuleFile | None:
+    """The rule that a user means by a code (any case) or a name."""
+    for file in rule_files():
+        if word.upper() == file.code or word.lower() == file.name:
+            return file
+    return None
+
+
+def rule_page(file: RuleFile) -> str:
+    """The docstring of a rule's module, read from its text."""
+    spec = importlib.util.find_spec(file.module)
+    source = getattr(spec.loader, "get_source", lambda _: None)(file.module) if spec else None
+    if source is None:
+        raise RuleError(f"the text of {file.module} is not installed")
+    page = ast.get_docstring(ast.parse(source))
+    if not page:
+        raise RuleError(f"{file.module} has no page: its docstring is empty")
+    return page
+
+
+@cache
+def load_rules() -> tuple[LoadedRule, ...]:
+    """Import every rule and check that it agrees with its file.
+
+    Raises:
+        RuleError: a rule has no `RULE`, its code or name is not its file's, or its page lacks a section.
+    """
+    return tuple(_load(file) for file in rule_files())
+
+
+def _load(file: RuleFile) -> LoadedRule:
+    module = importlib.import_module(file.module)
+    rule = getattr(module, "RULE", None)
+    if not isinstance(rule, Rule):
+        raise RuleError(f"{file.module} defines no RULE")
+    if (rule.code, rule.name) != (file.code, file.name):
+        raise RuleError(f"{file.module} defines {rule.code} {rule.name}: file and rule must agree")
+    page = rule_page(file)
+    sections = page_sections(page)
+    missing = [title for title in SECTIONS if not sections.get(title)]
+    if missing:
+        raise RuleError(f"the page of {file.code} lacks: {', '.join(missing)}")
+    return LoadedRule(rule, page)
