@@ -20,6 +20,7 @@ from tilecheck.frontend.values import (
     Choice,
     Const,
     Frame,
+    Named,
     Num,
     Param,
     Poison,
@@ -190,6 +191,8 @@ class Executor:
                 return Num((), None, "data", None)
             case Token():
                 return Num((), None, "data", None)
+            case Named() if value.name.startswith(("math.", "numpy.", "torch.")):
+                return Num((), None, "data", None)  # a constant such as math.inf
             case Poison():
                 raise UnsupportedConstruct(value.why, self.site.span, self.site.file)
             case _:
@@ -281,12 +284,19 @@ class Executor:
         if cond is E.FALSE:
             return second()
         before = self.guard
-        self.guard = E.all_of(before, cond)
-        a = first() if self.guard is not E.FALSE else None
-        self.guard = E.all_of(before, E.negate(cond))
-        b = second() if self.guard is not E.FALSE else a
-        self.guard = before
-        return self.merge(cond, b if a is None else a, b)
+        try:
+            self.guard = E.all_of(before, cond)
+            if self.guard is E.FALSE:
+                self.guard = before
+                return second()
+            a = first()
+            self.guard = E.all_of(before, E.negate(cond))
+            if self.guard is E.FALSE:
+                return a
+            b = second()
+        finally:
+            self.guard = before
+        return self.merge(cond, a, b)
 
     def merge(self, cond: Expr, a: Any, b: Any) -> Any:
         """The value that is `a` where `cond` holds and `b` elsewhere."""

@@ -20,6 +20,7 @@ from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.modules import Import, ModuleTable, dotted
 from tilecheck.frontend.pragmas import Pragma, PragmaKind
 from tilecheck.frontend.statements import run_block
+from tilecheck.frontend.syntax import children, walk
 from tilecheck.frontend.values import Array, ArrayList, Frame, Function, Named, Num, Param, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
@@ -78,7 +79,7 @@ def _walk(
         node, enclosing = stack.pop()
         yield node, enclosing
         inner = (*enclosing, node) if isinstance(node, cst.FunctionDef) else enclosing
-        stack.extend((child, inner) for child in reversed(node.children))
+        stack.extend((child, inner) for child in reversed(children(node)))
 
 
 def is_kernel_decorator(table: ModuleTable, node: cst.BaseExpression) -> bool:
@@ -183,10 +184,10 @@ def _closure(definition: Definition) -> Frame | None:
             match node:
                 case cst.FunctionDef():
                     frame.names[node.name.value] = Function(node, definition.table, frame)
-                case cst.AssignTarget(target=cst.Name() as name) | cst.AnnAssign(target=cst.Name() as name):
-                    frame.names[name.value] = _captured(name.value)
-                case cst.For(target=cst.Name() as name):
-                    frame.names[name.value] = _captured(name.value)
+                case cst.AssignTarget() | cst.AnnAssign() | cst.For():
+                    for name in walk(node.target):
+                        if isinstance(name, cst.Name):
+                            frame.names[name.value] = _captured(name.value)
     return frame
 
 
@@ -195,12 +196,9 @@ def _captured(name: str) -> Num:
 
 
 def _own_nodes(function: cst.FunctionDef) -> Iterator[cst.CSTNode]:
-    stack: list[cst.CSTNode] = list(reversed(function.body.children))
-    while stack:
-        node = stack.pop()
-        yield node
-        if not isinstance(node, cst.FunctionDef | cst.Lambda | cst.ClassDef):
-            stack.extend(reversed(node.children))
+    """The nodes of a function's own body, without those of functions inside it."""
+    nested = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
+    yield from walk(function.body, lambda n: not isinstance(n, nested))
 
 
 # ---- the result --------------------------------------------------------------------------------------------
@@ -260,13 +258,7 @@ def _param(
 
 
 def _mentions(function: cst.FunctionDef, name: str) -> bool:
-    stack: list[cst.CSTNode] = list(function.body.children)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, cst.Name) and node.value == name:
-            return True
-        stack.extend(node.children)
-    return False
+    return any(isinstance(n, cst.Name) and n.value == name for n in walk(function.body))
 
 
 def _contracts(
@@ -324,7 +316,7 @@ def _free_names(text: str) -> set[str]:
                 raise UnsupportedConstruct(f"contract `{node.func.value}`")
             stack.extend(a.value for a in node.args)
         else:
-            stack.extend(node.children)
+            stack.extend(children(node))
     return found - {"True", "False", "None"}
 
 

@@ -75,6 +75,7 @@ class Project:
     """Finds and caches the modules that kernels import from their own project. Mutable cache."""
 
     tables: dict[str, ModuleTable | None] = field(default_factory=dict)
+    found: dict[tuple[Import, str], ModuleTable | None] = field(default_factory=dict)
 
     def add(self, parsed: ParsedModule) -> ModuleTable:
         key = str(Path(parsed.source.path).resolve())
@@ -85,6 +86,12 @@ class Project:
 
     def find(self, imported: Import, importer: str) -> ModuleTable | None:
         """The module that an import names, when it is a file of the same project."""
+        key = (imported, importer)
+        if key not in self.found:
+            self.found[key] = self._find(imported, importer)
+        return self.found[key]
+
+    def _find(self, imported: Import, importer: str) -> ModuleTable | None:
         for path in _candidates(imported, Path(importer)):
             key = str(path.resolve())
             if key in self.tables:

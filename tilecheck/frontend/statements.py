@@ -429,6 +429,8 @@ def _unknown_like(x: Executor, value: Any) -> Any:
             return Num(value.shape, elem, value.kind, bits)
         case Seq():
             return Seq(tuple(_unknown_like(x, item) for item in value.items), value.is_list)
+        case Choice():
+            return Choice(value.cond, _unknown_like(x, value.first), _unknown_like(x, value.second))
         case _:
             return value
 
@@ -449,6 +451,8 @@ def _step_of(before: Any, after: Any, mark: int) -> Any:
         case Seq(), Seq() if len(before.items) == len(after.items):
             pairs = zip(before.items, after.items, strict=True)
             return tuple(_step_of(b, a, mark) for b, a in pairs)
+        case Choice(), Choice() if before.cond is after.cond:
+            return (_step_of(before.first, after.first, mark), _step_of(before.second, after.second, mark))
         case _:
             return _SAME if before == after else _UNKNOWN
 
@@ -475,6 +479,9 @@ def _advance(x: Executor, entry: Any, step: Any, k: Expr) -> Any:
         case Seq() if isinstance(step, tuple):
             items = zip(entry.items, step, strict=True)
             return Seq(tuple(_advance(x, e, s, k) for e, s in items), entry.is_list)
+        case Choice() if isinstance(step, tuple):
+            first, second = _advance(x, entry.first, step[0], k), _advance(x, entry.second, step[1], k)
+            return Choice(entry.cond, first, second)
         case _:
             return Poison("a value that a loop changes")
 
@@ -511,6 +518,8 @@ def _forget(x: Executor, value: Any) -> Any:
             return _unknown_like(x, value)
         case Seq():
             return Seq(tuple(_forget(x, item) for item in value.items), value.is_list)
+        case Choice():
+            return Choice(value.cond, _forget(x, value.first), _forget(x, value.second))
         case Array() if value.views or value.member is not None:
             return Poison("an array view made inside a loop")
         case Const() | Named() | Token() | Function() | Array():

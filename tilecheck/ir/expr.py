@@ -303,14 +303,14 @@ def negate(a: Expr) -> Expr:
 
 
 def all_of(*terms: Expr) -> Expr:
-    """Conjunction, flattened, without duplicates."""
+    """Conjunction, flattened, without duplicates; false if it holds a term and its negation."""
     kept: dict[Expr, None] = {}
     stack = list(reversed(terms))
     while stack:
         term = stack.pop()
         if term.op == "all":
             stack.extend(reversed(term.args))
-        elif term is FALSE:
+        elif term is FALSE or negate(term) in kept:
             return FALSE
         elif term is not TRUE:
             kept[term] = None
@@ -320,14 +320,14 @@ def all_of(*terms: Expr) -> Expr:
 
 
 def any_of(*terms: Expr) -> Expr:
-    """Disjunction, flattened, without duplicates."""
+    """Disjunction, flattened, without duplicates; true if it holds a term and its negation."""
     kept: dict[Expr, None] = {}
     stack = list(reversed(terms))
     while stack:
         term = stack.pop()
         if term.op == "any":
             stack.extend(reversed(term.args))
-        elif term is TRUE:
+        elif term is TRUE or negate(term) in kept:
             return TRUE
         elif term is not FALSE:
             kept[term] = None

@@ -602,6 +602,9 @@ _DSL: Mapping[str, Handler] = {
 }
 
 
+_DTYPES = ("float", "bfloat", "tfloat", "int", "uint", "bool_")
+
+
 class CuTile:
     """The dialect object that the executor calls."""
 
@@ -615,6 +618,8 @@ class CuTile:
             raise UnsupportedConstruct(f"call of `{name}`")
         if last in _DSL:
             return _DSL[last](x, args)
+        if last.startswith(_DTYPES):
+            return _cast(x, x.number_of(args.bind(("value",), last)["value"], last), Named(name))
         if last in _OPERATORS and not (last in ("minimum", "maximum") and len(args.positional) == 1):
             return _operator(x, args, _OPERATORS[last])
         if last in _COMPARISONS:
