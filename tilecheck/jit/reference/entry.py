@@ -1,0 +1,106 @@
+"""Finding a kernel by its name, and the names around it when it stands inside a function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tilecheck.jit.reference.interpreter import Interpreter
+from tilecheck.jit.reference.machine import Reject
+from tilecheck.jit.reference.modules import Module
+from tilecheck.jit.reference.scopes import own_names
+from tilecheck.jit.reference.values import Closure, Frame
+
+_Path = tuple[ast.FunctionDef, ...]
+
+
+def find_kernel(interpreter: Interpreter, module: Module, name: str, arguments: Mapping[str, Any]) -> Closure:
+    """The kernel called `name`: a `def`, also inside functions, or `name = ct.kernel(f)`.
+
+    `outer.inner` names one def among several of the same name.
+    """
+    wanted = [part for part in name.split(".") if part != "<locals>"]
+    found: list[_Path] = [path for path in _definitions(module.source.tree.body, ()) if _matches(path, wanted)]
+    decorated = [path for path in found if path[-1].decorator_list]
+    top = [path for path in found if path[:-1] == ()]
+    for candidates in ([path for path in top if path in decorated], decorated, top, found):
+        if candidates:
+            return _closure(interpreter, module, _only(candidates, name), arguments)
+    return _wrapped(interpreter, module, name)
+
+
+def _definitions(body: list[ast.stmt], around: _Path) -> Iterator[_Path]:
+    for node in body:
+        if isinstance(node, ast.FunctionDef):
+            yield (*around, node)
+            yield from _definitions(node.body, (*around, node))
+        else:
+            for field in ("body", "orelse", "finalbody"):
+                yield from _definitions(getattr(node, field, []), around)
+            for handler in getattr(node, "handlers", []):
+                yield from _definitions(handler.body, around)
+
+
+def _matches(path: _Path, wanted: list[str]) -> bool:
+    names = [node.name for node in path]
+    return names[-len(wanted) :] == wanted
+
+
+def _only(candidates: list[_Path], name: str) -> _Path:
+    """The last top-level def of a name is the one that counts; nested ones of one name are ambiguous."""
+    if len(candidates) > 1 and len(candidates[-1]) > 1:
+        raise Reject(f"kernel `{name}`, defined {len(candidates)} times")
+    return candidates[-1]
+
+
+def _closure(interpreter: Interpreter, module: Module, path: _Path, arguments: Mapping[str, Any]) -> Closure:
+    scope: Frame | None = None
+    for outer in path[:-1]:
+        scope = _surroundings(interpreter, module, outer, scope, arguments)
+    return interpreter.modules.closure(module, path[-1], scope)
+
+
+def _surroundings(
+    interpreter: Interpreter,
+    module: Module,
+    outer: ast.FunctionDef,
+    scope: Frame | None,
+    arguments: Mapping[str, Any],
+) -> Frame:
+    """The names of the function around a kernel: launch arguments, defaults, foldable assignments, defs."""
+    frame = Frame(module, scope, own_names(outer))
+    closure = interpreter.modules.closure(module, outer, scope)
+    frame.names.update(closure.defaults)
+    frame.names.update({name: arguments[name] for name in frame.own if name in arguments})
+    for node in outer.body:
+        if isinstance(node, ast.FunctionDef) and node.name not in arguments:
+            frame.names[node.name] = interpreter.modules.closure(module, node, frame)
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            _fold_assignment(interpreter, node.targets[0].id, node.value, frame, arguments)
+    return frame
+
+
+def _fold_assignment(
+    interpreter: Interpreter, name: str, value: ast.expr, frame: Frame, arguments: Mapping[str, Any]
+) -> None:
+    """Bind a name of the surrounding function if it can be folded; else using it is not interpretable."""
+    if name in arguments:
+        return
+    try:
+        frame.names[name] = interpreter.fold(value, frame)
+    except Reject:
+        frame.names.pop(name, None)
+
+
+def _wrapped(interpreter: Interpreter, module: Module, name: str) -> Closure:
+    """`name = ct.kernel(f)`, `name = ct.kernel(num_ctas=2)(f)`, or another name of a function."""
+    for node in ast.walk(module.source.tree):
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
+            value: ast.expr = node.value
+            while isinstance(value, ast.Call) and value.args:
+                value = value.args[0]
+            function = interpreter.fold(value, module.frame())
+            if isinstance(function, Closure):
+                return function
+    raise Reject(f"no kernel `{name}`")

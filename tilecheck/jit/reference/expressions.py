@@ -1,0 +1,380 @@
+"""Expressions: every node kind of Python that a kernel may contain, one function each."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from tilecheck.jit.reference.arithmetic import binary, logical_not, unary
+from tilecheck.jit.reference.attributes import attribute_of, item_of
+from tilecheck.jit.reference.dtypes import DType
+from tilecheck.jit.reference.interpreter import Interpreter, unsupported
+from tilecheck.jit.reference.machine import Reject
+from tilecheck.jit.reference.ops_math import matmul
+from tilecheck.jit.reference.python_functions import BUILTINS
+from tilecheck.jit.reference.scopes import stored_names
+from tilecheck.jit.reference.values import (
+    EnumMember,
+    Frame,
+    Opaque,
+    Operation,
+    Record,
+    Tile,
+    describe,
+    harden,
+    is_constant,
+    static_items,
+    truth,
+)
+
+_BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitAnd: "and", ast.BitOr: "or",
+    ast.BitXor: "xor",
+}  # fmt: skip
+_COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"
+}  # fmt: skip
+_DUNDER = {"add": "__add__", "sub": "__sub__", "mul": "__mul__", "truediv": "__truediv__"}
+
+
+def evaluate(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Any:
+    """The value of an expression."""
+    handler = _HANDLERS.get(type(node))
+    if handler is None:
+        interpreter.machine.place = _place_of(interpreter, node, frame)
+        raise unsupported(node)
+    return handler(interpreter, node, frame)
+
+
+def _place_of(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Any:
+    with interpreter.at(frame.module, node):
+        return interpreter.machine.place
+
+
+def operate(interpreter: Interpreter, operator: ast.operator, x: Any, y: Any) -> Any:
+    """A binary operator on any two values."""
+    if isinstance(operator, ast.MatMult):
+        return matmul(interpreter.machine, x, y)
+    name = _BINARY[type(operator)]
+    if isinstance(x, Record) and name in _DUNDER:
+        return interpreter.invoke(attribute_of(interpreter, x, _DUNDER[name]), (y,), {})
+    if isinstance(x, str) and isinstance(y, str) and name == "add":
+        return x + y
+    if isinstance(x, (tuple, list)) and name == "add" and isinstance(y, (tuple, list)):
+        return type(x)([*x, *y])
+    if isinstance(x, (tuple, list)) and name == "mul" and isinstance(y, int):
+        return x * y
+    return binary(interpreter.machine, name, x, y)
+
+
+def _constant(interpreter: Interpreter, node: ast.Constant, frame: Frame) -> Any:
+    if isinstance(node.value, (bytes, complex)):
+        raise Reject(f"a {type(node.value).__name__} literal")
+    return node.value
+
+
+def lookup(interpreter: Interpreter, name: str, frame: Frame) -> Any:
+    """The value of a name, as Python's scopes find it."""
+    scope: Frame | None = frame
+    while scope is not None:
+        if name in scope.names:
+            return scope.names[name]
+        if name in scope.own:
+            raise Reject(f"name `{name}`, used before it is assigned")
+        scope = scope.parent
+    found = interpreter.modules.lookup(frame.module, name, default=BUILTINS)
+    if found is not BUILTINS:
+        return found
+    if name in BUILTINS:
+        return BUILTINS[name]
+    raise Reject(f"name `{name}`")
+
+
+def _name(interpreter: Interpreter, node: ast.Name, frame: Frame) -> Any:
+    with interpreter.at(frame.module, node):
+        return lookup(interpreter, node.id, frame)
+
+
+def _attribute(interpreter: Interpreter, node: ast.Attribute, frame: Frame) -> Any:
+    owner = interpreter.evaluate(node.value, frame)
+    with interpreter.at(frame.module, node):
+        return attribute_of(interpreter, owner, node.attr)
+
+
+def _subscript(interpreter: Interpreter, node: ast.Subscript, frame: Frame) -> Any:
+    owner = interpreter.evaluate(node.value, frame)
+    if isinstance(owner, Opaque):
+        return owner
+    index = interpreter.evaluate(node.slice, frame)
+    with interpreter.at(frame.module, node):
+        name = node.value.id if isinstance(node.value, ast.Name) else ""
+        return item_of(interpreter, owner, index, name)
+
+
+def _slice(interpreter: Interpreter, node: ast.Slice, frame: Frame) -> slice:
+    bounds = (
+        None if part is None else interpreter.evaluate(part, frame)
+        for part in (node.lower, node.upper, node.step)
+    )
+    return slice(*(int(bound.data) if isinstance(bound, Tile) else bound for bound in bounds))
+
+
+def _binary_operation(interpreter: Interpreter, node: ast.BinOp, frame: Frame) -> Any:
+    x = interpreter.evaluate(node.left, frame)
+    y = interpreter.evaluate(node.right, frame)
+    with interpreter.at(frame.module, node):
+        return operate(interpreter, node.op, x, y)
+
+
+def _unary_operation(interpreter: Interpreter, node: ast.UnaryOp, frame: Frame) -> Any:
+    value = interpreter.evaluate(node.operand, frame)
+    with interpreter.at(frame.module, node):
+        if isinstance(node.op, ast.Not):
+            holds, runtime = truth(value)
+            return logical_not(value) if runtime else not holds
+        if isinstance(node.op, ast.USub):
+            return unary(interpreter.machine, "neg", value)
+        if isinstance(node.op, ast.Invert):
+            return unary(interpreter.machine, "invert", value)
+        return value
+
+
+def _bool_operation(interpreter: Interpreter, node: ast.BoolOp, frame: Frame) -> Any:
+    """`and`, `or`: short-circuit, and give a boolean; a runtime operand makes it a runtime one."""
+    stop_at = isinstance(node.op, ast.Or)
+    runtime_seen = False
+    for operand in node.values:
+        value = interpreter.evaluate(operand, frame)
+        with interpreter.at(frame.module, node):
+            holds, runtime = truth(value)
+        runtime_seen = runtime_seen or runtime
+        if holds is stop_at:
+            break
+    return harden(holds) if runtime_seen else holds
+
+
+def _compare(interpreter: Interpreter, node: ast.Compare, frame: Frame) -> Any:
+    left = interpreter.evaluate(node.left, frame)
+    result: Any = True
+    for position, (operator, comparator) in enumerate(zip(node.ops, node.comparators, strict=True)):
+        right = interpreter.evaluate(comparator, frame)
+        with interpreter.at(frame.module, node):
+            result = compare(interpreter, operator, left, right)
+            if position < len(node.ops) - 1 and not truth(result)[0]:
+                return result
+        left = right
+    return result
+
+
+def compare(interpreter: Interpreter, operator: ast.cmpop, x: Any, y: Any) -> Any:
+    """One comparison of any two values."""
+    if isinstance(operator, (ast.Is, ast.IsNot)):
+        same = x is y if x is None or y is None else _equal(interpreter, x, y)
+        return same if isinstance(operator, ast.Is) else _negate(same)
+    if isinstance(operator, (ast.In, ast.NotIn)):
+        found = _contained(interpreter, x, y)
+        return found if isinstance(operator, ast.In) else _negate(found)
+    name = _COMPARE[type(operator)]
+    if isinstance(x, Tile) or isinstance(y, Tile) or (is_constant(x) and is_constant(y)):
+        if x is None or y is None or isinstance(x, (str, DType)) or isinstance(y, (str, DType)):
+            raise Reject(f"comparison of {describe(x)} and {describe(y)}")
+        return binary(interpreter.machine, name, x, y)
+    if name in ("eq", "ne"):
+        same = _equal(interpreter, x, y)
+        return same if name == "eq" else _negate(same)
+    raise Reject(f"comparison of {describe(x)} and {describe(y)}")
+
+
+def _negate(value: Any) -> Any:
+    return logical_not(value) if isinstance(value, Tile) else not value
+
+
+def _equal(interpreter: Interpreter, x: Any, y: Any) -> Any:
+    if isinstance(x, Opaque) or isinstance(y, Opaque):
+        raise Reject(f"comparison of {describe(x)} and {describe(y)}")
+    if isinstance(x, (tuple, list)) and isinstance(y, (tuple, list)):
+        if len(x) != len(y):
+            return False
+        parts = [_equal(interpreter, a, b) for a, b in zip(x, y, strict=True)]
+        return all(truth(part)[0] for part in parts)
+    if isinstance(x, Tile) or isinstance(y, Tile):
+        if (isinstance(x, Tile) or is_constant(x)) and (isinstance(y, Tile) or is_constant(y)):
+            return binary(interpreter.machine, "eq", x, y)
+        return False
+    plain = (bool, int, float, str, DType, EnumMember, dict, type(None))
+    if isinstance(x, plain) and isinstance(y, plain):
+        return x == y
+    return x is y
+
+
+def _contained(interpreter: Interpreter, x: Any, items: Any) -> bool:
+    if isinstance(items, str) and isinstance(x, str):
+        return x in items
+    return any(truth(_equal(interpreter, x, item))[0] for item in static_items(items))
+
+
+def _choice(interpreter: Interpreter, node: ast.IfExp, frame: Frame) -> Any:
+    condition = interpreter.evaluate(node.test, frame)
+    with interpreter.at(frame.module, node):
+        holds, runtime = truth(condition)
+    value = interpreter.evaluate(node.body if holds else node.orelse, frame)
+    return harden(value) if runtime else value
+
+
+def _sequence(interpreter: Interpreter, node: ast.Tuple | ast.List, frame: Frame) -> Any:
+    items = spread(interpreter, node.elts, frame)
+    return tuple(items) if isinstance(node, ast.Tuple) else items
+
+
+def spread(interpreter: Interpreter, nodes: Sequence[ast.expr], frame: Frame) -> list[Any]:
+    """Evaluate expressions in order, unpacking starred ones."""
+    values: list[Any] = []
+    for node in nodes:
+        if isinstance(node, ast.Starred):
+            values.extend(static_items(interpreter.evaluate(node.value, frame)))
+        else:
+            values.append(interpreter.evaluate(node, frame))
+    return values
+
+
+def _dictionary(interpreter: Interpreter, node: ast.Dict, frame: Frame) -> dict[Any, Any]:
+    result: dict[Any, Any] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None:
+            result.update(interpreter.evaluate(value, frame))
+        else:
+            result[interpreter.evaluate(key, frame)] = interpreter.evaluate(value, frame)
+    return result
+
+
+def _set(interpreter: Interpreter, node: ast.Set, frame: Frame) -> tuple[Any, ...]:
+    return tuple(spread(interpreter, node.elts, frame))  # only membership is asked of it
+
+
+def _text(interpreter: Interpreter, node: ast.JoinedStr, frame: Frame) -> str:
+    parts = [
+        str(part.value) if isinstance(part, ast.Constant) else _formatted(interpreter, part, frame)
+        for part in node.values
+    ]
+    return "".join(parts)
+
+
+def _formatted(interpreter: Interpreter, node: ast.expr, frame: Frame) -> str:
+    value = interpreter.evaluate(node.value if isinstance(node, ast.FormattedValue) else node, frame)
+    return str(value) if is_constant(value) or isinstance(value, (str, DType)) else describe(value)
+
+
+def _walrus(interpreter: Interpreter, node: ast.NamedExpr, frame: Frame) -> Any:
+    value = interpreter.evaluate(node.value, frame)
+    frame.names[node.target.id] = value
+    return value
+
+
+def _lambda(interpreter: Interpreter, node: ast.Lambda, frame: Frame) -> Any:
+    return interpreter.modules.closure(frame.module, node, frame)
+
+
+def _comprehension(
+    interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp, frame: Frame
+) -> Any:
+    """A comprehension over values known at compile time."""
+    targets = stored_names([generator.target for generator in node.generators])
+    inner = Frame(frame.module, frame, targets)
+    rows = _rows(interpreter, node.generators, inner)
+    if isinstance(node, ast.DictComp):
+        return {interpreter.evaluate(node.key, inner): interpreter.evaluate(node.value, inner) for _ in rows}
+    items = [interpreter.evaluate(node.elt, inner) for _ in rows]
+    return items if isinstance(node, ast.ListComp) else tuple(items)
+
+
+def _rows(interpreter: Interpreter, generators: Sequence[ast.comprehension], frame: Frame) -> Iterator[None]:
+    first, rest = generators[0], generators[1:]
+    for item in static_items(interpreter.evaluate(first.iter, frame)):
+        interpreter.machine.step()
+        assign(interpreter, first.target, item, frame)
+        if all(truth(interpreter.evaluate(test, frame))[0] for test in first.ifs):
+            if rest:
+                yield from _rows(interpreter, rest, frame)
+            else:
+                yield None
+
+
+def assign(interpreter: Interpreter, target: ast.expr, value: Any, frame: Frame) -> None:
+    """Bind a value to an assignment target."""
+    if isinstance(target, ast.Name):
+        frame.names[target.id] = value
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        _unpack(interpreter, target.elts, value, frame)
+    elif isinstance(target, ast.Subscript):
+        owner = interpreter.evaluate(target.value, frame)
+        index = interpreter.evaluate(target.slice, frame)
+        if not isinstance(owner, (list, dict)):
+            raise Reject(f"assignment to an item of {describe(owner)}")
+        owner[int(index.data) if isinstance(index, Tile) else index] = value
+    else:
+        raise unsupported(target)
+
+
+def _unpack(interpreter: Interpreter, targets: Sequence[ast.expr], value: Any, frame: Frame) -> None:
+    items = static_items(value)
+    starred = [position for position, target in enumerate(targets) if isinstance(target, ast.Starred)]
+    if not starred and len(items) != len(targets):
+        raise Reject(f"{len(items)} values unpacked into {len(targets)} names")
+    if starred:
+        first, after = starred[0], len(targets) - starred[0] - 1
+        middle = items[first : len(items) - after]
+        items = [*items[:first], tuple(middle), *items[len(items) - after :]]
+    for target, item in zip(targets, items, strict=True):
+        assign(interpreter, target.value if isinstance(target, ast.Starred) else target, item, frame)
+
+
+def _call(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Any:
+    function = interpreter.evaluate(node.func, frame)
+    if isinstance(function, Operation) and function.name == "static_assert":
+        arguments = [interpreter.evaluate(node.args[0], frame)]  # the message is for failures only
+        keywords: dict[str, Any] = {}
+    elif isinstance(function, Opaque):
+        return _opaque_call(interpreter, node, function)
+    else:
+        arguments = spread(interpreter, node.args, frame)
+        keywords = {}
+        for keyword in node.keywords:
+            value = interpreter.evaluate(keyword.value, frame)
+            keywords.update(value if keyword.arg is None else {keyword.arg: value})
+    with interpreter.at(frame.module, node):
+        return interpreter.invoke(function, arguments, keywords)
+
+
+def _opaque_call(interpreter: Interpreter, node: ast.Call, function: Opaque) -> Any:
+    """Outside a block an unknown call gives an unknown value; inside, nothing is known of its effect."""
+    if interpreter.machine.quiet:
+        return Opaque(f"a call of {function.what}")
+    raise Reject(f"a call of {function.what}")
+
+
+_HANDLERS: dict[type[ast.expr], Callable[[Interpreter, Any, Frame], Any]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.Slice: _slice,
+    ast.BinOp: _binary_operation,
+    ast.UnaryOp: _unary_operation,
+    ast.BoolOp: _bool_operation,
+    ast.Compare: _compare,
+    ast.IfExp: _choice,
+    ast.Tuple: _sequence,
+    ast.List: _sequence,
+    ast.Dict: _dictionary,
+    ast.Set: _set,
+    ast.JoinedStr: _text,
+    ast.NamedExpr: _walrus,
+    ast.Lambda: _lambda,
+    ast.ListComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.Call: _call,
+}

@@ -1,0 +1,91 @@
+"""The interpreter that the parts of this package share: expressions, statements and calls meet here."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tilecheck.jit.reference.machine import Machine, Place, Reject
+from tilecheck.jit.reference.modules import Module, Modules
+from tilecheck.jit.reference.values import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """How a list of statements ended early: `break`, `continue`, or `return` with a value."""
+
+    kind: str
+    value: Any = None
+
+
+class Evaluate(Protocol):
+    def __call__(self, interpreter: Interpreter, node: ast.expr, frame: Frame) -> Any: ...
+
+
+class Execute(Protocol):
+    def __call__(self, interpreter: Interpreter, body: Sequence[ast.stmt], frame: Frame) -> Signal | None: ...
+
+
+class Invoke(Protocol):
+    def __call__(
+        self, interpreter: Interpreter, function: Any, arguments: Sequence[Any], keywords: dict[str, Any]
+    ) -> Any: ...
+
+
+class Interpreter:
+    """One launch's interpreter: the machine it runs on and the modules it reads."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        evaluate: Evaluate,
+        execute: Execute,
+        invoke: Invoke,
+        attribute: Callable[[Any, str], Any],
+    ) -> None:
+        self.machine = machine
+        self.depth = 0  # user functions that are running
+        self._evaluate = evaluate
+        self._execute = execute
+        self._invoke = invoke
+        self.modules = Modules(self.fold, attribute)
+        machine.call = lambda function, arguments: self.invoke(function, arguments, {})
+
+    def evaluate(self, node: ast.expr, frame: Frame) -> Any:
+        """The value of an expression."""
+        return self._evaluate(self, node, frame)
+
+    def execute(self, body: Sequence[ast.stmt], frame: Frame) -> Signal | None:
+        """Run statements; the signal says how they ended, None at their end."""
+        return self._execute(self, body, frame)
+
+    def invoke(self, function: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
+        """Call a function value."""
+        return self._invoke(self, function, arguments, keywords)
+
+    def fold(self, node: ast.expr, frame: Frame) -> Any:
+        """The value of an expression outside every block (module constants, defaults): nothing is logged."""
+        machine = self.machine
+        place = machine.place
+        machine.quiet += 1
+        try:
+            return self.evaluate(node, frame)
+        finally:
+            machine.quiet -= 1
+            machine.place = place
+
+    @contextmanager
+    def at(self, module: Module, node: ast.expr | ast.stmt) -> Iterator[None]:
+        """Whatever is logged inside belongs to `node`."""
+        previous = self.machine.place
+        self.machine.place = Place(module.path, *module.source.span(node), node.lineno)
+        yield
+        self.machine.place = previous  # after an error the place stays, for the message
+
+
+def unsupported(node: ast.AST) -> Reject:
+    """A construct that is not run."""
+    return Reject(f"`{type(node).__name__}` syntax")

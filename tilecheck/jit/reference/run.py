@@ -1,0 +1,62 @@
+"""Running a launch: blocks one after another, each to its end, everything logged."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from tilecheck.jit.reference.attributes import static_attribute
+from tilecheck.jit.reference.calls import invoke, run_function
+from tilecheck.jit.reference.entry import find_kernel
+from tilecheck.jit.reference.expressions import evaluate
+from tilecheck.jit.reference.interpreter import Interpreter
+from tilecheck.jit.reference.log import Launch, Log, NotInterpretable
+from tilecheck.jit.reference.machine import Abandoned, Machine, Reject
+from tilecheck.jit.reference.parameters import bind_parameters
+from tilecheck.jit.reference.statements import execute
+
+
+def run(launch: Launch) -> Log:
+    """Run a launch and report everything that it did.
+
+    Arrays in `launch.arguments` are changed in place, as the GPU would. Names beside the parameters bind
+    free variables of a kernel that stands inside a function. Raises `NotInterpretable` with the place and
+    the construct, `StepLimit` when the kernel does not end.
+    """
+    machine = Machine(launch.grid, launch.max_steps)
+    interpreter = Interpreter(machine, evaluate, execute, invoke, static_attribute)
+    with np.errstate(all="ignore"):
+        try:
+            _run_blocks(interpreter, launch)
+        except Reject as error:
+            message = f"{machine.place.path or launch.path}:{machine.place.line}: {error}"
+            raise NotInterpretable(message) from error
+        except RecursionError as error:
+            message = f"{launch.path}:{machine.place.line}: nesting that is too deep"
+            raise NotInterpretable(message) from error
+    return machine.log
+
+
+def _run_blocks(interpreter: Interpreter, launch: Launch) -> None:
+    module = interpreter.modules.load(launch.path)
+    kernel = find_kernel(interpreter, module, launch.kernel, launch.arguments)
+    parameters = bind_parameters(interpreter, kernel, launch.arguments)
+    for block in _blocks(launch):
+        interpreter.machine.enter(block)
+        interpreter.depth = 0
+        try:
+            run_function(interpreter, kernel, (), parameters)
+        except Abandoned:
+            continue
+
+
+def _blocks(launch: Launch) -> Iterator[tuple[int, int, int]]:
+    """The blocks in order; by default all of them, axis 0 fastest."""
+    if launch.blocks is not None:
+        yield from launch.blocks
+        return
+    x, y, z = launch.grid
+    for k, j, i in itertools.product(range(z), range(y), range(x)):
+        yield (i, j, k)
