@@ -1,0 +1,61 @@
+"""A launch as host code writes it: `ct.launch(stream, grid, kernel, args)`. Plain data.
+
+Everything is expressed over HOST symbols: the host function's own parameters and the shapes and strides of
+the tensors that it is given (`x.shape[0]`), which are free. `facts` are what its text establishes before
+the launch: asserts, early raises, the branches around it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilecheck.ir.expr import Expr
+from tilecheck.model import Site
+
+
+@dataclass(frozen=True, slots=True)
+class HostTensor:
+    """A tensor argument.
+
+    `name` is its text in the host function. `storage` names the buffer behind it: two tensors with one
+    storage may overlap, different storages of which one is `fresh` (allocated by this function) do not.
+    `shape` and `strides` are None where the text does not give them. `expanded` says that several indices
+    share an element (`expand`, stride 0).
+    """
+
+    name: str
+    storage: str
+    fresh: bool
+    shape: tuple[Expr, ...] | None
+    strides: tuple[Expr, ...] | None
+    expanded: bool = False
+    whole: bool = True  # all of its storage, not a slice of it
+
+
+@dataclass(frozen=True, slots=True)
+class HostList:
+    """A list or tuple of arguments."""
+
+    items: tuple[HostTensor | HostList | Expr | str | None, ...]
+
+
+HostValue = HostTensor | HostList | Expr | str | None  # str: a literal; None: not understood
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One visible launch of `kernel` (the name of its `def`) inside the host function `function`.
+
+    `grid` has one expression per given axis, None where it is not understood; missing axes are 1.
+    `arguments` are the values in the order of the kernel's parameters, as far as they were given.
+    `problem` says why a launch is not understood at all (then everything else may be empty).
+    """
+
+    kernel: str
+    kernel_file: str
+    function: str
+    site: Site
+    grid: tuple[Expr | None, ...] | None
+    arguments: tuple[tuple[str, HostValue], ...]
+    facts: tuple[Expr, ...]
+    problem: str | None = None
