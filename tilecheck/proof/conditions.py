@@ -1,0 +1,270 @@
+"""The `launch` rung: the weakest minimal launch conditions under which open obligations hold.
+
+Counterexamples steer the search. Each one is a launch that the conditions must exclude, so only sets that
+exclude all of those found so far are put to the solver; whatever set is left after that is proved in full
+before it is accepted, and refused if it is degenerate (it would save the kernel by forbidding its use).
+All limits are counts, so the same kernel always gets the same conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Literal, Protocol
+
+from tilecheck.ir.expr import FALSE, Expr, Kind, Symbol, conjuncts, evaluate, negate, render, symbols, walk
+from tilecheck.proof.candidates import candidates
+from tilecheck.proof.context import Context
+from tilecheck.proof.degenerate import is_degenerate
+from tilecheck.proof.obligation import Disjoint, Holds, Obligation
+from tilecheck.proof.predicate import inhabited, negation
+
+_QUERIES = 40  # per goal
+_UNDECIDED = 3  # queries per goal that may end without an answer
+_NEW = 3  # conditions that one goal may add
+
+
+class Valuation(Protocol):
+    """The part of a solver's model that the search looks at."""
+
+    @property
+    def symbols(self) -> dict[Symbol, int | bool]: ...
+
+
+class Decision(Protocol):
+    """The part of a solver's answer that the search looks at."""
+
+    @property
+    def status(self) -> Literal["unsat", "sat", "unknown"]: ...
+
+    @property
+    def model(self) -> Valuation | None: ...
+
+
+Prove = Callable[[Obligation, tuple[Expr, ...]], bool]
+Decide = Callable[[Sequence[Expr]], Decision]
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """`conditions` is the union, grid axes first; `used` has, for each obligation in the order given, the
+    conditions under which it was proved, or None where none were found."""
+
+    conditions: tuple[Expr, ...]
+    used: tuple[tuple[Expr, ...] | None, ...]
+
+
+def derive(open_: Sequence[Obligation], context: Context, prove: Prove, satisfiable: Decide) -> Derivation:
+    """Find launch conditions for obligations that do not follow from the kernel's text.
+
+    Args:
+        open_: the obligations, each not provable under `context` alone.
+        context: the premises; its own conditions are kept and not reported.
+        prove: whether an obligation holds under more conditions; the only judge of success.
+        satisfiable: decides a conjunction; a "sat" answer must come with a model.
+    """
+    search = _Search(context, prove, satisfiable)
+    order = sorted(range(len(open_)), key=lambda i: (open_[i].stage, i))
+    for _ in range(2):  # what later obligations need may be what earlier ones lacked
+        before = len(search.base)
+        for i in order:
+            if i not in search.found:
+                search.solve(i, open_[i])
+        if len(search.base) == before:
+            break
+    search.simplify(open_)
+    used = tuple(_sorted(search.found[i], context) if i in search.found else None for i in range(len(open_)))
+    return Derivation(_sorted(tuple(search.base), context), used)
+
+
+@dataclass
+class _Search:
+    """The conditions found so far. Mutable: obligations are solved one after another on it."""
+
+    context: Context
+    prove: Prove
+    satisfiable: Decide
+    base: dict[Expr, None] = field(default_factory=dict)
+    found: dict[int, tuple[Expr, ...]] = field(default_factory=dict)
+
+    def solve(self, number: int, obligation: Obligation) -> None:
+        """Find conditions for one obligation; on failure nothing is kept."""
+        before = dict(self.base)
+        used: dict[Expr, None] = {}
+        for part in _parts(obligation):
+            conditions = self._conditions(part)
+            if conditions is None:
+                self.base = before
+                return
+            used.update(dict.fromkeys(conditions))
+            self.base.update(dict.fromkeys(conditions))
+        self.found[number] = tuple(used)
+
+    def _conditions(self, part: Obligation) -> tuple[Expr, ...] | None:
+        """What one goal needs, on top of what earlier goals got: those it may lean on from the start, as
+        its own text may only be defined under them."""
+        old = tuple(self.base)
+        pool = _Pool(tuple(c for c in candidates(part, self.context.kernel) if c not in self.base))
+        undecided = queries = 0
+        for chosen in pool.sets():
+            queries += 1
+            if queries > _QUERIES or undecided > _UNDECIDED:
+                return None
+            answer = self._refuted(part, (*old, *chosen))
+            if answer.status == "sat" and answer.model is not None:
+                pool.exclude(answer.model.symbols)
+                continue
+            undecided += answer.status == "unknown"
+            if self.prove(part, (*old, *chosen)):
+                if not chosen or not is_degenerate(part, self.context, (*old, *chosen), self.satisfiable):
+                    return self._needed(part, old, chosen)
+                pool.forbid(chosen)
+        return None
+
+    def _refuted(self, part: Obligation, conditions: tuple[Expr, ...]) -> Decision:
+        """Whether some launch that meets `conditions` breaks the goal."""
+        return self.satisfiable(negation(part.goal, self.context.under(*conditions), part.assume))
+
+    def _needed(self, part: Obligation, old: tuple[Expr, ...], chosen: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """`chosen`, and the conditions among `old` that the proof leans on.
+
+        Where the goal divides by values that vary, leaving out one condition too many costs a long and
+        undecided query: there the conditions that share a symbol with the goal are taken to be needed.
+        """
+        negated = negation(part.goal, self.context, part.assume)
+        if _divides_by_varying(negated):
+            own = symbols(*negated)
+            related = tuple(c for c in old if any(s in own for s in symbols(c)))
+            return (*related, *chosen) if self.prove(part, (*related, *chosen)) else (*old, *chosen)
+        if self._proves(part, chosen):
+            return chosen
+        kept = list(old)
+        for condition in old:
+            trial = (*(c for c in kept if c is not condition), *chosen)
+            if self._proves(part, trial):
+                kept.remove(condition)
+        return (*kept, *chosen)
+
+    def _proves(self, part: Obligation, conditions: tuple[Expr, ...]) -> bool:
+        # The solver's own answer first: looking for a counterexample is cheap, failing to prove is not.
+        return self._refuted(part, conditions).status == "unsat" and self.prove(part, conditions)
+
+    def simplify(self, obligations: Sequence[Obligation]) -> None:
+        """Drop conditions that the others imply, long ones first, if all proofs still go through."""
+        for condition in sorted(self.base, key=lambda c: (-len(render(c)), render(c))):
+            others = tuple(c for c in self.base if c is not condition)
+            if not self._implied(condition, others):
+                continue
+            users = [i for i, used in self.found.items() if condition in used]
+            instead = {i: self._without(obligations[i], self.found[i], condition, others) for i in users}
+            if all(conditions is not None for conditions in instead.values()):
+                del self.base[condition]
+                self.found.update({i: c for i, c in instead.items() if c is not None})
+
+    def _without(
+        self, obligation: Obligation, used: tuple[Expr, ...], condition: Expr, others: tuple[Expr, ...]
+    ) -> tuple[Expr, ...] | None:
+        """Conditions among `others` that do for `obligation` what `used` did."""
+        kept = tuple(c for c in used if c is not condition)
+        for extra in [(), *((c,) for c in others if c not in kept), others]:
+            trial = tuple(dict.fromkeys((*kept, *extra)))
+            if self._implied(condition, trial) and self.prove(obligation, trial):
+                return trial
+        return None
+
+    def _implied(self, condition: Expr, others: tuple[Expr, ...]) -> bool:
+        facts = inhabited(self.context.under(*others))
+        return self.satisfiable((*facts, negate(condition))).status == "unsat"
+
+
+class _Pool:
+    """Conditions to choose from and the launches to exclude. Mutable: it learns while sets are drawn."""
+
+    def __init__(self, choices: tuple[Expr, ...]) -> None:
+        self._choices = choices
+        self._excluders: list[int] = []  # per launch, a bit for each condition that it breaks
+        self._forbidden: list[int] = []
+
+    def sets(self) -> Iterator[tuple[Expr, ...]]:
+        """Sets that exclude every launch found so far, small ones first, then in the order of the choices."""
+        for size in range(_NEW + 1):
+            for chosen in combinations(range(len(self._choices)), size):
+                if any(excluders == 0 for excluders in self._excluders):
+                    return  # a launch that no choice excludes
+                if self._is_promising(chosen):
+                    yield tuple(self._choices[i] for i in chosen)
+
+    def _is_promising(self, chosen: tuple[int, ...]) -> bool:
+        bits = sum(1 << i for i in chosen)
+        return all(bits & excluders for excluders in self._excluders) and not any(
+            bits & bad == bad for bad in self._forbidden
+        )
+
+    def exclude(self, launch: dict[Symbol, int | bool]) -> None:
+        """From now on draw only sets with a condition that this launch breaks."""
+        self._excluders.append(sum(1 << i for i, c in enumerate(self._choices) if not _holds(c, launch)))
+
+    def forbid(self, chosen: tuple[Expr, ...]) -> None:
+        """Draw no superset of a degenerate set: it forbids at least as much."""
+        self._forbidden.append(sum(1 << i for i, c in enumerate(self._choices) if c in chosen))
+
+
+def _holds(condition: Expr, launch: dict[Symbol, int | bool]) -> bool:
+    """Whether a launch surely satisfies a condition: a symbol without a value could be anything."""
+    if any(s not in launch for s in symbols(condition)):
+        return False
+    try:
+        return bool(evaluate(condition, launch.__getitem__))
+    except ZeroDivisionError:
+        return False
+
+
+def _divides_by_varying(assertions: Sequence[Expr]) -> bool:
+    divisors = [node.args[1] for node in walk(*assertions) if node.op in ("floordiv", "mod")]
+    return any(symbol.varies for symbol in symbols(*divisors))
+
+
+def _parts(obligation: Obligation) -> tuple[Obligation, ...]:
+    """One obligation for each conjunct of the goal: together they say the same, apart they need less."""
+    goal = obligation.goal
+    if not isinstance(goal, Holds | Disjoint):
+        return (replace(obligation, goal=Holds(FALSE, negate(FALSE))),)
+    if isinstance(goal, Disjoint):
+        return (obligation,)
+    return tuple(replace(obligation, goal=replace(goal, goal=part)) for part in conjuncts(goal.goal))
+
+
+# ---------------------------------------------------------------------------------------------------------
+
+
+def condition_kind(condition: Expr) -> str:
+    """The design's letter: (a) grid, (b) divisibility, (c) layout, (d) agreement of arguments."""
+    if condition.op == "eq" and any(x.op == "mod" for x in condition.args):
+        return "b"
+    if condition.op == "le" and any(s.kind is Kind.GRID for s in symbols(condition.args[0])):
+        return "a"
+    return "c" if any(s.kind is Kind.STRIDE for s in symbols(condition)) else "d"
+
+
+def condition_text(condition: Expr) -> str:
+    """The condition as a `requires` would say it: what is limited stands on the left."""
+    if condition.op == "le" and condition_kind(condition) != "a":
+        low, high = condition.args
+        return f"{render(high)} >= {render(low)}"
+    return render(condition)
+
+
+def _sorted(conditions: tuple[Expr, ...], context: Context) -> tuple[Expr, ...]:
+    """Grid axes first, then in the order of the parameters, then by text."""
+    names = [p.name for p in context.kernel.params]
+
+    def rank(condition: Expr) -> tuple[str, int, int, str]:
+        kind = condition_kind(condition)
+        grid = min((s.name for s in symbols(condition) if s.kind is Kind.GRID), default="~")
+        side = condition.args[1] if condition.op == "le" else condition
+        arrays = [s.name.partition(".")[0] for s in symbols(side) if s.kind in (Kind.EXTENT, Kind.STRIDE)]
+        position = min((names.index(a) for a in arrays if a in names), default=len(names))
+        return grid if kind == "a" else "~", "abcd".index(kind), position, condition_text(condition)
+
+    return tuple(sorted(conditions, key=rank))

@@ -1,0 +1,146 @@
+"""How large a program value can get, in launch values: the guesses that candidates are made from.
+
+The bounds are read off the text (loop ranges, guards, masks, block and lane ranges) and assume that block
+indices, iteration numbers and the like are not negative. They are guesses: only the prover decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tilecheck.ir.expr import ZERO, Expr, Kind, add, conjuncts, maximum, mul, sub
+from tilecheck.proof.conditions_terms import Terms
+from tilecheck.proof.polynomial import UNIT, Key, Polynomial, combine, constant, key, scaled
+
+_ALTERNATIVES = 3
+_DEPTH = 12
+
+
+class Ranges:
+    """Inclusive upper bounds of the expressions of one obligation, from its path conditions."""
+
+    def __init__(self, terms: Terms, known: Iterable[Expr]) -> None:
+        self.terms = terms
+        self._upper: dict[Key, dict[Expr, None]] = {}
+        for condition in known:
+            for part in conjuncts(condition):
+                self._learn(part)
+
+    def _learn(self, part: Expr) -> None:
+        """Note what `a <= b`, `a < b` or `a == b` says of the varying part of `a`."""
+        if part.op not in ("lt", "le", "eq"):
+            return
+        terms = self.terms
+        sides = [part.args] if part.op != "eq" else [part.args, part.args[::-1]]
+        for a, b in sides:
+            excess = combine(terms.poly(a), terms.poly(b), -1)
+            if part.op == "lt":
+                excess = combine(excess, constant(1))
+            high = {m: c for m, c in excess.items() if c > 0 and terms.varies(m)}
+            if high:
+                self._note(high, scaled(combine(excess, high, -1), -1))
+
+    def _note(self, high: Polynomial, bound: Polynomial) -> None:
+        terms = self.terms
+        self._add(high, terms.expr(bound))
+        for m, coefficient in high.items():
+            moving = [number for number in m if not terms.uniform(terms.atom(number))]
+            still = tuple(number for number in m if number not in moving)
+            if len(moving) != 1 or (len(high) == 1 and not still and coefficient == 1):
+                continue
+            # The other terms are taken to be at least 0.
+            self._add({(moving[0],): 1}, terms.quotient(bound, {still: coefficient}))
+
+    def _add(self, p: Polynomial, bound: Expr) -> None:
+        self._upper.setdefault(key(p), {})[bound] = None
+
+    # -------------------------------------------------------------------------------------------------
+
+    def highest(self, e: Expr, depth: int = 0) -> tuple[Expr, ...]:
+        """Launch values that `e` is guessed not to exceed, the best guess first."""
+        if self.terms.uniform(e):
+            return (e,)
+        if depth > _DEPTH:
+            return ()
+        found: dict[Expr, None] = {}
+        for bound in self._upper.get(key(self.terms.poly(e)), ()):
+            if bound is not e:
+                found.update(dict.fromkeys(self.highest(bound, depth + 4)))
+        found.update(dict.fromkeys(self._by_operator(e, depth + 1)))
+        return tuple(found)[:_ALTERNATIVES]
+
+    def _by_operator(self, e: Expr, depth: int) -> Iterator[Expr]:
+        match e.op:
+            case "sym":
+                symbol = e.args[0]
+                if symbol.kind in (Kind.BLOCK, Kind.LANE) and symbol.bound is not None:
+                    for bound in self.highest(symbol.bound, depth):
+                        yield sub(bound, 1)
+            case "add":
+                yield from self._sum(e, depth)
+            case "mul":
+                yield from self._product(e, depth)
+            case "floordiv":
+                for top in self.highest(e.args[0], depth):
+                    if self.terms.uniform(e.args[1]):
+                        yield self.terms.quotient(self.terms.poly(top), self.terms.poly(e.args[1]))
+                    else:
+                        yield top
+            case "mod":
+                for divisor in self.highest(e.args[1], depth):
+                    yield sub(divisor, 1)
+                yield from self.highest(e.args[0], depth)
+            case "min":
+                yield from self.highest(e.args[0], depth)
+                yield from self.highest(e.args[1], depth)
+            case "max" | "ite":
+                yield from self._either(e.args[-2], e.args[-1], depth)
+
+    def _sum(self, e: Expr, depth: int) -> Iterator[Expr]:
+        """Sums of the terms' bounds; a varying term with a minus is at most 0."""
+        sums: list[tuple[Expr, ...]] = [()]
+        for term in e.args:
+            options = self.highest(term, depth)
+            sums = [(*s, option) for s in sums for option in options][:_ALTERNATIVES]
+        for s in sums:
+            yield self.terms.expr(self.terms.poly(add(*s)))
+
+    def _product(self, e: Expr, depth: int) -> Iterator[Expr]:
+        if e.args[0].value is not None and e.args[0].value < 0:
+            yield ZERO
+            return
+        products: list[tuple[Expr, ...]] = [()]
+        for factor in e.args:
+            products = [(*p, option) for p in products for option in self.highest(factor, depth)]
+            products = products[:_ALTERNATIVES]
+        for p in products:
+            yield mul(*p)
+
+    def _either(self, a: Expr, b: Expr, depth: int) -> Iterator[Expr]:
+        firsts, seconds = self.highest(a, depth), self.highest(b, depth)
+        for first in firsts[:1]:
+            for second in seconds[:1]:
+                yield maximum(first, second)
+        yield from firsts
+        yield from seconds
+
+    # -------------------------------------------------------------------------------------------------
+
+    def split(self, excess: Polynomial) -> tuple[Polynomial, Polynomial, Polynomial]:
+        """`excess <= 0` as (a, v, u): a * v + u <= 0 with v varying, a its common factor, u uniform.
+
+        Varying terms with a minus are left out: they can only help.
+        """
+        terms = self.terms
+        moving = {m: c for m, c in excess.items() if terms.varies(m) and c > 0}
+        still = {m: c for m, c in excess.items() if not terms.varies(m)}
+        shared = terms.common(moving)
+        if not shared:
+            return {UNIT: 1}, moving, still
+        inner: dict[tuple[int, ...], int] = {}
+        for m, coefficient in moving.items():
+            rest = list(m)
+            for number in shared:
+                rest.remove(number)
+            inner[tuple(rest)] = coefficient
+        return {shared: 1}, inner, still

@@ -1,0 +1,248 @@
+"""Sums and products over launch values, and the plainest text of `count <= limit`.
+
+Candidates for launch conditions are computed here: what a person would write for an inequality, with one
+grid extent or one tile count alone on its left. Nothing in this file is trusted: a condition that comes out
+wrong is refused by the prover or is stronger than it need be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tilecheck.ir.expr import (
+    TRUE,
+    Expr,
+    Kind,
+    Symbol,
+    add,
+    cdiv,
+    children,
+    floordiv,
+    le,
+    mul,
+    symbols,
+)
+from tilecheck.proof.polynomial import UNIT, Monomial, Polynomial, combine, constant, key, scaled, times
+
+_MAX_MONOMIALS = 40  # a product that would expand to more stays one atom
+
+
+class Terms:
+    """Polynomials over expressions: the table of the expressions that occur as atoms.
+
+    Mutable because it numbers atoms as they appear; numbers, and so the order of terms in a text, depend on
+    nothing but the order of the calls. `tiles` are the symbols of tile sizes.
+    """
+
+    def __init__(self, tiles: Iterable[Symbol] = ()) -> None:
+        self.tiles = frozenset(tiles)
+        self._atoms: list[Expr] = []
+        self._numbers: dict[Expr, int] = {}
+        self._kinds: dict[Expr, int] = {}
+
+    def poly(self, e: Expr) -> Polynomial:
+        """`e` as a polynomial; everything but sums, products and literals is an atom."""
+        if e.value is not None:
+            return constant(e.value)
+        if e.op == "add":
+            total: Polynomial = {}
+            for term in e.args:
+                total = combine(total, self.poly(term))
+            return total
+        if e.op == "mul":
+            product = constant(1)
+            for factor in e.args:
+                other = self.poly(factor)
+                if len(product) * len(other) > _MAX_MONOMIALS:
+                    return {(self._number(e),): 1}
+                product = times(product, other)
+            return product
+        return {(self._number(e),): 1}
+
+    def _number(self, e: Expr) -> int:
+        if e not in self._numbers:
+            self._numbers[e] = len(self._atoms)
+            self._atoms.append(e)
+        return self._numbers[e]
+
+    def atom(self, number: int) -> Expr:
+        return self._atoms[number]
+
+    def expr(self, p: Polynomial) -> Expr:
+        """The polynomial as an expression, terms in the order of their atoms' first appearance."""
+        return add(*(self._term(m, p[m]) for m in sorted(p)))
+
+    def _term(self, m: Monomial, coefficient: int) -> Expr:
+        return mul(coefficient, *(self._atoms[number] for number in m))
+
+    def varies(self, m: Monomial) -> bool:
+        """Whether anything but launch values occurs in the monomial."""
+        return not all(self.uniform(self._atoms[number]) for number in m)
+
+    def uniform(self, e: Expr) -> bool:
+        """Whether `e` is a launch value: over launch symbols only, and not read from memory."""
+        return self._kind(e) <= Kind.HOST
+
+    def _kind(self, e: Expr) -> int:
+        """The largest `Kind` in `e`, a value in memory counting as OPAQUE."""
+        stack = [e]
+        while stack:
+            node = stack[-1]
+            todo = [c for c in children(node) if c not in self._kinds]
+            if todo and node not in self._kinds:
+                stack.extend(todo)
+                continue
+            stack.pop()
+            if node.op in ("sym", "bsym"):
+                kind = int(node.args[0].kind)
+            elif node.op == "read":
+                kind = int(Kind.OPAQUE)
+            else:
+                kind = max((self._kinds[c] for c in children(node)), default=0)
+            self._kinds[node] = kind
+        return self._kinds[e]
+
+    def has_grid(self, m: Monomial) -> bool:
+        return any(_has(self._atoms[number], Kind.GRID) for number in m)
+
+    def common(self, p: Polynomial) -> Monomial:
+        """The uniform atoms that divide every monomial of `p`."""
+        shared: list[int] | None = None
+        for m in p:
+            rest = list(m)
+            if shared is None:
+                shared = [number for number in rest if self.uniform(self._atoms[number])]
+                continue
+            kept = []
+            for number in shared:
+                if number in rest:
+                    rest.remove(number)
+                    kept.append(number)
+            shared = kept
+        return tuple(shared or ())
+
+    def quotient(self, p: Polynomial, a: Polynomial) -> Expr:
+        """floor(p / a) for a >= 1, written as `cdiv` where that is what it is."""
+        if dict(a) == {UNIT: 1}:
+            return self.expr(p)
+        whole, rest = self._divide(p, a)
+        if not rest or key(rest) == key(combine(a, constant(1), -1)):
+            return self.expr(whole)
+        if key(rest) == key(constant(-1)):
+            return self.expr(combine(whole, constant(1), -1))
+        smaller = combine(combine(p, a, -1), constant(1))
+        if len(smaller) < len(p) or (len(smaller) == len(p) and _size(smaller) < _size(p)):
+            return cdiv(self.expr(smaller), self.expr(a))
+        return floordiv(self.expr(p), self.expr(a))
+
+    def _divide(self, p: Polynomial, a: Polynomial) -> tuple[Polynomial, Polynomial]:
+        """(q, r) with p = a * q + r, for a of one monomial: whatever `a` divides goes into q."""
+        if len(a) != 1:
+            return {}, p
+        ((divisor, scale),) = a.items()
+        whole: dict[Monomial, int] = {}
+        rest: dict[Monomial, int] = {}
+        for m, coefficient in p.items():
+            left = list(m)
+            divides = coefficient % scale == 0
+            for number in divisor:
+                if number in left:
+                    left.remove(number)
+                else:
+                    divides = False
+            if divides:
+                whole[tuple(left)] = coefficient // scale
+            else:
+                rest[m] = coefficient
+        return whole, rest
+
+    # -------------------------------------------------------------------------------------------------
+
+    def at_most(self, count: Polynomial, limit: Polynomial) -> tuple[Expr, ...]:
+        """Conditions that together imply `count <= limit`; none when no plain ones are found.
+
+        Both sides must be uniform. One grid extent is brought to stand alone; two digits (a*g + h <= limit)
+        become two conditions, `h <= a` and `g <= limit // a`.
+        """
+        excess = combine(count, limit, -1)
+        grids = [m for m in sorted(excess) if excess[m] > 0 and self.has_grid(m)]
+        if not grids:
+            return self._without_grid(excess)
+        if len(grids) > 1:
+            return self._digits(excess, grids)
+        (m,) = grids
+        head = [number for number in m if _has(self._atoms[number], Kind.GRID)]
+        rest = {other: c for other, c in excess.items() if other != m}
+        if any(self.has_grid(other) for other in rest):
+            return ()
+        if len(head) > 1:
+            left = tuple(number for number in m if number in head)
+            share = {tuple(number for number in m if number not in head): excess[m]}
+            product = self._term(left, 1)
+            return (le(product, self.quotient(scaled(rest, -1), share)),)
+        share = {tuple(number for number in m if number != head[0]): excess[m]}
+        return self._isolated(self._atoms[head[0]], self.quotient(scaled(rest, -1), share))
+
+    def _isolated(self, head: Expr, limit: Expr) -> tuple[Expr, ...]:
+        """Conditions for `head <= limit`, where the grid extent is somewhere in `head`."""
+        if head.op == "sym":
+            return (le(head, limit),)
+        if head.op == "floordiv":
+            # x // d <= L  is  x <= d * L + d - 1
+            top, divisor = self.poly(head.args[0]), self.poly(head.args[1])
+            bound = combine(times(divisor, self.poly(limit)), combine(divisor, constant(1), -1))
+            return self.at_most(top, bound)
+        return ()
+
+    def _digits(self, excess: Polynomial, grids: list[Monomial]) -> tuple[Expr, ...]:
+        """a*g + b*h + ... + rest <= 0: the smaller digits stay below a, the largest takes what is left."""
+
+        def share(m: Monomial) -> Polynomial:
+            return {tuple(n for n in m if not _has(self._atoms[n], Kind.GRID)): excess[m]}
+
+        leading = max(grids, key=lambda m: (_weight(share(m)), -grids.index(m)))
+        a = share(leading)
+        lower: Polynomial = {}
+        for m in grids:
+            if m != leading:
+                lower = combine(lower, {m: excess[m]})
+                lower = combine(lower, share(m), -1)
+        rest = combine(excess, lower, -1)
+        top = combine(a, constant(1), -1)
+        low_conditions = self.at_most(lower, top)
+        high_conditions = self.at_most(combine(rest, top), {})
+        return low_conditions + high_conditions if low_conditions and high_conditions else ()
+
+    def _without_grid(self, excess: Polynomial) -> tuple[Expr, ...]:
+        """`excess <= 0` as `left <= right`, a common tile size divided out: `U <= cdiv(x, T)`."""
+        left = {m: c for m, c in excess.items() if c > 0 and m != UNIT}
+        shared = tuple(n for n in self.common(left) if self._is_tile(n))
+        if left and shared and any(m != shared for m in left):
+            a = {shared: 1}
+            head, _ = self._divide(left, a)
+            rest = combine(excess, left, -1)
+            return _condition(self.expr(head), self.quotient(scaled(rest, -1), a))
+        low = {m: c for m, c in excess.items() if c > 0}
+        high = {m: -c for m, c in excess.items() if c < 0}
+        return _condition(self.expr(low), self.expr(high))
+
+    def _is_tile(self, number: int) -> bool:
+        found = symbols(self._atoms[number])
+        return bool(found) and all(s in self.tiles for s in found)
+
+
+def _has(e: Expr, kind: Kind) -> bool:
+    return any(s.kind is kind for s in symbols(e))
+
+
+def _condition(low: Expr, high: Expr) -> tuple[Expr, ...]:
+    found = le(low, high)
+    return () if found is TRUE else (found,)
+
+
+def _size(p: Polynomial) -> int:
+    return sum(len(m) + abs(c) for m, c in p.items())
+
+
+def _weight(p: Polynomial) -> tuple[int, int]:
+    return max((len(m) for m in p), default=0), max((c for c in p.values()), default=0)

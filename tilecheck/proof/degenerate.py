@@ -1,0 +1,82 @@
+"""Whether launch conditions save a kernel only by forbidding its use.
+
+A set of conditions is kept when some launch meets it in which every grid axis that the kernel reads has two
+blocks or more, the access happens inside its array (for a race: in two different blocks), and every digit
+that the kernel takes of its block indices (`bid // d`) can still be other than 0. Anything the solver does
+not decide counts as degenerate: a condition is never derived on a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
+
+from tilecheck.ir.expr import Expr, Kind, le, sym, symbols, walk
+from tilecheck.ir.kernel import Kernel, grid_symbol
+from tilecheck.proof.context import Context
+from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
+from tilecheck.proof.predicate import both_perform, ranges
+
+_DIGITS = 6  # quotients of block indices that are looked at
+
+
+class Decision(Protocol):
+    """The part of a solver's answer that is looked at here."""
+
+    @property
+    def status(self) -> Literal["unsat", "sat", "unknown"]: ...
+
+
+Decide = Callable[[Sequence[Expr]], Decision]
+
+
+def is_degenerate(
+    obligation: Obligation, context: Context, conditions: tuple[Expr, ...], satisfiable: Decide
+) -> bool:
+    """Whether no reasonable launch is left under `conditions`."""
+    if satisfiable(_performed(obligation, context.under(*conditions))).status != "sat":
+        return True
+    if not any(s.kind is Kind.GRID for s in symbols(*conditions)):
+        return False
+    return any(_is_frozen(digit, context, conditions, satisfiable) for digit in _digits(context.kernel))
+
+
+def _performed(obligation: Obligation, context: Context) -> tuple[Expr, ...]:
+    """The obligation's accesses happen: by one block, or for a race by two different blocks."""
+    goal = obligation.goal
+    if isinstance(goal, Disjoint) and goal.between is Between.BLOCKS:
+        return both_perform(context, goal.first, goal.second)
+    if isinstance(goal, Holds):
+        happens = [goal.given] if goal.access is None else [goal.given, goal.access.happens]
+    else:
+        happens = [goal.first.happens]
+    assertions = (*context.uniform_facts, *_wide(context.kernel), *happens)
+    return (*assertions, *ranges(assertions))
+
+
+def _wide(kernel: Kernel) -> tuple[Expr, ...]:
+    return tuple(le(2, sym(grid_symbol(axis))) for axis in kernel.grid_axes)
+
+
+def _digits(kernel: Kernel) -> tuple[Expr, ...]:
+    """The quotients of block indices that the kernel's accesses are made of."""
+    found: dict[Expr, None] = {}
+    for access in kernel.accesses:
+        for node in walk(*(axis.coordinate for axis in access.axes), access.guard):
+            blocks = node.op == "floordiv" and any(s.kind is Kind.BLOCK for s in symbols(node.args[0]))
+            if blocks and all(s.kind is Kind.BLOCK or not s.varies for s in symbols(node)):
+                found[node] = None
+    return tuple(found)[:_DIGITS]
+
+
+def _is_frozen(digit: Expr, context: Context, conditions: tuple[Expr, ...], satisfiable: Decide) -> bool:
+    """Whether the conditions force a digit to 0 that is not 0 in every launch anyway.
+
+    Otherwise `grid[0] <= n` would rescue a kernel that decodes `bid // n` and then forgets to use it.
+    """
+
+    def moves(under: Context) -> str:
+        assertions = (*under.uniform_facts, *_wide(context.kernel), le(1, digit))
+        return satisfiable((*assertions, *ranges(assertions))).status
+
+    return moves(context.under(*conditions)) != "sat" and moves(context) != "unsat"
