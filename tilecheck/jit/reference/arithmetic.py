@@ -190,7 +190,7 @@ def _shift(machine: Machine, name: str, dtype: DType, x: Data, y: Data) -> Data:
 def _power(x: Data, y: Data) -> Data:
     if np.any(y < 0):
         raise Reject("a negative power of an integer")
-    return np.power(x, y)
+    return np.asarray(np.power(x, y))
 
 
 _UNARY_FLOAT: dict[str, Callable[[Data], Data]] = {

@@ -329,8 +329,10 @@ def update_window(
 
 
 def _put(data: Data, lanes: Data, values: Any) -> None:
-    if len(lanes):
+    if len(lanes) and lanes.shape[1]:
         data[tuple(lanes.T)] = values
+    elif len(lanes):
+        data[...] = np.asarray(values).reshape(-1)[0]
 
 
 def _take(data: Data, lanes: Data) -> Data:
