@@ -61,8 +61,8 @@ def derive(open_: Sequence[Obligation], context: Context, prove: Prove, satisfia
     Args:
         open_: the obligations, each not provable under `context` alone.
         context: the premises; its own conditions are kept and not reported.
-        prove: whether an obligation holds under more conditions; the only judge of success.
-        satisfiable: decides a conjunction; a "sat" answer must come with a model.
+        prove: whether an obligation holds under more conditions; asked where `satisfiable` cannot tell.
+        satisfiable: decides a conjunction; a "sat" answer must come with a model, "unsat" is a proof.
     """
     search = _Search(context, prove, satisfiable)
     order = sorted(range(len(open_)), key=lambda i: (open_[i].stage, i))
@@ -73,7 +73,7 @@ def derive(open_: Sequence[Obligation], context: Context, prove: Prove, satisfia
                 search.solve(i, open_[i])
         if len(search.base) == before:
             break
-    search.simplify(open_)
+    search.simplify()
     used = tuple(_sorted(search.found[i], context) if i in search.found else None for i in range(len(open_)))
     return Derivation(_sorted(tuple(search.base), context), used)
 
@@ -116,7 +116,7 @@ class _Search:
                 pool.exclude(answer.model.symbols)
                 continue
             undecided += answer.status == "unknown"
-            if self.prove(part, (*old, *chosen)):
+            if answer.status == "unsat" or self.prove(part, (*old, *chosen)):
                 if not chosen or not is_degenerate(part, self.context, (*old, *chosen), self.satisfiable):
                     return self._needed(part, old, chosen)
                 pool.forbid(chosen)
@@ -136,7 +136,9 @@ class _Search:
         if _divides_by_varying(negated):
             own = symbols(*negated)
             related = tuple(c for c in old if any(s in own for s in symbols(c)))
-            return (*related, *chosen) if self.prove(part, (*related, *chosen)) else (*old, *chosen)
+            if related != old and self._proves(part, (*related, *chosen)):
+                return (*related, *chosen)
+            return (*old, *chosen)
         if self._proves(part, chosen):
             return chosen
         kept = list(old)
@@ -147,31 +149,31 @@ class _Search:
         return (*kept, *chosen)
 
     def _proves(self, part: Obligation, conditions: tuple[Expr, ...]) -> bool:
-        # The solver's own answer first: looking for a counterexample is cheap, failing to prove is not.
-        return self._refuted(part, conditions).status == "unsat" and self.prove(part, conditions)
+        """Whether the goal holds under `conditions`; a counterexample is looked for first, being cheap."""
+        status = self._refuted(part, conditions).status
+        return status == "unsat" or (status == "unknown" and self.prove(part, conditions))
 
-    def simplify(self, obligations: Sequence[Obligation]) -> None:
-        """Drop conditions that the others imply, long ones first, if all proofs still go through."""
+    def simplify(self) -> None:
+        """Drop conditions that the others imply, long ones first.
+
+        What was proved under a condition holds under conditions that imply it, so nothing is proved again.
+        """
         for condition in sorted(self.base, key=lambda c: (-len(render(c)), render(c))):
             others = tuple(c for c in self.base if c is not condition)
             if not self._implied(condition, others):
                 continue
-            users = [i for i, used in self.found.items() if condition in used]
-            instead = {i: self._without(obligations[i], self.found[i], condition, others) for i in users}
-            if all(conditions is not None for conditions in instead.values()):
-                del self.base[condition]
-                self.found.update({i: c for i, c in instead.items() if c is not None})
+            del self.base[condition]
+            for number, used in self.found.items():
+                if condition in used:
+                    self.found[number] = self._without(condition, used, others)
 
-    def _without(
-        self, obligation: Obligation, used: tuple[Expr, ...], condition: Expr, others: tuple[Expr, ...]
-    ) -> tuple[Expr, ...] | None:
-        """Conditions among `others` that do for `obligation` what `used` did."""
+    def _without(self, condition: Expr, used: tuple[Expr, ...], others: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """`used` with the conditions that imply `condition` in its place."""
         kept = tuple(c for c in used if c is not condition)
-        for extra in [(), *((c,) for c in others if c not in kept), others]:
-            trial = tuple(dict.fromkeys((*kept, *extra)))
-            if self._implied(condition, trial) and self.prove(obligation, trial):
-                return trial
-        return None
+        for extra in [(), *((c,) for c in others if c not in kept)]:
+            if self._implied(condition, (*kept, *extra)):
+                return (*kept, *extra)
+        return tuple(dict.fromkeys((*kept, *others)))
 
     def _implied(self, condition: Expr, others: tuple[Expr, ...]) -> bool:
         facts = inhabited(self.context.under(*others))

@@ -49,7 +49,7 @@ class Ranges:
             if len(moving) != 1 or (len(high) == 1 and not still and coefficient == 1):
                 continue
             # The other terms are taken to be at least 0.
-            self._add({(moving[0],): 1}, terms.quotient(bound, {still: coefficient}))
+            self._add({(moving[0],): 1}, terms.expr(terms.quotient(bound, {still: coefficient})))
 
     def _add(self, p: Polynomial, bound: Expr) -> None:
         self._upper.setdefault(key(p), {})[bound] = None
@@ -83,7 +83,8 @@ class Ranges:
             case "floordiv":
                 for top in self.highest(e.args[0], depth):
                     if self.terms.uniform(e.args[1]):
-                        yield self.terms.quotient(self.terms.poly(top), self.terms.poly(e.args[1]))
+                        terms = self.terms
+                        yield terms.expr(terms.quotient(terms.poly(top), terms.poly(e.args[1])))
                     else:
                         yield top
             case "mod":

@@ -121,19 +121,20 @@ class Terms:
             shared = kept
         return tuple(shared or ())
 
-    def quotient(self, p: Polynomial, a: Polynomial) -> Expr:
-        """floor(p / a) for a >= 1, written as `cdiv` where that is what it is."""
+    def quotient(self, p: Polynomial, a: Polynomial) -> Polynomial:
+        """floor(p / a) for a >= 1, written with `cdiv` where that is plainer."""
         if dict(a) == {UNIT: 1}:
-            return self.expr(p)
+            return p
         whole, rest = self._divide(p, a)
         if not rest or key(rest) == key(combine(a, constant(1), -1)):
-            return self.expr(whole)
+            return whole
         if key(rest) == key(constant(-1)):
-            return self.expr(combine(whole, constant(1), -1))
-        smaller = combine(combine(p, a, -1), constant(1))
-        if len(smaller) < len(p) or (len(smaller) == len(p) and _size(smaller) < _size(p)):
-            return cdiv(self.expr(smaller), self.expr(a))
-        return floordiv(self.expr(p), self.expr(a))
+            return combine(whole, constant(1), -1)
+        above = combine(rest, constant(1))
+        if len(above) < len(rest):  # floor((x - 1) / a) = cdiv(x, a) - 1
+            rounded = self.poly(cdiv(self.expr(above), self.expr(a)))
+            return combine(combine(whole, rounded), constant(1), -1)
+        return combine(whole, self.poly(floordiv(self.expr(rest), self.expr(a))))
 
     def _divide(self, p: Polynomial, a: Polynomial) -> tuple[Polynomial, Polynomial]:
         """(q, r) with p = a * q + r, for a of one monomial: whatever `a` divides goes into q."""
@@ -164,33 +165,44 @@ class Terms:
         Both sides must be uniform. One grid extent is brought to stand alone; two digits (a*g + h <= limit)
         become two conditions, `h <= a` and `g <= limit // a`.
         """
-        excess = combine(count, limit, -1)
+        excess = self._in_tiles(combine(count, limit, -1))
         grids = [m for m in sorted(excess) if excess[m] > 0 and self.has_grid(m)]
         if not grids:
             return self._without_grid(excess)
         if len(grids) > 1:
             return self._digits(excess, grids)
         (m,) = grids
-        head = [number for number in m if _has(self._atoms[number], Kind.GRID)]
-        rest = {other: c for other, c in excess.items() if other != m}
+        head = tuple(number for number in m if self.has_grid((number,)))
+        share = {tuple(number for number in m if number not in head): excess[m]}
+        rest = {other: -c for other, c in excess.items() if other != m}
         if any(self.has_grid(other) for other in rest):
             return ()
+        limit = self.quotient(rest, share)
         if len(head) > 1:
-            left = tuple(number for number in m if number in head)
-            share = {tuple(number for number in m if number not in head): excess[m]}
-            product = self._term(left, 1)
-            return (le(product, self.quotient(scaled(rest, -1), share)),)
-        share = {tuple(number for number in m if number != head[0]): excess[m]}
-        return self._isolated(self._atoms[head[0]], self.quotient(scaled(rest, -1), share))
+            return (le(self._term(head, 1), self.expr(limit)),)
+        return self._isolated(self._atoms[head[0]], limit)
 
-    def _isolated(self, head: Expr, limit: Expr) -> tuple[Expr, ...]:
+    def _in_tiles(self, excess: Polynomial) -> Polynomial:
+        """a*q + rest <= 0 for a tile size a, as q <= floor(-rest / a): tiles are counted, not elements."""
+        high = {m: c for m, c in excess.items() if c > 0 and m != UNIT}
+        counted = {m: c for m, c in high.items() if self.has_grid(m)} or high
+        for number in self.common(counted):
+            if not self._is_tile(number):
+                continue
+            a = {(number,): 1}
+            whole, rest = self._divide(excess, a)
+            if any(m != UNIT for m in self._divide(counted, a)[0]):
+                return self._in_tiles(combine(whole, self.quotient(scaled(rest, -1), a), -1))
+        return excess
+
+    def _isolated(self, head: Expr, limit: Polynomial) -> tuple[Expr, ...]:
         """Conditions for `head <= limit`, where the grid extent is somewhere in `head`."""
         if head.op == "sym":
-            return (le(head, limit),)
+            return (le(head, self.expr(limit)),)
         if head.op == "floordiv":
             # x // d <= L  is  x <= d * L + d - 1
             top, divisor = self.poly(head.args[0]), self.poly(head.args[1])
-            bound = combine(times(divisor, self.poly(limit)), combine(divisor, constant(1), -1))
+            bound = combine(times(divisor, limit), combine(divisor, constant(1), -1))
             return self.at_most(top, bound)
         return ()
 
@@ -214,14 +226,7 @@ class Terms:
         return low_conditions + high_conditions if low_conditions and high_conditions else ()
 
     def _without_grid(self, excess: Polynomial) -> tuple[Expr, ...]:
-        """`excess <= 0` as `left <= right`, a common tile size divided out: `U <= cdiv(x, T)`."""
-        left = {m: c for m, c in excess.items() if c > 0 and m != UNIT}
-        shared = tuple(n for n in self.common(left) if self._is_tile(n))
-        if left and shared and any(m != shared for m in left):
-            a = {shared: 1}
-            head, _ = self._divide(left, a)
-            rest = combine(excess, left, -1)
-            return _condition(self.expr(head), self.quotient(scaled(rest, -1), a))
+        """`excess <= 0` as `low <= high`, without a minus."""
         low = {m: c for m, c in excess.items() if c > 0}
         high = {m: -c for m, c in excess.items() if c < 0}
         return _condition(self.expr(low), self.expr(high))
@@ -238,10 +243,6 @@ def _has(e: Expr, kind: Kind) -> bool:
 def _condition(low: Expr, high: Expr) -> tuple[Expr, ...]:
     found = le(low, high)
     return () if found is TRUE else (found,)
-
-
-def _size(p: Polynomial) -> int:
-    return sum(len(m) + abs(c) for m, c in p.items())
 
 
 def _weight(p: Polynomial) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,6 +69,8 @@ class Builder:
 
     def extent(self, array: str, axis: int) -> Expr:
         found = sym(extent_symbol(array, axis))
+        if array not in self.params:
+            self._param(array, Ownership.SHARED, axis + 1)
         self.facts[le(0, found)] = None
         return found
 
@@ -237,7 +240,8 @@ def solve(builder: Builder, **changes: Any) -> Found:
         lambda assertions: satisfiable(assertions, session=session),
     )
     missed = [o.rule for o, used in zip(open_, derivation.used, strict=True) if used is None]
-    return Found(open_, derivation, [condition_text(c) for c in derivation.conditions], missed)
+    texts = [re.sub(r"\((cdiv\([^()]*\))\)", r"\1", condition_text(c)) for c in derivation.conditions]
+    return Found(open_, derivation, texts, missed)
 
 
 @pytest.fixture
