@@ -31,12 +31,14 @@ def product_tile(a: ct.Array, b: ct.Array, m: int, n: int, TILE_M: int, TILE_N: 
     return acc
 
 
-def grouped(tile: int, tiles_m: int, tiles_n: int, GROUP: int) -> tuple[int, int]:
-    """Walk down GROUP rows of tiles before the next column, so that neighbours share tiles of both inputs."""
-    per_group = GROUP * tiles_n
-    first = tile // per_group * GROUP
+def grouped(tile: int, tiles_m: int, tiles_n: int) -> tuple[int, int]:
+    """Walk down GROUP rows of tiles before the next column, so that neighbours share tiles of both inputs.
+
+    Every product is bounded by `tile`, so none leaves 32 bits, however large the output is.
+    """
+    first = tile // tiles_n // GROUP * GROUP
     height = min(tiles_m - first, GROUP)
-    inside = tile % per_group
+    inside = tile - first * tiles_n
     return first + inside % height, inside // height
 
 
@@ -63,11 +65,10 @@ def matmul_grouped_kernel(
     TILE_M: ct.Constant[int],
     TILE_N: ct.Constant[int],
     TILE_K: ct.Constant[int],
-    GROUP: ct.Constant[int],
 ) -> None:
-    tiles_m = ct.cdiv(out.shape[0], TILE_M)
-    tiles_n = ct.cdiv(out.shape[1], TILE_N)
-    m, n = grouped(ct.bid(0), tiles_m, tiles_n, GROUP)
+    tiles_m = ct.num_tiles(out, axis=0, shape=(TILE_M, TILE_N))
+    tiles_n = ct.num_tiles(out, axis=1, shape=(TILE_M, TILE_N))
+    m, n = grouped(ct.bid(0), tiles_m, tiles_n)
     acc = product_tile(a, b, m, n, TILE_M, TILE_N, TILE_K)
     ct.store(out, index=(m, n), tile=ct.astype(acc, out.dtype))
 
@@ -80,12 +81,11 @@ def matmul_persistent_kernel(
     TILE_M: ct.Constant[int],
     TILE_N: ct.Constant[int],
     TILE_K: ct.Constant[int],
-    GROUP: ct.Constant[int],
 ) -> None:
-    tiles_m = ct.cdiv(out.shape[0], TILE_M)
-    tiles_n = ct.cdiv(out.shape[1], TILE_N)
+    tiles_m = ct.num_tiles(out, axis=0, shape=(TILE_M, TILE_N))
+    tiles_n = ct.num_tiles(out, axis=1, shape=(TILE_M, TILE_N))
     for tile in range(ct.bid(0), tiles_m * tiles_n, ct.num_blocks(0)):
-        m, n = grouped(tile, tiles_m, tiles_n, GROUP)
+        m, n = grouped(tile, tiles_m, tiles_n)
         acc = product_tile(a, b, m, n, TILE_M, TILE_N, TILE_K)
         ct.store(out, index=(m, n), tile=ct.astype(acc, out.dtype))
 
@@ -119,7 +119,7 @@ def matmul_grouped(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     if out.shape[0] == 0 or out.shape[1] == 0:
         return out
     grid = (ct.cdiv(a.shape[0], TILE_M) * ct.cdiv(b.shape[1], TILE_N), 1, 1)
-    args = (a, b, out, TILE_M, TILE_N, TILE_K, GROUP)
+    args = (a, b, out, TILE_M, TILE_N, TILE_K)
     ct.launch(torch.cuda.current_stream(), grid, matmul_grouped_kernel, args)
     return out
 
@@ -137,7 +137,7 @@ def matmul_persistent(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return out
     tiles = ct.cdiv(a.shape[0], TILE_M) * ct.cdiv(b.shape[1], TILE_N)
     grid = (min(multiprocessors(a.device), tiles), 1, 1)
-    args = (a, b, out, TILE_M, TILE_N, TILE_K, GROUP)
+    args = (a, b, out, TILE_M, TILE_N, TILE_K)
     ct.launch(torch.cuda.current_stream(), grid, matmul_persistent_kernel, args)
     return out
 

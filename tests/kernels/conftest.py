@@ -104,17 +104,15 @@ def permute_heads(shape: tuple[int, int, int, int], tile_m: int, tile_d: int) ->
     return Case("permute_heads", "permute_heads_kernel", grid, arguments, reference("permute_heads")(x))
 
 
-def matmul(kernel: str, shape: tuple[int, int, int], group: int = 0, blocks: int = 0) -> Case:
+def matmul(kernel: str, shape: tuple[int, int, int], blocks: int | None = None) -> Case:
+    """A launch with a block for each tile, or for flat grids with `blocks` blocks (0: one for each tile)."""
     rows, columns, depth = shape
     a, b = values(rows, depth), values(depth, columns)
     tile_m, tile_n, tile_k = 4, 8, 4
     tiles = (cdiv(rows, tile_m), cdiv(columns, tile_n))
     arguments = {"a": a, "b": b, "out": poisoned(rows, columns)}
     arguments |= {"TILE_M": tile_m, "TILE_N": tile_n, "TILE_K": tile_k}
-    grid = (*tiles, 1)
-    if group:
-        arguments["GROUP"] = group
-        grid = (blocks or tiles[0] * tiles[1], 1, 1)
+    grid = (*tiles, 1) if blocks is None else (blocks or tiles[0] * tiles[1], 1, 1)
     return Case("matmul", kernel, grid, arguments, reference("matmul")(a, b), 1e-4)
 
 
@@ -147,10 +145,10 @@ CASES: dict[str, Callable[[], Case]] = {
     "matmul-exact": lambda: matmul("matmul_kernel", (8, 16, 8)),
     "matmul-ragged": lambda: matmul("matmul_kernel", (9, 13, 6)),
     "matmul-no-depth": lambda: matmul("matmul_kernel", (5, 9, 0)),
-    "matmul_grouped-ragged": lambda: matmul("matmul_grouped_kernel", (21, 19, 6), group=2),
-    "matmul_grouped-tall-group": lambda: matmul("matmul_grouped_kernel", (9, 19, 6), group=8),
-    "matmul_persistent-ragged": lambda: matmul("matmul_persistent_kernel", (21, 19, 6), group=2, blocks=4),
-    "matmul_persistent-one-block": lambda: matmul("matmul_persistent_kernel", (9, 9, 5), group=8, blocks=1),
+    "matmul_grouped-two-groups": lambda: matmul("matmul_grouped_kernel", (37, 19, 6), blocks=0),
+    "matmul_grouped-one-short-group": lambda: matmul("matmul_grouped_kernel", (9, 19, 6), blocks=0),
+    "matmul_persistent-ragged": lambda: matmul("matmul_persistent_kernel", (37, 19, 6), blocks=4),
+    "matmul_persistent-one-block": lambda: matmul("matmul_persistent_kernel", (9, 9, 5), blocks=1),
     "embedding-int32": lambda: embedding([3, 0, 8, 8, 1], 16, np.int32),
     "embedding-int64-unknown-ids": lambda: embedding([3, -1, 9, 8, 2**40], 11, np.int64),
 }

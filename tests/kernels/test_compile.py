@@ -49,8 +49,8 @@ SIGNATURES = (
     Signature("transpose", "transpose_kernel", (("float16", 2),) * 2, (), (64, 64)),
     Signature("permute_heads", "permute_heads_kernel", (("float16", 4),) * 2, (), (64, 128)),
     Signature("matmul", "matmul_kernel", MATRICES, (), (128, 128, 64)),
-    Signature("matmul", "matmul_grouped_kernel", MATRICES, (), (128, 128, 64, 8)),
-    Signature("matmul", "matmul_persistent_kernel", MATRICES, (), (128, 128, 64, 8)),
+    Signature("matmul", "matmul_grouped_kernel", MATRICES, (), (128, 128, 64)),
+    Signature("matmul", "matmul_persistent_kernel", MATRICES, (), (128, 128, 64)),
     Signature(
         "embedding",
         "embedding_kernel",
