@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
-from typing import Protocol
 
 from tilecheck.proof.context import Context, Outcome
 from tilecheck.proof.obligation import Obligation, Ordered
-from tilecheck.proof.rungs import smt
+from tilecheck.proof.question import Question
+from tilecheck.proof.rungs import entail, fold, provenance, smt
 from tilecheck.proof.session import Session
 
 
-class Rung(Protocol):
-    """A rung without a solver: True when it proves the obligation. It never refutes one."""
+Rung = Callable[[Question], bool]
 
-    def __call__(self, obligation: Obligation, context: Context) -> bool: ...
-
-
-RUNGS: tuple[tuple[str, Rung], ...] = ()
+# Rungs without a solver: each says True when it proves the obligation, and never refutes one.
+RUNGS: tuple[tuple[str, Rung], ...] = (
+    ("provenance", provenance.decide),
+    ("fold", fold.decide),
+    ("entail", entail.decide),
+)
 NAMES = (*(name for name, _ in RUNGS), "smt")
 
 
@@ -30,12 +32,13 @@ def prove(
     "needs-contract" when the assumptions admit values that break the goal (or no rung speaks of it).
     """
     start = perf_counter()
+    question = Question(obligation, context)
     for name, decide in RUNGS:
-        if name not in without and decide(obligation, context):
+        if name not in without and decide(question):
             return _outcome(name, start)
     if "smt" in without:
         return _outcome("none", start, "needs-contract" if isinstance(obligation.goal, Ordered) else "budget")
-    answer = smt.decide(obligation, context, session)
+    answer = smt.decide(question, session)
     if answer is not None and answer.status == "unsat":
         return _outcome("smt", start)
     reason = "needs-contract" if answer is None or answer.status == "sat" else answer.reason

@@ -118,12 +118,12 @@ def cofactors(linear: Linear, known: list[Polynomial]) -> Iterator[str]:
 
 def branches(linear: Linear, *, symbolic: bool) -> Iterator[str]:
     """L3m. A minimum, maximum or conditional v that equals one of its branches B: v*x = B*x. For literal
-    branches; with `symbolic` for linear ones as well, which makes new products."""
+    branches; with `symbolic` for all up to degree 2, which makes new products."""
     for m in list(linear.products):
         for i, v in enumerate(m):
             for branch in linear.choices.get(v, ()):
                 degree = max((len(n) for n in branch), default=0)
-                if degree > (1 if symbolic else 0):
+                if degree > (2 if symbolic else 0):
                     continue
                 value = times(monomial(m[:i] + m[i + 1 :]), branch)
                 yield f"(=> (= v{v} {linear.term(branch)}) (= {linear.name(m)} {linear.term(value)}))"

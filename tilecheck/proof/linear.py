@@ -8,7 +8,7 @@ dividend, and so on: every model of the assertions extends to a model of the tex
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tilecheck.ir.expr import Expr, Symbol, bool_sym, children, rebuild, sym
@@ -317,17 +317,17 @@ def _swapped(e: Expr) -> Expr | None:
     return sym(other) if e.op == "sym" else bool_sym(other)
 
 
-def postorder(roots: Sequence[Expr]) -> Iterator[Expr]:
-    """Every node once, children before parents. Iterative: expressions may be deep."""
+def postorder(roots: Sequence[Expr], known: Container[Expr] = ()) -> Iterator[Expr]:
+    """Every node that is not `known` once, children before parents. Iterative: expressions may be deep."""
     done: set[Expr] = set()
     for root in roots:
         stack = [root]
         while stack:
             node = stack[-1]
-            if node in done:
+            if node in done or node in known:
                 stack.pop()
                 continue
-            todo = [c for c in children(node) if c not in done]
+            todo = [c for c in children(node) if c not in done and c not in known]
             if todo:
                 stack.extend(reversed(todo))
                 continue

@@ -13,7 +13,7 @@ tried when the one before found neither a proof nor a genuine model:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -34,6 +34,7 @@ from tilecheck.ir.expr import (
 )
 from tilecheck.proof import chain, lemmas
 from tilecheck.proof.linear import Linear, numeral, postorder
+from tilecheck.proof.premises import Premises
 from tilecheck.proof.session import Query, Session, Status
 
 DEFAULT_BUDGET = 3_000_000
@@ -102,6 +103,17 @@ def satisfiable(
     return known
 
 
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """Which lemmas a query gets, whether its products are real products, and whether bounded models are
+    tried when its first model is not genuine."""
+
+    products: bool = False
+    definitions: bool = False
+    exact: bool = False
+    bounded: bool = False
+
+
 @dataclass
 class _Search:
     """One query on its way through the tiers. Mutable: it notes whether a limit was reached."""
@@ -115,76 +127,71 @@ class _Search:
         if FALSE in self.assertions:
             return Answer("unsat")
         normal = self._normalised()
-        for products in (False, True):
-            found = self._abstract(normal, products=products, definitions=False)
-            if found is not None:
-                return found
-        if not self.options.prove_only:
-            model = self._grounded()
-            if model is not None:
-                return Answer("sat", model)
-        for exact in (False, True):
-            found = self._abstract(normal, products=True, definitions=not exact, exact=exact)
-            if found is not None:
-                return found
-        return Answer("unknown", reason="budget" if self.exhausted else "nonlinear")
+        answer = self._abstract(normal, Tier())
+        answer = answer or self._abstract(normal, Tier(products=True, bounded=True))
+        answer = answer or self._grounded()
+        answer = answer or self._abstract(normal, Tier(products=True, definitions=True))
+        answer = answer or self._abstract(normal, Tier(products=True, exact=True, bounded=True))
+        return answer or Answer("unknown", reason="budget" if self.exhausted else "nonlinear")
 
     def _normalised(self) -> tuple[Expr, ...]:
         """The assertions in digit form, if the divisors that this relies on are positive under them."""
         chained = chain.normalise(self.assertions)
         if chained is None:
             return self.assertions
-        not_positive = any_of(*(le(d, 0) for d in chained.positive))
+        premises = Premises.of(self.assertions)
+        unsure = [d for d in chained.positive if not premises.is_positive(d)]
+        not_positive = any_of(*(le(d, 0) for d in unsure))
         if not_positive is FALSE:
             return chained.assertions
-        linear = _encoded((*self.assertions, not_positive), products=False, definitions=False)
+        linear = _encoded((*self.assertions, not_positive), Tier())
         if self.session.query(linear.text(), self.options.budget).check() == "unsat":
             return chained.assertions
         return self.assertions
 
-    def _abstract(
-        self, assertions: tuple[Expr, ...], *, products: bool, definitions: bool, exact: bool = False
-    ) -> Answer | None:
-        """One tier: a proof, a genuine model, or None."""
-        linear = _encoded(assertions, products=products, definitions=definitions)
-        query = self.session.query(linear.text(exact=exact), self.options.budget)
+    def _abstract(self, assertions: tuple[Expr, ...], tier: Tier) -> Answer | None:
+        """A proof, a genuine model, or None."""
+        linear = _encoded(assertions, tier)
+        query = self.session.query(linear.text(exact=tier.exact), self.options.budget)
         status = query.check()
         if status == "unsat":
             return Answer("unsat")
         self.exhausted |= status == "unknown"
-        for model in self._models(query, linear, status):
+        for model in self._models(query, linear, status, tier):
             if self._is_genuine(model):
                 return Answer("sat", model)
         return None
 
-    def _models(self, query: Query, linear: Linear, status: Status) -> Iterator[Model]:
-        """The solver's model of `query` and, unless only a proof is wanted, models with bounded values.
-        `query` has just been checked, with `status`."""
-        first = _model(query, linear, {}) if status == "sat" else None
+    def _models(self, query: Query, linear: Linear, status: Status, tier: Tier) -> Iterator[Model]:
+        """The solver's model of `query`, which has just been checked with `status`, and models with bounded
+        values: before it if the smallest is wanted, after it if the tier says so."""
+        first = _model(query, linear) if status == "sat" else None
         if first is not None and not self.options.smallest:
             yield first
-        if not self.options.prove_only:
+        if self.options.smallest or (tier.bounded and not self.options.prove_only):
             for limit in self.options.bounds:
                 if query.check(_bounded(linear, limit)) == "sat":
-                    yield _model(query, linear, {})
+                    yield _model(query, linear)
         if first is not None and self.options.smallest:
             yield first
 
-    def _grounded(self) -> Model | None:
-        """A model found by fixing launch values, so that most products become linear. Says nothing about
-        satisfiability when there is none."""
+    def _grounded(self) -> Answer | None:
+        """A model found by fixing launch values so that most products become linear. Finding none says
+        nothing."""
+        if self.options.prove_only:
+            return None
+        tier = Tier()
         for fixed in _groundings(self.assertions):
             literals = {sym(s): const(v) for s, v in fixed.items()}
             ground = tuple(substitute(a, literals) for a in self.assertions)
             if FALSE in ground:
                 continue
-            linear = _encoded(ground, products=False, definitions=False)
+            linear = _encoded(ground, tier)
             query = self.session.query(linear.text(), self.options.budget // 4)
-            status = query.check()
-            for model in self._models(query, linear, status):
+            for model in self._models(query, linear, query.check(), tier):
                 whole = Model({**model.symbols, **fixed}, model.reads)
                 if self._is_genuine(whole):
-                    return whole
+                    return Answer("sat", whole)
         return None
 
     def _is_genuine(self, model: Model) -> bool:
@@ -195,10 +202,10 @@ class _Search:
             return False
 
 
-def _encoded(assertions: Sequence[Expr], *, products: bool, definitions: bool) -> Linear:
+def _encoded(assertions: Sequence[Expr], tier: Tier) -> Linear:
     linear = Linear()
     linear.assert_all([a for a in assertions if a is not TRUE])
-    lemmas.instantiate(linear, products=products, definitions=definitions)
+    lemmas.instantiate(linear, products=tier.products, definitions=tier.definitions)
     return linear
 
 
@@ -208,10 +215,10 @@ def _bounded(linear: Linear, limit: int) -> str:
     return "\n".join(f"(assert (<= {numeral(-limit)} {name} {limit}))" for name in names) or "(assert true)"
 
 
-def _model(query: Query, linear: Linear, fixed: Mapping[Symbol, int]) -> Model:
+def _model(query: Query, linear: Linear) -> Model:
     """The values of the symbols, then of the cells read, innermost reads first."""
     values = dict(query.values())
-    found: dict[Symbol, int | bool] = dict(fixed)
+    found: dict[Symbol, int | bool] = {}
     for symbol, name in linear.symbols.items():
         found[symbol] = values.get(name, 0 if name.startswith("v") else False)
     model = Model(found)
@@ -225,15 +232,31 @@ def _model(query: Query, linear: Linear, fixed: Mapping[Symbol, int]) -> Model:
 
 
 def _groundings(assertions: Sequence[Expr]) -> Iterator[dict[Symbol, int]]:
-    """Assignments of small values to the launch values that take part in products and divisions."""
-    found: dict[Symbol, None] = {}
-    for node in postorder(assertions):
-        if node.op in ("mul", "floordiv", "mod"):
-            found.update(dict.fromkeys(s for s in symbols(node) if not s.varies))
-    chosen = list(found)
+    """Small values for launch values whose fixing makes products and divisions linear."""
+    chosen = _nonlinear_symbols(assertions)
     if not chosen:
         return
     for value in (1, 2, 3, 4, 8):
         yield dict.fromkeys(chosen, value)
     for start in range(3):
         yield {s: 1 + (start + i) % 3 for i, s in enumerate(chosen)}
+
+
+def _nonlinear_symbols(assertions: Sequence[Expr]) -> list[Symbol]:
+    """The launch values in divisors, in products with what varies, and in all but one factor of the rest."""
+    chosen: dict[Symbol, None] = {}
+    uniform: list[list[tuple[Symbol, ...]]] = []
+    for node in postorder(assertions):
+        if node.op in ("floordiv", "mod"):
+            chosen.update(dict.fromkeys(s for s in symbols(node.args[1]) if not s.varies))
+        elif node.op == "mul":
+            factors = [found for found in map(symbols, node.args) if found]
+            fixed = [f for f in factors if not any(s.varies for s in f)]
+            if len(fixed) == len(factors):
+                uniform.append(fixed)
+            else:
+                chosen.update(dict.fromkeys(s for f in fixed for s in f))
+    for factors in uniform:
+        open_factors = [f for f in factors if any(s not in chosen for s in f)]
+        chosen.update(dict.fromkeys(s for f in open_factors[1:] for s in f))
+    return list(chosen)

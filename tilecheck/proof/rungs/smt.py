@@ -6,16 +6,14 @@ Sound because `predicate.negation` is unsatisfiable exactly when the goal holds,
 
 from __future__ import annotations
 
-from tilecheck.proof.context import Context
-from tilecheck.proof.obligation import Obligation, Ordered
-from tilecheck.proof.predicate import negation
+from tilecheck.proof.obligation import Ordered
+from tilecheck.proof.question import Question
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Answer, satisfiable
 
 
-def decide(obligation: Obligation, context: Context, session: Session) -> Answer | None:
+def decide(question: Question, session: Session) -> Answer | None:
     """The solver's answer, or None for a goal that is not about numbers."""
-    if isinstance(obligation.goal, Ordered):
+    if isinstance(question.obligation.goal, Ordered):
         return None
-    negated = negation(obligation.goal, context, obligation.assume)
-    return satisfiable(negated, session=session, prove_only=True)
+    return satisfiable(question.negated, session=session, prove_only=True)

@@ -1,0 +1,117 @@
+"""Canonical forms: every integer expression as a polynomial over shared atoms.
+
+Products of sums are distributed, so expressions that differ only by the laws of addition and multiplication
+have one form. What is not a sum or product (a symbol, a quotient, a minimum, ...) is an atom; atoms are
+compared by the forms of their arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tilecheck.ir.expr import Expr, Symbol, children, symbols
+from tilecheck.proof.linear import postorder
+from tilecheck.proof.polynomial import (
+    ZERO,
+    Polynomial,
+    atom,
+    combine,
+    constant,
+    key,
+    literal,
+    times,
+)
+
+_TERMS = 48  # a product with more terms stays whole, as an atom
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """What is not a sum or product: `op` of `args`. `symbols` are those that its value depends on."""
+
+    op: str
+    args: tuple[Polynomial, ...]
+    symbols: tuple[Symbol, ...]
+
+
+@dataclass
+class Forms:
+    """A numbering of atoms and the forms found so far. Mutable: it grows with every new expression."""
+
+    atoms: list[Atom] = field(default_factory=list)
+    _numbers: dict[object, int] = field(default_factory=dict)
+    _forms: dict[Expr, Polynomial] = field(default_factory=dict)
+
+    def of(self, e: Expr) -> Polynomial:
+        found = self._forms.get(e)
+        if found is None:
+            for node in postorder([e], self._forms):
+                if not node.is_bool:
+                    self._forms[node] = self._form(node)
+            found = self._forms[e]
+        return found
+
+    def difference(self, a: Expr, b: Expr) -> Polynomial:
+        return combine(self.of(a), self.of(b), -1)
+
+    def _form(self, e: Expr) -> Polynomial:
+        args = [self._forms[x] for x in children(e) if not x.is_bool]
+        match e.op:
+            case "const":
+                return constant(e.args[0])
+            case "add":
+                total = ZERO
+                for term in args:
+                    total = combine(total, term)
+                return total
+            case "mul":
+                return self._product(e, args)
+            case "floordiv" | "mod":
+                return self._division(e.op, args[0], args[1])
+            case "min" | "max":
+                return self._symmetric(e.op, args)
+            case "bit":
+                return self._symmetric(f"bit {e.args[0]}", args)
+            case "read":
+                return self._atom(f"read {e.args[0]}", args)
+            case "ite":
+                return self._atom("ite", args, e.args[0], symbols(e.args[0]))
+            case "sym":
+                return self._atom("sym", (), e.args[0], (e.args[0],))
+            case _:
+                raise ValueError(f"not an integer expression: {e.op}")
+
+    def _product(self, e: Expr, args: list[Polynomial]) -> Polynomial:
+        product = args[0]
+        for factor in args[1:]:
+            if len(product) * len(factor) > _TERMS:
+                return self._atom("mul", (), e, symbols(e))
+            product = times(product, factor)
+        return product
+
+    def _division(self, op: str, x: Polynomial, d: Polynomial) -> Polynomial:
+        """With a literal d > 0, x = d*a + b gives x // d = a + b // d and x % d = b % d."""
+        size = literal(d)
+        if size is None or size <= 0:
+            return self._atom(op, (x, d))
+        whole = {m: c // size for m, c in x.items() if c // size}
+        rest = {m: c % size for m, c in x.items() if c % size}
+        left = literal(rest)
+        if op == "mod":
+            return self._atom(op, (rest, d)) if left is None else rest
+        return whole if left is not None else combine(whole, self._atom(op, (rest, d)))
+
+    def _symmetric(self, op: str, args: list[Polynomial]) -> Polynomial:
+        return self._atom(op, sorted(args, key=key))
+
+    def _atom(
+        self, op: str, args: Sequence[Polynomial], what: object = None, own: tuple[Symbol, ...] = ()
+    ) -> Polynomial:
+        identity = (op, what, tuple(map(key, args)))
+        number = self._numbers.get(identity)
+        if number is None:
+            number = self._numbers[identity] = len(self.atoms)
+            inner = (s for p in args for m in p for a in m for s in self.atoms[a].symbols)
+            self.atoms.append(Atom(op, tuple(args), tuple(dict.fromkeys((*own, *inner)))))
+        return atom(number)

@@ -1,0 +1,41 @@
+"""One obligation on the ladder, with what its rungs share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from tilecheck.ir.expr import Expr
+from tilecheck.proof.context import Context
+from tilecheck.proof.obligation import Holds, Obligation
+from tilecheck.proof.predicate import negation, ranges
+from tilecheck.proof.predicate import premises as premises_of
+from tilecheck.proof.premises import Premises
+
+
+@dataclass(frozen=True)
+class Question:
+    """The obligation under its context. What several rungs read is computed once, when first asked for."""
+
+    obligation: Obligation
+    context: Context
+
+    @cached_property
+    def negated(self) -> tuple[Expr, ...]:
+        """The canonical predicate: unsatisfiable exactly when the goal holds."""
+        return negation(self.obligation.goal, self.context, self.obligation.assume)
+
+    @cached_property
+    def uniform(self) -> Premises:
+        """What holds for the launch as a whole."""
+        facts = self.context.uniform_facts
+        return Premises.of((*ranges(facts), *facts))
+
+    @cached_property
+    def premises(self) -> Premises:
+        """What a `Holds` goal may use; for other goals, what holds for the launch."""
+        goal = self.obligation.goal
+        if not isinstance(goal, Holds):
+            return self.uniform
+        known = premises_of(goal, self.context, self.obligation.assume)
+        return Premises.of((*ranges((*known, goal.goal)), *known))

@@ -1,0 +1,49 @@
+"""Rung "entail": a goal that follows from a few premises by adding them up.
+
+Sound because `Sums` writes the goal as a sum of inequalities that hold, each multiplied by something that is
+not negative, plus a rest that intervals show not to be negative.
+"""
+
+from __future__ import annotations
+
+from tilecheck.ir.expr import TRUE, Expr
+from tilecheck.proof.obligation import Holds
+from tilecheck.proof.polynomial import combine, constant
+from tilecheck.proof.premises import Premises, Sums
+from tilecheck.proof.question import Question
+
+_DEPTH = 5  # premises in one sum
+
+
+def decide(question: Question) -> bool:
+    goal = question.obligation.goal
+    return isinstance(goal, Holds) and follows(goal.goal, question.premises, _DEPTH)
+
+
+def follows(goal: Expr, premises: Premises, depth: int) -> bool:
+    """Whether `goal` follows from `premises` with at most `depth` of them in each sum."""
+    if goal is TRUE or goal in premises.facts:
+        return True
+    match goal.op:
+        case "all":
+            return all(follows(part, premises, depth) for part in goal.args)
+        case "any":
+            return any(follows(part, premises, depth) for part in goal.args)
+        case "le":
+            return _at_most(goal.args[0], goal.args[1], 0, premises, depth)
+        case "lt":
+            return _at_most(goal.args[0], goal.args[1], -1, premises, depth)
+        case "eq":
+            a, b = goal.args
+            return _at_most(a, b, 0, premises, depth) and _at_most(b, a, 0, premises, depth)
+        case "not" if goal.args[0].op == "eq":
+            a, b = goal.args[0].args
+            return _at_most(a, b, -1, premises, depth) or _at_most(b, a, -1, premises, depth)
+        case _:
+            return False
+
+
+def _at_most(a: Expr, b: Expr, slack: int, premises: Premises, depth: int) -> bool:
+    """a <= b + slack."""
+    difference = combine(premises.form(b), premises.form(a), -1)
+    return Sums(premises).covers(combine(difference, constant(slack)), depth)

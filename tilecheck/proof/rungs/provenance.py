@@ -1,0 +1,194 @@
+"""Rung "provenance": where an element's coordinates come from decides who touches it.
+
+Two instances that touch one element agree on its coordinates. From values on which they agree, more follow
+(`_Agreed`): if in the end they agree on every block index (for two blocks) or on every lane (for two lanes),
+they are one instance, so the accesses are disjoint. Nothing but the shape of the index expressions, the
+ranges of block indices and lanes, and the positivity of divisors is used; guards only make an access rarer.
+
+Each step holds because both instances compute the same expression from their own symbols. "Shared" means
+built from symbols that have one value for both.
+
+    shift   a + s with s shared                                   gives a
+    scale   a * s with s shared and not 0                         gives a
+    digits  a * n + l with n shared, l a block index or lane of range n   gives a and l, for 0 <= l < n
+    divmod  x // n and x % n with n shared and positive           give x, which is n * (x // n) + x % n
+    whole   an expression of agreed symbols only is agreed
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tilecheck.ir.expr import Expr, Kind, Symbol, conjuncts, symbols
+from tilecheck.ir.kernel import Access, Axis, Space, block_symbol
+from tilecheck.proof.obligation import Between, Disjoint, Holds, Ordered
+from tilecheck.proof.polynomial import Key, Monomial, Polynomial, key, without
+from tilecheck.proof.predicate import Varies, differs_between_lanes
+from tilecheck.proof.premises import Premises
+from tilecheck.proof.question import Question
+
+
+def decide(question: Question) -> bool:
+    goal = question.obligation.goal
+    if isinstance(goal, Ordered):
+        # The language threads one token through all accesses to an array, in program order.
+        return goal.first.array == goal.second.array == goal.array
+    if isinstance(goal, Holds):
+        return _is_given(goal, question)
+    if goal.between is Between.LANES:
+        return _lanes_agree(goal, question)
+    return _blocks_agree(goal, question)
+
+
+def _is_given(goal: Holds, question: Question) -> bool:
+    """Every part of the goal stands literally among the premises."""
+    given = (*question.context.uniform_facts, goal.given, question.obligation.assume)
+    known = {fact for premise in given for fact in conjuncts(premise)}
+    return all(part in known for part in conjuncts(goal.goal))
+
+
+def _blocks_agree(goal: Disjoint, question: Question) -> bool:
+    agreed = _Agreed(question.uniform, lambda s: s.varies)
+    axes = question.context.kernel.grid_axes
+    if not axes or not _learn_element(goal, agreed):
+        return False
+    return all(agreed.includes(block_symbol(axis)) for axis in axes)
+
+
+def _lanes_agree(goal: Disjoint, question: Question) -> bool:
+    if goal.first.lanes != goal.second.lanes:
+        return False
+    agreed = _Agreed(question.uniform, differs_between_lanes)
+    return _learn_element(goal, agreed) and all(agreed.includes(s) for s in goal.first.lanes)
+
+
+def _learn_element(goal: Disjoint, agreed: _Agreed) -> bool:
+    """Tell `agreed` what touching one element says; False when that is unknown."""
+    first, second = goal.first, goal.second
+    raw = Space.RAW in (first.space, second.space)
+    if first.array != second.array or raw or len(first.axes) != len(second.axes):
+        return False
+    for one, two in _same_places(first, second):
+        agreed.learn(one, two)
+    agreed.conclude()
+    return True
+
+
+def _same_places(first: Access, second: Access) -> Iterator[tuple[Expr, Expr]]:
+    """Pairs of expressions that are equal when the two accesses touch one element."""
+    if first.member is not None and second.member is not None:
+        yield first.member, second.member
+    for one, two in zip(first.axes, second.axes, strict=True):
+        yield one.coordinate, two.coordinate
+        if _is_one_tiling(one, two):
+            yield one.index, two.index
+
+
+def _is_one_tiling(one: Axis, two: Axis) -> bool:
+    """Whether elements i*s + l and j*s + m (from one base, 0 <= l, m < size <= s) are equal only for i = j."""
+    if (one.step, one.base) != (two.step, two.base) or any(s.varies for s in symbols(one.step, one.base)):
+        return False
+    return all(a.step is a.size and a.lane is not None and a.lane.bound is a.size for a in (one, two))
+
+
+@dataclass
+class _Agreed:
+    """What two instances agree on. Mutable: it grows until nothing more follows."""
+
+    premises: Premises
+    varies: Varies
+    atoms: dict[int, None] = field(default_factory=dict)
+    symbols: dict[Symbol, None] = field(default_factory=dict)
+    known: dict[Key, Polynomial] = field(default_factory=dict)
+
+    def learn(self, one: Expr, two: Expr) -> None:
+        """The two instances agree on this value, if both compute it by one expression."""
+        first, second = self.premises.form(one), self.premises.form(two)
+        if key(first) == key(second):
+            self.known.setdefault(key(first), first)
+
+    def includes(self, symbol: Symbol) -> bool:
+        return symbol in self.symbols
+
+    def conclude(self) -> None:
+        """Apply the steps until nothing new follows. Each adds an atom or a value built from parts of one,
+        so this ends."""
+        before = -1
+        while before != len(self.atoms) + len(self.known):
+            before = len(self.atoms) + len(self.known)
+            for p in list(self.known.values()):
+                self._simplify(p)
+            self._join_divisions()
+
+    def _is_shared(self, index: int) -> bool:
+        """Whether an atom has one value for both instances."""
+        own = self.premises.forms.atoms[index].symbols
+        return index in self.atoms or all(s in self.symbols or not self.varies(s) for s in own)
+
+    def _agree(self, index: int) -> None:
+        self.atoms[index] = None
+        a = self.premises.forms.atoms[index]
+        if a.op == "sym":
+            self.symbols[a.symbols[0]] = None
+
+    def _simplify(self, p: Polynomial) -> None:
+        rest = self._descaled({m: c for m, c in p.items() if not all(map(self._is_shared, m))})
+        if len(rest) == 1 and len(next(iter(rest))) == 1:
+            self._agree(next(iter(rest))[0])
+        elif rest:
+            self.known.setdefault(key(rest), rest)
+            for m in rest:
+                self._split_digit(rest, m)
+
+    def _descaled(self, p: Polynomial) -> Polynomial:
+        """`p` without its common literal factor and the shared atoms that are positive and in every term."""
+        if not p:
+            return p
+        divisor = math.gcd(*p.values())
+        p = {m: c // divisor for m, c in p.items()}
+        for a in next(iter(p)):
+            if self._is_shared(a) and self.premises.term((a,)).low >= 1 and all(a in m for m in p):
+                p = {without(m, a): c for m, c in p.items()}
+        return p
+
+    def _split_digit(self, p: Polynomial, m: Monomial) -> None:
+        """p = a * n + l, where l is the symbol of `m` and n its range."""
+        if len(m) != 1 or p[m] != 1:
+            return
+        symbol = self._ranged(m[0])
+        if symbol is None or symbol.bound is None:
+            return
+        base = self.premises.form(symbol.bound)
+        if len(base) != 1 or not all(self._is_shared(a) for n in base for a in n):
+            return
+        ((factors, scale),) = base.items()
+        digits: dict[Monomial, int] = {}
+        for n, c in p.items():
+            if n == m:
+                continue
+            if c % scale or any(n.count(a) < factors.count(a) for a in factors):
+                return
+            digits[without(n, *factors)] = c // scale
+        self._agree(m[0])
+        self.known.setdefault(key(digits), digits)
+
+    def _ranged(self, index: int) -> Symbol | None:
+        """The block index or lane that an atom is, if it varies."""
+        a = self.premises.forms.atoms[index]
+        if a.op != "sym" or a.symbols[0].kind not in (Kind.BLOCK, Kind.LANE):
+            return None
+        return a.symbols[0]
+
+    def _join_divisions(self) -> None:
+        """Quotient and remainder of one division by something shared and positive give the dividend."""
+        parts: dict[tuple[Key, Key], dict[str, Polynomial]] = {}
+        for index in self.atoms:
+            a = self.premises.forms.atoms[index]
+            if a.op in ("floordiv", "mod"):
+                x, d = a.args
+                parts.setdefault((key(x), key(d)), {})[a.op] = x
+                shared = all(self._is_shared(i) for m in d for i in m)
+                if len(parts[key(x), key(d)]) == 2 and shared and self.premises.interval(d).low >= 1:
+                    self.known.setdefault(key(x), x)
