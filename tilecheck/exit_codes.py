@@ -1,8 +1,16 @@
-"""The exit codes, in one table."""
+"""The exit codes, in one table, and the one place that computes them."""
 
 from __future__ import annotations
 
 import enum
+from typing import TYPE_CHECKING
+
+from tilecheck.hygiene import UNREADABLE_SOURCE
+from tilecheck.model import Verdict
+
+if TYPE_CHECKING:
+    from tilecheck.model import Report
+    from tilecheck.options import Options
 
 
 class ExitCode(enum.IntEnum):
@@ -14,3 +22,26 @@ class ExitCode(enum.IntEnum):
     UNDECIDED = 3  # nothing found, but a kernel is unknown or a file does not parse
     INTERNAL = 4  # a bug in tilecheck
     INTERRUPTED = 130
+
+
+def exit_code_of(report: Report, options: Options) -> ExitCode:
+    """The exit code of a finished run; the one place that computes it."""
+    if any(kernel.internal_error is not None for kernel in report.kernels):
+        return ExitCode.INTERNAL
+    if _has_findings(report, options):
+        return ExitCode.FINDINGS
+    # A missing path left no bytes; a file that was read and is no Python did.
+    unparsed = any(path in report.sources for path in report.unreadable)
+    if options.needs_kernels and not report.kernels:
+        return ExitCode.UNDECIDED if unparsed else ExitCode.USAGE
+    undecided = options.undecided_fails and report.count(Verdict.UNKNOWN) > 0
+    return ExitCode.UNDECIDED if undecided or report.unreadable else ExitCode.OK
+
+
+def _has_findings(report: Report, options: Options) -> bool:
+    findings = [d for d in report.diagnostics if d.code != UNREADABLE_SOURCE]
+    if any(not d.suppressed and d.severity >= options.fail_on for d in findings):
+        return True
+    # A violated kernel always has a finding; should one ever lack it, the run must not pass.
+    named = frozenset(d.kernel for d in findings)
+    return any(k.verdict is Verdict.VIOLATED and k.name not in named for k in report.kernels)

@@ -1,0 +1,56 @@
+"""The command line: `main` runs one command and returns its exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+from tilecheck.cli.engine import Engine
+from tilecheck.cli.parser import HelpShown, parse_arguments
+from tilecheck.cli.streams import Streams
+from tilecheck.errors import UsageError
+from tilecheck.exit_codes import ExitCode
+
+
+def main(
+    argv: Sequence[str] | None = None,
+    *,
+    stdout: TextIO | None = None,
+    stderr: TextIO | None = None,
+    engine: Engine | None = None,
+) -> int:
+    """Run one command.
+
+    Args:
+        argv: the arguments after the program's name (default: those of the process).
+        stdout: where findings go.
+        stderr: where everything else goes.
+        engine: what verifies and shows (default: the pipeline, loaded when it is needed).
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    streams = Streams(stdout or sys.stdout, stderr or sys.stderr)
+    try:
+        return int(_run(arguments, streams, engine or Engine()))
+    except UsageError as error:
+        streams.log(f"tilecheck: {error.message}")
+        if error.hint:
+            streams.log(f"  hint: {error.hint}")
+        return ExitCode.USAGE
+    except KeyboardInterrupt:
+        streams.log("tilecheck: interrupted")
+        return ExitCode.INTERRUPTED
+    except Exception:  # noqa: BLE001 - the one handler for bugs of ours: they become exit code 4 and an issue
+        from tilecheck.cli.crash import issue_text  # lazy
+
+        streams.log(issue_text(arguments))
+        return ExitCode.INTERNAL
+
+
+def _run(arguments: Sequence[str], streams: Streams, engine: Engine) -> ExitCode:
+    try:
+        command = parse_arguments(arguments)
+    except HelpShown as shown:
+        streams.out(shown.text)
+        return ExitCode.OK
+    return command.run(command.arguments, streams, engine)

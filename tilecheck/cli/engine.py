@@ -1,0 +1,32 @@
+"""What the commands ask of the analysis, so that it is loaded only when a command needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tilecheck.options import Options
+
+if TYPE_CHECKING:
+    from tilecheck.model import Report
+
+
+class Engine:
+    """The pipeline behind the commands. Tests pass another one to `main`."""
+
+    def verify(self, paths: Sequence[str], options: Options) -> Report:
+        """Verify every kernel that the paths lead to."""
+        from tilecheck.discover import discover  # lazy: `--version` and `explain` search nothing
+
+        found = discover(paths)
+        if not found.candidates:
+            return found.report()
+        from tilecheck.pipeline import verify_paths  # lazy: loads the parser, the graphs and the solver
+
+        return verify_paths(paths, options)
+
+    def show(self, kind: str, path: str, kernel: str) -> str:
+        """One stage of the pipeline for one kernel, as text."""
+        from tilecheck.pipeline import show  # lazy: as above
+
+        return show(kind, path, kernel)

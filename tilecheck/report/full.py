@@ -1,0 +1,56 @@
+"""Findings with their source lines, as rustc shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilecheck.model import Diagnostic, KernelReport, Report, Verdict
+from tilecheck.report import witness
+from tilecheck.report.places import Places, in_order, kernels_in_order
+from tilecheck.report.snippet import Mark, detail, snippets
+from tilecheck.report.style import Line, line
+from tilecheck.report.topics import topic_of_reason
+
+
+def render_findings(report: Report) -> Iterator[Line]:
+    """Every finding that is not suppressed, then every kernel that is undecided."""
+    places = Places(report.sources)
+    for diagnostic in in_order(report):
+        if not diagnostic.suppressed:
+            yield from _finding(diagnostic, places)
+            yield ()
+    for kernel in kernels_in_order(report.kernels):
+        if kernel.verdict is Verdict.UNKNOWN:
+            yield from _undecided(kernel, places)
+            yield ()
+
+
+def _finding(diagnostic: Diagnostic, places: Places) -> Iterator[Line]:
+    word = diagnostic.severity.word
+    yield line((f"{word}[{diagnostic.code}]", word), (f": {diagnostic.message}", "strong"))
+    marks = [Mark(diagnostic.site, diagnostic.label or "", word, primary=True)]
+    marks += [Mark(r.site, r.message, "related", primary=False) for r in diagnostic.related]
+    yield from snippets(marks, places)
+    if diagnostic.kernel:
+        yield from detail(marks, places, "kernel", f"`{diagnostic.kernel}`")
+    if diagnostic.witness:
+        launch, event = witness.describe(diagnostic.witness)
+        yield from detail(marks, places, "counterexample", launch)
+        yield from detail(marks, places, "", event)
+    for note in diagnostic.notes:
+        yield from detail(marks, places, "note", note)
+    if diagnostic.help:
+        yield from detail(marks, places, "help", diagnostic.help)
+    yield from detail(marks, places, "more", f"tilecheck explain {diagnostic.code}")
+
+
+def _undecided(kernel: KernelReport, places: Places) -> Iterator[Line]:
+    reason = kernel.reason or "internal"
+    word, _, construct = reason.partition(":")
+    yield line((f"unknown[{word}]", "unknown"), (f": `{kernel.name}` is not decided", "strong"))
+    site = kernel.reason_site or kernel.site
+    label = f"tilecheck does not read this: {construct}" if construct else ""
+    marks = [Mark(site, label, "unknown", primary=True)]
+    yield from snippets(marks, places)
+    yield from detail(marks, places, "note", "nothing was proved and nothing was refuted: not a pass")
+    yield from detail(marks, places, "more", f"tilecheck explain {topic_of_reason(reason)}")

@@ -1,0 +1,118 @@
+"""The machine interface: one JSON object, its keys in a fixed order."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tilecheck.model import Diagnostic, KernelReport, Report, Verdict, Witness
+from tilecheck.report.places import Places, in_order, kernels_in_order
+from tilecheck.report.versions import versions
+
+SCHEMA_VERSION = 1
+
+
+def render_json(report: Report) -> str:
+    """The report as one JSON object with a final newline."""
+    return json.dumps(to_object(report), indent=2) + "\n"
+
+
+def to_object(report: Report) -> dict[str, Any]:
+    """The report as plain dictionaries and lists."""
+    places = Places(report.sources)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": versions(),
+        "kernels": [_kernel(kernel, places) for kernel in kernels_in_order(report.kernels)],
+        "diagnostics": [_diagnostic(diagnostic, places) for diagnostic in in_order(report)],
+        "summary": _summary(report),
+        "complete": True,
+    }
+
+
+def _kernel(kernel: KernelReport, places: Places) -> dict[str, Any]:
+    return {
+        "file": kernel.site.file,
+        "line": places.of(kernel.site).line,
+        "name": kernel.name,
+        "language": kernel.language,
+        "verdict": kernel.verdict.value,
+        "reason": kernel.reason,
+        "conditions": list(kernel.conditions),
+        "standing": list(kernel.standing),
+        "launches": [
+            {
+                "file": launch.site.file,
+                "line": places.of(launch.site).line,
+                "conditions": [{"text": c.text, "status": c.status} for c in launch.conditions],
+            }
+            for launch in kernel.launches
+        ],
+        "trusted": [{"line": places.of(t.site).line, "reason": t.reason} for t in kernel.trusted],
+        "params": [
+            {"name": p.name, "ownership": p.ownership, "declared": p.declared} for p in kernel.params
+        ],
+        "obligations": [
+            {
+                "rule": o.rule,
+                "verdict": o.verdict,
+                "rung": o.rung,
+                "sites": [{"line": p.line, "column": p.column} for p in map(places.of, o.sites)],
+                "time_ms": round(o.time_ms, 3),
+            }
+            for o in kernel.obligations
+        ],
+        "cached": kernel.cached,
+        "time_ms": round(kernel.time_ms, 3),
+    }
+
+
+def _diagnostic(diagnostic: Diagnostic, places: Places) -> dict[str, Any]:
+    place = places.of(diagnostic.site)
+    return {
+        "code": diagnostic.code,
+        "name": diagnostic.name,
+        "severity": diagnostic.severity.word,
+        "message": diagnostic.message,
+        "kernel": diagnostic.kernel,
+        "file": place.file,
+        "line": place.line,
+        "column": place.column,
+        "end_line": place.end_line,
+        "end_column": place.end_column,
+        "related": [
+            {"file": p.file, "line": p.line, "column": p.column, "message": related.message}
+            for related in diagnostic.related
+            for p in (places.of(related.site),)
+        ],
+        "witness": _witness(diagnostic.witness) if diagnostic.witness else None,
+        "help": diagnostic.help,
+        "suppressed": diagnostic.suppressed,
+    }
+
+
+def _witness(witness: Witness) -> dict[str, Any]:
+    return {
+        "kind": witness.kind,
+        "grid": list(witness.grid),
+        "blocks": [list(block) for block in witness.blocks],
+        "lanes": None if witness.lanes is None else [list(lane) for lane in witness.lanes],
+        "iterations": None if witness.iterations is None else [list(i) for i in witness.iterations],
+        "values": dict(witness.values),
+        "array": witness.array,
+        "element": None if witness.element is None else list(witness.element),
+        "replayed": witness.replayed,
+    }
+
+
+def _summary(report: Report) -> dict[str, Any]:
+    return {
+        "files": report.files,
+        "kernels": len(report.kernels),
+        **{verdict.value: report.count(verdict) for verdict in Verdict},
+        "obligations": sum(len(kernel.obligations) for kernel in report.kernels),
+        "cached": sum(1 for kernel in report.kernels if kernel.cached),
+        "suppressed": sum(1 for diagnostic in report.diagnostics if diagnostic.suppressed),
+        "parse_time_s": round(report.parse_time_s, 3),
+        "time_s": round(report.time_s, 3),
+    }

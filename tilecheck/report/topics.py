@@ -1,0 +1,126 @@
+"""The pages of `tilecheck explain` that are not rules: verdicts, reasons, standing obligations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+STANDING: Mapping[str, str] = {
+    "S1": "arguments of which one is written do not overlap",
+    "S2": "a written array does not overlap itself",
+    "S3": "a grid axis that the kernel never reads is 1 if the kernel stores anything",
+    "S4": "each array has fewer than 2^31 elements, unless a constant, a `requires` or a visible launch says more",
+    "S5": "block ids times tile extents fit in int32 (tile coordinates of cuTile excepted)",
+}
+
+_VERDICTS: Mapping[str, str] = {
+    "proved": """
+Every obligation of the kernel is discharged, for every launch that meets the standing obligations
+(`tilecheck explain S1` to `S5`): any grid, any shapes, any strides, any values in memory.
+
+A kernel is never called proved because something was not understood, or because time ran out.
+""",
+    "conditional": """
+Every obligation is discharged for the launches that meet the printed conditions, for example
+`grid[0] <= cdiv(out.shape[0], T)`. The conditions are written so that they can be pasted:
+
+    # tilecheck: requires grid[0] <= cdiv(out.shape[0], T) -- the launcher takes one block for each tile
+
+Each condition is checked at every launch that tilecheck can see. `holds` means that it follows from the
+launching code; `left to the caller` that the host function neither establishes nor breaks it; `broken` that
+the launch breaks it, and then the kernel is violated there.
+""",
+    "trusted": """
+The kernel would be proved or conditional, but for at least one obligation that was not proved and that has a
+place inside an unsafe block. The author answers for it:
+
+    with unsafe("slots are handed out by the scheduler, each to one block"):
+        ct.scatter(cache, (slots, columns), rows)
+
+`tilecheck audit` lists every such block with its reason. Races found by a replayed counterexample and
+conflicts between arguments at a launch are listed by their own rules.
+""",
+    "violated": """
+There is a counterexample, and it was replayed: the kernel's own syntax tree was run, block by block, with the
+printed launch values, and the two blocks were seen to touch the printed element (or the operation was seen to
+be undefined or out of range). A finding says where, with which values, and what would help.
+
+A suppression takes the finding out of the exit code; the kernel stays violated.
+""",
+    "unknown": """
+The kernel is neither proved nor refuted. That is not a pass: `tilecheck verify` ends with exit code 3. The
+reason is one of a closed list; each has a page:
+
+    tilecheck explain unknown/unsupported
+    tilecheck explain unknown/budget
+    tilecheck explain unknown/nonlinear
+    tilecheck explain unknown/needs-contract
+    tilecheck explain unknown/vacuous
+    tilecheck explain unknown/internal
+""",
+}
+
+_REASONS: Mapping[str, str] = {
+    "unsupported": """
+The kernel uses a construct that tilecheck does not read. It is named after the colon and marked in the source.
+What is not read is never taken to be harmless, so the whole kernel is undecided. Write the place in simpler
+terms, or move it into a helper that tilecheck can read.
+""",
+    "budget": """
+The solver used up its budget on an obligation. The budget counts solver steps, not seconds, so the answer is
+the same on every machine. A `requires` that states what the launcher guarantees (a divisibility, an order
+between sizes) usually makes the proof short.
+""",
+    "nonlinear": """
+An index multiplies or divides by values that are only known at launch, in a way that none of the proofs
+covers. Making one factor a compile-time constant (`ct.Constant[int]`), or stating with `requires` how the
+factors relate, usually settles it.
+""",
+    "needs-contract": """
+The proof depends on values that the kernel reads from memory, such as a table of offsets or slots. State what
+the table guarantees, above the kernel:
+
+    # tilecheck: requires increasing(offsets) -- prefix sums of lengths
+    # tilecheck: requires distinct(slots, skip=-1) -- each slot belongs to one row
+
+The named contracts are increasing, distinct, permutation, distinct_pairs, prefix_sum, within and disjoint.
+""",
+    "vacuous": """
+The premises of the proof contradict each other: no launch meets all `requires` of the kernel and its facts.
+Everything follows from a contradiction, so nothing was proved. One of the `requires` is wrong.
+""",
+    "internal": """
+Analysis of this kernel ended in a bug of tilecheck (exit code 4). The traceback was printed with the text of an
+issue; please report it. Other kernels of the run are not affected.
+""",
+}
+
+
+def topics() -> tuple[str, ...]:
+    """Every word that has a page here."""
+    return (*_VERDICTS, *(f"unknown/{reason}" for reason in _REASONS), *STANDING)
+
+
+def topic_of_reason(reason: str) -> str:
+    """The page for a kernel's reason: `unsupported:match statement` has `unknown/unsupported`."""
+    word = reason.partition(":")[0]
+    return f"unknown/{word}" if word in _REASONS else "unknown"
+
+
+def topic_page(word: str) -> str | None:
+    """The page of a verdict, a reason of `unknown`, or a standing obligation; None if there is none."""
+    key = word.lower()
+    if key in _VERDICTS:
+        return f"# {key}\n{_VERDICTS[key]}"
+    reason = key.removeprefix("unknown/").partition(":")[0]
+    if reason in _REASONS:
+        return f"# unknown/{reason}\n{_REASONS[reason]}"
+    code = word.upper()
+    if code in STANDING:
+        return f"# {code}: a standing obligation\n\nEvery launch must see to it that {STANDING[code]}.\n{_STANDING_PAGE}"
+    return None
+
+
+_STANDING_PAGE = """
+Standing obligations hold for all kernels. They are checked at the launches that tilecheck can see, and
+`tilecheck audit` lists the ones that a verdict rests on. They never turn proved into conditional.
+"""

@@ -1,0 +1,72 @@
+"""The verdict of every kernel, and the summary line. Printed also when all is well: silence is no proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilecheck.model import KernelReport, Report, Verdict
+from tilecheck.report.places import Places, kernels_in_order
+from tilecheck.report.style import Line, Piece, line
+from tilecheck.report.versions import versions
+
+_STATUS = {"holds": "holds", "caller": "left to the caller", "broken": "broken"}
+
+
+def render_verdicts(report: Report) -> Iterator[Line]:
+    """One line for each kernel, and below it what the verdict rests on."""
+    places = Places(report.sources)
+    kernels = kernels_in_order(report.kernels)
+    where = [f"{kernel.site.file}:{places.of(kernel.site).line}" for kernel in kernels]
+    width = max((len(text) for text in where), default=0)
+    for kernel, place in zip(kernels, where, strict=True):
+        word = kernel.verdict.value
+        yield line((f"{word:<11}", word), f"  {place:<{width}}  ", (kernel.name, "strong"))
+        for text in _grounds(kernel, places):
+            yield line(" " * 15, text)
+
+
+def _grounds(kernel: KernelReport, places: Places) -> Iterator[str]:
+    if kernel.verdict is Verdict.UNKNOWN:
+        yield f"because {kernel.reason or 'internal'}"
+    for condition in kernel.conditions:
+        at = _launches(kernel, condition, places)
+        yield f"if {condition}{at}"
+    for block in kernel.trusted:
+        yield f"trusting line {places.of(block.site).line}: {block.reason}"
+
+
+def _launches(kernel: KernelReport, condition: str, places: Places) -> str:
+    """Where the condition holds, is left to the caller, or is broken, of the launches that can be seen."""
+    found: dict[str, list[str]] = {}
+    for launch in kernel.launches:
+        for judged in launch.conditions:
+            if judged.text == condition:
+                place = places.of(launch.site)
+                name = f"{place.file}:{place.line}" if place.file != kernel.site.file else f"line {place.line}"
+                found.setdefault(judged.status, []).append(name)
+    parts = [f"{_STATUS.get(status, status)} at {', '.join(names)}" for status, names in found.items()]
+    return f"   ({'; '.join(parts)})" if parts else ""
+
+
+def render_summary(report: Report) -> Iterator[Line]:
+    """The counts of the run in one line; those that are zero are left out."""
+    kernels = len(report.kernels)
+    counts: list[Piece] = []
+    for verdict in Verdict:
+        count = report.count(verdict)
+        if count:
+            counts += [Piece(", " if counts else ""), Piece(f"{count} {verdict.value}", verdict.value)]
+    obligations = sum(len(kernel.obligations) for kernel in report.kernels)
+    suppressed = sum(1 for diagnostic in report.diagnostics if diagnostic.suppressed)
+    tool = versions()
+    rest = [_count(report.files, "file")]
+    rest += [_count(obligations, "obligation")] if kernels else []
+    rest += [f"{len(report.unreadable)} not read"] if report.unreadable else []
+    rest += [f"{suppressed} suppressed"] if suppressed else []
+    rest += [f"{report.time_s:.2f} s", f"tilecheck {tool['version']}, z3 {tool['z3']}"]
+    head = Piece(_count(kernels, "kernel") + (": " if counts else ""), "strong")
+    yield (head, *counts, Piece("".join(f" \N{MIDDLE DOT} {part}" for part in rest), "faint"))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
