@@ -140,6 +140,7 @@ class Executor:
     constants: frozenset[str] = frozenset()  # untyped compile-time parameters
     wide: frozenset[str] = frozenset()  # arrays indexed with int64
     files: dict[str, None] = field(default_factory=dict)
+    names: dict[str, Expr] = field(default_factory=dict)
 
     # ---- unknowns ------------------------------------------------------------------------------------
 
@@ -168,6 +169,12 @@ class Executor:
     def fits(self, value: Expr) -> None:
         if not self.dry:
             self.arithmetic.append(Arithmetic(value, self.guard, self.site, self.unsafe))
+
+    def note_name(self, name: str, value: Any) -> None:
+        """Remember what the author calls a block-dependent integer; reports use it."""
+        if isinstance(value, Num) and not value.shape and value.kind == "int" and value.elem is not None:
+            if any(s.kind is Kind.BLOCK for s in E.symbols(value.elem)):
+                self.names.setdefault(name, value.elem)
 
     def use_as_integer(self, value: Expr) -> None:
         self.integers.update(memory_names(value))

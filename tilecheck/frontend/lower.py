@@ -227,6 +227,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         files=tuple(x.files),
         constants=tuple((p.name, Symbol(p.name, Kind.CONSTANT)) for p in params if p.ownership is Ownership.CONSTANT),
         unknown_names=tuple(unknown),
+        names=tuple(x.names.items()),
         powers_of_two=tuple(x.powers),
     )
 

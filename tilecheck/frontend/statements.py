@@ -156,6 +156,7 @@ def assign(x: Executor, target: cst.BaseExpression, value: Any, frame: Frame) ->
     match target:
         case cst.Name():
             frame.names[target.value] = value
+            x.note_name(target.value, value)
         case cst.Tuple() | cst.List():
             _unpack(x, target, value, frame)
         case _:

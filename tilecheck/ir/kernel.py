@@ -207,6 +207,7 @@ class Kernel:
     files: tuple[str, ...] = ()  # the kernel's file and those of its helpers
     constants: tuple[tuple[str, Symbol], ...] = field(default=())  # parameter name -> symbol, in order
     unknown_names: tuple[UnknownName, ...] = ()
+    names: tuple[tuple[str, Expr], ...] = ()  # the author's names for values that depend on the block
     powers_of_two: tuple[Expr, ...] = ()  # tile sizes: the compiler takes powers of two only
 
 

@@ -1,0 +1,49 @@
+"""32-bit index arithmetic wraps at ordinary sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilecheck.analysis.facts import Facts
+from tilecheck.analysis.ranges import INT32_MAX, INT32_MIN, wraps_when_small
+from tilecheck.ir.expr import Expr, all_of, le, render, walk
+from tilecheck.model import Severity
+from tilecheck.proof.obligation import Holds, Obligation
+from tilecheck.rule import Rule
+
+
+def check(facts: Facts) -> Iterator[Obligation]:
+    """Yield one obligation for each 32-bit value that feeds an address or branch and wraps at small sizes."""
+    used = _feeding(facts)
+    for operation in facts.kernel.arithmetic:
+        if operation.value in used and wraps_when_small(operation.value):
+            yield Obligation(
+                rule=RULE.code,
+                goal=Holds(
+                    all_of(le(INT32_MIN, operation.value), le(operation.value, INT32_MAX)), operation.guard
+                ),
+                sites=(operation.site,),
+                cause=f"`{render(operation.value)}` is computed in 32 bits and may wrap",
+                stage=0,
+                kind="overflow",
+                unsafe=() if operation.unsafe is None else (operation.unsafe,),
+            )
+
+
+def _feeding(facts: Facts) -> set[Expr]:
+    """Every expression that an access or an operation of the kernel depends on."""
+    roots = []
+    for access in facts.kernel.accesses:
+        roots += [access.guard, access.mask, *(axis.index for axis in access.axes)]
+    roots += [check.goal for check in facts.kernel.checks]
+    return set(walk(*roots))
+
+RULE = Rule(
+    code="TC305",
+    name="index-overflow",
+    level=Severity.ERROR,
+    summary="32-bit index arithmetic wraps at ordinary sizes",
+    since="0.1.0",
+    check=check,
+)

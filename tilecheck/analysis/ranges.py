@@ -1,0 +1,61 @@
+"""How large a 32-bit index expression is at small launch values.
+
+A run-time quantity (an extent, a scalar, a block id) that is small gives small indices in real kernels:
+sizes near 2^31 are kept away by the standing obligations S4 and S5. So an expression that passes 2^31
+although every run-time quantity is below `SMALL` holds a constant that makes it wrap in ordinary use, and
+that must be proved absent or reported.
+"""
+
+from __future__ import annotations
+
+from tilecheck.ir.expr import Expr, children
+
+SMALL = 64
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+
+
+def wraps_when_small(value: Expr) -> bool:
+    """Whether `value` can leave int32 while every run-time quantity in it is at most `SMALL`."""
+    return _largest(value) > INT32_MAX
+
+
+def _largest(value: Expr) -> int:
+    """A bound on the absolute value, by interval arithmetic without signs."""
+    memo: dict[Expr, int] = {}
+    stack = [value]
+    while stack:
+        todo = [c for c in children(stack[-1]) if c not in memo]
+        if todo:
+            stack.extend(todo)
+        else:
+            node = stack.pop()
+            memo[node] = _bound(node, memo)
+    return memo[value]
+
+
+def _bound(node: Expr, memo: dict[Expr, int]) -> int:
+    def of(index: int) -> int:
+        return memo[node.args[index]]
+
+    match node.op:
+        case "const":
+            return abs(int(node.args[0]))
+        case "add":
+            return sum(memo[a] for a in node.args)
+        case "mul":
+            product = 1
+            for a in node.args:
+                product *= memo[a]
+            return product
+        case "floordiv" | "min":
+            return of(0) if node.op == "floordiv" else max(of(0), of(1))
+        case "mod":
+            return min(of(0), of(1)) if node.args[1].value else of(1)
+        case "max":
+            return max(of(0), of(1))
+        case "ite":
+            return max(of(1), of(2))
+        case "bit":
+            return of(1) + of(2)
+        case _:
+            return SMALL

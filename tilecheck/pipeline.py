@@ -1,0 +1,212 @@
+"""The stages as plain calls: discover, parse, lower, analyse, state obligations, decide, report."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tilecheck.discover import Candidate, discover
+from tilecheck.errors import SourceError, UnsupportedConstruct, UsageError
+from tilecheck.hygiene import unreadable_source
+from tilecheck.model import Diagnostic, KernelReport, Reason, Report, Site, Span, Verdict
+from tilecheck.options import Options
+from tilecheck.text import decode
+
+if TYPE_CHECKING:
+    from tilecheck.frontend.lower import Definition
+    from tilecheck.frontend.modules import ModuleTable, Project
+    from tilecheck.frontend.pragmas import Pragma
+    from tilecheck.analysis.facts import Facts
+    from tilecheck.ir.launch import Launch
+    from tilecheck.proof.obligation import Obligation
+    from tilecheck.rule import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class _FileResult:
+    """What one file gave."""
+
+    kernels: tuple[KernelReport, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    pragmas: tuple[Pragma, ...] = ()
+    unreadable: bool = False
+    parse_time_s: float = 0.0
+
+
+def verify_paths(paths: Sequence[str], options: Options | None = None) -> Report:
+    """Verify every kernel under `paths`.
+
+    Raises:
+        UsageError: a path is missing and nothing else could be analysed, or a named kernel does not exist.
+    """
+    options = Options() if options is None else options
+    start = time.perf_counter()
+    found = discover(paths)
+    results: list[tuple[Candidate, _FileResult]] = []
+    if found.candidates:
+        from tilecheck.frontend.modules import Project  # lazy: loads libcst
+
+        project = Project()
+        results = [(c, _verify_file(c, project, options)) for c in found.candidates]
+    diagnostics = [*found.diagnostics, *(d for _, r in results for d in r.diagnostics)]
+    kernels = tuple(k for _, r in results for k in r.kernels)
+    return Report(
+        kernels=kernels,
+        diagnostics=_suppressed(diagnostics, results, kernels),
+        files=found.files,
+        unreadable=(*found.unreadable, *(c.path for c, r in results if r.unreadable)),
+        time_s=time.perf_counter() - start,
+        parse_time_s=sum(r.parse_time_s for _, r in results),
+        sources={**found.sources, **_extra_sources(found.sources, diagnostics, kernels)},
+    )
+
+
+def _suppressed(
+    diagnostics: list[Diagnostic], results: list[tuple[Candidate, _FileResult]], kernels: tuple[KernelReport, ...]
+) -> tuple[Diagnostic, ...]:
+    from tilecheck.suppress import apply_suppressions  # lazy: needs the tokenizer only
+
+    partial = frozenset(k.site.file for k in kernels if k.verdict is Verdict.UNKNOWN)
+    return apply_suppressions(diagnostics, {c.path: r.pragmas for c, r in results}, partial=partial)
+
+
+def _extra_sources(
+    known: dict[str, bytes], diagnostics: list[Diagnostic], kernels: tuple[KernelReport, ...]
+) -> dict[str, bytes]:
+    """The bytes of helper files that a site names although they were not on the command line."""
+    from tilecheck.frontend.source import read_bytes  # lazy
+
+    files: dict[str, None] = {}
+    for diagnostic in diagnostics:
+        files.update(dict.fromkeys([diagnostic.site.file, *(r.site.file for r in diagnostic.related)]))
+    for kernel in kernels:
+        files.update(dict.fromkeys(s.file for o in kernel.obligations for s in o.sites))
+    return {f: read_bytes(f) for f in files if f not in known}
+
+
+# ---- one file ----------------------------------------------------------------------------------------------
+
+
+def _verify_file(candidate: Candidate, project: Project, options: Options) -> _FileResult:
+    from tilecheck.frontend.source import parse  # lazy
+
+    start = time.perf_counter()
+    try:
+        table = project.add(parse(decode(candidate.path, candidate.data)))
+    except SourceError as problem:
+        finding = unreadable_source(candidate.path, candidate.data, problem)
+        return _FileResult(diagnostics=(finding,), unreadable=True)
+    parsed = time.perf_counter() - start
+    from tilecheck.frontend.launches import find_launches  # lazy
+    from tilecheck.frontend.lower import find_kernels  # lazy
+
+    definitions = find_kernels(table)
+    wanted = _select(definitions, candidate)
+    launches = find_launches(table) if wanted else ()
+    kernels: list[KernelReport] = []
+    diagnostics: list[Diagnostic] = []
+    for definition in wanted:
+        report, found = verify_kernel(definition, _launches_of(definition, launches), options)
+        kernels.append(report)
+        diagnostics.extend(found)
+    return _FileResult(tuple(kernels), tuple(diagnostics), table.pragmas, parse_time_s=parsed)
+
+
+def _select(definitions: tuple[Definition, ...], candidate: Candidate) -> tuple[Definition, ...]:
+    if not candidate.kernels:
+        return definitions
+    names = {d.name for d in definitions}
+    missing = [name for name in candidate.kernels if name not in names]
+    if missing:
+        listed = ", ".join(sorted(names)) or "none"
+        raise UsageError(f"{candidate.path} has no kernel `{missing[0]}`", f"its kernels: {listed}")
+    return tuple(d for d in definitions if d.name in candidate.kernels)
+
+
+def _launches_of(definition: Definition, launches: Sequence[Launch]) -> tuple[Launch, ...]:
+    return tuple(
+        la for la in launches if la.kernel == definition.name and la.kernel_file == definition.table.file
+    )
+
+
+# ---- one kernel --------------------------------------------------------------------------------------------
+
+
+def verify_kernel(
+    definition: Definition, launches: tuple[Launch, ...], options: Options
+) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
+    """Verify one kernel. A limit of ours, or a bug of ours, is this kernel's verdict and no one else's."""
+    start = time.perf_counter()
+    site = definition.table.site(definition.node.name)
+    try:
+        report, diagnostics = _analyse(definition, launches, options)
+    except UnsupportedConstruct as problem:
+        report, diagnostics = _unsupported(definition, problem)
+    except RecursionError:
+        report, diagnostics = _unsupported(definition, UnsupportedConstruct("code nested this deeply"))
+    except Exception:  # noqa: BLE001 - the one place: a bug of ours must not stop the other kernels
+        report = KernelReport(
+            definition.name,
+            "cutile",
+            site,
+            Verdict.UNKNOWN,
+            reason=Reason.INTERNAL.value,
+            reason_site=site,
+            internal_error=traceback.format_exc(),
+        )
+        diagnostics = ()
+    return replace(report, time_ms=(time.perf_counter() - start) * 1000), diagnostics
+
+
+def _analyse(
+    definition: Definition, launches: tuple[Launch, ...], options: Options
+) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
+    from tilecheck.analysis.borrow import build  # lazy: loads networkx
+    from tilecheck.analysis.facts import Facts  # lazy
+    from tilecheck.frontend.lower import lower  # lazy
+    from tilecheck.proof.decide import decide  # lazy
+    from tilecheck.registry import load_rules  # lazy
+    from tilecheck.verdict import conclude  # lazy
+
+    kernel = lower(definition)
+    facts = Facts(kernel, build(kernel, launches))
+    obligations, findings = state_obligations(facts, [entry.rule for entry in load_rules()])
+    decision = decide(
+        kernel, obligations, definition.table.file, without=options.without, budget=options.budget
+    )
+    return conclude(facts, decision, findings, launches, definition.table.file)
+
+
+def state_obligations(
+    facts: Facts, rules: Sequence[Rule]
+) -> tuple[tuple[Obligation, ...], tuple[Diagnostic, ...]]:
+    """Ask every rule; obligations in the order of their proofs, findings in the order of the rules."""
+    from tilecheck.proof.obligation import Obligation  # lazy
+
+    obligations: list[Obligation] = []
+    findings: list[Diagnostic] = []
+    for rule in rules:
+        for item in rule.check(facts) if rule.check is not None else ():
+            if isinstance(item, Obligation):
+                obligations.append(item)
+            elif isinstance(item, Diagnostic):
+                findings.append(item)
+            else:
+                raise TypeError(f"{rule.code} yields a {type(item).__name__}")
+    obligations.sort(key=lambda o: (o.stage, o.rule))
+    return tuple(obligations), tuple(findings)
+
+
+def _unsupported(
+    definition: Definition, problem: UnsupportedConstruct
+) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
+    from tilecheck.verdict import unsupported  # lazy
+
+    site = definition.table.site(definition.node.name)
+    where = site if problem.span is None else Site(problem.file or site.file, problem.span)
+    if where.span == Span(0, 0):
+        where = site
+    return unsupported(definition.name, site, problem.construct, where)

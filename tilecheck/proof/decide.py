@@ -1,0 +1,157 @@
+"""From obligations to what became of each: proved, conditional, trusted, violated, or unknown.
+
+The order of a kernel's decisions: the premises must be satisfiable; the ladder proves what follows from the
+text; launch conditions are derived for what does not; a counterexample is sought, under those conditions,
+for what no condition saves. A counterexample counts only after it ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tilecheck.ir.expr import Expr, walk
+from tilecheck.ir.kernel import Kernel
+from tilecheck.model import Reason, Witness
+from tilecheck.proof.context import Context, Outcome
+from tilecheck.proof.ladder import prove
+from tilecheck.proof.obligation import Disjoint, Holds, Obligation, Ordered
+from tilecheck.proof.predicate import inhabited
+from tilecheck.proof.session import Session
+from tilecheck.proof.solver import satisfiable
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of one obligation. `reason` is a word of `Reason`, only for `unknown`."""
+
+    obligation: Obligation
+    status: str  # proved | conditional | trusted | violated | unknown
+    rung: str
+    time_ms: float
+    reason: str = ""
+    witness: Witness | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """All obligations of a kernel, settled, and the launch conditions that they need."""
+
+    settled: tuple[Settled, ...]
+    conditions: tuple[Expr, ...]
+    vacuous: bool = False
+
+
+def decide(
+    kernel: Kernel, obligations: Sequence[Obligation], path: str, *, without: frozenset[str], budget: int
+) -> Decision:
+    """Settle every obligation of `kernel`, whose text stands in the file `path`."""
+    session = Session()
+    context = Context(kernel)
+    if kernel.requires and satisfiable(inhabited(context), session=session).status == "unsat":
+        unknown = tuple(Settled(o, "unknown", "none", 0.0, Reason.VACUOUS.value) for o in obligations)
+        return Decision(unknown, (), vacuous=True)
+    outcomes = _prove_all(obligations, context, session, without)
+    open_ = [i for i, outcome in enumerate(outcomes) if not outcome.proved]
+    conditions: tuple[Expr, ...] = ()
+    saved: set[int] = set()
+    if open_ and "launch" not in without:
+        conditions, saved = _derive([obligations[i] for i in open_], context, session, without)
+        saved = {open_[k] for k in saved}
+    under = context.under(*conditions)
+    settled = []
+    for i, (obligation, outcome) in enumerate(zip(obligations, outcomes, strict=True)):
+        if outcome.proved:
+            settled.append(Settled(obligation, "proved", outcome.rung, outcome.time_ms))
+        elif i in saved:
+            settled.append(Settled(obligation, "conditional", "launch", outcome.time_ms))
+        else:
+            settled.append(_refute(obligation, outcome, under, path, session))
+    return Decision(tuple(settled), conditions)
+
+
+def _prove_all(
+    obligations: Sequence[Obligation], context: Context, session: Session, without: frozenset[str]
+) -> list[Outcome]:
+    """The ladder's answer for each obligation; equal predicates are proved once."""
+    known: dict[object, Outcome] = {}
+    outcomes = []
+    for obligation in obligations:
+        key = _predicate(obligation)
+        if key in known:
+            outcomes.append(replace(known[key], time_ms=0.0))
+        else:
+            known[key] = prove(obligation, context, session, without)
+            outcomes.append(known[key])
+    return outcomes
+
+
+def _predicate(obligation: Obligation) -> object:
+    match obligation.goal:
+        case Holds(goal, given, _):
+            return goal, given, obligation.assume
+        case Disjoint(first, second, between):
+            return first, second, between, obligation.assume
+        case Ordered(first, second, array):
+            return first, second, array
+
+
+def _derive(
+    open_: list[Obligation], context: Context, session: Session, without: frozenset[str]
+) -> tuple[tuple[Expr, ...], set[int]]:
+    from tilecheck.proof.conditions import derive  # lazy: most kernels of a proved library never need it
+
+    derivation = derive(
+        open_,
+        context,
+        lambda obligation, extra: prove(obligation, context.under(*extra), session, without).proved,
+        lambda assertions: satisfiable(assertions, session=session),
+    )
+    return derivation.conditions, {k for k, used in enumerate(derivation.used) if used is not None}
+
+
+def _refute(
+    obligation: Obligation, outcome: Outcome, context: Context, path: str, session: Session
+) -> Settled:
+    """Trusted inside an unsafe block; else violated if a counterexample runs, else unknown."""
+    reasoned = [n for n in obligation.unsafe if context.kernel.unsafe_blocks[n].reason]
+    if reasoned:
+        return Settled(obligation, "trusted", "none", outcome.time_ms)
+    from tilecheck.proof.counterexample import find  # lazy: loads NumPy
+
+    if not _is_synchronised(obligation):
+        witness = find(obligation, context, path, session)
+        if witness is not None:
+            return Settled(obligation, "violated", "none", outcome.time_ms, witness=witness)
+    return Settled(obligation, "unknown", "none", outcome.time_ms, _reason(obligation, outcome))
+
+
+def _is_synchronised(obligation: Obligation) -> bool:
+    """Whether an access is reached through a branch on an atomic's result: blocks may then be ordered in
+    ways that the race model does not see, so that an overlap is no proof of a race."""
+    goal = obligation.goal
+    return isinstance(goal, Disjoint) and (goal.first.synchronised or goal.second.synchronised)
+
+
+def _reason(obligation: Obligation, outcome: Outcome) -> str:
+    if outcome.reason == Reason.BUDGET.value:
+        return outcome.reason
+    return Reason.NEEDS_CONTRACT.value if _reads_memory(obligation) else Reason.NONLINEAR.value
+
+
+def _reads_memory(obligation: Obligation) -> bool:
+    """Whether values from memory, or from an atomic, decide the goal."""
+    if _is_synchronised(obligation):
+        return True
+    goal = obligation.goal
+    roots: list[Expr] = []
+    if isinstance(goal, Holds):
+        roots = [goal.goal, goal.given]
+    elif isinstance(goal, Disjoint):
+        for access in (goal.first, goal.second):
+            roots += [access.guard, access.mask, *(axis.coordinate for axis in access.axes)]
+            roots += [] if access.member is None else [access.member]
+    return any(
+        node.op == "read" or (node.op in ("sym", "bsym") and node.args[0].origin.startswith(("memory", "atomic")))
+        for node in walk(*roots)
+    )

@@ -1,0 +1,354 @@
+"""The last stage before the report: one verdict for each kernel, and the findings in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tilecheck.analysis.facts import Facts
+from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols, walk
+from tilecheck.ir.kernel import Access, Effect, Kernel, Ownership
+from tilecheck.ir.launch import Launch
+from tilecheck.model import (
+    ConditionAt,
+    Diagnostic,
+    KernelReport,
+    LaunchReport,
+    ObligationReport,
+    ParamReport,
+    Reason,
+    Related,
+    Severity,
+    Site,
+    TrustedBlock,
+    Verdict,
+    Witness,
+)
+from tilecheck.proof.conditions import condition_text
+from tilecheck.proof.decide import Decision, Settled
+from tilecheck.proof.obligation import Disjoint, Obligation
+from tilecheck.registry import rule_files
+
+UNSUPPORTED = "TC905"
+UNDECIDED = "TC906"
+UNNEEDED_UNSAFE = "TC105"
+
+
+def conclude(
+    facts: Facts, decision: Decision, findings: Sequence[Diagnostic], launches: tuple[Launch, ...], path: str
+) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
+    """The report of one kernel and everything that was found in it."""
+    kernel = facts.kernel
+    launched = _check_launches(facts, decision, launches, path)
+    diagnostics = [*findings, *_violations(kernel, decision), *launched.diagnostics]
+    diagnostics += _unneeded_unsafe(kernel, decision)
+    verdict, reason, site = _verdict(kernel, decision, launched)
+    if verdict is Verdict.UNKNOWN and reason is not None:
+        diagnostics += _undecided(kernel, decision, launched, reason)
+    report = KernelReport(
+        name=kernel.name,
+        language=kernel.language,
+        site=kernel.site,
+        verdict=verdict,
+        reason=reason,
+        reason_site=site,
+        conditions=tuple(condition_text(c) for c in decision.conditions),
+        standing=standing(facts),
+        launches=launched.reports,
+        trusted=_trusted(kernel, decision),
+        requires=tuple(r.text for r in kernel.requires),
+        params=_params(facts),
+        obligations=tuple(
+            ObligationReport(s.obligation.rule, s.status, s.rung, s.obligation.sites, s.time_ms)
+            for s in decision.settled
+        ),
+    )
+    return report, tuple(diagnostics)
+
+
+def unsupported(
+    name: str, site: Site, construct: str, where: Site
+) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
+    """The report of a kernel with a construct that is not read."""
+    reason = f"{Reason.UNSUPPORTED.value}:{construct}"
+    finding = Diagnostic(
+        code=UNSUPPORTED,
+        name=_rule_name(UNSUPPORTED),
+        severity=Severity.WARNING,
+        message=f"`{name}` is not decided: {construct} is not supported",
+        site=where,
+        kernel=name,
+        label="not supported",
+        help="rewrite this part, or prove the rest apart from it in a kernel of its own",
+    )
+    return KernelReport(name, "cutile", site, Verdict.UNKNOWN, reason, where), (finding,)
+
+
+def _rule_name(code: str) -> str:
+    return next(file.name for file in rule_files() if file.code == code)
+
+
+# ---- the verdict -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Launched:
+    """What the visible launches add."""
+
+    reports: tuple[LaunchReport, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    broken: bool = False
+    undecided: Site | None = None
+
+
+def _verdict(kernel: Kernel, decision: Decision, launched: _Launched) -> tuple[Verdict, str | None, Site | None]:
+    """violated over unknown over trusted over conditional over proved."""
+    if decision.vacuous:
+        return Verdict.UNKNOWN, Reason.VACUOUS.value, kernel.requires[0].site
+    statuses = {s.status for s in decision.settled}
+    if "violated" in statuses or launched.broken:
+        return Verdict.VIOLATED, None, None
+    for settled in decision.settled:
+        if settled.status == "unknown":
+            return Verdict.UNKNOWN, settled.reason, settled.obligation.sites[0]
+    if launched.undecided is not None:
+        return Verdict.UNKNOWN, Reason.NONLINEAR.value, launched.undecided
+    if "trusted" in statuses:
+        return Verdict.TRUSTED, None, None
+    conditional = decision.conditions or kernel.requires
+    return (Verdict.CONDITIONAL if conditional else Verdict.PROVED), None, None
+
+
+def standing(facts: Facts) -> tuple[str, ...]:
+    """The standing obligations that concern this kernel, S1 to S5 of the documentation."""
+    arrays = facts.graph.arrays()
+    written = [a for a in arrays if facts.graph.ownership(a) is Ownership.MUT]
+    found = []
+    if written and len(arrays) > 1:
+        found.append("S1")
+    if written:
+        found.append("S2")
+        if len(facts.kernel.grid_axes) < 3:  # noqa: PLR2004 - a grid has three axes
+            found.append("S3")
+    if any(facts.graph.borrows(a) for a in arrays):
+        found.append("S4")
+    if any(s.kind is Kind.BLOCK for a in facts.kernel.arithmetic for s in symbols(a.value)):
+        found.append("S5")
+    return tuple(found)
+
+
+def _params(facts: Facts) -> tuple[ParamReport, ...]:
+    found = []
+    for param in facts.kernel.params:
+        ownership = facts.graph.ownership(param.name) if param.is_array else param.ownership
+        if param.is_array and ownership is Ownership.UNUSED:
+            ownership = param.ownership
+        found.append(ParamReport(param.name, ownership.value, param.declared is not None))
+    return tuple(found)
+
+
+def _trusted(kernel: Kernel, decision: Decision) -> tuple[TrustedBlock, ...]:
+    used = dict.fromkeys(n for s in decision.settled if s.status == "trusted" for n in s.obligation.unsafe)
+    return tuple(
+        TrustedBlock(kernel.unsafe_blocks[n].site, kernel.unsafe_blocks[n].reason or "") for n in used
+    )
+
+
+def _unneeded_unsafe(kernel: Kernel, decision: Decision) -> Iterator[Diagnostic]:
+    """An unsafe block is needed when an obligation inside it was not proved."""
+    needed = {n for s in decision.settled if s.status not in ("proved", "conditional") for n in s.obligation.unsafe}
+    for number, block in enumerate(kernel.unsafe_blocks):
+        if number not in needed:
+            yield Diagnostic(
+                code=UNNEEDED_UNSAFE,
+                name=_rule_name(UNNEEDED_UNSAFE),
+                severity=Severity.WARNING,
+                message=f"this unsafe block of `{kernel.name}` has nothing to trust: everything inside is proved",
+                site=block.site,
+                kernel=kernel.name,
+                label="not needed",
+                help="remove it",
+            )
+
+
+# ---- findings ----------------------------------------------------------------------------------------------
+
+
+def _violations(kernel: Kernel, decision: Decision) -> Iterator[Diagnostic]:
+    """One finding for each rule and pair of sites."""
+    seen: set[tuple[str, tuple[Site, ...]]] = set()
+    for settled in decision.settled:
+        key = (settled.obligation.rule, settled.obligation.sites)
+        if settled.status == "violated" and settled.witness is not None and key not in seen:
+            seen.add(key)
+            yield _violation(kernel, settled, settled.witness, decision)
+
+
+def _violation(kernel: Kernel, settled: Settled, witness: Witness, decision: Decision) -> Diagnostic:
+    obligation = settled.obligation
+    first, second = _labels(obligation, witness)
+    related = [Related(site, second) for site in obligation.sites[1:]]
+    missing = _missing(kernel, obligation, witness)
+    return Diagnostic(
+        code=obligation.rule,
+        name=_rule_name(obligation.rule),
+        severity=Severity.ERROR,
+        message=obligation.cause,
+        site=obligation.sites[0],
+        kernel=kernel.name,
+        label=first,
+        related=tuple(related),
+        witness=witness,
+        notes=_notes(kernel, obligation, missing, decision),
+        help=_help(obligation, missing),
+    )
+
+
+def _labels(obligation: Obligation, witness: Witness) -> tuple[str, str]:
+    """What happens at the first site and at the second."""
+    goal = obligation.goal
+    element = "" if witness.element is None else f"{witness.array}[{', '.join(map(str, witness.element))}]"
+    blocks = [_block(b) for b in witness.blocks]
+    if isinstance(goal, Disjoint) and len(blocks) > 1:
+        verbs = [_verb(a) for a in (goal.first, goal.second)]
+        if len(obligation.sites) == 1:
+            return f"{element} is {verbs[0]} by block {blocks[0]} and by block {blocks[1]}", ""
+        return (
+            f"block {blocks[0]}: {element} is {verbs[0]} here",
+            f"block {blocks[1]}: {element} is {verbs[1]} here",
+        )
+    where = f"block {blocks[0]}" if blocks else "a block"
+    match obligation.kind:
+        case "overlap":
+            return f"{where} writes {element} twice in one store", ""
+        case "bounds":
+            return f"{where} reaches outside `{witness.array}`" if witness.array else f"{where} reaches outside", ""
+        case "ownership":
+            return f"{where} writes `{witness.array}` here", "declared shared here"
+        case "overflow":
+            return f"wraps in {where}", ""
+        case _:
+            return f"undefined in {where}", ""
+
+
+def _verb(access: Access) -> str:
+    return {Effect.READ: "read", Effect.WRITE: "written", Effect.ATOMIC: "updated"}[access.effect]
+
+
+def _block(block: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, block))}{',' if len(block) == 1 else ''})"
+
+
+def _missing(kernel: Kernel, obligation: Obligation, witness: Witness) -> list[str]:
+    """The author's values that tell the two blocks apart and that no index of the accesses depends on."""
+    goal = obligation.goal
+    if not isinstance(goal, Disjoint) or len(witness.blocks) < 2:  # noqa: PLR2004 - two blocks
+        return []
+    used = set(walk(*(axis.index for a in (goal.first, goal.second) for axis in a.axes)))
+    named = [(n, e) for n, e in kernel.names if e not in used and _differs(e, kernel, witness)]
+    digits = [n for n, e in named if e.op != "sym"]
+    if digits:
+        return digits
+    plain = [n for n, e in named if e.op == "sym"]
+    axes = [f"ct.bid({k})" for i, k in enumerate(kernel.grid_axes) if _axis_differs(witness, i)]
+    return plain or [a for a in axes if not any(s.name == a for s in symbols(*used))]
+
+
+def _axis_differs(witness: Witness, position: int) -> bool:
+    first, second = witness.blocks[:2]
+    return position < min(len(first), len(second)) and first[position] != second[position]
+
+
+def _differs(value: Expr, kernel: Kernel, witness: Witness) -> bool:
+    """Whether the two blocks of the witness compute different values."""
+    results = []
+    for block in witness.blocks[:2]:
+
+        def of(symbol: Symbol, block: tuple[int, ...] = block) -> int | bool:
+            if symbol.kind is Kind.BLOCK:
+                return block[int(symbol.name[7])]
+            number = witness.values[symbol.name]
+            if isinstance(number, list):
+                raise KeyError(symbol.name)
+            return number
+
+        try:
+            results.append(evaluate(value, of))
+        except (KeyError, IndexError, ZeroDivisionError):
+            return False
+    return results[0] != results[1]
+
+
+def _notes(kernel: Kernel, obligation: Obligation, missing: list[str], decision: Decision) -> tuple[str, ...]:
+    notes = []
+    if missing:
+        names = " and ".join(f"`{m}`" for m in missing)
+        verb = "differs" if len(missing) == 1 else "differ"
+        notes.append(f"{names} {verb} between the two blocks, and no index of this access depends on it")
+    proved = sum(1 for s in decision.settled if s.status in ("proved", "conditional"))
+    notes.append(f"{proved} of {len(decision.settled)} obligations of `{kernel.name}` are proved")
+    if decision.conditions:
+        listed = " and ".join(condition_text(c) for c in decision.conditions)
+        notes.append(f"this happens although {listed}")
+    return tuple(notes)
+
+
+_HELP = {
+    "TC101": "drop the declaration, or write to another array",
+    "TC202": "read what the block itself wrote, or split the kernel in two launches",
+    "TC203": "make the index different in every lane, or mask the duplicates off",
+    "TC205": "use atomics for every access to this array, with device scope",
+    "TC301": "guard the operation, or add a contract: `# tilecheck: requires ... -- why`",
+    "TC302": "bound the index by the number of tiles, `ct.num_tiles(...)`",
+    "TC303": "keep the bounds check on, or bound the index",
+    "TC304": "clamp the bounds of the slice to the array",
+    "TC305": "compute in 64 bits: `ct.astype(value, ct.int64)`",
+    "TC306": "bound the index by the length of the list",
+}
+
+
+def _help(obligation: Obligation, missing: list[str]) -> str | None:
+    if missing and isinstance(obligation.goal, Disjoint):
+        return f"let the index depend on `{missing[0]}`, or drop the grid axis it comes from"
+    if obligation.rule == "TC201":
+        return "give every block elements of its own"
+    return _HELP.get(obligation.rule)
+
+
+def _undecided(kernel: Kernel, decision: Decision, launched: _Launched, reason: str) -> Iterator[Diagnostic]:
+    """One warning for each site that is not decided."""
+    seen: set[tuple[str, tuple[Site, ...]]] = set()
+    name = _rule_name(UNDECIDED)
+    if decision.vacuous:
+        message = f"the contracts of `{kernel.name}` contradict each other, so nothing they prove means anything"
+        yield Diagnostic(
+            UNDECIDED, name, Severity.WARNING, message, kernel.requires[0].site, kernel.name, "never true together"
+        )
+        return
+    for settled in decision.settled:
+        key = (settled.obligation.rule, settled.obligation.sites)
+        if settled.status != "unknown" or key in seen:
+            continue
+        seen.add(key)
+        yield Diagnostic(
+            code=UNDECIDED,
+            name=name,
+            severity=Severity.WARNING,
+            message=f"not decided ({settled.reason}): whether {settled.obligation.cause}",
+            site=settled.obligation.sites[0],
+            kernel=kernel.name,
+            label=f"{settled.obligation.rule} is neither proved nor refuted here",
+            related=tuple(Related(s, "the other access") for s in settled.obligation.sites[1:]),
+            help=f"tilecheck explain unknown/{settled.reason}",
+        )
+
+
+# ---- launches ----------------------------------------------------------------------------------------------
+
+
+def _check_launches(facts: Facts, decision: Decision, launches: tuple[Launch, ...], path: str) -> _Launched:
+    reports = tuple(
+        LaunchReport(la.site, tuple(ConditionAt(condition_text(c), "caller") for c in decision.conditions))
+        for la in launches
+    )
+    return _Launched(reports)
