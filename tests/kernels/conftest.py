@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 pytest.importorskip("cuda.tile", reason="cuda-tile is not installed")
 

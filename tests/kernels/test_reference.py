@@ -52,7 +52,7 @@ def test_only_the_output_is_written(case: Case) -> None:
 def test_a_lost_block_is_seen(case: Case) -> None:
     """The poisoned output makes an element that no block writes visible."""
     gx, gy, gz = case.grid
-    if gx * gy * gz == 1 or "persistent" in case.kernel and gx > 3:
+    if gx * gy * gz == 1 or ("persistent" in case.kernel and gx > 3):
         pytest.skip("no block of this launch can be left out")
     blocks = [(x, y, z) for z in range(gz) for y in range(gy) for x in range(gx)][1:]
     run(dataclasses.replace(Launch(case.path, case.kernel, case.grid, case.arguments), blocks=blocks))

@@ -1,0 +1,79 @@
+"""The mutants of the kernels really race: the reference backend's log shows two blocks on one element."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tilecheck.jit.reference import run
+from tilecheck.jit.reference.log import Launch, Log
+
+MUTANTS = Path(__file__).parents[2] / "fixtures" / "cutile" / "mutants"
+
+
+def zeros(*shape: int) -> np.ndarray[Any, Any]:
+    return np.zeros(shape, dtype=np.float32)
+
+
+MATRICES = {"a": (8, 8), "b": (8, 8), "out": (8, 8), "TILE_M": 4, "TILE_N": 4, "TILE_K": 4}
+NORM = {"x": (4, 8), "weight": (8,), "out": (4, 8), "eps": 1e-6, "TILE_N": 8}
+HEADS = {"x": (1, 2, 4, 4), "out": (1, 4, 2, 4), "TILE_M": 4, "TILE_D": 4}
+
+LAUNCHES: dict[tuple[str, str], tuple[tuple[int, int, int], dict[str, Any]]] = {
+    ("vector_add", "vector_add_kernel"): ((2, 1, 1), {"x": (8,), "y": (8,), "out": (8,), "TILE": 4}),
+    ("rms_norm", "rms_norm_kernel"): ((4, 1, 1), NORM),
+    ("rms_norm", "rms_norm_persistent_kernel"): ((2, 1, 1), NORM | {"TILE_M": 2}),
+    ("softmax", "softmax_kernel"): ((2, 1, 1), {"x": (4, 8), "TILE_M": 2, "TILE_N": 8}),
+    ("softmax", "softmax_online_kernel"): ((4, 1, 1), {"x": (4, 8), "out": (4, 8), "TILE_N": 4}),
+    ("transpose", "transpose_kernel"): ((2, 1, 1), {"x": (8, 4), "out": (4, 8), "TILE_M": 4, "TILE_N": 4}),
+    ("transpose", "transpose_square_kernel"): ((2, 2, 1), {"x": (8, 8), "TILE": 4}),
+    ("permute_heads", "permute_heads_kernel"): ((2, 1, 1), HEADS),
+    ("permute_heads", "permute_heads_batch_twice_kernel"): ((2, 1, 1), HEADS),
+    ("matmul", "matmul_kernel"): ((2, 2, 2), MATRICES),
+    ("matmul", "matmul_grouped_kernel"): ((8, 1, 1), MATRICES),
+    ("matmul", "matmul_persistent_kernel"): ((2, 1, 1), MATRICES),
+    ("embedding", "embedding_kernel"): (
+        (1, 2, 1),
+        {"ids": (4,), "table": (3, 8), "out": (4, 8), "TILE_T": 4, "TILE_D": 4},
+    ),
+}
+
+
+def launched(module: str, kernel: str) -> Log:
+    grid, described = LAUNCHES[module, kernel]
+    arguments = {
+        name: zeros(*value) if isinstance(value, tuple) else value for name, value in described.items()
+    }
+    if "ids" in arguments:
+        arguments["ids"] = np.zeros(4, dtype=np.int32)
+    return run(Launch(str(MUTANTS / f"{module}.py"), kernel, grid, arguments))
+
+
+def conflicts(log: Log) -> list[tuple[str, tuple[int, ...]]]:
+    """Elements that one block writes and another one touches."""
+    touched: dict[tuple[str, tuple[int, ...]], dict[tuple[int, int, int], bool]] = {}
+    for access in log.accesses:
+        for element in access.elements.tolist():
+            blocks = touched.setdefault((access.array, tuple(element)), {})
+            blocks[access.block] = blocks.get(access.block, False) or access.effect == "write"
+    return [place for place, blocks in touched.items() if len(blocks) > 1 and any(blocks.values())]
+
+
+@pytest.mark.parametrize(("module", "kernel"), LAUNCHES, ids=lambda name: name)
+def test_two_blocks_meet(module: str, kernel: str) -> None:
+    log = launched(module, kernel)
+    assert conflicts(log)
+    assert log.undefined == []  # what is wrong with a mutant is the race alone
+
+
+def test_every_mutant_is_launched() -> None:
+    names = {
+        (path.stem, name)
+        for path in sorted(MUTANTS.glob("*.py"))
+        for name in re.findall(r"^@ct\.kernel\ndef (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert names == set(LAUNCHES)
