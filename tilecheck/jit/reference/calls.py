@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilecheck.jit.reference.dtypes import DType
-from tilecheck.jit.reference.interpreter import Interpreter
+from tilecheck.jit.reference.interpreter import OPERATION_ERRORS, Interpreter
 from tilecheck.jit.reference.machine import Reject
 from tilecheck.jit.reference.scopes import own_names, parameter_names
 from tilecheck.jit.reference.values import (
@@ -26,8 +26,7 @@ from tilecheck.jit.reference.values import (
 )
 
 _MAX_DEPTH = 40
-_OPERATION_ERRORS = (TypeError, ValueError, IndexError, KeyError, OverflowError, ZeroDivisionError)
-_TRANSPARENT = frozenset({"function", "staticmethod", "lru_cache", "cache", "kernel"})
+_TRANSPARENT = frozenset({"function", "property", "staticmethod", "lru_cache", "cache", "kernel"})
 
 
 def invoke(interpreter: Interpreter, function: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
@@ -56,7 +55,7 @@ def _run(
     """Run an operation; what NumPy or Python refuse (shapes, wrong arguments) the compiler refuses too."""
     try:
         return function(interpreter.machine, *arguments, **keywords)
-    except _OPERATION_ERRORS as error:
+    except OPERATION_ERRORS as error:
         message = f"`{name}`: {error}"
         raise Reject(message) from error
 

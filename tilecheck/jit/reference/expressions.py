@@ -93,13 +93,13 @@ def lookup(interpreter: Interpreter, name: str, frame: Frame) -> Any:
 
 
 def _name(interpreter: Interpreter, node: ast.Name, frame: Frame) -> Any:
-    with interpreter.at(frame.module, node):
+    with interpreter.computing(frame.module, node):
         return lookup(interpreter, node.id, frame)
 
 
 def _attribute(interpreter: Interpreter, node: ast.Attribute, frame: Frame) -> Any:
     owner = interpreter.evaluate(node.value, frame)
-    with interpreter.at(frame.module, node):
+    with interpreter.computing(frame.module, node):
         return attribute_of(interpreter, owner, node.attr)
 
 
@@ -108,7 +108,7 @@ def _subscript(interpreter: Interpreter, node: ast.Subscript, frame: Frame) -> A
     if isinstance(owner, Opaque):
         return owner
     index = interpreter.evaluate(node.slice, frame)
-    with interpreter.at(frame.module, node):
+    with interpreter.computing(frame.module, node):
         name = node.value.id if isinstance(node.value, ast.Name) else ""
         return item_of(interpreter, owner, index, name)
 
@@ -124,13 +124,13 @@ def _slice(interpreter: Interpreter, node: ast.Slice, frame: Frame) -> slice:
 def _binary_operation(interpreter: Interpreter, node: ast.BinOp, frame: Frame) -> Any:
     x = interpreter.evaluate(node.left, frame)
     y = interpreter.evaluate(node.right, frame)
-    with interpreter.at(frame.module, node):
+    with interpreter.computing(frame.module, node):
         return operate(interpreter, node.op, x, y)
 
 
 def _unary_operation(interpreter: Interpreter, node: ast.UnaryOp, frame: Frame) -> Any:
     value = interpreter.evaluate(node.operand, frame)
-    with interpreter.at(frame.module, node):
+    with interpreter.computing(frame.module, node):
         if isinstance(node.op, ast.Not):
             holds, runtime = truth(value)
             return logical_not(value) if runtime else not holds
@@ -147,7 +147,7 @@ def _bool_operation(interpreter: Interpreter, node: ast.BoolOp, frame: Frame) ->
     runtime_seen = False
     for operand in node.values:
         value = interpreter.evaluate(operand, frame)
-        with interpreter.at(frame.module, node):
+        with interpreter.computing(frame.module, node):
             holds, runtime = truth(value)
         runtime_seen = runtime_seen or runtime
         if holds is stop_at:
@@ -160,7 +160,7 @@ def _compare(interpreter: Interpreter, node: ast.Compare, frame: Frame) -> Any:
     result: Any = True
     for position, (operator, comparator) in enumerate(zip(node.ops, node.comparators, strict=True)):
         right = interpreter.evaluate(comparator, frame)
-        with interpreter.at(frame.module, node):
+        with interpreter.computing(frame.module, node):
             result = compare(interpreter, operator, left, right)
             if position < len(node.ops) - 1 and not truth(result)[0]:
                 return result
@@ -217,7 +217,7 @@ def _contained(interpreter: Interpreter, x: Any, items: Any) -> bool:
 
 def _choice(interpreter: Interpreter, node: ast.IfExp, frame: Frame) -> Any:
     condition = interpreter.evaluate(node.test, frame)
-    with interpreter.at(frame.module, node):
+    with interpreter.computing(frame.module, node):
         holds, runtime = truth(condition)
     value = interpreter.evaluate(node.body if holds else node.orelse, frame)
     return harden(value) if runtime else value

@@ -13,6 +13,9 @@ from tilecheck.jit.reference.modules import Module, Modules
 from tilecheck.jit.reference.values import Frame
 
 
+OPERATION_ERRORS = (TypeError, ValueError, IndexError, KeyError, OverflowError, ZeroDivisionError)
+
+
 @dataclass(frozen=True, slots=True)
 class Signal:
     """How a list of statements ended early: `break`, `continue`, or `return` with a value."""
@@ -84,6 +87,15 @@ class Interpreter:
         self.machine.place = Place(module.path, *module.source.span(node), node.lineno)
         yield
         self.machine.place = previous  # after an error the place stays, for the message
+
+    @contextmanager
+    def computing(self, module: Module, node: ast.expr | ast.stmt) -> Iterator[None]:
+        """`at` for one operation: what NumPy or Python refuse (shapes, types) the compiler refuses too."""
+        try:
+            with self.at(module, node):
+                yield
+        except OPERATION_ERRORS as error:
+            raise Reject(str(error)) from error
 
 
 def unsupported(node: ast.AST) -> Reject:

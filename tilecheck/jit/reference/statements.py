@@ -63,7 +63,9 @@ def _augmented(interpreter: Interpreter, node: ast.AugAssign, frame: Frame) -> N
         old = interpreter.evaluate(ast.copy_location(load, node.target), frame)
     else:
         raise unsupported(node.target)
-    new = operate(interpreter, node.op, old, interpreter.evaluate(node.value, frame))
+    value = interpreter.evaluate(node.value, frame)
+    with interpreter.computing(frame.module, node):
+        new = operate(interpreter, node.op, old, value)
     assign(interpreter, node.target, new, frame)
 
 
