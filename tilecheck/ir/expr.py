@@ -517,7 +517,7 @@ def render(a: Expr, name: Callable[[Symbol], str] = lambda s: s.name) -> str:
 
 
 def _render(a: Expr, name: Callable[[Symbol], str], outer: int) -> str:
-    level = _LEVEL.get(a.op, 9)
+    level = 9 if a.op == "floordiv" and _as_cdiv(a) is not None else _LEVEL.get(a.op, 9)
     text = _text(a, name, level)
     return f"({text})" if level < outer else text
 
