@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tilecheck.ir.expr import Expr, walk
+from tilecheck.ir.expr import TRUE, Expr, Kind, all_of, any_of, conjuncts, negate, symbols, walk
 from tilecheck.ir.kernel import Kernel
 from tilecheck.model import Reason, Witness
 from tilecheck.proof.context import Context, Outcome
@@ -99,15 +99,44 @@ def _predicate(obligation: Obligation) -> object:
 def _derive(
     open_: list[Obligation], context: Context, session: Session, without: frozenset[str]
 ) -> tuple[tuple[Expr, ...], set[int]]:
+    """Launch conditions for the open obligations, and which of these they save.
+
+    What stands under a compile-time flag needs its conditions only where the flag is set, so obligations
+    are taken flag by flag, those under no flag first, and their conditions are weakened by the flag.
+    """
     from tilecheck.proof.conditions import derive  # lazy: most kernels of a proved library never need it
 
-    derivation = derive(
-        open_,
-        context,
-        lambda obligation, extra: prove(obligation, context.under(*extra), session, without).proved,
-        lambda assertions: satisfiable(assertions, session=session),
-    )
-    return derivation.conditions, {k for k, used in enumerate(derivation.used) if used is not None}
+    groups: dict[Expr, list[int]] = {TRUE: []}
+    for k, obligation in enumerate(open_):
+        groups.setdefault(_flags(obligation), []).append(k)
+    conditions: dict[Expr, None] = {}
+    saved: set[int] = set()
+    for flags, members in groups.items():
+        under = context.under(*conditions, *(() if flags is TRUE else (flags,)))
+
+        def proves(obligation: Obligation, extra: tuple[Expr, ...], under: Context = under) -> bool:
+            return prove(obligation, under.under(*extra), session, without).proved
+
+        derivation = derive(
+            [open_[k] for k in members], under, proves, lambda assertions: satisfiable(assertions, session=session)
+        )
+        conditions.update(dict.fromkeys(any_of(negate(flags), c) for c in derivation.conditions))
+        saved |= {k for k, used in zip(members, derivation.used, strict=True) if used is not None}
+    return tuple(conditions), saved
+
+
+def _flags(obligation: Obligation) -> Expr:
+    """The part of an obligation's guard that is fixed at compile time."""
+    goal = obligation.goal
+    match goal:
+        case Holds(_, given, _):
+            guards = [given]
+        case Disjoint(first, second, _):
+            guards = [first.guard, second.guard]
+        case _:
+            guards = []
+    terms = [term for guard in guards for term in conjuncts(guard)]
+    return all_of(*(t for t in terms if symbols(t) and all(s.kind is Kind.CONSTANT for s in symbols(t))))
 
 
 def _refute(
