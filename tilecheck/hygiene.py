@@ -25,7 +25,7 @@ def unreadable_source(path: str, data: bytes | None, error: SourceError) -> Diag
         message=f"{'the file is not read' if data is None else 'the file is not valid Python'}: {error.message}",
         site=Site(path, Span(start, end)),
         label=error.message if data else None,
-        help="no kernel of this file was looked at; the other files were",
+        notes=("no kernel of this file was looked at; the other files were",),
     )
 
 

@@ -47,6 +47,7 @@ class Source:
 
     def line(self, number: int) -> str:
         """The text of a line (from 1) without its newline."""
+        number = min(max(number, 1), self.line_count)
         start = self.line_starts[number - 1]
         end = self.line_starts[number] if number < len(self.line_starts) else len(self.data)
         return self.data[start:end].decode(self.encoding, errors="replace").rstrip("\r\n")
@@ -114,11 +115,12 @@ def _encoding(data: bytes, start: int) -> str:
     name = cookie.group(1).decode() if cookie else "utf-8"
     try:
         codec = codecs.lookup(name)
-        ascii_compatible = codec.decode(b"a = 1\r\n")[0] == "a = 1\r\n" and codec.encode("a\n")[0] == b"a\n"
+        # Codecs that are no encodings of text (hex), or not of source (utf-16), fail here in one way or another.
+        is_for_source = codec.decode(b"a = 1\r\n")[0] == "a = 1\r\n" and codec.encode("a\n")[0] == b"a\n"
     except (LookupError, TypeError, ValueError):
-        raise SourceError(f"unknown encoding `{name}`") from None
-    if not ascii_compatible:
-        raise SourceError(f"`{name}` is not an encoding of source text")
+        is_for_source = False
+    if not is_for_source:
+        raise SourceError(f"unknown encoding `{name}`")
     if start and codec.name != "utf-8":
         raise SourceError(f"the file begins with a UTF-8 mark but declares `{name}`")
     return codec.name

@@ -34,9 +34,7 @@ def _finding(diagnostic: Diagnostic, places: Places) -> Iterator[Line]:
     if diagnostic.kernel:
         yield from detail(marks, places, "kernel", f"`{diagnostic.kernel}`")
     if diagnostic.witness:
-        launch, event = witness.describe(diagnostic.witness)
-        yield from detail(marks, places, "counterexample", launch)
-        yield from detail(marks, places, "", event)
+        yield from detail(marks, places, "counterexample", "\n".join(witness.describe(diagnostic.witness)))
     for note in diagnostic.notes:
         yield from detail(marks, places, "note", note)
     if diagnostic.help:

@@ -31,6 +31,8 @@ def snippets(marks: Sequence[Mark], places: Places) -> Iterator[Line]:
     gutter = len(str(widest))
     for file in files:
         here = [(mark, places.of(mark.site)) for mark in marks if mark.site.file == file]
+        if file != files[0]:
+            yield _margin(gutter)
         arrow = "-->" if file == files[0] else ":::"
         yield line((" " * gutter + arrow + " ", "gutter"), str(here[0][1]))
         source = places.source(file)

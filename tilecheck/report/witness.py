@@ -5,9 +5,9 @@ from __future__ import annotations
 from tilecheck.model import Witness
 
 
-def describe(witness: Witness) -> tuple[str, ...]:
-    """Two sentences: what the launch is, and what happens in it. Names are the user's."""
-    return (_launch(witness), _event(witness))
+def describe(witness: Witness) -> tuple[str, str]:
+    """Two lines: the launch, and what happens in it. Names are the user's."""
+    return launch_values(witness), _event(witness)
 
 
 def launch_values(witness: Witness) -> str:
@@ -19,10 +19,6 @@ def launch_values(witness: Witness) -> str:
 
 def tuple_text(values: tuple[int, ...]) -> str:
     return f"({values[0]},)" if len(values) == 1 else f"({', '.join(map(str, values))})"
-
-
-def _launch(witness: Witness) -> str:
-    return f"counterexample: {launch_values(witness)}"
 
 
 def _event(witness: Witness) -> str:
@@ -38,9 +34,7 @@ def _event(witness: Witness) -> str:
         case "overflow":
             return f"{_blocks(witness)} computes an index that does not fit in 32 bits"
         case "alias":
-            return f"{_blocks(witness)} reach {element} through two arguments" if witness.blocks else (
-                f"two arguments share {element}"
-            )
+            return f"two arguments share {element}"
         case "ownership":
             return f"{_blocks(witness)} touches {element} against its declared ownership"
         case _:

@@ -1,0 +1,27 @@
+"""Shared by all tests: the option that rewrites golden files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--bless", action="store_true", help="rewrite the golden files; review the diff")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """Compare a text with a file, or rewrite the file under `--bless`."""
+    bless = request.config.getoption("--bless")
+
+    def compare(path: Path, text: str) -> None:
+        if bless:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+        assert path.is_file(), f"{path.name} is missing: run `pytest --bless` and review it"
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare
