@@ -22,7 +22,6 @@ from tilecheck.ir.expr import (
     children,
     eq,
     le,
-    lt,
     mod,
     mul,
     negate,
@@ -40,6 +39,7 @@ from tilecheck.proof.polynomial import UNIT, Monomial, Polynomial, combine, cons
 LIMIT = 32
 _LONGEST = 100  # characters: what is longer than a line helps nobody
 _FACTORS = 5  # counts of tiles that products are made of
+_NO_COUNT = 3
 _FREE = (Kind.EXTENT, Kind.SCALAR, Kind.STRIDE, Kind.HOST)
 
 
@@ -69,7 +69,9 @@ def admissible(condition: Expr, tiles: frozenset[Symbol]) -> bool:
     bounded by other extents, scalars and strides only.
     """
     found = symbols(condition)
-    if not found or len(render(condition)) > _LONGEST or any(s.kind > Kind.HOST for s in found) or any(n.op == "read" for n in walk(condition)):
+    if not found or any(s.kind > Kind.HOST for s in found) or any(n.op == "read" for n in walk(condition)):
+        return False
+    if len(render(condition)) > _LONGEST:
         return False
     if condition.op != "le":
         return condition.op in ("eq", "not") or (condition.op == "all" and all(map(_positive, condition.args)))
@@ -191,7 +193,7 @@ class _Maker:
                 if terms.uniform(child) and not child.is_bool:
                     found.update(dict.fromkeys(self._factors(child)))
         ranked = sorted(found, key=self._rank)  # stable: order of appearance within a rank
-        return tuple(e for e in ranked if self._rank(e) < 3)
+        return tuple(e for e in ranked if self._rank(e) < _NO_COUNT)
 
     def _factors(self, e: Expr) -> Iterator[Expr]:
         for m, coefficient in self.terms.poly(e).items():
@@ -200,9 +202,10 @@ class _Maker:
 
     def _rank(self, e: Expr) -> int:
         """0 tile counts, 1 extents and scalars, 2 other constants, 3 what is no count (grids, tiles)."""
-        kinds = {s.kind for s in symbols(e)}
-        if not kinds or Kind.GRID in kinds or Kind.STRIDE in kinds or all(s in self.terms.tiles for s in symbols(e)):
-            return 3
+        found = symbols(e)
+        kinds = {s.kind for s in found}
+        if Kind.GRID in kinds or Kind.STRIDE in kinds or all(s in self.terms.tiles for s in found):
+            return _NO_COUNT
         if e.op == "sym":
             return 1 if kinds & {Kind.EXTENT, Kind.SCALAR} else 2
         return 0
@@ -328,7 +331,7 @@ class _Maker:
         for axis in axes:
             if _is_constant(axis.step) and axis.step is not ONE and terms.uniform(axis.extent):
                 yield eq(mod(axis.extent, axis.step), 0)
-        counts = [count for count in self._counts(cone) if self._rank(count) < 2]
+        counts = [count for count in self._counts(cone) if self._rank(count) <= 1]
         for node in walk(*cone):
             if node.op not in ("floordiv", "mod") or terms.uniform(node) or not _is_constant(node.args[1]):
                 continue

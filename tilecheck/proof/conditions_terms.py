@@ -189,7 +189,7 @@ class Terms:
         for number in self.common(counted):
             if not self._is_tile(number):
                 continue
-            a = {(number,): 1}
+            a: Polynomial = {(number,): 1}
             whole, rest = self._divide(excess, a)
             if any(m != UNIT for m in self._divide(counted, a)[0]):
                 return self._in_tiles(combine(whole, self.quotient(scaled(rest, -1), a), -1))
@@ -200,7 +200,7 @@ class Terms:
         if head.op == "sym":
             return (le(head, self.expr(limit)),)
         if head.op == "floordiv":
-            # x // d <= L  is  x <= d * L + d - 1
+            # The quotient of x by d is at most L exactly when x is at most d * L + d - 1.
             top, divisor = self.poly(head.args[0]), self.poly(head.args[1])
             bound = combine(times(divisor, limit), combine(divisor, constant(1), -1))
             return self.at_most(top, bound)

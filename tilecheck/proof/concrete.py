@@ -1,0 +1,278 @@
+"""A launch with every value fixed: what a model of the solver becomes before it is replayed.
+
+Values that no model fixes get defaults. The result is only used if the kernel's facts, its contracts and the
+launch conditions evaluate to true on it, tile sizes are powers of two, and no written array overlaps itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols, walk
+from tilecheck.ir.kernel import Kernel, Ownership, Param, extent_symbol, grid_symbol, stride_symbol
+from tilecheck.proof.context import Context
+from tilecheck.proof.replay import Layout
+
+Memory = Mapping[str, Mapping[tuple[int, ...], int]]
+FILLS = ("ramp", "zeros", "ones")  # what memory holds where no model says
+_MOST_ELEMENTS = 1 << 22
+_EXTENT = 4  # of an array that nothing else speaks of
+_MOST_MEMBERS = 64
+_MEMBERS = 2  # of a list that nothing else speaks of
+
+
+@dataclass(frozen=True, slots=True)
+class Concrete:
+    """Values of launch symbols, memory contents, and what fills the rest of memory.
+
+    `memory` maps an array to the values of single elements; the extents of list members are cells of
+    `xs.shape[k]`. With `integers`, every array holds integers.
+    """
+
+    values: Mapping[Symbol, int | bool]
+    memory: Memory = field(default_factory=dict)
+    fill: str = FILLS[0]
+    integers: bool = False
+
+    def changed(self, symbol: Symbol, value: int | bool) -> Concrete:
+        return replace(self, values={**self.values, symbol: value})
+
+    def value(self, symbol: Symbol) -> int | bool:
+        """The value of a launch symbol, or its default."""
+        if symbol in self.values:
+            return self.values[symbol]
+        if symbol.kind is Kind.EXTENT:
+            return _MEMBERS if symbol.name.startswith("len(") else _EXTENT
+        return 1
+
+    def settled(self, kernel: Kernel) -> Concrete:
+        """The same launch with the values that follow from others: sizes of storage, numbers of axes."""
+        derived: dict[Symbol, int | bool] = {}
+        for param in kernel.params:
+            if param.is_array and not param.is_list:
+                shape = tuple(int(self.value(extent_symbol(param.name, k))) for k in range(_rank(param)))
+                strides = self.strides(param.name, shape)
+                derived[Symbol(f"numel({param.name})", Kind.EXTENT)] = span_of(shape, strides)
+                derived[Symbol(f"{param.name}.ndim", Kind.CONSTANT)] = len(shape)
+                derived |= {stride_symbol(param.name, k): s for k, s in enumerate(strides)}
+        return replace(self, values={**self.values, **derived})
+
+    def strides(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The strides that a model fixes; others are those of C order."""
+        wanted = (self.values.get(stride_symbol(name, k)) for k in range(len(shape)))
+        pairs = zip(wanted, contiguous(shape), strict=True)
+        return tuple(own if stride is None else int(stride) for stride, own in pairs)
+
+    def grid(self, kernel: Kernel) -> tuple[int, int, int]:
+        """The grid; an axis that the kernel never reads has one block (standing obligation S3)."""
+        x, y, z = (int(self.value(grid_symbol(k))) if k in kernel.grid_axes else 1 for k in range(3))
+        return x, y, z
+
+
+def launch_symbols(context: Context) -> tuple[Symbol, ...]:
+    """The launch values of a kernel, in order of appearance: grid, extents, scalars, constants."""
+    kernel = context.kernel
+    found = dict.fromkeys(grid_symbol(axis) for axis in kernel.grid_axes)
+    mentioned = symbols(*kernel_expressions(kernel), *context.uniform_facts)
+    found.update(dict.fromkeys(s for s in mentioned if s.kind <= Kind.GRID))
+    for param in kernel.params:
+        if param.is_array and not param.is_list:
+            found.update(dict.fromkeys(extent_symbol(param.name, k) for k in range(param.rank or 1)))
+    found.update(dict.fromkeys(s for _, s in kernel.constants if s in found))
+    return tuple(found)
+
+
+def kernel_expressions(kernel: Kernel) -> Iterator[Expr]:
+    """Every expression of a kernel."""
+    for access in kernel.accesses:
+        yield from (access.guard, access.mask)
+        for axis in access.axes:
+            yield from (axis.index, axis.step, axis.size, axis.extent, axis.base)
+        if access.member is not None:
+            yield access.member
+    for check in kernel.checks:
+        yield from (check.goal, check.guard)
+    for arithmetic in kernel.arithmetic:
+        yield from (arithmetic.value, arithmetic.guard)
+    yield from kernel.facts
+    yield from kernel.powers_of_two
+
+
+def integer_arrays(kernel: Kernel) -> frozenset[str]:
+    """The arrays whose contents the kernel uses as integers."""
+    names: set[str] = set()
+    for node in walk(*kernel_expressions(kernel)):
+        if node.op == "read":
+            names.add(memory_name(node.args[0]))
+        elif node.op in ("sym", "bsym") and node.args[0].origin.startswith("memory:"):
+            names.add(node.args[0].origin.removeprefix("memory:"))
+    return frozenset(names)
+
+
+def memory_name(name: str) -> str:
+    """The array behind the name of a `read`: `t:int` is `t` converted to an integer."""
+    return name.removesuffix(":int")
+
+
+# ---------------------------------------------------------------------------------------------------------
+
+
+def is_admitted(concrete: Concrete, context: Context) -> bool:
+    """Whether the launch meets the kernel's facts, contracts and conditions."""
+
+    def cell(array: str, at: tuple[int, ...]) -> int:
+        return concrete.memory.get(memory_name(array), {}).get(at, _EXTENT if ".shape[" in array else 0)
+
+    def holds(fact: Expr) -> bool:
+        try:
+            return bool(evaluate(fact, concrete.value, cell))
+        except ZeroDivisionError:
+            return False
+
+    def is_power(size: Expr) -> bool:
+        if any(s.varies for s in symbols(size)):
+            return True  # checked where the tile is made
+        try:
+            value = int(evaluate(size, concrete.value, cell))
+        except ZeroDivisionError:
+            return False
+        return value > 0 and value & (value - 1) == 0
+
+    launch = all(_in_range(s, concrete.value(s)) for s in launch_symbols(context))
+    return launch and all(map(holds, context.uniform_facts)) and all(map(is_power, context.kernel.powers_of_two))
+
+
+def _in_range(symbol: Symbol, value: int | bool) -> bool:
+    if symbol.kind is Kind.GRID:
+        return 1 <= value < 1 << 16
+    low = 0 if symbol.kind is Kind.EXTENT else -(1 << 31)
+    return low <= value < 1 << 31
+
+
+def arguments(concrete: Concrete, kernel: Kernel) -> dict[str, Any] | None:
+    """A value for every parameter, or None when the launch cannot be made."""
+    integers = integer_arrays(kernel)
+    found: dict[str, Any] = {}
+    for param in kernel.params:
+        value = _argument(param, concrete, concrete.integers or param.name in integers)
+        if isinstance(value, _Impossible):
+            return None
+        found[param.name] = value
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Impossible:
+    """An argument that cannot be made: too large, or a written array that overlaps itself."""
+
+
+def _argument(param: Param, concrete: Concrete, integers: bool) -> Any:
+    if param.is_list:
+        length = int(concrete.value(Symbol(f"len({param.name})", Kind.EXTENT)))
+        if length > _MOST_MEMBERS:
+            return _Impossible()
+        members = [_member(param, concrete, integers, number) for number in range(length)]
+        return _Impossible() if any(isinstance(m, _Impossible) for m in members) else members
+    if param.is_array:
+        shape = tuple(int(concrete.value(extent_symbol(param.name, k))) for k in range(_rank(param)))
+        strides = concrete.strides(param.name, shape)
+        return _array(param, concrete, integers, shape, strides, concrete.memory.get(param.name, {}))
+    return _scalar(param, concrete)
+
+
+def _rank(param: Param) -> int:
+    return 1 if param.rank is None else param.rank
+
+
+def _member(param: Param, concrete: Concrete, integers: bool, number: int) -> Any:
+    shape = tuple(
+        max(0, concrete.memory.get(f"{param.name}.shape[{k}]", {}).get((number,), _EXTENT))
+        for k in range(_rank(param))
+    )
+    cells = {at[1:]: v for at, v in concrete.memory.get(param.name, {}).items() if at[:1] == (number,)}
+    return _array(param, concrete, integers, shape, contiguous(shape), cells)
+
+
+def _array(
+    param: Param,
+    concrete: Concrete,
+    integers: bool,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    cells: Mapping[tuple[int, ...], int],
+) -> Any:
+    """An array of that shape and layout, filled, then set to the cells that a model fixes."""
+    span = span_of(shape, strides)
+    if any(s < 0 for s in strides) or span > _MOST_ELEMENTS:
+        return _Impossible()
+    if param.ownership is Ownership.MUT and overlaps_itself(shape, strides):
+        return _Impossible()
+    dtype = np.dtype(np.int32 if integers else np.float32)
+    base = _filled(max(1, span), concrete.fill).astype(dtype)
+    data = np.lib.stride_tricks.as_strided(base, shape, tuple(s * dtype.itemsize for s in strides))
+    for at, value in cells.items():
+        inside = len(at) == len(shape) and all(0 <= i < n for i, n in zip(at, shape, strict=True))
+        if inside and -(1 << 31) <= value < 1 << 31:
+            data[at] = value
+    return data
+
+
+def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of C order, in elements."""
+    strides = [1] * len(shape)
+    for k in range(len(shape) - 2, -1, -1):
+        strides[k] = strides[k + 1] * max(1, shape[k + 1])
+    return tuple(strides)
+
+
+def span_of(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """The number of elements from the first to the last, 0 for an empty array."""
+    return 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if all(shape) else 0
+
+
+def overlaps_itself(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether two indices may share an element, as the standing obligation S2 excludes (sufficient test)."""
+    reach = 0
+    for stride, extent in sorted((s, n) for s, n in zip(strides, shape, strict=True) if n > 1):
+        if stride <= reach:
+            return True
+        reach += stride * (extent - 1)
+    return False
+
+
+def _filled(span: int, fill: str) -> np.ndarray[Any, Any]:
+    if fill == "ramp":
+        return np.arange(span) % 7
+    return np.zeros(span, np.int64) if fill == "zeros" else np.ones(span, np.int64)
+
+
+def _scalar(param: Param, concrete: Concrete) -> Any:
+    """The value of a scalar or constant; None where a model says that the parameter `is None`."""
+    for symbol, value in concrete.values.items():
+        if symbol.name == f"{param.name} is None" and value is True:
+            return None
+    for symbol, value in concrete.values.items():
+        if symbol.name == param.name and symbol.kind in (Kind.CONSTANT, Kind.SCALAR):
+            return bool(value) if isinstance(value, bool) else int(value)
+    return 1
+
+
+def layouts(given: Mapping[str, Any]) -> dict[str, tuple[Layout, ...]]:
+    """The shapes and strides of the arrays among launch arguments."""
+    return {
+        name: tuple(_layout(a) for a in _arrays(value))
+        for name, value in given.items()
+        if isinstance(value, np.ndarray | list)
+    }
+
+
+def _arrays(value: Any) -> Iterable[np.ndarray[Any, Any]]:
+    return value if isinstance(value, list) else (value,)
+
+
+def _layout(array: np.ndarray[Any, Any]) -> Layout:
+    return Layout(array.shape, tuple(s // array.itemsize for s in array.strides))

@@ -1,0 +1,257 @@
+"""Counterexamples that were seen to happen: a model of the negated goal, replayed by the reference backend.
+
+    model      the solver's values for the launch, the blocks and the memory that the goal reads
+    launch     arrays and scalars with these values, everything else small and legal
+    replay     all blocks of the grid, interpreted from the kernel's own text, every access logged
+    sighting   the claim in the log: then, and only then, there is a witness
+    minimise   smaller values, replayed each time
+
+Opaque values (data that is not modelled) cannot be chosen: several fillings of memory are tried and the log
+decides. When no model leads to a sighting, small launches are enumerated in a fixed order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from tilecheck.ir.expr import Expr, Kind, Symbol, any_of, bool_sym, eq, le, mul, ne, negate, sym, symbols, walk
+from tilecheck.ir.kernel import block_symbol, extent_symbol, stride_symbol
+from tilecheck.jit.reference import Launch, NotInterpretable, ReplayError, run
+from tilecheck.model import Witness
+from tilecheck.proof.concrete import (
+    FILLS,
+    Concrete,
+    arguments,
+    is_admitted,
+    launch_symbols,
+    layouts,
+    memory_name,
+)
+from tilecheck.proof.context import Context
+from tilecheck.proof.minimise import minimise
+from tilecheck.proof.obligation import Disjoint, Holds, Obligation, Ordered
+from tilecheck.proof.predicate import negation
+from tilecheck.proof.replay import Block, Sighting, seen
+from tilecheck.proof.scope import small_launches
+from tilecheck.proof.session import Session
+from tilecheck.proof.solver import Model, satisfiable
+from tilecheck.proof.witness import witness
+
+_BOUNDS = (2, 3, 8, 40, 300)
+_MODELS = 6  # per set of premises
+_REPLAYS = 60  # of models and enumerated launches, each
+_SHRINKS = 40
+_BLOCKS = 256  # larger grids run only the blocks of the model
+_STEPS = 50_000
+_STUCK = 4  # replays in a row that the backend cannot interpret
+_LARGEST_TILE = 12  # log2
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much work a search may do; counts, so that the answer never depends on the machine."""
+
+    models: int = _MODELS
+    replays: int = _REPLAYS
+    shrinks: int = _SHRINKS
+
+
+def find(
+    obligation: Obligation, context: Context, path: str, session: Session, limits: Limits | None = None
+) -> Witness | None:
+    """A replayed counterexample to `obligation`, or None.
+
+    Args:
+        obligation: what could not be proved.
+        context: the premises, with the launch conditions that the counterexample must meet.
+        path: the kernel's file; it is interpreted, never imported.
+        session: the solver's state.
+        limits: the budgets, in models and replays.
+    """
+    if not is_claimable(obligation):
+        return None
+    hunt = _Hunt(obligation, context, path, session, limits or Limits())
+    found = hunt.by_models() or hunt.by_enumeration()
+    if found is None:
+        return None
+    concrete, sighting = hunt.smallest(*found)
+    return witness(obligation, context, concrete.settled(context.kernel), sighting)
+
+
+def is_claimable(obligation: Obligation) -> bool:
+    """Whether a log can show that the obligation fails.
+
+    An order between accesses of one block leaves no trace in a sequential replay, and blocks that wait for
+    one another do not run one after the other.
+    """
+    goal = obligation.goal
+    if isinstance(goal, Ordered):
+        return False
+    accesses = (goal.first, goal.second) if isinstance(goal, Disjoint) else (goal.access,)
+    return not any(access is not None and access.synchronised for access in accesses)
+
+
+@dataclass
+class _Hunt:
+    """One search. Mutable: it counts replays and notes when the kernel cannot be interpreted."""
+
+    obligation: Obligation
+    context: Context
+    path: str
+    session: Session
+    limits: Limits
+    replays: int = 0
+    stuck: int = 0  # replays in a row that the backend could not interpret
+
+    # ---- models -------------------------------------------------------------------------------------
+
+    def by_models(self) -> tuple[Concrete, Sighting] | None:
+        """Replay models of the negated goal, small and ordinary ones first."""
+        self.replays = 0
+        goal = self.obligation.goal
+        negated = negation(goal, self.context, self.obligation.assume)
+        for premises in (self._ordinary(), self._legal()):
+            excluded: list[Expr] = []
+            for _ in range(self.limits.models):
+                answer = satisfiable(
+                    (*negated, *premises, *excluded), session=self.session, smallest=True, bounds=_BOUNDS
+                )
+                if answer.model is None:
+                    break
+                found = self._try_model(answer.model)
+                if found is not None or not self._goes_on(self.limits.replays):
+                    return found
+                excluded.append(_another(answer.model))
+        return None
+
+    def _try_model(self, model: Model) -> tuple[Concrete, Sighting] | None:
+        concrete = Concrete(_launch_values(model), _memory(model))
+        blocks = self._blocks(model)
+        for fill in FILLS if self._is_data_dependent() else FILLS[:1]:
+            for integers in (False, True):
+                trial = replace(concrete, fill=fill, integers=integers)
+                sighting = self._replay(trial, blocks)
+                if sighting is not None:
+                    return trial, sighting
+                if self.stuck == 0:
+                    break  # the types were right, other values are needed
+        return None
+
+    def _legal(self) -> tuple[Expr, ...]:
+        """What every launch meets although the kernel's facts do not say so."""
+        kernel = self.context.kernel
+        premises: list[Expr] = []
+        free = [e for e in kernel.powers_of_two if e.value is None and not any(s.varies for s in symbols(e))]
+        premises += [any_of(*(eq(size, 1 << k) for k in range(_LARGEST_TILE))) for size in free]
+        for symbol in launch_symbols(self.context):
+            if symbol.kind is Kind.GRID:
+                premises += [le(1, sym(symbol)), le(sym(symbol), 64)]
+            elif symbol.kind is Kind.EXTENT:
+                premises.append(le(0, sym(symbol)))
+        strided = {s.name for s in launch_symbols(self.context) if s.kind is Kind.STRIDE}
+        for param in kernel.params:
+            if param.is_array and not param.is_list and stride_symbol(param.name, 0).name not in strided:
+                shape = [sym(extent_symbol(param.name, k)) for k in range(param.rank or 1)]
+                premises.append(eq(sym(Symbol(f"numel({param.name})", Kind.EXTENT)), mul(*shape)))
+        return tuple(premises)
+
+    def _ordinary(self) -> tuple[Expr, ...]:
+        """Launches that people make: no empty arrays, no scalars below 1."""
+        kinds = (Kind.CONSTANT, Kind.SCALAR, Kind.EXTENT, Kind.STRIDE)
+        mentioned = [s for s in launch_symbols(self.context) if s.kind in kinds]
+        booleans = _booleans(self.context, self.obligation)
+        return (*self._legal(), *(le(1, sym(s)) for s in mentioned if s not in booleans))
+
+    def _is_data_dependent(self) -> bool:
+        negated = negation(self.obligation.goal, self.context, self.obligation.assume)
+        opaque = any(s.kind is Kind.OPAQUE for s in symbols(*negated))
+        return opaque or any(n.op == "read" for n in walk(*negated))
+
+    def _blocks(self, model: Model) -> tuple[Block, ...]:
+        """The blocks that the model speaks of."""
+        found: dict[Block, None] = {}
+        for instance in (0, 1, 2):
+            ids = [replace(block_symbol(k), instance=instance) for k in range(3)]
+            if any(b in model.symbols for b in ids):
+                x, y, z = (int(model.symbols.get(b, 0)) for b in ids)
+                found[x, y, z] = None
+        return tuple(found) or ((0, 0, 0),)
+
+    # ---- enumeration --------------------------------------------------------------------------------
+
+    def by_enumeration(self) -> tuple[Concrete, Sighting] | None:
+        """Replay small launches in a fixed order and look for the claim anywhere in the grid."""
+        self.replays = self.stuck = 0
+        for concrete in small_launches(self.context):
+            if not self._goes_on(self.limits.replays):
+                return None
+            sighting = self._replay(concrete)
+            if sighting is not None:
+                return concrete, sighting
+        return None
+
+    def smallest(self, concrete: Concrete, sighting: Sighting) -> tuple[Concrete, Sighting]:
+        self.replays = 0
+        return minimise(
+            concrete,
+            sighting,
+            launch_symbols(self.context),
+            lambda trial: self._replay(trial, sighting.blocks),
+            lambda: self._goes_on(self.limits.shrinks),
+        )
+
+    # ---- replay -------------------------------------------------------------------------------------
+
+    def _goes_on(self, limit: int) -> bool:
+        return self.replays < limit and self.stuck < _STUCK
+
+    def _replay(self, concrete: Concrete, blocks: Sequence[Block] = ()) -> Sighting | None:
+        """Run a launch and look for the claim; None also when the launch is not admitted."""
+        kernel = self.context.kernel
+        concrete = concrete.settled(kernel)
+        if not is_admitted(concrete, self.context):
+            return None
+        given = arguments(concrete, kernel)
+        if given is None:
+            return None
+        grid = concrete.grid(kernel)
+        chosen = [b for b in blocks if all(i < n for i, n in zip(b, grid, strict=True))]
+        few = chosen if prod(grid) > _BLOCKS else None
+        self.replays += 1
+        try:
+            log = run(Launch(self.path, kernel.name, grid, given, few, _STEPS))
+        except NotInterpretable:
+            self.stuck += 1
+            return None
+        except ReplayError:
+            return None
+        self.stuck = 0
+        return seen(self.obligation, log, layouts(given))
+
+
+def _booleans(context: Context, obligation: Obligation) -> frozenset[Symbol]:
+    """The launch values that are used as truth values."""
+    goal = obligation.goal
+    parts = (goal.goal, goal.given) if isinstance(goal, Holds) else (goal.first.happens, goal.second.happens)
+    accesses = [a.happens for a in context.kernel.accesses]
+    return frozenset(n.args[0] for n in walk(*parts, *accesses, *context.uniform_facts) if n.op == "bsym")
+
+
+def _launch_values(model: Model) -> dict[Symbol, int | bool]:
+    return {s: v for s, v in model.symbols.items() if not s.varies}
+
+
+def _memory(model: Model) -> dict[str, dict[tuple[int, ...], int]]:
+    cells: dict[str, dict[tuple[int, ...], int]] = {}
+    for (array, at), value in model.reads.items():
+        cells.setdefault(memory_name(array), {})[at] = value
+    return cells
+
+
+def _another(model: Model) -> Expr:
+    """Some value that a user could choose is different from this model's."""
+    values = [(s, v) for s, v in model.symbols.items() if s.kind is not Kind.OPAQUE]
+    flips = [negate(bool_sym(s)) if v else bool_sym(s) for s, v in values if isinstance(v, bool)]
+    return any_of(*(ne(sym(s), v) for s, v in values if not isinstance(v, bool)), *flips)
