@@ -183,8 +183,8 @@ def _shift(machine: Machine, name: str, dtype: DType, x: Data, y: Data) -> Data:
         machine.undefined("overflow", detail=f"shift by {int(np.asarray(y)[bad].flat[0])}")
     count = np.clip(y, 0, dtype.bitwidth - 1)
     if name == "rshift":
-        return np.right_shift(x, count)
-    return np.where(bad, 0, np.left_shift(x, count))
+        return np.asarray(np.right_shift(x, count))
+    return np.asarray(np.where(bad, 0, np.left_shift(x, count)))
 
 
 def _power(x: Data, y: Data) -> Data:

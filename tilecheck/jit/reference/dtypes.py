@@ -90,7 +90,7 @@ DTYPES: dict[str, DType] = {
         _restricted("float8_e4m3fn", 8, 3, -6, 448.0),
         _restricted("float8_e5m2", 8, 2, -14, 57344.0),
         _restricted("float8_e8m0fnu", 8, 0, -127, 2.0**127),
-        _restricted("float8_e5m3fnu", 8, 3, -15, 122880.0),
+        _restricted("float8_e5m3fnu", 8, 3, -14, 114688.0),
         _restricted("float4_e2m1fn", 4, 1, 0, 6.0),
     )
 }

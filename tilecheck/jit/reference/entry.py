@@ -9,10 +9,11 @@ from typing import Any
 from tilecheck.jit.reference.interpreter import Interpreter
 from tilecheck.jit.reference.machine import Reject
 from tilecheck.jit.reference.modules import Module
-from tilecheck.jit.reference.scopes import own_names
+from tilecheck.jit.reference.scopes import own_names, stored_names
 from tilecheck.jit.reference.values import Closure, Frame
 
 _Path = tuple[ast.FunctionDef, ...]
+_FOLDED = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.If, ast.For, ast.While)
 
 
 def find_kernel(interpreter: Interpreter, module: Module, name: str, arguments: Mapping[str, Any]) -> Closure:
@@ -68,29 +69,23 @@ def _surroundings(
     scope: Frame | None,
     arguments: Mapping[str, Any],
 ) -> Frame:
-    """The names of the function around a kernel: launch arguments, defaults, foldable assignments, defs."""
+    """The names of the function around a kernel: launch arguments, defaults, what its statements fold to.
+
+    A statement that cannot be folded leaves its names unknown; using one is then not interpretable.
+    """
     frame = Frame(module, scope, own_names(outer))
-    closure = interpreter.modules.closure(module, outer, scope)
-    frame.names.update(closure.defaults)
-    frame.names.update({name: arguments[name] for name in frame.own if name in arguments})
+    frame.names.update(interpreter.modules.closure(module, outer, scope).defaults)
+    given = {name: arguments[name] for name in frame.own if name in arguments}
+    frame.names.update(given)
     for node in outer.body:
-        if isinstance(node, ast.FunctionDef) and node.name not in arguments:
-            frame.names[node.name] = interpreter.modules.closure(module, node, frame)
-        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            _fold_assignment(interpreter, node.targets[0].id, node.value, frame, arguments)
+        if isinstance(node, (ast.FunctionDef, *_FOLDED)):
+            try:
+                interpreter.fold_statements([node], frame)
+            except Reject:
+                for name in stored_names([node]):
+                    frame.names.pop(name, None)
+            frame.names.update(given)
     return frame
-
-
-def _fold_assignment(
-    interpreter: Interpreter, name: str, value: ast.expr, frame: Frame, arguments: Mapping[str, Any]
-) -> None:
-    """Bind a name of the surrounding function if it can be folded; else using it is not interpretable."""
-    if name in arguments:
-        return
-    try:
-        frame.names[name] = interpreter.fold(value, frame)
-    except Reject:
-        frame.names.pop(name, None)
 
 
 def _wrapped(interpreter: Interpreter, module: Module, name: str) -> Closure:

@@ -145,6 +145,7 @@ def _bool_operation(interpreter: Interpreter, node: ast.BoolOp, frame: Frame) ->
     """`and`, `or`: short-circuit, and give a boolean; a runtime operand makes it a runtime one."""
     stop_at = isinstance(node.op, ast.Or)
     runtime_seen = False
+    holds, value = not stop_at, None
     for operand in node.values:
         value = interpreter.evaluate(operand, frame)
         with interpreter.computing(frame.module, node):
@@ -152,6 +153,8 @@ def _bool_operation(interpreter: Interpreter, node: ast.BoolOp, frame: Frame) ->
         runtime_seen = runtime_seen or runtime
         if holds is stop_at:
             break
+    if interpreter.machine.host:
+        return value
     return harden(holds) if runtime_seen else holds
 
 
@@ -349,7 +352,7 @@ def _call(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Any:
 
 def _opaque_call(interpreter: Interpreter, node: ast.Call, function: Opaque) -> Any:
     """Outside a block an unknown call gives an unknown value; inside, nothing is known of its effect."""
-    if interpreter.machine.quiet:
+    if interpreter.machine.host:
         return Opaque(f"a call of {function.what}")
     raise Reject(f"a call of {function.what}")
 

@@ -12,7 +12,6 @@ from tilecheck.jit.reference.machine import Machine, Place, Reject
 from tilecheck.jit.reference.modules import Module, Modules
 from tilecheck.jit.reference.values import Frame
 
-
 OPERATION_ERRORS = (TypeError, ValueError, IndexError, KeyError, OverflowError, ZeroDivisionError)
 
 
@@ -70,15 +69,25 @@ class Interpreter:
         return self._invoke(self, function, arguments, keywords)
 
     def fold(self, node: ast.expr, frame: Frame) -> Any:
-        """The value of an expression outside every block (module constants, defaults): nothing is logged."""
-        machine = self.machine
-        place = machine.place
-        machine.quiet += 1
-        try:
+        """The value of an expression on the host (module constants, defaults): nothing is logged."""
+        with self._on_host():
             return self.evaluate(node, frame)
+
+    def fold_statements(self, body: Sequence[ast.stmt], frame: Frame) -> None:
+        """Run statements of host code."""
+        with self._on_host():
+            self.execute(body, frame)
+
+    @contextmanager
+    def _on_host(self) -> Iterator[None]:
+        machine = self.machine
+        place, depth = machine.place, self.depth
+        machine.host += 1
+        try:
+            yield
         finally:
-            machine.quiet -= 1
-            machine.place = place
+            machine.host -= 1
+            machine.place, self.depth = place, depth
 
     @contextmanager
     def at(self, module: Module, node: ast.expr | ast.stmt) -> Iterator[None]:

@@ -41,7 +41,7 @@ class Machine:
     block: tuple[int, int, int] = (0, 0, 0)
     sequence: int = 0
     place: Place = Place("", 0, 0, 0)
-    quiet: int = 0  # above 0 while module constants are folded: nothing a block does
+    host: int = 0  # above 0 while module constants and the like are folded, in Python's own semantics
     call: Callable[[Any, Sequence[Any]], Any] = field(default=lambda function, arguments: None)
 
     def enter(self, block: tuple[int, int, int]) -> None:
@@ -91,7 +91,7 @@ class Machine:
         self, kind: str, *, array: str = "", element: Sequence[int] | None = None, detail: str = ""
     ) -> None:
         """Log something undefined."""
-        if self.quiet:
+        if self.host:
             return
         place = self.place
         where = None if element is None else tuple(int(coordinate) for coordinate in element)

@@ -65,7 +65,10 @@ def known_namespace(name: str) -> Namespace | None:
 
 
 class Modules:
-    """All modules of one launch, and how names are looked up in them."""
+    """All modules of one launch, and how names are looked up in them.
+
+    `evaluate` folds an expression as Python does on the host.
+    """
 
     def __init__(
         self, evaluate: Callable[[ast.expr, Frame], Any], attribute: Callable[[Any, str], Any]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tilecheck.jit.reference.arithmetic import binary
+from tilecheck.jit.reference.bits import from_bits, pack, to_bits, unpack
 from tilecheck.jit.reference.dtypes import BOOL, INT32, UINT8, DType, promote
 from tilecheck.jit.reference.machine import Machine, Reject
 from tilecheck.jit.reference.operations import method, operation
@@ -159,32 +160,14 @@ def bitcast(machine: Machine, x: Any, /, dtype: Any) -> Tile:
         raise Reject(f"bitcast from {tile.dtype} to {kind}")
     if tile.dtype == kind:
         return tile
-    return Tile(_from_bits(_bits(tile), kind), kind)
-
-
-def _bits(tile: Tile) -> Any:
-    """The elements' bit patterns as unsigned integers of their own width."""
-    dtype, data = tile.dtype, np.ascontiguousarray(tile.data)
-    if dtype.bitwidth == dtype.numpy.itemsize * 8:
-        return data.view(f"uint{dtype.bitwidth}").reshape(tile.shape)
-    if dtype.name == "bfloat16":
-        return (data.view(np.uint32) >> 16).astype(np.uint16).reshape(tile.shape)
-    raise Reject(f"the bits of {dtype}")
-
-
-def _from_bits(bits: Any, dtype: DType) -> Any:
-    if dtype.bitwidth == dtype.numpy.itemsize * 8:
-        return np.ascontiguousarray(bits).view(dtype.numpy).reshape(bits.shape)
-    if dtype.name == "bfloat16":
-        return (np.ascontiguousarray(bits).astype(np.uint32) << 16).view(np.float32).reshape(bits.shape)
-    raise Reject(f"the bits of {dtype}")
+    return Tile(from_bits(to_bits(tile.data, tile.dtype), kind), kind)
 
 
 @operation("pack_to_bytes")
 def pack_to_bytes(machine: Machine, x: Any, /) -> Tile:
     """The bytes of a tile, little-endian."""
-    bits = np.ascontiguousarray(_bits(as_tile(x)))
-    return Tile(bits.reshape(-1).view(np.uint8), UINT8)
+    bits = to_bits(as_tile(x).data, as_tile(x).dtype)
+    return Tile(pack(bits, as_tile(x).dtype), UINT8)
 
 
 @operation("unpack_from_bytes")
@@ -193,7 +176,7 @@ def unpack_from_bytes(machine: Machine, x: Any, /, dtype: Any) -> Tile:
     tile, kind = as_tile(x), require_dtype(dtype)
     if tile.dtype != UINT8 or len(tile.shape) != 1:
         raise Reject(f"unpack_from_bytes of {describe(tile)}")
-    return Tile(_from_bits(np.ascontiguousarray(tile.data).view(f"uint{kind.bitwidth}"), kind), kind)
+    return Tile(from_bits(unpack(tile.data, kind), kind), kind)
 
 
 @operation("cat")

@@ -92,7 +92,7 @@ def _for(interpreter: Interpreter, node: ast.For, frame: Frame) -> Signal | None
     iterable = interpreter.evaluate(node.iter, frame)
     stored: frozenset[str] = frozenset()
     items: Iterable[Any]
-    if isinstance(iterable, Range):
+    if isinstance(iterable, Range) and not interpreter.machine.host:
         items = (scalar(value, iterable.dtype) for value in iterable.values)
         stored = stored_names(node.body)
     else:
@@ -113,7 +113,7 @@ def _for(interpreter: Interpreter, node: ast.For, frame: Frame) -> Signal | None
 def _while(interpreter: Interpreter, node: ast.While, frame: Frame) -> Signal | None:
     if node.orelse:
         raise Reject("`else` of a `while` loop")
-    stored = stored_names([node.test, *node.body])
+    stored = frozenset() if interpreter.machine.host else stored_names([node.test, *node.body])
     while True:
         interpreter.machine.step()
         _harden(frame, stored)
