@@ -21,7 +21,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 message="this unsafe block gives no reason",
                 site=block.site,
                 kernel=facts.kernel.name,
-                label="trusts nothing without a reason",
+                label="trusted for no stated reason",
                 help="write why the accesses inside cannot collide",
             )
 

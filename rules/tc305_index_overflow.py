@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilecheck.analysis.facts import Facts
-from tilecheck.analysis.ranges import INT32_MAX, INT32_MIN, wraps_when_small
+from tilecheck.analysis.ranges import INT32_MAX, INT32_MIN, promised_sizes, wraps_when_small
 from tilecheck.ir.expr import Expr, all_of, le, render, walk
 from tilecheck.model import Severity
 from tilecheck.proof.obligation import Holds, Obligation
@@ -16,8 +16,9 @@ from tilecheck.rule import Rule
 def check(facts: Facts) -> Iterator[Obligation]:
     """Yield one obligation for each 32-bit value that feeds an address or branch and wraps at small sizes."""
     used = _feeding(facts)
+    promised = promised_sizes(r.condition for r in facts.kernel.requires)
     for operation in facts.kernel.arithmetic:
-        if operation.value in used and wraps_when_small(operation.value):
+        if operation.value in used and wraps_when_small(operation.value, promised):
             yield Obligation(
                 rule=RULE.code,
                 goal=Holds(

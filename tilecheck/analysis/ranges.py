@@ -8,18 +8,35 @@ that must be proved absent or reported.
 
 from __future__ import annotations
 
-from tilecheck.ir.expr import Expr, children
+from collections.abc import Iterable, Mapping
+
+from tilecheck.ir.expr import Expr, Symbol, children, conjuncts
 
 SMALL = 64
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
 
-def wraps_when_small(value: Expr) -> bool:
-    """Whether `value` can leave int32 while every run-time quantity in it is at most `SMALL`."""
-    return _largest(value) > INT32_MAX
+def wraps_when_small(value: Expr, promised: Mapping[Symbol, int]) -> bool:
+    """Whether `value` can leave int32 while every run-time quantity in it is at most `SMALL`.
+
+    `promised` are lower bounds above `SMALL` that the author's contracts state.
+    """
+    return _largest(value, promised) > INT32_MAX
 
 
-def _largest(value: Expr) -> int:
+def promised_sizes(requirements: Iterable[Expr]) -> dict[Symbol, int]:
+    """The launch values that contracts put at or above a literal."""
+    found: dict[Symbol, int] = {}
+    for condition in (c for r in requirements for c in conjuncts(r)):
+        if condition.op in ("le", "lt") and condition.args[1].op == "sym":
+            low = condition.args[0].value
+            if low is not None and low > SMALL:
+                symbol = condition.args[1].args[0]
+                found[symbol] = max(low, found.get(symbol, 0))
+    return found
+
+
+def _largest(value: Expr, promised: Mapping[Symbol, int]) -> int:
     """A bound on the absolute value, by interval arithmetic without signs."""
     memo: dict[Expr, int] = {}
     stack = [value]
@@ -29,11 +46,11 @@ def _largest(value: Expr) -> int:
             stack.extend(todo)
         else:
             node = stack.pop()
-            memo[node] = _bound(node, memo)
+            memo[node] = _bound(node, memo, promised)
     return memo[value]
 
 
-def _bound(node: Expr, memo: dict[Expr, int]) -> int:
+def _bound(node: Expr, memo: dict[Expr, int], promised: Mapping[Symbol, int]) -> int:
     def of(index: int) -> int:
         return memo[node.args[index]]
 
@@ -57,5 +74,10 @@ def _bound(node: Expr, memo: dict[Expr, int]) -> int:
             return max(of(1), of(2))
         case "bit":
             return of(1) + of(2)
+        case "sym":
+            symbol: Symbol = node.args[0]
+            if symbol.bound is not None and symbol.bound.op == "sym":  # a block id below its grid
+                symbol = symbol.bound.args[0]
+            return promised.get(symbol, SMALL)
         case _:
             return SMALL

@@ -123,6 +123,7 @@ class Executor:
     steps: int = 0
     depth: int = 0
     loops: list[Loop] = field(default_factory=list)
+    nest: list[tuple[Symbol, Expr | None]] = field(default_factory=list)  # iteration symbols, loop variables
     unsafe: int | None = None
     synchronised: bool = False
     accesses: list[Access] = field(default_factory=list)
@@ -159,9 +160,9 @@ class Executor:
 
     # ---- obligations ---------------------------------------------------------------------------------
 
-    def check(self, kind: CheckKind, goal: Expr, what: str) -> None:
+    def check(self, kind: CheckKind, goal: Expr, what: str, array: str = "") -> None:
         if not self.dry and goal is not E.TRUE:
-            self.checks.append(Check(kind, goal, self.guard, what, self.site, self.unsafe))
+            self.checks.append(Check(kind, goal, self.guard, what, self.site, self.unsafe, array))
 
     def divides(self, divisor: Expr) -> None:
         self.check(CheckKind.DIVISOR, E.le(1, divisor), E.render(divisor))

@@ -303,7 +303,7 @@ def _range_loop(x: Executor, node: cst.For, r: Range, frame: Frame) -> None:
         x.guard = E.all_of(x.guard, E.le(0, k), within)
         assign(x, node.target, Num((), value, "int", bits), frame)
 
-    _symbolic_loop(x, node, k, enter, trips, frame)
+    _symbolic_loop(x, node, k, enter, trips, frame, variable=value)
 
 
 def _while(x: Executor, node: cst.While, frame: Frame) -> None:
@@ -328,10 +328,20 @@ def _while(x: Executor, node: cst.While, frame: Frame) -> None:
 
 
 def _symbolic_loop(
-    x: Executor, node: cst.For | cst.While, k: Expr, enter: Any, trips: Expr | None, frame: Frame
+    x: Executor,
+    node: cst.For | cst.While,
+    k: Expr,
+    enter: Any,
+    trips: Expr | None,
+    frame: Frame,
+    variable: Expr | None = None,
 ) -> bool:
-    """Run a loop body for iteration `k`; returns whether a `break` was seen."""
+    """Run a loop body for iteration `k`; returns whether a `break` was seen.
+
+    `variable` is the value of a `for` loop's variable, which the body may hand to a store as it is.
+    """
     before = x.guard
+    x.nest.append((k.args[0], variable))
     names = assigned_names(node)
     carried = [n for n in names if n in frame.names]
     entry = {n: frame.names[n] for n in carried}
@@ -346,6 +356,7 @@ def _symbolic_loop(
             _body(x, node.body.body, loop, frame)
     finally:
         x.loops.pop()
+        x.nest.pop()
     x.guard = before
     _leave(x, entry, steps, None if loop.broken else trips, names, frame)
     return loop.broken

@@ -110,6 +110,8 @@ class Access:
     synchronised: bool = False
     unsafe: int | None = None
     atomic_kind: str | None = None
+    loops: tuple[Symbol, ...] = ()  # the iteration symbols of the loops around it, outermost first
+    stepped_by: Symbol | None = None  # the innermost `for` loop, if its variable itself is a tile index
 
     @property
     def inside(self) -> Expr:
@@ -135,6 +137,7 @@ class CheckKind(enum.Enum):
     STEP = "step"  # the step of a range is not 0
     SHAPE = "shape"  # a tile size is at least 1
     MEMBER = "member"  # an index into a list of arrays is inside it
+    TILE = "tile"  # a tile of an advanced access is not wholly outside its array
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +150,7 @@ class Check:
     what: str
     site: Site
     unsafe: int | None = None
+    array: str = ""
 
 
 @dataclass(frozen=True, slots=True)

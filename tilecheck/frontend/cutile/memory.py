@@ -201,8 +201,17 @@ def _record(
             synchronised=x.synchronised,
             unsafe=x.unsafe,
             atomic_kind=order.atomic,
+            loops=tuple(k for k, _ in x.nest),
+            stepped_by=_stepped_by(x, axes),
         )
     )
+
+
+def _stepped_by(x: Executor, axes: tuple[Axis, ...]) -> Symbol | None:
+    if not x.nest or x.nest[-1][1] is None:
+        return None
+    symbol, variable = x.nest[-1]
+    return symbol if any(axis.index is variable for axis in axes) else None
 
 
 def _checked(x: Executor, given: dict[str, Any]) -> bool:
@@ -394,7 +403,11 @@ def store_advanced(x: Executor, args: Arguments) -> Const:
 
 
 def _advanced(x: Executor, given: dict[str, Any], what: str) -> _Elements:
-    """One axis is indexed by a 1-D tile, the others by `ct.Slice(start, length)`."""
+    """One axis is indexed by a 1-D tile, the others by `ct.Slice(start, length)`.
+
+    A tile that lies wholly outside is undefined: each slice must start inside the array, and the first
+    index of the tile must be inside it. (More than needed: any lane inside would do.)
+    """
     array = x.array_of(given["array"], f"array of {what}")
     items = static_items(x, given["indices"], what)
     rank = len(items)
@@ -404,14 +417,17 @@ def _advanced(x: Executor, given: dict[str, Any], what: str) -> _Elements:
     for axis, item in enumerate(items):
         place = numbers.lane(rank - 1 - axis)
         if isinstance(item, DenseSlice):
+            start = x.scalar(item.start, "start of Slice")
             shape.append(tile_size(x, item.length))
-            indices.append(E.add(x.scalar(item.start, "start of Slice"), place))
+            indices.append(E.add(start, place))
+            _starts_inside(x, array, axis, start)
             continue
         tile = _index_tile(x, item, what)
         if len(tile.shape) != 1 or tile.elem is None:
             raise UnsupportedConstruct(f"{what} with an index of this rank")
         shape.append(tile.shape[0])
         indices.append(E.substitute(tile.elem, {numbers.lane(0): place}))
+        _starts_inside(x, array, axis, E.substitute(tile.elem, {numbers.lane(0): E.ZERO}))
     mapping, lanes = _lanes(x, shape)
     axes, coordinates, valid = [], [], E.TRUE
     for axis, index in enumerate(indices):
@@ -420,6 +436,11 @@ def _advanced(x: Executor, given: dict[str, Any], what: str) -> _Elements:
         coordinates.append(E.add(base, index))
         valid = E.all_of(valid, E.le(0, index), E.lt(index, length))
     return _Elements(array, tuple(shape), tuple(axes), lanes, E.TRUE, coordinates, valid)
+
+
+def _starts_inside(x: Executor, array: Array, axis: int, first: Expr) -> None:
+    goal = E.all_of(E.le(0, first), E.lt(first, extent(x, array, axis)))
+    x.check(CheckKind.TILE, goal, f"axis {axis} of `{array.name}`", array.name)
 
 
 # ---- methods of arrays, views and raw memory ----------------------------------------------------------------

@@ -641,8 +641,8 @@ class CuTile:
 
     def method(self, x: Executor, value: Any, name: str, args: Arguments) -> Any:
         match value:
-            case Param() if name == "<unpack>":
-                raise UnsupportedConstruct("unpacking of a parameter")
+            case Param() | ArrayList() if name == "<unpack>":
+                return _unpack(x, value.name, x.scalar(args.positional[0], "length").value or 0)
             case Array() | Param():
                 return memory.array_method(x, x.array_of(value, f"object of `.{name}`"), name, args)
             case TiledView():
@@ -737,6 +737,14 @@ def _member(x: Executor, name: str, index: Any) -> Array:
     length = E.sym(Symbol(f"len({name})", Kind.EXTENT))
     x.check(CheckKind.MEMBER, E.all_of(E.le(0, position), E.lt(position, length)), E.render(position))
     return Array(name, member=position)
+
+
+def _unpack(x: Executor, name: str, length: int) -> Seq:
+    """`a, b = pair`: a list of just that many arrays, or the compiler rejects the kernel."""
+    x.lists.add(name)
+    x.used.add(name)
+    x.facts[E.eq(E.sym(Symbol(f"len({name})", Kind.EXTENT)), length)] = None
+    return Seq(tuple(Array(name, member=E.const(i)) for i in range(length)))
 
 
 def _tile_index(x: Executor, value: Num, index: Any) -> Num:
