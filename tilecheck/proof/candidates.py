@@ -71,8 +71,10 @@ def admissible(condition: Expr, tiles: frozenset[Symbol]) -> bool:
     found = symbols(condition)
     if not found or any(s.kind > Kind.HOST for s in found) or any(n.op == "read" for n in walk(condition)):
         return False
-    if len(render(condition)) > _LONGEST:
-        return False
+    return len(render(condition)) <= _LONGEST and _caps_nothing(condition, found, tiles)
+
+
+def _caps_nothing(condition: Expr, found: tuple[Symbol, ...], tiles: frozenset[Symbol]) -> bool:
     if condition.op != "le":
         return condition.op in ("eq", "not") or (condition.op == "all" and all(map(_positive, condition.args)))
     low, high = condition.args
@@ -81,7 +83,9 @@ def admissible(condition: Expr, tiles: frozenset[Symbol]) -> bool:
         return False
     ceiling = [s for s in symbols(high) if s.kind in _FREE or (s.kind is Kind.CONSTANT and s not in tiles)]
     if Kind.EXTENT in low_kinds:
-        return any(s.kind in _FREE for s in ceiling)
+        # An extent against itself (`x.shape[0] <= cdiv(x.shape[0], T)`) is a limit on the tile size.
+        own = [s for s in symbols(low) if s.kind is Kind.EXTENT]
+        return any(s.kind in _FREE for s in ceiling) and not any(s in own for s in ceiling)
     if Kind.GRID in low_kinds or Kind.SCALAR in low_kinds:
         return bool(ceiling)
     return True
@@ -122,7 +126,7 @@ class _Maker:
         counts = self._counts((goal,), (given,))
         # The largest value of a clamped decode is a poor guess, the counts of its tiles are good ones.
         attempts = [self._largest, self._agreements]
-        for attempt in reversed(attempts) if clamped else attempts:
+        for attempt in (*(reversed(attempts) if clamped else attempts), self._one_each):
             for a, b in inequalities:
                 yield from attempt(ranges, a, b, counts)
         yield from self._signs(goal)
@@ -163,6 +167,15 @@ class _Maker:
                 continue
             top = combine(terms.poly(count), constant(1), -1)
             yield from terms.at_most(combine(times(shared, top), still), {})
+
+    def _one_each(self, ranges: Ranges, a: Expr, b: Expr, _: tuple[Expr, ...]) -> Iterator[Expr]:
+        """No more blocks than tiles, whatever the kernel does to the block index."""
+        terms = self.terms
+        shared, moving, still = ranges.split(combine(terms.poly(a), terms.poly(b), -1))
+        for symbol in symbols(terms.expr(moving)):
+            if symbol.kind is Kind.BLOCK and symbol.bound is not None:
+                top = combine(terms.poly(symbol.bound), constant(1), -1)
+                yield from terms.at_most(combine(times(shared, top), still), {})
 
     def _signs(self, goal: Expr) -> Iterator[Expr]:
         """Scalars that an index is made of are not negative."""
@@ -351,7 +364,7 @@ def _is_constant(e: Expr) -> bool:
 
 
 def _inequalities(goal: Expr) -> Iterator[tuple[Expr, Expr]]:
-    """`goal` as inequalities a <= b that together imply it, clamps taken apart."""
+    """`goal` as inequalities a <= b that have to do with it, clamps taken apart."""
     match goal.op:
         case "all":
             for part in goal.args:
@@ -365,7 +378,7 @@ def _inequalities(goal: Expr) -> Iterator[tuple[Expr, Expr]]:
 
 
 def _apart(a: Expr, b: Expr) -> Iterator[tuple[Expr, Expr]]:
-    if b.op in ("min", "ite"):
+    if b.op in ("min", "max", "ite"):
         for branch in b.args[-2:]:
             yield from _apart(a, branch)
     elif a.op in ("max", "ite"):

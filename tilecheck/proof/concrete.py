@@ -53,6 +53,11 @@ class Concrete:
         """The same launch with the values that follow from others: sizes of storage, numbers of axes."""
         derived: dict[Symbol, int | bool] = {}
         for param in kernel.params:
+            if param.is_list:
+                shapes = [member_shape(param, self, number) for number in range(length_of(param, self))]
+                for k in range(_rank(param)):
+                    least = min((shape[k] for shape in shapes), default=0)
+                    derived[extent_symbol(f"{param.name}[*]", k)] = least
             if param.is_array and not param.is_list:
                 shape = tuple(int(self.value(extent_symbol(param.name, k))) for k in range(_rank(param)))
                 strides = self.strides(param.name, shape)
@@ -172,7 +177,7 @@ class _Impossible:
 
 def _argument(param: Param, concrete: Concrete, integers: bool) -> Any:
     if param.is_list:
-        length = int(concrete.value(Symbol(f"len({param.name})", Kind.EXTENT)))
+        length = length_of(param, concrete)
         if length > _MOST_MEMBERS:
             return _Impossible()
         members = [_member(param, concrete, integers, number) for number in range(length)]
@@ -188,11 +193,20 @@ def _rank(param: Param) -> int:
     return 1 if param.rank is None else param.rank
 
 
+def length_of(param: Param, concrete: Concrete) -> int:
+    """The number of members of a list."""
+    return int(concrete.value(Symbol(f"len({param.name})", Kind.EXTENT)))
+
+
+def member_shape(param: Param, concrete: Concrete, number: int) -> tuple[int, ...]:
+    """The shape of one member of a list: what a model fixes, but nothing below what all members have."""
+    least = [int(concrete.values.get(extent_symbol(f"{param.name}[*]", k), 0)) for k in range(_rank(param))]
+    cells = [concrete.memory.get(f"{param.name}.shape[{k}]", {}) for k in range(_rank(param))]
+    return tuple(max(low, cell.get((number,), _EXTENT)) for low, cell in zip(least, cells, strict=True))
+
+
 def _member(param: Param, concrete: Concrete, integers: bool, number: int) -> Any:
-    shape = tuple(
-        max(0, concrete.memory.get(f"{param.name}.shape[{k}]", {}).get((number,), _EXTENT))
-        for k in range(_rank(param))
-    )
+    shape = member_shape(param, concrete, number)
     cells = {at[1:]: v for at, v in concrete.memory.get(param.name, {}).items() if at[:1] == (number,)}
     return _array(param, concrete, integers, shape, contiguous(shape), cells)
 

@@ -1,8 +1,9 @@
 """Whether launch conditions save a kernel only by forbidding its use.
 
 A set of conditions is kept when some launch meets it in which every grid axis that the kernel reads has two
-blocks or more, the access happens inside its array (for a race: in two different blocks), and every digit
-that the kernel takes of its block indices (`bid // d`) can still be other than 0. Anything the solver does
+blocks or more, the access happens inside its array (for a race: in two different blocks), tiles may have
+more than one element, and every digit that the kernel takes of its block indices (`bid // d`) can still be
+other than 0. Anything the solver does
 not decide counts as degenerate: a condition is never derived on a guess.
 """
 
@@ -34,7 +35,8 @@ def is_degenerate(
     obligation: Obligation, context: Context, conditions: tuple[Expr, ...], satisfiable: Decide
 ) -> bool:
     """Whether no reasonable launch is left under `conditions`."""
-    if satisfiable(_performed(obligation, context.under(*conditions))).status != "sat":
+    performed = _performed(obligation, context.under(*conditions))
+    if satisfiable(performed).status != "sat" or _is_narrow(obligation, context, performed, satisfiable):
         return True
     if not any(s.kind is Kind.GRID for s in symbols(*conditions)):
         return False
@@ -52,6 +54,17 @@ def _performed(obligation: Obligation, context: Context) -> tuple[Expr, ...]:
         happens = [goal.first.happens]
     assertions = (*context.uniform_facts, *_wide(context.kernel), *happens)
     return (*assertions, *ranges(assertions))
+
+
+def _is_narrow(
+    obligation: Obligation, context: Context, performed: tuple[Expr, ...], satisfiable: Decide
+) -> bool:
+    """Whether the conditions leave only tiles of one element although the kernel allows others."""
+    constants = [e for e in context.kernel.powers_of_two if e.op == "sym" and e.args[0].kind is Kind.CONSTANT]
+    wide = tuple(le(2, size) for size in constants)
+    if satisfiable((*performed, *wide)).status == "sat":
+        return False
+    return satisfiable((*_performed(obligation, context), *wide)).status != "unsat"
 
 
 def _wide(kernel: Kernel) -> tuple[Expr, ...]:
