@@ -35,7 +35,7 @@ Shared = Annotated[Any, "tilecheck: shared"]
 
 
 @contextlib.contextmanager
-def unsafe(reason: str) -> Iterator[None]:  # noqa: ARG001 - the reason is for readers and for the audit
+def unsafe(reason: str) -> Iterator[None]:
     """Mark accesses that the author answers for. Compiles to nothing; usable inside cuTile kernels."""
     yield
 

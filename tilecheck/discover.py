@@ -16,7 +16,7 @@ from pathlib import Path
 from tilecheck.errors import SourceError, UsageError
 from tilecheck.frontend.source import cannot_read, check_syntax, read_bytes
 from tilecheck.hygiene import unreadable_source
-from tilecheck.model import Diagnostic, Report
+from tilecheck.model import Diagnostic
 from tilecheck.text import decode
 
 EXCLUDED = frozenset(
@@ -53,16 +53,6 @@ class Discovery:
     unreadable: tuple[str, ...]
     files: int
     sources: dict[str, bytes]
-
-    def report(self) -> Report:
-        """The report of a run that has nothing to analyse."""
-        return Report(
-            kernels=(),
-            diagnostics=self.diagnostics,
-            files=self.files,
-            unreadable=self.unreadable,
-            sources=self.sources,
-        )
 
 
 def discover(paths: Sequence[str]) -> Discovery:

@@ -10,6 +10,7 @@ UNREADABLE_SOURCE = "TC901"
 UNUSED_SUPPRESSION = "TC902"
 MISSING_REASON = "TC903"
 MALFORMED_COMMENT = "TC904"
+UNDECIDED_KERNEL = frozenset({"TC905", "TC906"})  # what tells why a kernel is unknown
 # A file that cannot be read, and the state of the suppressions themselves, cannot be suppressed.
 NEVER_SUPPRESSED = frozenset({UNREADABLE_SOURCE, UNUSED_SUPPRESSION, MISSING_REASON, MALFORMED_COMMENT})
 
@@ -18,11 +19,12 @@ def unreadable_source(path: str, data: bytes | None, error: SourceError) -> Diag
     """TC901: a file cannot be read, decoded or parsed; `data` are its bytes as far as they are known."""
     start = decode_leniently(path, data or b"").offset(error.line, error.column)
     end = start + 1 if data and start < len(data) and data[start] not in b"\r\n" else start
+    what = "the file is not read" if data is None else "the file is not valid Python"
     return Diagnostic(
         code=UNREADABLE_SOURCE,
         name="unreadable-source",
         severity=Severity.ERROR,
-        message=f"{'the file is not read' if data is None else 'the file is not valid Python'}: {error.message}",
+        message=f"{what}: {error.message}",
         site=Site(path, Span(start, end)),
         label=error.message if data else None,
         notes=("no kernel of this file was looked at; the other files were",),

@@ -115,7 +115,7 @@ def _encoding(data: bytes, start: int) -> str:
     name = cookie.group(1).decode() if cookie else "utf-8"
     try:
         codec = codecs.lookup(name)
-        # Codecs that are no encodings of text (hex), or not of source (utf-16), fail here in one way or another.
+        # Codecs that are no encodings of text (hex), or not of source (utf-16), fail here one way or another.
         is_for_source = codec.decode(b"a = 1\r\n")[0] == "a = 1\r\n" and codec.encode("a\n")[0] == b"a\n"
     except (LookupError, TypeError, ValueError):
         is_for_source = False

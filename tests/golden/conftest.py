@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tilecheck.hygiene import unreadable_source
 from tilecheck.errors import SourceError
+from tilecheck.hygiene import unreadable_source
 from tilecheck.model import (
     ConditionAt,
     Diagnostic,
@@ -25,7 +25,7 @@ from tilecheck.model import (
     Witness,
 )
 
-BUMP = '''import cuda.tile as ct
+BUMP = """import cuda.tile as ct
 
 
 @ct.kernel
@@ -37,20 +37,20 @@ def bump(x, out, T: ct.Constant[int]):
 
 def launch(stream, x, out):
     ct.launch(stream, (ct.cdiv(out.shape[0], 128),), bump, (x, out, 128))
-'''
+"""
 # Markup, a tab, wide, combining and invisible characters: all must come out as they went in, or be defused.
-HARD = '''def hard(x, out):
+HARD = """def hard(x, out):
 \tacc[i] = load(p, o[bold red])  # 日本 e\u0301 \u202e \x1b[31m
 \tstore(
 \t    out,  # [/] :smile: ünïcödé
 \t    acc)
-'''
-MATCH = '''@ct.kernel
+"""
+MATCH = """@ct.kernel
 def pick(out, mode):
     match mode:
         case 0:
             ct.store(out, index=(0,), tile=0)
-'''
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,9 @@ def _unknown(files: Files) -> Report:
         files.at("pick.py", "pick"),
         Verdict.UNKNOWN,
         reason="unsupported:match statement",
-        reason_site=files.at("pick.py", "match mode:\n        case 0:\n            ct.store(out, index=(0,), tile=0)"),
+        reason_site=files.at(
+            "pick.py", "match mode:\n        case 0:\n            ct.store(out, index=(0,), tile=0)"
+        ),
     )
     budget = KernelReport("bump", "cutile", files.at("bump.py", "bump"), Verdict.UNKNOWN, reason="budget")
     return Report((unsupported, budget), (), files=2, sources=files.sources)

@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 
 from tilecheck.model import Report
-from tilecheck.report import audit, concise, full, json as machine, verdicts
+from tilecheck.report import audit, concise, full, verdicts
+from tilecheck.report import json as machine
 from tilecheck.report.style import plain, write
 
 EXPECTED = Path(__file__).parent / "expected"
 # Words of the implementation that no user should have to know.
-INTERNALS = re.compile(r"\b(Span|Site|Expr|Kind\.|KernelReport|Obligation\(|libcst|networkx|uid|None|True|False)\b")
+INTERNALS = re.compile(
+    r"\b(Span|Site|Expr|Kind\.|KernelReport|Obligation\(|libcst|networkx|uid|None|True|False)\b"
+)
 
 
 def _text(emitter: Callable[[Report], str], report: Report) -> str:
@@ -27,7 +30,9 @@ def _text(emitter: Callable[[Report], str], report: Report) -> str:
 
 
 def _full(report: Report) -> str:
-    return plain([*full.render_findings(report), *verdicts.render_verdicts(report), *verdicts.render_summary(report)])
+    return plain(
+        [*full.render_findings(report), *verdicts.render_verdicts(report), *verdicts.render_summary(report)]
+    )
 
 
 def _concise(report: Report) -> str:

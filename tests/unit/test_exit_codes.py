@@ -17,7 +17,9 @@ def _kernel(verdict: Verdict, **more: str) -> KernelReport:
     return KernelReport("k", "cutile", SITE, verdict, **more)  # type: ignore[arg-type]
 
 
-def _finding(severity: Severity = Severity.ERROR, code: str = "TC201", *, suppressed: bool = False) -> Diagnostic:
+def _finding(
+    severity: Severity = Severity.ERROR, code: str = "TC201", *, suppressed: bool = False
+) -> Diagnostic:
     return Diagnostic(code, "name", severity, "message", SITE, "k", suppressed=suppressed)
 
 

@@ -51,7 +51,11 @@ def test_utf8_offset_counts_bytes_of_utf8_in_any_encoding() -> None:
     [
         (b"x = 1\ny = '\xe9'\n", "byte 0xe9 is not utf-8 text", (2, 6)),
         (b"# coding: nosuch\n", "unknown encoding `nosuch`", (1, 1)),
-        (b"\xef\xbb\xbf# coding: latin-1\n", "the file begins with a UTF-8 mark but declares `latin-1`", (1, 1)),
+        (
+            b"\xef\xbb\xbf# coding: latin-1\n",
+            "the file begins with a UTF-8 mark but declares `latin-1`",
+            (1, 1),
+        ),
         (b"# coding: utf-16\n", "unknown encoding `utf-16`", (1, 1)),
         (b"# coding: rot13\n", "unknown encoding `rot13`", (1, 1)),
         (b"# coding: hex\n", "unknown encoding `hex`", (1, 1)),

@@ -49,7 +49,8 @@ def _findings(report: Report, arguments: argparse.Namespace, streams: Streams) -
 
     shown = arguments.format or ("concise" if os.environ.get("PRE_COMMIT") else "full")
     if arguments.format is None and shown == "full" and len(report.diagnostics) > _MANY:
-        streams.log(f"tilecheck: {len(report.diagnostics)} findings, one line each; `--format full` shows the source")
+        many = len(report.diagnostics)
+        streams.log(f"tilecheck: {many} findings, one line each; `--format full` shows the source")
         shown = "concise"
     yield from (full if shown == "full" else concise).render_findings(report)
     if arguments.quiet:
@@ -73,7 +74,7 @@ def _log_end(report: Report, arguments: argparse.Namespace, streams: Streams, co
         streams.log("  hint: name the files that hold kernels; `tilecheck check` accepts finding none")
 
 
-def explain(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:  # noqa: ARG001
+def explain(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:
     """Print the page of a rule, a verdict, a reason of `unknown` or a standing obligation."""
     from tilecheck import registry  # lazy
     from tilecheck.report.explain import rule_page_text
@@ -98,7 +99,7 @@ def _did_you_mean(word: str, known: list[str]) -> str:
     return f"did you mean `{folded[near[0]]}`?" if near else "`tilecheck rules` lists the rules"
 
 
-def rules(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:  # noqa: ARG001
+def rules(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:
     """List the rules."""
     from tilecheck.registry import load_rules  # lazy: imports every rule
     from tilecheck.report.explain import render_rules, rules_object
@@ -139,7 +140,7 @@ def audit(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> Ex
     return ExitCode.OK if code is ExitCode.FINDINGS and not report.unreadable else code
 
 
-def test(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:  # noqa: ARG001
+def test(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:
     """Run the examples of rules and annotated fixtures."""
     raise UsageError("not yet", ", ".join(arguments.targets))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import shlex
-import sys
 import traceback
 from collections.abc import Sequence
 
@@ -22,7 +21,8 @@ def issue_text(arguments: Sequence[str], details: str | None = None) -> str:
     return "\n".join(
         [
             _HEAD,
-            f"tilecheck {tool['version']}, z3 {tool['z3']}, Python {sys.version.split()[0]}, {platform.platform()}",
+            f"tilecheck {tool['version']}, z3 {tool['z3']}, Python {platform.python_version()}",
+            platform.platform(),
             f"command: tilecheck {shlex.join(arguments)}",
             "",
             (details or traceback.format_exc()).rstrip(),

@@ -16,12 +16,7 @@ class Engine:
 
     def verify(self, paths: Sequence[str], options: Options) -> Report:
         """Verify every kernel that the paths lead to."""
-        from tilecheck.discover import discover  # lazy: `--version` and `explain` search nothing
-
-        found = discover(paths)
-        if not found.candidates:
-            return found.report()
-        from tilecheck.pipeline import verify_paths  # lazy: loads the parser, the graphs and the solver
+        from tilecheck.pipeline import verify_paths  # lazy: `--version` and `explain` verify nothing
 
         return verify_paths(paths, options)
 

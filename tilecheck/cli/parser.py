@@ -36,7 +36,7 @@ class Command:
     arguments: argparse.Namespace
 
 
-class HelpShown(Exception):  # noqa: N818 - not an error: the user asked for a text
+class HelpShown(Exception):
     """The arguments asked for a text of the parser itself (`--help`, `--version`)."""
 
     def __init__(self, text: str) -> None:
@@ -50,7 +50,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, f"`{self.prog} --help` lists what is possible")
 
-    def print_help(self, file: object = None) -> NoReturn:  # noqa: ARG002 - argparse's own signature
+    def print_help(self, file: object = None) -> NoReturn:
         raise HelpShown(self.format_help())
 
 
@@ -100,7 +100,7 @@ def _build() -> argparse.ArgumentParser:
         )  # fmt: skip
         added.add_argument("-q", "--quiet", action="store_true", help="print findings only")
     explain = verb("explain", commands.explain, "explain a rule, a verdict or a reason")
-    explain.add_argument("topic", metavar="TOPIC", help="TC201, write-write-overlap, conditional, unknown/budget, S1")
+    explain.add_argument("topic", metavar="TOPIC", help="for example TC201, conditional, unknown/budget, S1")
     rules = verb("rules", commands.rules, "list the rules")
     rules.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
     _add_colour(rules)
@@ -110,7 +110,9 @@ def _build() -> argparse.ArgumentParser:
     audit = verb("audit", commands.audit, "list everything that is trusted, assumed or suppressed")
     _add_analysis(audit, ("text", "json"))
     test = verb("test", commands.test, "run the examples of rules, and annotated fixtures")
-    test.add_argument("targets", nargs="*", metavar="RULE|PATH", help="rules, files or directories (default: all rules)")
+    test.add_argument(
+        "targets", nargs="*", metavar="RULE|PATH", help="rules, files or directories (default: all rules)"
+    )
     return parser
 
 

@@ -224,17 +224,17 @@ def _read(source: Source, comment: _Comment, target: _Target | None) -> Pragma:
     try:
         kind = _kind(kind_text)
         arguments = _ARGUMENTS[kind](argument)
-        if target is None:
-            raise _Malformed("no statement follows it in its block")
-    except _Malformed as error:
-        whole = target.whole if target else comment.span
-        return Pragma(PragmaKind.MALFORMED, (), reason, comment.span, where, whole, problem=str(error))
+    except _MalformedError as error:
+        return Pragma(PragmaKind.MALFORMED, (), reason, comment.span, where, comment.span, problem=str(error))
+    if target is None:
+        problem = "no statement follows it in its block"
+        return Pragma(PragmaKind.MALFORMED, (), reason, comment.span, where, comment.span, problem=problem)
     narrow = kind is PragmaKind.IGNORE and comment.owner is not None
     span = target.header if narrow else target.whole
     return Pragma(kind, arguments, reason, comment.span, where, span, target.on_function and not narrow)
 
 
-class _Malformed(Exception):
+class _MalformedError(Exception):
     """Why a comment is not understood."""
 
 
@@ -251,44 +251,45 @@ def _kind(text: str) -> PragmaKind:
         return PragmaKind(text)
     near = difflib.get_close_matches(text, words, n=1)
     guess = f"; did you mean `{near[0]}`?" if near else f"; known are {', '.join(words)}"
-    raise _Malformed(f"`{text}` is not a kind of tilecheck comment{guess}" if text else "it says nothing" + guess)
+    said = f"`{text}` is not a kind of tilecheck comment" if text else "it says nothing"
+    raise _MalformedError(said + guess)
 
 
 def _names(argument: str) -> tuple[str, ...]:
     names = tuple(name for name in re.split(r"[\s,]+", argument) if name)
     if not names:
-        raise _Malformed("it names no parameter")
+        raise _MalformedError("it names no parameter")
     for name in names:
         if not name.isidentifier():
-            raise _Malformed(f"`{name}` is not the name of a parameter")
+            raise _MalformedError(f"`{name}` is not the name of a parameter")
     return names
 
 
 def _expression(argument: str) -> tuple[str, ...]:
     if not argument:
-        raise _Malformed("it states no condition")
+        raise _MalformedError("it states no condition")
     try:
         ast.parse(argument, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise _Malformed(f"`{argument}` is not a Python expression") from None
+        raise _MalformedError(f"`{argument}` is not a Python expression") from None
     return (argument,)
 
 
 def _nothing(argument: str) -> tuple[str, ...]:
     if argument:
-        raise _Malformed(f"`{argument}` is not understood here; a reason follows ` -- `")
+        raise _MalformedError(f"`{argument}` is not understood here; a reason follows ` -- `")
     return ()
 
 
 def _rules(argument: str) -> tuple[str, ...]:
     if not (argument.startswith("[") and argument.endswith("]")):
-        raise _Malformed("it must name the rules it silences: `ignore[TC201]`")
+        raise _MalformedError("it must name the rules it silences: `ignore[TC201]`")
     rules = tuple(rule.strip() for rule in argument[1:-1].split(",") if rule.strip())
     if not rules:
-        raise _Malformed("it names no rule")
+        raise _MalformedError("it names no rule")
     for rule in rules:
         if not _RULE.fullmatch(rule):
-            raise _Malformed(f"`{rule}` is neither a rule's code nor its name")
+            raise _MalformedError(f"`{rule}` is neither a rule's code nor its name")
     return rules
 
 

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilecheck.model import Diagnostic, KernelReport, Report, Verdict
+from tilecheck.model import Diagnostic, KernelReport, Report
 from tilecheck.report import witness
-from tilecheck.report.places import Places, in_order, kernels_in_order
+from tilecheck.report.places import Places, in_order, undecided_without_finding
 from tilecheck.report.snippet import Mark, detail, snippets
 from tilecheck.report.style import Line, line
 from tilecheck.report.topics import topic_of_reason
 
 
 def render_findings(report: Report) -> Iterator[Line]:
-    """Every finding that is not suppressed, then every kernel that is undecided."""
+    """Every finding that is not suppressed, then every undecided kernel that no finding speaks of."""
     places = Places(report.sources)
     for diagnostic in in_order(report):
         if not diagnostic.suppressed:
             yield from _finding(diagnostic, places)
             yield ()
-    for kernel in kernels_in_order(report.kernels):
-        if kernel.verdict is Verdict.UNKNOWN:
-            yield from _undecided(kernel, places)
-            yield ()
+    for kernel in undecided_without_finding(report):
+        yield from _undecided(kernel, places)
+        yield ()
 
 
 def _finding(diagnostic: Diagnostic, places: Places) -> Iterator[Line]:

@@ -49,9 +49,7 @@ def _kernel(kernel: KernelReport, places: Places) -> dict[str, Any]:
             for launch in kernel.launches
         ],
         "trusted": [{"line": places.of(t.site).line, "reason": t.reason} for t in kernel.trusted],
-        "params": [
-            {"name": p.name, "ownership": p.ownership, "declared": p.declared} for p in kernel.params
-        ],
+        "params": [{"name": p.name, "ownership": p.ownership, "declared": p.declared} for p in kernel.params],
         "obligations": [
             {
                 "rule": o.rule,

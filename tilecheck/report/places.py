@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tilecheck.model import Diagnostic, KernelReport, Report, Site
+from tilecheck.hygiene import UNDECIDED_KERNEL
+from tilecheck.model import Diagnostic, KernelReport, Report, Site, Verdict
 from tilecheck.text import Source, decode_leniently
 
 
@@ -45,10 +46,15 @@ class Places:
 
 def in_order(report: Report) -> tuple[Diagnostic, ...]:
     """The findings by file, place and code: the order does not depend on how they were found."""
-    return tuple(
-        sorted(report.diagnostics, key=lambda d: (d.site.file, d.site.span.start, d.code, d.message))
-    )
+    return tuple(sorted(report.diagnostics, key=lambda d: (d.site.file, d.site.span.start, d.code, d.message)))
 
 
 def kernels_in_order(kernels: Iterable[KernelReport]) -> tuple[KernelReport, ...]:
     return tuple(sorted(kernels, key=lambda k: (k.site.file, k.site.span.start, k.name)))
+
+
+def undecided_without_finding(report: Report) -> tuple[KernelReport, ...]:
+    """The unknown kernels whose reason no finding tells."""
+    told = frozenset((d.site.file, d.kernel) for d in report.diagnostics if d.code in UNDECIDED_KERNEL)
+    unknown = (k for k in report.kernels if k.verdict is Verdict.UNKNOWN)
+    return kernels_in_order(k for k in unknown if (k.site.file, k.name) not in told)

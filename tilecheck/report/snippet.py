@@ -42,13 +42,13 @@ def snippets(marks: Sequence[Mark], places: Places) -> Iterator[Line]:
     yield _margin(gutter)
 
 
-def detail(gutter_of: Sequence[Mark], places: Places, title: str, text: str, style: str = "strong") -> Iterator[Line]:
+def detail(marks: Sequence[Mark], places: Places, title: str, text: str) -> Iterator[Line]:
     """An indented `= title: text` line below a snippet; further lines of the text are aligned."""
-    gutter = len(str(max((places.of(mark.site).end_line for mark in gutter_of), default=1)))
-    head = f"{title}: " if title else ""
+    gutter = len(str(max((places.of(mark.site).end_line for mark in marks), default=1)))
+    head = f"{title}: "
     for number, part in enumerate(text.splitlines() or [""]):
         if number == 0:
-            yield line((" " * gutter + " = ", "gutter"), (head, style), part)
+            yield line((" " * gutter + " = ", "gutter"), (head, "strong"), part)
         else:
             yield line(" " * (gutter + 3 + len(head)), part)
 
@@ -107,5 +107,3 @@ def _width(character: str) -> int:
     if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
-
-

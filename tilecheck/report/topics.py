@@ -8,7 +8,7 @@ STANDING: Mapping[str, str] = {
     "S1": "arguments of which one is written do not overlap",
     "S2": "a written array does not overlap itself",
     "S3": "a grid axis that the kernel never reads is 1 if the kernel stores anything",
-    "S4": "each array has fewer than 2^31 elements, unless a constant, a `requires` or a visible launch says more",
+    "S4": "each array has fewer than 2^31 elements, unless a constant, a contract or a visible launch says so",
     "S5": "block ids times tile extents fit in int32 (tile coordinates of cuTile excepted)",
 }
 
@@ -116,7 +116,8 @@ def topic_page(word: str) -> str | None:
         return f"# unknown/{reason}\n{_REASONS[reason]}"
     code = word.upper()
     if code in STANDING:
-        return f"# {code}: a standing obligation\n\nEvery launch must see to it that {STANDING[code]}.\n{_STANDING_PAGE}"
+        duty = f"Every launch must see to it that {STANDING[code]}."
+        return f"# {code}: a standing obligation\n\n{duty}\n{_STANDING_PAGE}"
     return None
 
 

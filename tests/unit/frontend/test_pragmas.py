@@ -70,7 +70,10 @@ def test_spans_hold_in_every_layout(newline: str, head: str) -> None:
         ("ignore[] -- none", "it names no rule"),
         ("ignore[TC20] -- short", "`TC20` is neither a rule's code nor its name"),
         ("ignroe[TC201] -- typo", "`ignroe` is not a kind of tilecheck comment; did you mean `ignore`?"),
-        ("assume N > 0", "`assume` is not a kind of tilecheck comment; known are mut, shared, requires, unsafe, ignore"),
+        (
+            "assume N > 0",
+            "`assume` is not a kind of tilecheck comment; known are mut, shared, requires, unsafe, ignore",
+        ),
         ("requires N %% 2", "`N %% 2` is not a Python expression"),
         ("requires -- why", "it states no condition"),
         ("mut", "it names no parameter"),

@@ -19,7 +19,7 @@ class _Names(cst.CSTVisitor):
         self.parsed = parsed
         self.seen: list[tuple[str, str]] = []
 
-    def visit_Name(self, node: cst.Name) -> None:  # noqa: N802 - libcst's naming
+    def visit_Name(self, node: cst.Name) -> None:
         self.seen.append((node.value, self.parsed.source.snippet(self.parsed.span(node))))
 
 
@@ -64,7 +64,15 @@ def test_syntax_errors_have_a_place(text: str, message: str, place: tuple[int, i
 @pytest.mark.parametrize("depth", [250, 3_000, 20_000])
 @pytest.mark.parametrize(
     ("before", "inside", "after"),
-    [("(", "1", ")"), ("f(", "1", ")"), ("[", "1", "]"), ("-", "1", ""), ("not ", "1", ""), ("1+", "1", ""), ("a.", "b", "")],
+    [
+        ("(", "1", ")"),
+        ("f(", "1", ")"),
+        ("[", "1", "]"),
+        ("-", "1", ""),
+        ("not ", "1", ""),
+        ("1+", "1", ""),
+        ("a.", "b", ""),
+    ],
 )
 def test_deep_nesting_is_refused_and_does_not_crash(depth: int, before: str, inside: str, after: str) -> None:
     text = f"x = {before * depth}{inside}{after * depth}\n"

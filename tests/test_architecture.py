@@ -1,0 +1,202 @@
+"""Imports go one way, and each third-party package lives in its one room.
+
+Every import of every file is read from its syntax, the lazy ones inside functions too; an edge that is not
+listed here is an error. The lists are the design: change them only with it.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+FOLDERS = {"tilecheck": "tilecheck", "rules": "tilecheck.rules", "kernels": "tilecheck.kernels"}
+# Rooms, the longest prefix first. A module belongs to the first room that it is in.
+ROOMS = (
+    "tilecheck.jit.reference",
+    "tilecheck.analysis",
+    "tilecheck.cli",
+    "tilecheck.frontend",
+    "tilecheck.ir",
+    "tilecheck.jit",
+    "tilecheck.kernels",
+    "tilecheck.proof",
+    "tilecheck.report",
+    "tilecheck.rules",
+    "tilecheck.testing",
+)
+# Plain values and texts, which every stage may use.
+BASE = {"tilecheck", "tilecheck.model", "tilecheck.errors", "tilecheck.text"}
+EVERYTHING = None
+EDGES: dict[str, set[str] | None] = {
+    "tilecheck": {"tilecheck.model", "tilecheck.options", "tilecheck.pipeline"},  # lazy: the public interface
+    "tilecheck.__main__": {"tilecheck.cli"},
+    "tilecheck.model": set(),
+    "tilecheck.errors": {"tilecheck.model"},
+    "tilecheck.text": BASE,
+    "tilecheck.options": {"tilecheck.model"},
+    "tilecheck.rule": {"tilecheck.model"},
+    "tilecheck.hygiene": BASE,
+    "tilecheck.exit_codes": {"tilecheck.hygiene", "tilecheck.model", "tilecheck.options"},
+    "tilecheck.registry": {"tilecheck.errors", "tilecheck.rule"},
+    "tilecheck.discover": BASE | {"tilecheck.frontend", "tilecheck.hygiene"},
+    "tilecheck.suppress": {"tilecheck.hygiene", "tilecheck.frontend", "tilecheck.model"},
+    "tilecheck.ir": BASE,
+    "tilecheck.frontend": BASE | {"tilecheck.ir"},
+    "tilecheck.analysis": BASE | {"tilecheck.ir"},
+    "tilecheck.proof": BASE | {"tilecheck.ir", "tilecheck.analysis"},
+    "tilecheck.rules": {
+        "tilecheck.model",
+        "tilecheck.ir",
+        "tilecheck.rule",
+        "tilecheck.analysis",
+        "tilecheck.proof.obligation",
+    },
+    "tilecheck.report": BASE | {"tilecheck.hygiene", "tilecheck.rule", "tilecheck.registry"},
+    "tilecheck.jit.reference": set(),  # shares no code with what it judges
+    "tilecheck.jit": EVERYTHING,
+    "tilecheck.verdict": EVERYTHING,
+    "tilecheck.pipeline": EVERYTHING,
+    "tilecheck.cli": EVERYTHING,
+    "tilecheck.testing": EVERYTHING,
+    "tilecheck.kernels": set(),
+}
+# Only these may see the reference backend: they replay counterexamples on it.
+REPLAY = {"tilecheck.proof.replay", "tilecheck.proof.counterexample"}
+# These look for counterexamples by evaluating many points at once.
+SEARCH = {"tilecheck.proof.concrete", "tilecheck.proof.witness"}
+THIRD_PARTY: dict[str, set[str]] = {
+    "libcst": {"tilecheck.frontend"},
+    "networkx": {"tilecheck.analysis"},
+    "z3": {"tilecheck.proof"},
+    "rich": {"tilecheck.report"},
+    "numpy": {"tilecheck.jit.reference", "tilecheck.kernels", *REPLAY, *SEARCH},
+    "cuda": {"tilecheck.jit", "tilecheck.host", "tilecheck.kernels"},
+    "torch": {"tilecheck.kernels"},
+}
+
+
+def _modules() -> dict[str, Path]:
+    found = {}
+    for folder, package in (
+        ("tilecheck", "tilecheck"),
+        ("rules", "tilecheck.rules"),
+        ("kernels", "tilecheck.kernels"),
+    ):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            parts = path.relative_to(ROOT / folder).with_suffix("").parts
+            parts = parts[:-1] if parts[-1] == "__init__" else parts
+            found[".".join((package, *parts))] = path
+    return found
+
+
+MODULES = _modules()
+
+
+def _imports(path: Path) -> Iterator[tuple[str, int, bool, bool]]:
+    """Each imported module, its line, whether it is for types only, and whether it stands in a function."""
+
+    def walk(node: ast.AST, *, types: bool, lazy: bool) -> Iterator[tuple[str, int, bool, bool]]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import):
+                for alias in child.names:
+                    yield alias.name, child.lineno, types, lazy
+            elif isinstance(child, ast.ImportFrom):
+                assert child.level == 0, f"{path}:{child.lineno}: a relative import"
+                for alias in child.names:
+                    name = f"{child.module}.{alias.name}"
+                    yield (name if name in MODULES else child.module or ""), child.lineno, types, lazy
+            else:
+                for_types = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+                inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+                yield from walk(child, types=types or for_types, lazy=lazy or inside)
+
+    yield from walk(ast.parse(path.read_bytes()), types=False, lazy=False)
+
+
+def _room(module: str) -> str:
+    for room in ROOMS:
+        if module == room or module.startswith(room + "."):
+            return room
+    return module
+
+
+def _allowed(module: str, target: str) -> bool:
+    if _room(module) == _room(target):
+        return True
+    if target == "tilecheck.jit.reference" or target.startswith("tilecheck.jit.reference."):
+        return module in REPLAY or EDGES[_room(module)] is EVERYTHING
+    allowed = EDGES[_room(module)]
+    return allowed is EVERYTHING or bool({target, _room(target)} & allowed)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_import_is_listed(module: str) -> None:
+    assert _room(module) in EDGES, f"{module} is in no listed room"
+    wrong = []
+    for target, line, types, _ in _imports(MODULES[module]):
+        where = f"{MODULES[module].relative_to(ROOT)}:{line}"
+        top = target.split(".")[0]
+        if top == "tilecheck":
+            if not _allowed(module, target):
+                wrong.append(f"{where}: {module} may not import {target}")
+        elif top in THIRD_PARTY and not types and not {module, _room(module)} & THIRD_PARTY[top]:
+            wrong.append(f"{where}: {top} is not used in {module}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if not m.startswith("tilecheck.kernels")])
+def test_imports_inside_functions_say_why(module: str) -> None:
+    """On their line or at the head of their group: usually `# lazy`, to keep something out of cheap runs."""
+    lines = MODULES[module].read_text().splitlines()
+    for target, line, types, lazy in _imports(MODULES[module]):
+        if not lazy or types or target.split(".")[0] not in {"tilecheck", *THIRD_PARTY}:
+            continue
+        first = line - 1
+        while "#" not in lines[first] and lines[first - 1].strip().startswith(("from ", "import ")):
+            first -= 1
+        assert "#" in lines[first], f"{MODULES[module].relative_to(ROOT)}:{line}: no comment says why"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_third_party_packages_are_the_known_ones(module: str) -> None:
+    known = {"tilecheck", "__future__", *THIRD_PARTY, *sys.stdlib_module_names}
+    unknown = {t for t, *_ in _imports(MODULES[module]) if t.split(".")[0] not in known}
+    assert not unknown
+
+
+def test_modules_do_not_import_each_other_in_circles() -> None:
+    """Among the imports that run when a module is loaded."""
+    graph = {
+        module: {
+            t for t, _, types, lazy in _imports(path) if t in MODULES and t != module and not types and not lazy
+        }
+        for module, path in MODULES.items()
+    }
+    done: set[str] = set()
+    while len(done) < len(graph):
+        ready = {module for module, targets in graph.items() if module not in done and targets <= done}
+        assert ready, f"a circle among {sorted(set(graph) - done)}"
+        done |= ready
+
+
+def test_the_root_is_not_importable() -> None:
+    """A `kernels` or `rules` at the root of sys.path would shadow other people's packages."""
+    assert str(ROOT) not in [str(Path(entry).resolve()) for entry in sys.path if entry]
+
+
+def test_every_package_is_shipped() -> None:
+    """A folder that is not listed in pyproject.toml would be missing from the wheel alone."""
+    text = (ROOT / "pyproject.toml").read_text()
+    listed = {line.strip().strip('",') for line in text.splitlines() if line.strip().startswith('"tilecheck')}
+    packages = {module for module, path in MODULES.items() if path.name == "__init__.py"}
+    folders = {
+        ".".join(p.relative_to(ROOT).parts) for p in (ROOT / "tilecheck").rglob("*") if list(p.glob("*.py"))
+    }
+    assert packages == listed
+    assert folders <= listed
