@@ -143,6 +143,34 @@ class Executor:
     files: dict[str, None] = field(default_factory=dict)
     names: dict[str, Expr] = field(default_factory=dict)
 
+    # ---- what a run over host code does its own way ------------------------------------------------------
+    # A kernel is read strictly: what is not modelled ends the run. A run over host code overrides these to
+    # carry on with an unknown value, and to keep what raises and asserts establish.
+
+    def expression(self, node: cst.BaseExpression, frame: Frame) -> Callable[[], Any] | None:
+        """Another way to evaluate this node, or None for the usual one."""
+        return None
+
+    def recover(self, problem: UnsupportedConstruct, node: cst.BaseExpression, frame: Frame) -> Any:
+        """The value of an expression that is not modelled."""
+        raise problem
+
+    def statement(self, node: cst.CSTNode, frame: Frame) -> bool:
+        """Execute a statement another way than the usual one; False if it was left alone."""
+        return False
+
+    def target(self, target: cst.BaseExpression, value: Any, frame: Frame) -> bool:
+        """Assign to a target another way than the usual one; False if it was left alone."""
+        return False
+
+    def join(self, a: Expr, b: Expr) -> Expr:
+        """The path condition where two paths meet."""
+        return E.any_of(a, b)
+
+    def guard_after(self, before: Expr, frame: Frame) -> Expr:
+        """The path condition after a call whose paths returned into `frame.returns`."""
+        return before
+
     # ---- unknowns ------------------------------------------------------------------------------------
 
     def number(self) -> int:

@@ -44,16 +44,18 @@ def evaluate(x: Executor, node: cst.BaseExpression, frame: Frame) -> Any:
     """
     x.step()
     handler = _HANDLERS.get(type(node))
-    if handler is None:
-        raise UnsupportedConstruct(_words(node), frame.table.span(node), frame.table.file)
+    other = x.expression(node, frame)
     try:
+        if other is not None:
+            return other()
+        if handler is None:
+            raise UnsupportedConstruct(_words(node))
         return handler(x, node, frame)
     except UnsupportedConstruct as problem:
         if problem.span is None:
-            raise UnsupportedConstruct(
-                problem.construct, frame.table.span(node), frame.table.file
-            ) from problem
-        raise
+            located = UnsupportedConstruct(problem.construct, frame.table.span(node), frame.table.file)
+            return x.recover(located, node, frame)
+        return x.recover(problem, node, frame)
 
 
 def _words(node: cst.CSTNode) -> str:

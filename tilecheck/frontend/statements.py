@@ -69,12 +69,14 @@ def run_block(x: Executor, body: Sequence[cst.CSTNode], frame: Frame) -> None:
 
 
 def run_statement(x: Executor, node: cst.CSTNode, frame: Frame) -> None:
+    if x.statement(node, frame):
+        return
     match node:
         case cst.SimpleStatementLine() | cst.SimpleStatementSuite():
             with x.unsafe_statement(frame.table, node):
                 for small in node.body:
                     if x.guard is not E.FALSE:
-                        _small(x, small, frame)
+                        run_small(x, small, frame)
         case cst.If():
             with x.unsafe_statement(frame.table, node):
                 _if(x, node, frame)
@@ -96,7 +98,7 @@ def _unsupported(construct: str, node: cst.CSTNode, frame: Frame) -> Unsupported
     return UnsupportedConstruct(construct, frame.table.span(node), frame.table.file)
 
 
-def _small(x: Executor, node: cst.BaseSmallStatement, frame: Frame) -> None:
+def run_small(x: Executor, node: cst.BaseSmallStatement, frame: Frame) -> None:
     match node:
         case cst.Expr(value=cst.SimpleString() | cst.ConcatenatedString()) | cst.Pass():
             pass  # a docstring
@@ -153,6 +155,8 @@ def _is_none(value: Any) -> bool:
 
 def assign(x: Executor, target: cst.BaseExpression, value: Any, frame: Frame) -> None:
     """Bind a target to a value, unpacking tuples and the shape of an array."""
+    if x.target(target, value, frame):
+        return
     match target:
         case cst.Name():
             frame.names[target.value] = value
@@ -222,10 +226,10 @@ def branch(
     if then_end is E.FALSE or else_end is E.FALSE:
         if else_end is E.FALSE:
             frame.names = then_names
-        x.guard = E.any_of(then_end, else_end)
+        x.guard = x.join(then_end, else_end)
         return
     whole = then_end is then_guard and else_end is else_guard
-    x.guard = before if whole else E.any_of(then_end, else_end)
+    x.guard = before if whole else x.join(then_end, else_end)
     frame.names = x.merge_names(cond, then_names, frame.names)
 
 
@@ -242,9 +246,9 @@ def _for(x: Executor, node: cst.For, frame: Frame) -> None:
         if source.static and _has_known_length(source):
             source = Seq(static_items(x, source, "static loop"))
         else:
-            _range_loop(x, node, source, frame)
+            range_loop(x, node, source, frame)
             return
-    _unrolled(x, node, static_items(x, source, "loop"), frame)
+    unrolled_loop(x, node, static_items(x, source, "loop"), frame)
 
 
 def _has_known_length(r: Range) -> bool:
@@ -254,7 +258,7 @@ def _has_known_length(r: Range) -> bool:
     return len(range(*values)) <= MAX_UNROLL  # type: ignore[arg-type]
 
 
-def _unrolled(x: Executor, node: cst.For, items: tuple[Any, ...], frame: Frame) -> None:
+def unrolled_loop(x: Executor, node: cst.For, items: tuple[Any, ...], frame: Frame) -> None:
     if len(items) > MAX_UNROLL:
         raise _unsupported(f"loop over more than {MAX_UNROLL} items", node, frame)
     loop = Loop(frame)
@@ -280,10 +284,10 @@ def _body(x: Executor, body: Sequence[cst.CSTNode], loop: Loop, frame: Frame) ->
             frame.names, x.guard = dict(names), guard
         else:
             frame.names = x.merge_names(guard, names, frame.names)
-            x.guard = E.any_of(guard, x.guard)
+            x.guard = x.join(guard, x.guard)
 
 
-def _range_loop(x: Executor, node: cst.For, r: Range, frame: Frame) -> None:
+def range_loop(x: Executor, node: cst.For, r: Range, frame: Frame) -> None:
     with x.at(frame.table, node.iter):
         start, stop, step = (x.scalar(n, "loop bound") for n in (r.start, r.stop, r.step))
         if step.value == 0 or (step.value is None and step.op != "sym"):
@@ -303,7 +307,7 @@ def _range_loop(x: Executor, node: cst.For, r: Range, frame: Frame) -> None:
         x.guard = E.all_of(x.guard, E.le(0, k), within)
         assign(x, node.target, Num((), value, "int", bits), frame)
 
-    _symbolic_loop(x, node, k, enter, trips, frame, variable=value)
+    symbolic_loop(x, node, k, enter, trips, frame, variable=value)
 
 
 def _while(x: Executor, node: cst.While, frame: Frame) -> None:
@@ -318,7 +322,7 @@ def _while(x: Executor, node: cst.While, frame: Frame) -> None:
         x.branch_on(cond)
         x.guard = E.all_of(x.guard, cond)
 
-    broken = _symbolic_loop(x, node, k, enter, None, frame)
+    broken = symbolic_loop(x, node, k, enter, None, frame)
     if broken or x.guard is E.FALSE:
         return
     before = x.guard
@@ -327,7 +331,7 @@ def _while(x: Executor, node: cst.While, frame: Frame) -> None:
     x.guard = E.all_of(before, E.negate(cond))  # the loop ended because its condition failed
 
 
-def _symbolic_loop(
+def symbolic_loop(
     x: Executor,
     node: cst.For | cst.While,
     k: Expr,
@@ -626,6 +630,7 @@ def call_function(x: Executor, function: Function, args: Arguments) -> Any:
     x.files[function.table.file] = None
     x.depth += 1
     before, loops = x.guard, x.loops
+    after = before
     x.loops = []
     try:
         if isinstance(function.node, cst.Lambda):
@@ -633,10 +638,11 @@ def call_function(x: Executor, function: Function, args: Arguments) -> Any:
         if function.node.asynchronous is not None:
             raise UnsupportedConstruct("async function")
         run_block(x, function.node.body.body, frame)
+        after = x.guard_after(before, frame)
         return _returned(x, frame)
     finally:
         x.depth -= 1
-        x.guard, x.loops = before, loops
+        x.guard, x.loops = after, loops
 
 
 def _returned(x: Executor, frame: Frame) -> Any:
