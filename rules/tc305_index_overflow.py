@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from tilecheck.analysis.facts import Facts
 from tilecheck.analysis.ranges import INT32_MAX, INT32_MIN, promised_sizes, wraps_when_small
-from tilecheck.ir.expr import Expr, all_of, le, render, walk
+from tilecheck.ir.expr import Expr, Kind, Symbol, all_of, le, render, substitute, sym, symbols, walk
 from tilecheck.model import Severity
 from tilecheck.proof.obligation import Holds, Obligation
 from tilecheck.rule import Rule
@@ -18,7 +18,7 @@ def check(facts: Facts) -> Iterator[Obligation]:
     used = _feeding(facts)
     promised = promised_sizes(r.condition for r in facts.kernel.requires)
     for operation in facts.kernel.arithmetic:
-        if operation.value in used and wraps_when_small(operation.value, promised):
+        if _without_lanes(operation.value) in used and wraps_when_small(operation.value, promised):
             yield Obligation(
                 rule=RULE.code,
                 goal=Holds(
@@ -38,7 +38,16 @@ def _feeding(facts: Facts) -> set[Expr]:
     for access in facts.kernel.accesses:
         roots += [access.guard, access.mask, *(axis.index for axis in access.axes)]
     roots += [check.goal for check in facts.kernel.checks]
-    return set(walk(*roots))
+    return set(walk(*(_without_lanes(root) for root in roots)))
+
+
+def _without_lanes(value: Expr) -> Expr:
+    """The lanes of an operation and of the access that it feeds have names of their own: forget them."""
+    lanes = {sym(s): _LANE for s in symbols(value) if s.kind is Kind.LANE}
+    return substitute(value, lanes)
+
+
+_LANE = sym(Symbol("lane", Kind.LANE))
 
 RULE = Rule(
     code="TC305",

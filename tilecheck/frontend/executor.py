@@ -195,9 +195,17 @@ class Executor:
     def divides(self, divisor: Expr) -> None:
         self.check(CheckKind.DIVISOR, E.le(1, divisor), E.render(divisor))
 
-    def fits(self, value: Expr) -> None:
-        if not self.dry:
-            self.arithmetic.append(Arithmetic(value, self.guard, self.site, self.unsafe))
+    def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> None:
+        """Note that a 32-bit value of this tile shape must not have wrapped, in any lane."""
+        if self.dry:
+            return
+        mapping, bounds = {}, []
+        for i, size in enumerate(reversed(shape)):
+            lane = E.sym(Symbol(f"lane {len(shape) - 1 - i}", Kind.LANE, self.number(), bound=size))
+            mapping[numbers.lane(i)] = lane
+            bounds += [E.le(0, lane), E.lt(lane, size)]
+        guard = E.all_of(self.guard, *bounds)
+        self.arithmetic.append(Arithmetic(E.substitute(value, mapping), guard, self.site, self.unsafe))
 
     def note_name(self, name: str, value: Any) -> None:
         """Remember what the author calls a block-dependent integer; reports use it."""

@@ -24,7 +24,7 @@ class Machine(Protocol):
 
     def divides(self, divisor: Expr) -> None: ...
 
-    def fits(self, value: Expr) -> None: ...
+    def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> None: ...
 
     def is_integer_memory(self, value: Expr) -> bool: ...
 
@@ -89,11 +89,11 @@ def _result_bits(a: Num, b: Num) -> int | None:
     return a.bits if b.bits is None else max(a.bits, b.bits)
 
 
-def _leave_ring(machine: Machine, bits: int | None, *values: Expr) -> None:
+def _leave_ring(machine: Machine, bits: int | None, shape: tuple[Expr, ...], *values: Expr) -> None:
     if bits == 32:
         for value in values:
             if value.op in ("add", "mul"):
-                machine.fits(value)
+                machine.fits(value, shape)
 
 
 _COMPARE = {"<": E.lt, "<=": E.le, ">": E.gt, ">=": E.ge, "==": E.eq, "!=": E.ne}
@@ -109,7 +109,7 @@ def compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
     if a.kind == "bool" or b.kind == "bool":
         x = as_int(Num(shape, x, a.kind), machine)
         y = as_int(Num(shape, y, b.kind), machine)
-    _leave_ring(machine, _result_bits(a, b), x, y)
+    _leave_ring(machine, _result_bits(a, b), shape, x, y)
     return Num(shape, _COMPARE[op](x, y), "bool")
 
 
@@ -148,7 +148,7 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     x, y = stretch(_to_int(a, machine), shape), stretch(_to_int(b, machine), shape)
     assert x is not None
     assert y is not None
-    return Num(shape, _integer(op, x, y, bits, bool(shape), machine), kind, bits)
+    return Num(shape, _integer(op, x, y, bits, shape, machine), kind, bits)
 
 
 def _to_int(a: Num, machine: Machine) -> Num:
@@ -160,7 +160,9 @@ def _ask_divisor(divisor: Expr | None, machine: Machine) -> None:
         machine.divides(divisor)
 
 
-def _integer(op: str, x: Expr, y: Expr, bits: int | None, per_lane: bool, machine: Machine) -> Expr:
+def _integer(
+    op: str, x: Expr, y: Expr, bits: int | None, shape: tuple[Expr, ...], machine: Machine
+) -> Expr:
     match op:
         case "+":
             return E.add(x, y)
@@ -174,7 +176,7 @@ def _integer(op: str, x: Expr, y: Expr, bits: int | None, per_lane: bool, machin
             return E.const(x.value**y.value)
         case "**" if y.value is not None and 0 <= y.value <= 4:
             return E.mul(*[x] * y.value) if y.value else E.ONE
-    _leave_ring(machine, bits, x, y)
+    _leave_ring(machine, bits, shape, x, y)
     match op:
         case "//" | "%":
             _ask_divisor(y, machine)
@@ -188,7 +190,7 @@ def _integer(op: str, x: Expr, y: Expr, bits: int | None, per_lane: bool, machin
         case "&" | "|" | "^":
             return E.bit({"&": "and", "|": "or", "^": "xor"}[op], x, y)
         case _:  # shifts and powers by unknown amounts: some integer
-            return machine.fresh("data", per_lane=per_lane)
+            return machine.fresh("data", per_lane=bool(shape))
 
 
 def _boolean_bits(op: str, a: Num, b: Num, machine: Machine) -> Num:

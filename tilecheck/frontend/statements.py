@@ -134,8 +134,6 @@ def run_small(x: Executor, node: cst.BaseSmallStatement, frame: Frame) -> None:
         case cst.Import() | cst.ImportFrom():
             for name, binding in imports_of(node):
                 frame.names[name] = imported(x, binding, frame.table)
-        case cst.Del():
-            pass
         case cst.Raise():
             x.guard = E.FALSE  # a compile-time error on this path: nothing runs after it
         case cst.Assert():

@@ -78,11 +78,12 @@ def set_rank(x: Executor, array: Array, rank: int) -> None:
 def root_extent(x: Executor, array: Array, axis: int) -> Expr:
     """The extent of the root array. Members of a list have their own: a function of the list index."""
     x.used.add(array.name)
+    name = array.name
     if array.member is not None:
-        value = E.read(f"{array.name}.shape[{axis}]", array.member)
-        x.facts.setdefault(E.TRUE)
-        return E.maximum(value, 0)
-    symbol = E.sym(extent_symbol(array.name, axis))
+        if array.member.value is None:
+            return E.maximum(E.read(f"{array.name}.shape[{axis}]", array.member), 0)
+        name = f"{array.name}[{array.member.value}]"
+    symbol = E.sym(extent_symbol(name, axis))
     x.facts[E.le(0, symbol)] = None
     return symbol
 
@@ -346,7 +347,7 @@ def _index_tile(x: Executor, value: Any, what: str) -> Num:
     elem = numbers.as_int(num, x)
     x.use_as_integer(elem)
     if num.bits == 32 and elem.op in ("add", "mul"):
-        x.fits(elem)
+        x.fits(elem, num.shape)
     return Num(num.shape, elem, "int", num.bits)
 
 

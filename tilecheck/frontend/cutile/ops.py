@@ -142,7 +142,7 @@ def _cast(x: Executor, num: Num, dtype: Any) -> Num:
     if num.kind == "any":
         return Num(num.shape, _truncated(num.elem), "any", _bits_of(dtype))
     if num.bits == 32 and num.elem.op in ("add", "mul"):
-        x.fits(num.elem)  # widening happens after the 32-bit value was computed
+        x.fits(num.elem, num.shape)  # widening happens after the 32-bit value was computed
     bits = _bits_of(dtype)
     name = dtype.name.rsplit(".", 1)[-1]
     if name not in ("int32", "int64", "uint32", "uint64") or (bits == 32 and num.bits == 64):
@@ -155,7 +155,7 @@ def _narrowed(x: Executor, num: Num, name: str) -> Expr:
     if num.kind == "bool":
         return numbers.as_int(num, x)
     if name in ("int32", "uint32") and num.elem is not None:
-        x.fits(num.elem)
+        x.fits(num.elem, num.shape)
         return num.elem
     return x.fresh("data", per_lane=bool(num.shape))
 
