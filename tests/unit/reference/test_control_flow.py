@@ -294,6 +294,24 @@ def test_printing_evaluates_its_arguments_and_does_nothing_else(values):
     assert [record.effect for record in values.log.accesses] == ["read"]
 
 
+def test_static_evaluation_follows_python(values):
+    body = """
+        put(0, ct.static_eval(None or 5))
+        put(1, ct.static_eval(2 and 7))
+        put(2, 2 and 7)
+    """
+    assert values(body)[:3] == [5, 7, 1]
+
+
+def test_a_negative_runtime_step_is_not_guessed(values):
+    body = """
+        for i in range(5, 0, n):
+            put(0, i)
+    """
+    with pytest.raises(NotInterpretable, match="negative"):
+        values(body, n=-1)
+
+
 def test_assumptions_and_targets(values):
     before = "STAGES = ct.ByTarget(sm_100=8, default=2)\n"
     body = """

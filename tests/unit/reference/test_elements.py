@@ -54,6 +54,19 @@ def test_scalar_indices_have_no_lane_columns(execute):
     np.testing.assert_array_equal(log.accesses[1].elements, [[1, 2]])
 
 
+def test_an_array_of_rank_zero(execute):
+    x, out = np.array(5, np.int32), np.zeros(1, np.int32)
+    text = """
+        @ct.kernel
+        def k(x, out):
+            ct.store(out, 0, ct.gather(x, ()))
+            ct.scatter(x, (), 7)
+        """
+    log = execute(text, x=x, out=out)
+    assert (out[0], x[()]) == (5, 7)
+    assert [record.elements.shape for record in log.accesses] == [(1, 0), (1, 1), (1, 0)]
+
+
 def test_unchecked_lanes_outside_are_out_of_bounds(execute):
     x = np.zeros(6, np.int32)
     text = """

@@ -331,6 +331,38 @@ def test_bitcasts_and_bytes(execute):
     np.testing.assert_array_equal(out, [0x3F800000, 0x3F80, 20, 0x04030201])
 
 
+@pytest.mark.parametrize(
+    "dtype", ["float8_e4m3fn", "float8_e5m2", "float8_e5m3fnu", "float8_e8m0fnu", "bfloat16", "float16", "int8"]
+)
+def test_bits_of_every_type_go_back_and_forth(execute, dtype):
+    text = f"""
+        @ct.kernel
+        def k(out):
+            t = ct.full((8,), 0.375 if ct.{dtype} != ct.float8_e8m0fnu else 0.5, ct.{dtype})
+            bits = ct.pack_to_bytes(t)
+            back = ct.unpack_from_bytes(bits, ct.{dtype})
+            ct.store(out, 0, back.astype(ct.float32))
+            ct.static_assert(bits.shape[0] == ct.{dtype}.bitwidth)
+        """
+    out = np.zeros(8, np.float32)
+    execute(text, out=out)
+    np.testing.assert_array_equal(out, {"int8": 0, "float8_e8m0fnu": 0.5}.get(dtype, 0.375))
+
+
+def test_known_bits_of_narrow_floats(execute):
+    text = """
+        @ct.kernel
+        def k(out):
+            t = ct.load(out, 0, 4)
+            ct.store(out, 0, ct.bitcast(t.astype(ct.float8_e4m3fn), ct.uint8).astype(ct.float32))
+            halves = ct.pack_to_bytes(t.astype(ct.float4_e2m1fn))
+            ct.store(out, 2, ct.unpack_from_bytes(halves, ct.uint8).astype(ct.float32))
+        """
+    out = np.array([1.0, -0.0, 448.0, -1.5, 9, 9], np.float32)
+    execute(text, out=out)
+    np.testing.assert_array_equal(out, [0x38, 0x80, 0x7E, 0xBC, 0x82, 0xB7])
+
+
 def test_sums_of_integers_wrap_and_are_logged(execute):
     text = """
         @ct.kernel

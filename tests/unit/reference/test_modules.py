@@ -75,6 +75,24 @@ def test_kernels_inside_functions_see_the_names_around_them(tmp_path):
         run_file(path, kernel="j")
 
 
+def test_a_factory_s_own_code_is_folded_as_python_runs_it(tmp_path):
+    path = tmp_path / "m.py"
+    path.write_text(
+        "import cuda.tile as ct\n"
+        "def plan(n):\n"
+        "    parts = {}\n    size = 8\n    while size >= 1:\n        if n >= size:\n            parts[size] = n\n"
+        "            n -= size\n        size //= 2\n    return parts\n"
+        "def make(n, wide=None):\n"
+        "    parts = plan(n)\n    has8, at8 = 8 in parts, parts.get(8, 0)\n    limit = wide or 1 << 40\n"
+        "    total = 0\n    for i in range(n):\n        total += i\n"
+        "    @ct.kernel\n    def k(out):\n        if has8:\n"
+        "            ct.store(out, (0,), at8 * 100 + total + (total * limit) // limit)\n"
+    )
+    value, log = run_file(path, n=11)
+    assert value == 1100 + 55 + 55
+    assert not log.undefined
+
+
 def test_two_nested_kernels_of_one_name_need_their_path(tmp_path):
     path = tmp_path / "m.py"
     one = "def {0}():\n    @ct.kernel\n    def k(out):\n        ct.store(out, (0,), {1})\n"

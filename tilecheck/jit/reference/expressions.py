@@ -36,6 +36,7 @@ _BINARY: dict[type[ast.operator], str] = {
 _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"
 }  # fmt: skip
+_STATIC = frozenset({"static_assert", "static_eval", "static_iter"})
 _DUNDER = {"add": "__add__", "sub": "__sub__", "mul": "__mul__", "truediv": "__truediv__"}
 
 
@@ -153,7 +154,7 @@ def _bool_operation(interpreter: Interpreter, node: ast.BoolOp, frame: Frame) ->
         runtime_seen = runtime_seen or runtime
         if holds is stop_at:
             break
-    if interpreter.machine.host:
+    if interpreter.machine.host or (interpreter.static and not runtime_seen):
         return value
     return harden(holds) if runtime_seen else holds
 
@@ -335,8 +336,10 @@ def _unpack(interpreter: Interpreter, targets: Sequence[ast.expr], value: Any, f
 
 def _call(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Any:
     function = interpreter.evaluate(node.func, frame)
-    if isinstance(function, Operation) and function.name == "static_assert":
-        arguments = [interpreter.evaluate(node.args[0], frame)]  # the message is for failures only
+    if isinstance(function, Operation) and function.name in _STATIC and node.args:
+        interpreter.static += 1
+        arguments = [interpreter.evaluate(node.args[0], frame)]  # a message is for failures only
+        interpreter.static -= 1
         keywords: dict[str, Any] = {}
     elif isinstance(function, Opaque):
         return _opaque_call(interpreter, node, function)

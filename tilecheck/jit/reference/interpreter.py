@@ -50,6 +50,7 @@ class Interpreter:
     ) -> None:
         self.machine = machine
         self.depth = 0  # user functions that are running
+        self.static = 0  # above 0 inside `static_eval` and its like, which follow Python
         self._evaluate = evaluate
         self._execute = execute
         self._invoke = invoke

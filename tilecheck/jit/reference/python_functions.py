@@ -34,6 +34,8 @@ def make_range(machine: Machine, *bounds: Any) -> Range:
     if len(numbers) == 3 and numbers[2] == 0:
         machine.undefined("divisor", detail="the step of a range is 0")
         numbers = [0, 0, 1]
+    if len(numbers) == 3 and numbers[2] < 0 and isinstance(bounds[2], Tile):
+        raise Reject("a runtime step that is negative")  # the device counts up whatever the step is
     dtype = INT32
     for bound in bounds:
         dtype = promote(dtype, bound.dtype if isinstance(bound, Tile) else dtype_of_constant(as_int(bound)))
