@@ -275,6 +275,17 @@ def _scalar(param: Param, concrete: Concrete) -> Any:
     return 1
 
 
+def holds_its_cells(concrete: Concrete, kernel: Kernel) -> bool:
+    """Whether every element whose value matters lies inside its array."""
+    for param in kernel.params:
+        if param.is_array and not param.is_list:
+            shape = [int(concrete.value(extent_symbol(param.name, k))) for k in range(_rank(param))]
+            for at in concrete.memory.get(param.name, {}):
+                if len(at) == len(shape) and not all(0 <= i < n for i, n in zip(at, shape, strict=True)):
+                    return False
+    return True
+
+
 def layouts(given: Mapping[str, Any]) -> dict[str, tuple[Layout, ...]]:
     """The shapes and strides of the arrays among launch arguments."""
     return {

@@ -24,6 +24,7 @@ from tilecheck.proof.concrete import (
     FILLS,
     Concrete,
     arguments,
+    holds_its_cells,
     is_admitted,
     launch_symbols,
     layouts,
@@ -112,7 +113,7 @@ class _Hunt:
         self.replays = 0
         goal = self.obligation.goal
         negated = negation(goal, self.context, self.obligation.assume)
-        for premises in (self._ordinary(), self._legal()):
+        for premises in (self._ordinary(negated), self._legal()):
             excluded: list[Expr] = []
             for _ in range(self.limits.models):
                 answer = satisfiable(
@@ -157,12 +158,13 @@ class _Hunt:
                 premises.append(eq(sym(Symbol(f"numel({param.name})", Kind.EXTENT)), mul(*shape)))
         return tuple(premises)
 
-    def _ordinary(self) -> tuple[Expr, ...]:
-        """Launches that people make: no empty arrays, no scalars below 1."""
+    def _ordinary(self, negated: Sequence[Expr]) -> tuple[Expr, ...]:
+        """Launches that people make: no empty arrays, no scalars below 1, indices read from real elements."""
         kinds = (Kind.CONSTANT, Kind.SCALAR, Kind.EXTENT, Kind.STRIDE)
         mentioned = [s for s in launch_symbols(self.context) if s.kind in kinds]
         booleans = _booleans(self.context, self.obligation)
-        return (*self._legal(), *(le(1, sym(s)) for s in mentioned if s not in booleans))
+        inside = [n.args[0] for n in walk(*negated) if n.op == "ite" and _is_padding(n.args[2])]
+        return (*self._legal(), *(le(1, sym(s)) for s in mentioned if s not in booleans), *inside)
 
     def _is_data_dependent(self) -> bool:
         negated = negation(self.obligation.goal, self.context, self.obligation.assume)
@@ -194,11 +196,12 @@ class _Hunt:
 
     def smallest(self, concrete: Concrete, sighting: Sighting) -> tuple[Concrete, Sighting]:
         self.replays = 0
+        kernel = self.context.kernel
         return minimise(
             concrete,
             sighting,
             launch_symbols(self.context),
-            lambda trial: self._replay(trial, sighting.blocks),
+            lambda trial: self._replay(trial, sighting.blocks) if holds_its_cells(trial, kernel) else None,
             lambda: self._goes_on(self.limits.shrinks),
         )
 
@@ -229,6 +232,11 @@ class _Hunt:
             return None
         self.stuck = 0
         return seen(self.obligation, log, layouts(given))
+
+
+def _is_padding(e: Expr) -> bool:
+    """Whether `e` stands for what a read outside its array gives."""
+    return e.op == "sym" and e.args[0].kind is Kind.OPAQUE and e.args[0].origin.startswith("memory:")
 
 
 def _booleans(context: Context, obligation: Obligation) -> frozenset[Symbol]:

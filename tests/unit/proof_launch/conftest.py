@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,6 +11,12 @@ from typing import Any
 
 import pytest
 
+from tilecheck import rules as rules_package
+from tilecheck.analysis.borrow import build as build_graph
+from tilecheck.analysis.facts import Facts
+from tilecheck.frontend.lower import find_kernels, lower
+from tilecheck.frontend.modules import Project
+from tilecheck.frontend.source import load
 from tilecheck.ir.expr import (
     ONE,
     TRUE,
@@ -247,3 +255,36 @@ def solve(builder: Builder, **changes: Any) -> Found:
 @pytest.fixture
 def solved() -> Callable[..., Found]:
     return solve
+
+
+HEADER = "import cuda.tile as ct\n\n\n@ct.kernel\n"
+
+
+@dataclass(frozen=True)
+class Read:
+    """A kernel read from text, with the obligations that the rules state for it."""
+
+    path: str
+    kernel: Kernel
+    obligations: tuple[Obligation, ...]
+
+    def all_of(self, rule: str) -> tuple[Obligation, ...]:
+        return tuple(o for o in self.obligations if o.rule == rule)
+
+
+@pytest.fixture
+def read(tmp_path) -> Callable[[str], Read]:
+    """Read the one kernel of a text."""
+    names = [m.name for m in pkgutil.iter_modules(rules_package.__path__) if m.name.startswith("tc")]
+    rules = [importlib.import_module(f"tilecheck.rules.{name}") for name in names]
+
+    def of(text: str) -> Read:
+        path = tmp_path / "kernel.py"
+        path.write_text(HEADER + text, encoding="utf-8")
+        (definition,) = find_kernels(Project().add(load(path.as_posix())))
+        kernel = lower(definition)
+        facts = Facts(kernel, build_graph(kernel))
+        stated = [o for r in rules if r.RULE.check for o in r.RULE.check(facts) if isinstance(o, Obligation)]
+        return Read(path.as_posix(), kernel, tuple(sorted(stated, key=lambda o: o.stage)))
+
+    return of
