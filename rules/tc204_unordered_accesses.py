@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from tilecheck.analysis.accesses import sites_of, unsafe_of
 from tilecheck.analysis.facts import Facts
-from tilecheck.ir.kernel import Effect
+from tilecheck.ir.kernel import Access, Effect
 from tilecheck.model import Severity
-from tilecheck.proof.obligation import Obligation, Ordered
+from tilecheck.proof.obligation import Between, Disjoint, Obligation, Ordered
 from tilecheck.rule import Rule
 
 
 def check(facts: Facts) -> Iterator[Obligation]:
-    """Yield one obligation for each pair of accesses of one array of which one is a store."""
+    """Yield one obligation for each pair that tokens order, and for each store that they do not."""
     for conflict in facts.graph.conflicts():
         first, second = conflict.first, conflict.second
         if first is second or Effect.WRITE not in (first.effect, second.effect):
@@ -31,6 +31,28 @@ def check(facts: Facts) -> Iterator[Obligation]:
                 unsafe=unsafe_of(first, second),
                 array=conflict.array,
             )
+    for array in facts.graph.arrays():
+        borrows = facts.graph.borrows(array)
+        for access in borrows:
+            if access.effect is Effect.WRITE and _runs_parallel(access, borrows):
+                yield Obligation(
+                    rule=RULE.code,
+                    goal=Disjoint(access, access, Between.ITERATIONS),
+                    sites=(access.site,),
+                    cause=f"two iterations of one block write the same element of `{array}`, in no order",
+                    stage=2,
+                    kind="overlap",
+                    unsafe=unsafe_of(access),
+                    array=array,
+                )
+
+
+def _runs_parallel(access: Access, borrows: tuple[Access, ...]) -> bool:
+    """Whether the compiler drops the order between a store's iterations: it is the only access of its array
+    in the loop body, and the loop variable itself is one of its tile indices."""
+    loop = access.stepped_by
+    return loop is not None and all(other.site == access.site for other in borrows if loop in other.loops)
+
 
 RULE = Rule(
     code="TC204",

@@ -15,6 +15,7 @@ class Between(enum.Enum):
 
     BLOCKS = "blocks"  # two different blocks, any iterations, any lanes
     LANES = "lanes"  # two different lanes of one operation in one block and iteration
+    ITERATIONS = "iterations"  # two iterations, in one block, of the loop that `first.stepped_by` counts
 
 
 @dataclass(frozen=True, slots=True)

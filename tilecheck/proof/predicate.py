@@ -48,6 +48,8 @@ def negation(goal: Goal, context: Context, assume: Expr = TRUE) -> tuple[Expr, .
     if isinstance(goal, Disjoint):
         if goal.between is Between.LANES:
             return _closed(context, _lanes_meet(goal, context, assume))
+        if goal.between is Between.ITERATIONS:
+            return _closed(context, _iterations_meet(goal, context, assume))
         return _closed(context, _blocks_meet(goal, context, assume))
     return (TRUE,)
 
@@ -170,6 +172,31 @@ def _lanes_meet(goal: Disjoint, context: Context, assume: Expr) -> tuple[Expr, .
     )
     if goal.first.lanes != goal.second.lanes:
         different = TRUE  # two operations: which of their lanes are the same one is not known
+    assumed = in_instance(assume, 1, varies), in_instance(assume, 2, varies)
+    shared = (*context.uniform_facts, *_own_blocks(context))
+    return (*shared, different, *assumed, first.happens, second.happens, *_touched_equal(first, second))
+
+
+# -- two iterations -------------------------------------------------------------------------------------
+
+
+def differs_between_iterations(access: Access) -> Varies:
+    """Which symbols two iterations of the loop `access.stepped_by` may see differently: its number, the
+    lanes, and whatever was made inside it (symbols are numbered in the order of their making)."""
+    loop = access.stepped_by
+    if loop is None:
+        return lambda s: s.varies
+    return lambda s: s.kind is Kind.LANE or (s.kind in (Kind.LOOP, Kind.OPAQUE) and s.uid >= loop.uid)
+
+
+def _iterations_meet(goal: Disjoint, context: Context, assume: Expr) -> tuple[Expr, ...]:
+    """One block, two different iterations of one loop; the loops around it agree."""
+    varies = differs_between_iterations(goal.first)
+    first, second = _renamed(goal.first, 1, varies), _renamed(goal.second, 2, varies)
+    loop = goal.first.stepped_by
+    different = TRUE
+    if loop is not None:
+        different = ne(sym(symbol_in_instance(loop, 1, varies)), sym(symbol_in_instance(loop, 2, varies)))
     assumed = in_instance(assume, 1, varies), in_instance(assume, 2, varies)
     shared = (*context.uniform_facts, *_own_blocks(context))
     return (*shared, different, *assumed, first.happens, second.happens, *_touched_equal(first, second))

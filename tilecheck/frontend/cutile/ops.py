@@ -328,6 +328,8 @@ def _elementwise(x: Executor, args: Arguments) -> Num:
     """Transcendentals and other data: only the shape is known."""
     shape: tuple[Expr, ...] = ()
     for value in args.positional:
+        if isinstance(value, Named) and value.name.startswith("cuda.tile."):
+            continue  # the dtype of a bitcast
         shape = numbers.broadcast_shapes(shape, x.number_of(value, "operand").shape)
     return data(shape)
 

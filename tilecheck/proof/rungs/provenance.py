@@ -25,7 +25,7 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, conjuncts, symbols
 from tilecheck.ir.kernel import Access, Axis, Space, block_symbol
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Ordered
 from tilecheck.proof.polynomial import Key, Monomial, Polynomial, key, without
-from tilecheck.proof.predicate import Varies, differs_between_lanes
+from tilecheck.proof.predicate import Varies, differs_between_iterations, differs_between_lanes
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.question import Question
 
@@ -39,6 +39,8 @@ def decide(question: Question) -> bool:
         return _is_given(goal, question)
     if goal.between is Between.LANES:
         return _lanes_agree(goal, question)
+    if goal.between is Between.ITERATIONS:
+        return _iterations_agree(goal, question)
     return _blocks_agree(goal, question)
 
 
@@ -62,6 +64,14 @@ def _lanes_agree(goal: Disjoint, question: Question) -> bool:
         return False
     agreed = _Agreed(question.uniform, differs_between_lanes)
     return _learn_element(goal, agreed) and all(agreed.includes(s) for s in goal.first.lanes)
+
+
+def _iterations_agree(goal: Disjoint, question: Question) -> bool:
+    loop = goal.first.stepped_by
+    if loop is None:
+        return False
+    agreed = _Agreed(question.uniform, differs_between_iterations(goal.first))
+    return _learn_element(goal, agreed) and agreed.includes(loop)
 
 
 def _learn_element(goal: Disjoint, agreed: _Agreed) -> bool:
