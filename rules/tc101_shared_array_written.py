@@ -1,4 +1,62 @@
 """An array declared shared is written.
+
+## What it does
+
+Reports a store, a scatter or an atomic update of an array that the kernel declares `shared`, in a
+comment (`# tilecheck: shared x`) or in the annotation (`x: Shared`). Writes through a slice, a
+tiled view, a member of a list or raw memory count as writes of the array.
+
+## Why is this bad?
+
+The declaration is what callers rely on: a shared array may be passed to several kernels at once,
+and the same tensor may stand behind two shared parameters. A write breaks that promise where nobody
+looks for it.
+
+## How it is proved
+
+For each write of a shared array, that it never happens:
+
+    not (path  and  mask  and  inside)
+
+`path` are the branches and loop bounds around the write, `mask` the lanes that take part, and
+`inside` says that the element exists. One launch in which a block gets there refutes it. A write in
+dead code is no finding.
+
+## Example
+
+```python
+import cuda.tile as ct
+from tilecheck import Shared
+
+
+@ct.kernel
+def scale(x: Shared, out, T: ct.Constant[int]):  # verdict: violated
+    i = ct.bid(0)
+    tile = ct.load(x, index=(i,), shape=(T,))
+    ct.store(out, index=(i,), tile=tile * 2.0)
+    ct.store(x, index=(i,), tile=ct.zeros((T,), dtype=ct.float32))  # expect: TC101
+```
+
+## Use instead
+
+Drop the declaration if the write is meant, or write to another array:
+
+```python
+import cuda.tile as ct
+from tilecheck import Shared
+
+
+@ct.kernel
+def scale(x: Shared, out, T: ct.Constant[int]):  # verdict: conditional
+    i = ct.bid(0)
+    tile = ct.load(x, index=(i,), shape=(T,))
+    ct.store(out, index=(i,), tile=tile * 2.0)
+```
+
+## When it says unknown
+
+When the write hangs on a condition that cannot be decided: a branch on values in memory for which
+no replayed launch takes it, or a bound beyond the arithmetic that tilecheck knows.
 """
 
 from __future__ import annotations
@@ -29,6 +87,7 @@ def check(facts: Facts) -> Iterator[Obligation]:
                     kind="ownership",
                     array=param.name,
                 )
+
 
 RULE = Rule(
     code="TC101",

@@ -1,4 +1,61 @@
 """An array declared mut is never written.
+
+## What it does
+
+Reports a parameter that the kernel declares `mut`, in a comment (`# tilecheck: mut out`) or in the
+annotation (`out: Mut`), and that nothing in the kernel stores to, scatters to or updates
+atomically.
+
+## Why is this bad?
+
+Callers allocate a fresh tensor for a mutable output and read it afterwards. If nothing writes it,
+they read whatever was in memory. Most often the store went to another parameter, or an output was
+forgotten.
+
+## How it is proved
+
+Nothing has to be proved. What a kernel does with an array is inferred from its accesses: it is
+`mut` if at least one of them writes or updates the array, also through a slice, a view, a list or
+raw memory, and `shared` if all of them read. The declaration is compared with that.
+
+## Example
+
+```python
+import cuda.tile as ct
+
+
+# tilecheck: mut out, total
+@ct.kernel
+def scale_and_sum(  # verdict: conditional
+    x,
+    out,
+    total,  # expect: TC102
+    T: ct.Constant[int],
+):
+    i = ct.bid(0)
+    tile = ct.load(x, index=(i,), shape=(T,), padding_mode=ct.PaddingMode.ZERO)
+    ct.store(out, index=(i,), tile=tile * 2.0)
+```
+
+## Use instead
+
+```python
+import cuda.tile as ct
+
+
+# tilecheck: mut out, total
+@ct.kernel
+def scale_and_sum(x, out, total, T: ct.Constant[int]):  # verdict: conditional
+    i = ct.bid(0)
+    tile = ct.load(x, index=(i,), shape=(T,), padding_mode=ct.PaddingMode.ZERO)
+    ct.store(out, index=(i,), tile=tile * 2.0)
+    ct.atomic_add(total, 0, ct.sum(tile))
+```
+
+## When it says unknown
+
+Never: the finding follows from the text. It leaves the verdict alone, since no launch goes wrong by
+it. A write that stands in the text but that no launch can reach satisfies this rule.
 """
 
 from __future__ import annotations
@@ -25,6 +82,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 label="never written",
                 help=f"declare it shared, or store to `{param.name}`",
             )
+
 
 RULE = Rule(
     code="TC102",

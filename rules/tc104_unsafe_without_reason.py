@@ -1,4 +1,74 @@
 """An unsafe block does not say why it may be trusted.
+
+## What it does
+
+Reports `with unsafe("")` and a `# tilecheck: unsafe` comment without a reason after ` -- `.
+
+## Why is this bad?
+
+In an unsafe block the author answers for what tilecheck cannot prove. The reason is all that a
+reviewer has to check that answer against, and it is what `tilecheck audit` lists. A block without
+one is not trusted: what it holds is judged as if the block were not there.
+
+## How it is proved
+
+Nothing has to be proved. The reason is the string given to `unsafe`, or the text after ` -- ` of
+the comment; it must not be empty.
+
+## Example
+
+The table `rows` could name one row twice. With a reason the kernel would be `trusted`; without one
+it is not:
+
+```python
+import cuda.tile as ct
+from tilecheck import unsafe
+
+
+@ct.kernel
+def permute_rows(x, rows, out, T: ct.Constant[int]):  # verdict: violated
+    i = ct.bid(0)
+    row = ct.load(rows, index=(i,), shape=(1,)).item()
+    tile = ct.reshape(ct.load(x, index=(i, 0), shape=(1, T)), (T,))
+    with unsafe(""):  # expect: TC104
+        ct.scatter(out, (row, ct.arange(T, dtype=ct.int32)), tile)  # expect: TC201
+```
+
+## Use instead
+
+```python
+import cuda.tile as ct
+from tilecheck import unsafe
+
+
+@ct.kernel
+def permute_rows(x, rows, out, T: ct.Constant[int]):  # verdict: trusted
+    i = ct.bid(0)
+    row = ct.load(rows, index=(i,), shape=(1,)).item()
+    tile = ct.reshape(ct.load(x, index=(i, 0), shape=(1, T)), (T,))
+    with unsafe("rows comes from argsort, so each row is named once"):
+        ct.scatter(out, (row, ct.arange(T, dtype=ct.int32)), tile)
+```
+
+Better still is a kernel that has nothing to trust, here by reading through the table instead of
+writing through it:
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def permute_rows(x, rows, out, T: ct.Constant[int]):  # verdict: conditional
+    i = ct.bid(0)
+    row = ct.load(rows, index=(i,), shape=(1,)).item()
+    tile = ct.gather(x, (row, ct.arange(T, dtype=ct.int32)))
+    ct.store(out, index=(i, 0), tile=ct.reshape(tile, (1, T)))
+```
+
+## When it says unknown
+
+Never: the finding follows from the text. The accesses inside the block get the verdict that they
+would have without it.
 """
 
 from __future__ import annotations
@@ -24,6 +94,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 label="trusted for no stated reason",
                 help="write why the accesses inside cannot collide",
             )
+
 
 RULE = Rule(
     code="TC104",

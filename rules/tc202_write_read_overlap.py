@@ -1,4 +1,82 @@
 """A block reads an element that another block writes.
+
+## What it does
+
+Asks that no block reads an element of an array that a different block of the same launch writes. It
+concerns arrays that a kernel both reads and writes: in-place kernels, and blocks that hand values
+to one another.
+
+## Why is this bad?
+
+The reader gets the old value in one run and the new one in the next: nothing says which of the two
+blocks runs first. Unless both sides ask for a memory order and a scope that covers the other block,
+this is a data race, and the compiler may assume that there is none.
+
+## How it is proved
+
+For any two different blocks A and B, any loop iterations and any lanes:
+
+    A != B  and  writes(A)  and  reads(B)   =>   element(A) != element(B)
+
+Elements, branches, loop bounds and masks are those of TC201. A block may read what it wrote itself:
+accesses of one array within a block follow the order of the program (TC204). A pair is exempt if
+both accesses are atomic or give a `memory_order` other than WEAK, and both have DEVICE or SYS
+scope; what order such a pair establishes is not modelled.
+
+## Example
+
+Every lane reads its left neighbour; at the edge of a tile that neighbour belongs to the block
+before:
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def smooth(x, T: ct.Constant[int]):  # verdict: violated
+    i = ct.bid(0) * T + ct.arange(T, dtype=ct.int32)
+    left = ct.gather(x, i - 1)  # site: read
+    ct.scatter(x, i, left * 0.5)  # expect: TC202 with=read
+```
+
+## Use instead
+
+Write to another array:
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def smooth(x, out, T: ct.Constant[int]):  # verdict: proved
+    i = ct.bid(0) * T + ct.arange(T, dtype=ct.int32)
+    left = ct.gather(x, i - 1)
+    ct.scatter(out, i, left * 0.5)
+```
+
+In place is fine as long as a block reads only what it writes:
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def relu(x, T: ct.Constant[int]):  # verdict: conditional
+    i = ct.bid(0)
+    tile = ct.load(x, index=(i,), shape=(T,))
+    ct.store(x, index=(i,), tile=ct.maximum(tile, 0.0))
+```
+
+## When it says unknown
+
+For the reasons of TC201. The most common one: the read stands behind a lock, a flag or a counter of
+finished blocks. Such code may be right, but the proof would need the order that the atomics
+establish; two launches in a row need none, and an `unsafe` block with a reason makes the kernel
+`trusted`.
+
+## References
+
+- Memory order across blocks: https://docs.nvidia.com/cuda/cutile-python/memory_model.html
 """
 
 from __future__ import annotations
@@ -31,6 +109,7 @@ def check(facts: Facts) -> Iterator[Obligation]:
             unsafe=unsafe_of(first, second),
             array=conflict.array,
         )
+
 
 RULE = Rule(
     code="TC202",

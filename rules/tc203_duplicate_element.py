@@ -1,4 +1,80 @@
 """One store writes the same element twice.
+
+## What it does
+
+Asks that the lanes of one store, scatter or raw store write different elements. It looks at one
+block and one execution of the statement; other blocks are the business of TC201.
+
+## Why is this bad?
+
+The lanes of a tile have no order. Which of the values stays is undetermined, even if only one block
+runs, and the memory model counts two writes of one element by one store as a data race.
+
+## How it is proved
+
+For any block, any iteration of the loops around it and any two different lanes l and m of the
+store:
+
+    l != m  and  writes(l)  and  writes(m)   =>   element(l) != element(m)
+
+`writes` is the mask of the lane and `0 <= element[k] < shape[k]`: lanes that are masked off or
+outside the array write nothing. The lanes of a tile store differ by construction, so this concerns
+index tiles. An index of fewer dimensions than the value is repeated for the others.
+
+## Example
+
+Two neighbouring lanes get one index:
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def halve(x, out, T: ct.Constant[int]):  # verdict: violated
+    lane = ct.arange(T, dtype=ct.int32)
+    values = ct.gather(x, ct.bid(0) * T + lane)
+    ct.scatter(out, ct.bid(0) * T + lane // 2, values)  # expect: TC203
+```
+
+## Use instead
+
+Mask off all but one lane for each element:
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def halve(x, out, T: ct.Constant[int]):  # verdict: proved
+    lane = ct.arange(T, dtype=ct.int32)
+    values = ct.gather(x, ct.bid(0) * T + lane)
+    ct.scatter(out, ct.bid(0) * T + lane // 2, values, mask=lane % 2 == 0)
+```
+
+Where the values are to be combined, let `ct.atomic_add` or its siblings do it: the updates of one
+element by several lanes are each atomic.
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def pair_sums(x, out, T: ct.Constant[int]):  # verdict: proved
+    lane = ct.arange(T, dtype=ct.int32)
+    values = ct.gather(x, ct.bid(0) * T + lane, padding_value=0.0)
+    ct.atomic_add(out, ct.bid(0) * T + lane // 2, values)
+```
+
+## When it says unknown
+
+When the index tile is computed in a way that tilecheck does not follow (a sort, a scan, a shift by
+an unknown amount), or divides by launch values, and no launch with two equal indices could be
+replayed. Indices that are read from memory are violated rather than unknown: memory may hold one
+index twice.
+
+## References
+
+- Overlap within one store: https://docs.nvidia.com/cuda/tile-ir/13.2/sections/memory_model.html
 """
 
 from __future__ import annotations
@@ -28,6 +104,7 @@ def check(facts: Facts) -> Iterator[Obligation]:
                     unsafe=unsafe_of(access),
                     array=array,
                 )
+
 
 RULE = Rule(
     code="TC203",

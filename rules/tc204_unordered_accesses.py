@@ -1,4 +1,83 @@
 """Two accesses of one block are not ordered.
+
+## What it does
+
+Asks that two accesses of one element by the same block, at least one of them a store, are ordered
+by the language.
+
+## Why is this bad?
+
+A block is not a sequence of instructions: the compiler may overlap and reorder its loads and stores
+as far as the order that cuTile records allows. Two stores of one element without an order leave
+either value, and a load without an order sees the old or the new one.
+
+## How it is proved
+
+cuTile orders the accesses of one array in one block as the program does, through slices, views and
+raw memory alike; accesses of different arrays are not ordered and need not be, since a written
+array overlaps no other (S1). One case is left out: a `for` loop that touches an array by a single
+tile store, and by nothing else, and whose tile index has the loop variable itself on some axis. The
+compiler takes such stores for disjoint and lets the iterations overlap. So for two different
+iterations i and j of one block:
+
+    i != j  and  writes(i)  and  writes(j)   =>   element(i) != element(j)
+
+For a store to the array itself, or to a slice that stays where it is, that always holds: the tile
+index differs. It can fail where the store goes to a slice that moves with the loop.
+
+## Example
+
+The slice moves down by a tile while the index moves up, so that every iteration writes the same
+elements:
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def last_one_wins(out, T: ct.Constant[int]):  # verdict: violated
+    if out.shape[0] >= 8 * T:
+        for i in range(4):
+            window = out.slice(axis=0, start=(4 - i) * T, stop=8 * T)
+            ct.store(window, index=(i,), tile=ct.full((T,), i * 1.0, dtype=ct.float32))  # expect: TC204
+```
+
+## Use instead
+
+Store what is meant to stay, once:
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def last_one_wins(out, T: ct.Constant[int]):  # verdict: proved
+    if out.shape[0] >= 8 * T:
+        window = out.slice(axis=0, start=4 * T, stop=8 * T)
+        ct.store(window, index=(0,), tile=ct.full((T,), 3.0, dtype=ct.float32))
+```
+
+Several accesses of the array in the loop body restore the order of the program:
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def running_sum(x, out, T: ct.Constant[int]):  # verdict: conditional
+    for i in range(ct.num_tiles(x, axis=0, shape=(T,))):
+        tile = ct.load(x, index=(i,), shape=(T,), padding_mode=ct.PaddingMode.ZERO)
+        ct.store(out, index=(0,), tile=ct.load(out, index=(0,), shape=(T,)) + tile)
+```
+
+## When it says unknown
+
+When the start of the slice multiplies or divides launch values, or is read from memory, in a way
+that no proof covers, and no launch in which two iterations meet could be found.
+
+## References
+
+- Token order: https://docs.nvidia.com/cuda/tile-ir/13.2/sections/memory_model.html
 """
 
 from __future__ import annotations

@@ -1,4 +1,76 @@
 """A divisor or the step of a range may not be positive.
+
+## What it does
+
+Asks that the right side of every integer `//`, `%` and `ct.cdiv`, and the step of every `range`, is
+at least 1 wherever the operation runs.
+
+## Why is this bad?
+
+Division by zero gives no error on the GPU but some number, and what is computed from it is an index
+like any other. A step of zero never ends the loop. Negative divisors are defined, but the rounding
+of `//` and `%` differs between languages and from what the author of an index had in mind, so they
+are not accepted either. A constant negative step of a `range` is fine.
+
+## How it is proved
+
+For any block, any iteration and any lane that gets to the operation:
+
+    path   =>   divisor >= 1
+
+`path` are the branches and loop bounds before it. Tile sizes and numbers of blocks are at least 1
+in every launch. If the divisor is made of launch values alone, `ratio >= 1` becomes a launch
+condition. This is proved before everything else, because the meaning of an index depends on it.
+
+## Example
+
+The first level divides by zero:
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def pyramid(x, out, T: ct.Constant[int]):  # verdict: violated
+    i = ct.bid(0)
+    total = ct.zeros((T,), dtype=ct.float32)
+    for level in range(4):
+        total = total + ct.load(x, index=(i // level,), shape=(T,))  # expect: TC301
+    ct.store(out, index=(i,), tile=total)
+```
+
+## Use instead
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def pyramid(x, out, T: ct.Constant[int]):  # verdict: conditional
+    i = ct.bid(0)
+    total = ct.zeros((T,), dtype=ct.float32)
+    for level in range(1, 5):
+        total = total + ct.load(x, index=(i // level,), shape=(T,))
+    ct.store(out, index=(i,), tile=total)
+```
+
+A divisor that the caller chooses can be required:
+
+```python
+import cuda.tile as ct
+
+
+# tilecheck: requires ratio >= 1 -- each tile of x serves `ratio` tiles of out
+@ct.kernel
+def repeat_tiles(x, out, ratio: int, T: ct.Constant[int]):  # verdict: conditional
+    i = ct.bid(0)
+    ct.store(out, index=(i,), tile=ct.load(x, index=(i // ratio,), shape=(T,)))
+```
+
+## When it says unknown
+
+When the divisor is read from memory and no launch in which it is zero could be replayed, or when it
+is itself made of products and quotients that no proof covers. `max(divisor, 1)` settles both.
 """
 
 from __future__ import annotations
@@ -15,7 +87,7 @@ from tilecheck.rule import Rule
 def check(facts: Facts) -> Iterator[Obligation]:
     """Yield one obligation for each such operation of the kernel."""
     for operation in facts.kernel.checks:
-        if operation.kind in (CheckKind.DIVISOR, CheckKind.STEP,):
+        if operation.kind in (CheckKind.DIVISOR, CheckKind.STEP):
             yield Obligation(
                 rule=RULE.code,
                 goal=Holds(operation.goal, operation.guard),
@@ -25,6 +97,7 @@ def check(facts: Facts) -> Iterator[Obligation]:
                 kind="undefined",
                 unsafe=() if operation.unsafe is None else (operation.unsafe,),
             )
+
 
 RULE = Rule(
     code="TC301",

@@ -1,4 +1,80 @@
 """A tile may lie wholly outside its array.
+
+## What it does
+
+Asks that every tile that is loaded or stored has at least one element inside its array (or inside
+the slice or view that it goes through). It holds for the indices of `ct.load`, `ct.store` and tiled
+views, with bounds checks on or off.
+
+## Why is this bad?
+
+The bounds check of cuTile covers tiles that hang over the end: elements outside are padded or
+dropped. A tile that lies outside as a whole is undefined, checks or no checks. Tile -1 is such a
+tile; there are no negative indices that count from the end.
+
+## How it is proved
+
+For any block and any iteration that gets to the access, on every axis k:
+
+    path   =>   0 <= index[k]  and  index[k] * tile[k] < shape[k]
+
+For a tiled view with `traversal_steps` the step takes the place of `tile[k]` in the product. An
+index that follows the grid needs a bound on the grid, so this is where most launch conditions come
+from: `grid[0] <= cdiv(x.shape[0], T)`.
+
+## Example
+
+Block 0 has no tile before its own, and no launch with more than zero blocks goes without a block 0:
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def smooth(x, out, T: ct.Constant[int]):  # verdict: violated
+    i = ct.bid(0)
+    before = ct.load(x, index=(i - 1,), shape=(T,))  # expect: TC302
+    here = ct.load(x, index=(i,), shape=(T,))
+    ct.store(out, index=(i,), tile=(before + here) * 0.5)
+```
+
+## Use instead
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def smooth(x, out, T: ct.Constant[int]):  # verdict: conditional
+    i = ct.bid(0)
+    here = ct.load(x, index=(i,), shape=(T,))
+    if i > 0:
+        here = (here + ct.load(x, index=(i - 1,), shape=(T,))) * 0.5
+    ct.store(out, index=(i,), tile=here)
+```
+
+A loop over `ct.num_tiles` of the array itself needs no condition:
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def fill(out, T: ct.Constant[int]):  # verdict: proved
+    for i in range(ct.bid(0), ct.num_tiles(out, axis=0, shape=(T,)), ct.num_blocks(0)):
+        ct.store(out, index=(i,), tile=ct.zeros((T,), dtype=ct.float32))
+```
+
+## When it says unknown
+
+When the index is read from memory and no launch in which it is out of range could be replayed, when
+it is carried through a loop in a way that has no closed form, or when it multiplies and divides
+launch values beyond what is covered. Clamping it, `min(index, ct.num_tiles(...) - 1)`, or guarding
+the access settles the bound.
+
+## References
+
+- `ct.load` and `ct.store`: https://docs.nvidia.com/cuda/cutile-python/
 """
 
 from __future__ import annotations
@@ -36,7 +112,9 @@ def check(facts: Facts) -> Iterator[Obligation]:
                 yield Obligation(
                     rule=RULE.code,
                     goal=Holds(
-                        all_of(le(0, axis.index), lt(mul(axis.index, axis.step), axis.extent)), access.guard, access
+                        all_of(le(0, axis.index), lt(mul(axis.index, axis.step), axis.extent)),
+                        access.guard,
+                        access,
                     ),
                     sites=(access.site,),
                     cause=f"a tile of `{array}` may lie wholly outside the array along axis {number}",
@@ -45,6 +123,7 @@ def check(facts: Facts) -> Iterator[Obligation]:
                     unsafe=unsafe_of(access),
                     array=array,
                 )
+
 
 RULE = Rule(
     code="TC302",

@@ -1,4 +1,76 @@
 """An unchecked access may leave its array.
+
+## What it does
+
+Asks that accesses without a bounds check stay inside the array by themselves: loads, stores,
+gathers and scatters with `check_bounds=False`, and all accesses through `get_raw_memory()`.
+
+## Why is this bad?
+
+Without the check nothing is padded or dropped: the access reads or overwrites whatever lies next to
+the array, which may be another tensor.
+
+## How it is proved
+
+For an unchecked tile, the whole tile is inside, on every axis k:
+
+    path   =>   0 <= index[k]  and  (index[k] + 1) * tile[k] <= shape[k]
+
+For the lanes of an unchecked gather or scatter that are not masked off:
+
+    path  and  mask   =>   0 <= index[k] < shape[k]
+
+For raw memory the offset of each such lane is compared with the size of the array's storage, in
+elements. Launch conditions that help here are `x.shape[0] % T == 0` and bounds on the grid.
+
+## Example
+
+Lane 0 of block 0 reads the element before the array:
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def difference(x, out, T: ct.Constant[int]):  # verdict: violated
+    i = ct.bid(0) * T + ct.arange(T, dtype=ct.int32)
+    left = ct.gather(x, i - 1, check_bounds=False)  # expect: TC303
+    ct.scatter(out, i, ct.gather(x, i) - left)
+```
+
+## Use instead
+
+Leave the check on; lanes outside get the padding value:
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def difference(x, out, T: ct.Constant[int]):  # verdict: proved
+    i = ct.bid(0) * T + ct.arange(T, dtype=ct.int32)
+    left = ct.gather(x, i - 1, padding_value=0.0)
+    ct.scatter(out, i, ct.gather(x, i) - left)
+```
+
+Or bound the lanes by a mask, or the tiles by their number:
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def double_whole_tiles(x, T: ct.Constant[int]):  # verdict: proved
+    for i in range(ct.bid(0), x.shape[0] // T, ct.num_blocks(0)):
+        tile = ct.load(x, index=(i,), shape=(T,), check_bounds=False)
+        ct.store(x, index=(i,), tile=tile * 2.0, check_bounds=False)
+```
+
+## When it says unknown
+
+When the index or the mask depends on values in memory and no launch that leaves the array could be
+replayed, or when a product of launch values is beyond what is covered. For raw memory the size of
+the storage is free unless a contract or a visible launch relates it to the shape.
 """
 
 from __future__ import annotations
@@ -45,6 +117,7 @@ def stays_inside(access: Access, number: int) -> Expr:
         end = add(mul(axis.index, axis.step), axis.size)
         return all_of(le(0, axis.index), le(end, axis.extent))
     return all_of(le(0, axis.local), lt(axis.local, axis.extent))
+
 
 RULE = Rule(
     code="TC303",

@@ -1,4 +1,61 @@
 """The bounds of a slice may lie outside its array.
+
+## What it does
+
+Asks that every `Array.slice(axis, start, stop)` names a range that exists.
+
+## Why is this bad?
+
+A slice is a view without a check of its own: its origin is `start` elements into the array, and its
+extent is `stop - start`. With a wrong origin all its accesses are shifted, and the bounds checks on
+them compare with the wrong extent.
+
+## How it is proved
+
+For any block and any iteration that gets to the slice, with n the extent of the array along that
+axis:
+
+    path   =>   0 <= start  and  start < n  and  start <= stop  and  stop <= n
+
+Bounds that follow the grid need a launch condition, such as `grid[0] <= x.shape[0]`. This is proved
+before the accesses through the slice, which may rely on it.
+
+## Example
+
+The window of row 0 starts before the array:
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def sum_with_previous(x, out, T: ct.Constant[int]):  # verdict: violated
+    row, column = ct.bid(0), ct.bid(1)
+    window = x.slice(axis=0, start=row - 1, stop=row + 1)  # expect: TC304
+    pair = ct.load(window, index=(0, column), shape=(2, T))
+    ct.store(out, index=(row, column), tile=ct.sum(pair, axis=0, keepdims=True))
+```
+
+## Use instead
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def sum_with_previous(x, out, T: ct.Constant[int]):  # verdict: conditional
+    row, column = ct.bid(0), ct.bid(1)
+    window = x.slice(axis=0, start=max(row - 1, 0), stop=row + 1)
+    pair = ct.load(window, index=(0, column), shape=(2, T), padding_mode=ct.PaddingMode.ZERO)
+    ct.store(out, index=(row, column), tile=ct.sum(pair, axis=0, keepdims=True))
+```
+
+## When it says unknown
+
+When `start` or `stop` is read from memory, as for ragged batches: that offsets grow and end at the
+extent is a property of the table that the text does not show. Such a kernel is violated if a table
+could be found that breaks the slice, and unknown if not. Clamping both bounds to `x.shape[axis]`
+settles it.
 """
 
 from __future__ import annotations
@@ -15,7 +72,7 @@ from tilecheck.rule import Rule
 def check(facts: Facts) -> Iterator[Obligation]:
     """Yield one obligation for each such operation of the kernel."""
     for operation in facts.kernel.checks:
-        if operation.kind in (CheckKind.SLICE,):
+        if operation.kind is CheckKind.SLICE:
             yield Obligation(
                 rule=RULE.code,
                 goal=Holds(operation.goal, operation.guard),
@@ -25,6 +82,7 @@ def check(facts: Facts) -> Iterator[Obligation]:
                 kind="bounds",
                 unsafe=() if operation.unsafe is None else (operation.unsafe,),
             )
+
 
 RULE = Rule(
     code="TC304",

@@ -1,4 +1,79 @@
 """One launch passes one buffer twice and writes it.
+
+## What it does
+
+Looks at the launches in host code that tilecheck can see and reports one that passes the same
+tensor for two parameters of a kernel, at least one of which the kernel writes. Views of the tensor
+count as the tensor if the text shows that they are all of it. A tensor twice among the inputs is
+fine.
+
+## Why is this bad?
+
+A kernel is compiled on the promise that its arrays do not overlap. Loads of one parameter may then
+move past stores of the other, within a block and between blocks, and every proof about the kernel,
+of races and of order, rests on that promise: it is the standing obligation S1.
+
+## How it is proved
+
+Each argument of a visible launch is followed to the allocation or the parameter of the host
+function that it comes from. Two arguments with one origin, both the whole of it, overlap for every
+input of the host function; the launch itself is the counterexample. `.clone()` and fresh
+allocations have origins of their own. Different slices of one tensor may or may not overlap; they
+are not reported here, and S1 asks for them at the launch.
+
+## Example
+
+```python
+import cuda.tile as ct
+
+TILE = 256
+
+
+@ct.kernel
+def add(x, y, out):  # verdict: violated
+    i = ct.bid(0)
+    a = ct.load(x, index=(i,), shape=(TILE,))
+    b = ct.load(y, index=(i,), shape=(TILE,))
+    ct.store(out, index=(i,), tile=a + b)
+
+
+def accumulate(x, y, stream):
+    assert x.shape == y.shape
+    ct.launch(stream, (ct.cdiv(x.shape[0], TILE),), add, (x, y, x))  # expect: TC401
+```
+
+## Use instead
+
+A kernel that works in place has one parameter for the array that it reads and writes:
+
+```python
+import cuda.tile as ct
+
+TILE = 256
+
+
+@ct.kernel
+def add_to(x, y):  # verdict: conditional
+    i = ct.bid(0)
+    a = ct.load(x, index=(i,), shape=(TILE,))
+    b = ct.load(y, index=(i,), shape=(TILE,))
+    ct.store(x, index=(i,), tile=a + b)
+
+
+def accumulate(x, y, stream):
+    assert x.shape == y.shape
+    ct.launch(stream, (ct.cdiv(x.shape[0], TILE),), add_to, (x, y))
+```
+
+## When it says unknown
+
+Never: a launch whose arguments cannot be followed is not reported, and S1 stays an obligation of
+whoever launches. It is listed by `tilecheck audit`. Overlap within one parameter, such as an
+expanded output, is the business of TC403.
+
+## References
+
+- Arrays must not overlap: https://docs.nvidia.com/cuda/cutile-python/data.html
 """
 
 from __future__ import annotations
@@ -19,14 +94,15 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 name=RULE.name,
                 severity=RULE.level,
                 message=(
-                    f"this launch of `{facts.kernel.name}` passes `{alias.buffer}` as `{alias.mutable}`, which is"
-                    f" written, and again as `{alias.other}`"
+                    f"this launch of `{facts.kernel.name}` passes `{alias.buffer}` as `{alias.mutable}`,"
+                    f" which is written, and again as `{alias.other}`"
                 ),
                 site=alias.launch,
                 kernel=facts.kernel.name,
                 label=f"`{alias.buffer}` is borrowed mutably and once more",
                 help="pass a copy, or a kernel that reads and writes one parameter in place",
             )
+
 
 RULE = Rule(
     code="TC401",

@@ -1,0 +1,92 @@
+"""A launch does not meet the conditions under which the kernel is safe.
+
+## What it does
+
+Checks every condition of a kernel, derived or written as `requires`, at every launch in host code
+that tilecheck can see, and reports a launch at which one fails.
+
+## Why is this bad?
+
+The kernel is proved for the launches that meet its conditions and for no others. A grid with one
+block too many makes that block store to a tile that does not exist, which is undefined, or to a
+tile of another block.
+
+## How it is proved
+
+The parameters of the host function are free, and so are the shapes and strides of the tensors that
+it is given. What its own text says is exact: the grid, fresh tensors with their shapes, constants.
+Its asserts and early raises, and the branches around the launch, are facts. Then for every input
+that these admit:
+
+    facts   =>   condition
+
+has to hold for conditions on the grid (`grid[k] <= e`) and on divisibility (`e % c == 0`). If it
+does not, the finding shows inputs of the host function for which it fails. Conditions on layout, on
+the agreement of arguments and on overlap, and `requires`, may also be left to the caller, where the
+host function neither establishes nor breaks them.
+
+## Example
+
+The grid is counted in tiles of 128 elements, the kernel stores tiles of 256:
+
+```python
+import cuda.tile as ct
+import torch
+
+TILE = 256
+
+
+@ct.kernel
+def scale(x, out):  # verdict: violated
+    i = ct.bid(0)
+    ct.store(out, index=(i,), tile=ct.load(x, index=(i,), shape=(TILE,)) * 2.0)
+
+
+def scaled(x, stream):
+    out = torch.empty_like(x)
+    ct.launch(stream, (ct.cdiv(x.shape[0], 128),), scale, (x, out))  # expect: TC402
+    return out
+```
+
+## Use instead
+
+```python
+import cuda.tile as ct
+import torch
+
+TILE = 256
+
+
+@ct.kernel
+def scale(x, out):  # verdict: conditional
+    i = ct.bid(0)
+    ct.store(out, index=(i,), tile=ct.load(x, index=(i,), shape=(TILE,)) * 2.0)
+
+
+def scaled(x, stream):
+    out = torch.empty_like(x)
+    ct.launch(stream, (ct.cdiv(x.shape[0], TILE),), scale, (x, out))
+    return out
+```
+
+## When it says unknown
+
+When the grid or an argument at the launch is not understood, the condition is left to the caller.
+When it is understood but the comparison multiplies or divides host values beyond what is covered,
+the kernel is `unknown(nonlinear)` at that launch. Launches in files that were not given to
+tilecheck are not seen at all.
+"""
+
+from __future__ import annotations
+
+from tilecheck.model import Severity
+from tilecheck.rule import Rule
+
+# The launch check states these findings: they compare a settled kernel with its visible launches.
+RULE = Rule(
+    code="TC402",
+    name="launch-condition-broken",
+    level=Severity.ERROR,
+    summary="a launch does not meet the conditions under which the kernel is safe",
+    since="0.1.0",
+)

@@ -1,0 +1,112 @@
+"""A launch breaks what every launch must keep.
+
+## What it does
+
+Checks the standing obligations at every launch in host code that tilecheck can see, and reports one
+that the host function's own text breaks:
+
+- S1: arguments of which one is written do not overlap (the same tensor passed twice is TC401);
+- S2: a written array does not overlap itself, as an expanded tensor does;
+- S3: a grid axis that the kernel never reads has one block, if the kernel stores anything;
+- S4: an array has fewer than 2^31 elements, unless a contract says more;
+- S5: block ids times tile extents fit in 32 bits.
+
+## Why is this bad?
+
+Verdicts of all kernels rest on these five, so nothing in a kernel's report speaks of them. A launch
+with a second grid axis runs every block twice, and the copies race with each other; a written
+tensor with stride 0 has one element behind many indices, so that blocks with different indices
+still collide.
+
+## How it is proved
+
+As for TC402: the host function's parameters are free, its text is exact. An obligation is broken if
+the text of the launch contradicts it: an axis of two blocks, a tensor made by `expand`, a fresh
+tensor of 2^31 elements. What the text neither establishes nor breaks is left to the caller and
+listed by `tilecheck audit`.
+
+## Example
+
+The kernel reads axis 0 alone, and the grid has two blocks along axis 1:
+
+```python
+import cuda.tile as ct
+import torch
+
+TILE = 256
+
+
+@ct.kernel
+def scale(x, out):  # verdict: violated
+    i = ct.bid(0)
+    ct.store(out, index=(i,), tile=ct.load(x, index=(i,), shape=(TILE,)) * 2.0)
+
+
+def scaled(x, stream):
+    out = torch.empty_like(x)
+    ct.launch(stream, (ct.cdiv(x.shape[0], TILE), 2), scale, (x, out))  # expect: TC403
+    return out
+```
+
+All rows of the output are one row in memory:
+
+```python
+import cuda.tile as ct
+import torch
+
+TILE = 256
+
+
+@ct.kernel
+def scale_rows(x, out):  # verdict: violated
+    i, j = ct.bid(0), ct.bid(1)
+    ct.store(out, index=(i, j), tile=ct.load(x, index=(i, j), shape=(1, TILE)) * 2.0)
+
+
+def scaled(x, stream):
+    rows, columns = x.shape
+    out = torch.empty((1, columns)).expand(rows, columns)
+    ct.launch(stream, (rows, ct.cdiv(columns, TILE)), scale_rows, (x, out))  # expect: TC403
+    return out
+```
+
+## Use instead
+
+```python
+import cuda.tile as ct
+import torch
+
+TILE = 256
+
+
+@ct.kernel
+def scale_rows(x, out):  # verdict: conditional
+    i, j = ct.bid(0), ct.bid(1)
+    ct.store(out, index=(i, j), tile=ct.load(x, index=(i, j), shape=(1, TILE)) * 2.0)
+
+
+def scaled(x, stream):
+    out = torch.empty_like(x)
+    ct.launch(stream, (x.shape[0], ct.cdiv(x.shape[1], TILE)), scale_rows, (x, out))
+    return out
+```
+
+## When it says unknown
+
+Never: what cannot be seen at a launch is left to the caller. These obligations never turn a proved
+kernel into a conditional one.
+"""
+
+from __future__ import annotations
+
+from tilecheck.model import Severity
+from tilecheck.rule import Rule
+
+# The launch check states these findings: they compare a settled kernel with its visible launches.
+RULE = Rule(
+    code="TC403",
+    name="standing-obligation-broken",
+    level=Severity.ERROR,
+    summary="a launch breaks what every launch must keep",
+    since="0.1.0",
+)
