@@ -137,7 +137,9 @@ def audit(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> Ex
         _emit_lines(render_audit(report), arguments, streams)
     code = exit_code_of(report, options)
     _log_end(report, arguments, streams, code)
-    return ExitCode.OK if code is ExitCode.FINDINGS and not report.unreadable else code
+    if code is not ExitCode.FINDINGS:
+        return code
+    return ExitCode.UNDECIDED if report.unreadable else ExitCode.OK
 
 
 def test(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:

@@ -24,6 +24,8 @@ from tilecheck.text import Source
 _MENTION = re.compile(rb"#\s*tilecheck\s*:")
 _PRAGMA = re.compile(r"(?:^|\s)#\s*tilecheck\s*:\s*(?P<body>.*)$", re.DOTALL)
 _BODY = re.compile(r"(?P<kind>[A-Za-z_-]*)(?P<rest>.*)$", re.DOTALL)
+# A further comment on the same line, `# tilecheck: mut out  # noqa: E501`, is not part of this one.
+_NEXT_COMMENT = re.compile(r"\s+#(?=\s).*$", re.DOTALL)
 _REASON = re.compile(r"(?:^|\s)--(?:\s|$)")
 _RULE = re.compile(r"TC[0-9]{3}|[a-z0-9]+(?:-[a-z0-9]+)*")
 
@@ -121,7 +123,7 @@ def _comment(source: Source, logical: dict[int, int], line: int, column: int, te
     owner = next(((first, last) for first, last in logical.items() if first <= line <= last), None)
     span = Span(source.offset(line, column + 1), source.offset(line, column + len(text) + 1))
     start = source.offset(line, column + found.start("body") + 1)
-    return _Comment(line, column, owner, span, found["body"].rstrip(), start)
+    return _Comment(line, column, owner, span, _NEXT_COMMENT.sub("", found["body"]).rstrip(), start)
 
 
 # --------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ def kernel(x,
         ct.store(
             out,  # tilecheck: ignore[TC202] -- inside
             1)
-        a = 1; b = 2  # noqa: E702  # tilecheck: unsafe -- both # of them
+        a = 1; b = 2  # noqa: E702  # tilecheck: unsafe -- both #1 # of them
     if x: y = 1  # tilecheck: unsafe -- one
     # tilecheck: unsafe -- all
     if x: z = 1
@@ -46,7 +46,7 @@ def test_each_kind_and_what_it_speaks_of() -> None:
         ("unsafe", (), "the whole loop", loop, False),
         ("ignore", ("TC203", "write-write-overlap"), "the header", loop.splitlines(keepends=True)[0], False),
         ("ignore", ("TC202",), "inside", loop[loop.index("ct.store") : loop.index("1)") + 2], False),
-        ("unsafe", (), "both # of them", "a = 1; b = 2", False),
+        ("unsafe", (), "both #1", "a = 1; b = 2", False),
         ("unsafe", (), "one", "y = 1", False),
         ("unsafe", (), "all", "if x: z = 1", False),
     ]
@@ -106,6 +106,11 @@ def test_a_comment_that_speaks_of_nothing_is_malformed(text: str) -> None:
 def test_only_comments_count() -> None:
     assert _read("x = '# tilecheck: mut out'\n")[1] == ()
     assert _read("x = 1  # see tilecheck: nothing\n")[1] == ()
+
+
+def test_a_further_comment_is_not_part_of_it() -> None:
+    _, (pragma,) = _read("# tilecheck: mut out  # expect: TC101\nx = 1\n")
+    assert (pragma.arguments, pragma.reason) == (("out",), None)
 
 
 def test_a_reason_may_hold_anything() -> None:
