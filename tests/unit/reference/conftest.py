@@ -44,9 +44,10 @@ def evaluate(execute: Runner) -> Callable[..., Any]:
 
     def value(expression: str, out: Any, *, before: str = "pass", **arguments: Any) -> Any:
         names = ", ".join(arguments)
+        shapes = [tuple(n if a == axis else 1 for a in range(out.ndim)) for axis, n in enumerate(out.shape)]
         indices = ", ".join(
-            f"ct.reshape(ct.arange({extent}, dtype=ct.int32), {tuple(extent if a == axis else 1 for a in range(out.ndim))})"
-            for axis, extent in enumerate(out.shape)
+            f"ct.reshape(ct.arange({extent}, dtype=ct.int32), {shape})"
+            for extent, shape in zip(out.shape, shapes, strict=True)
         )
         text = f"""
             @ct.kernel

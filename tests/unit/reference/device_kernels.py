@@ -4,6 +4,8 @@ Every kernel `name` has its arguments in `ARGUMENTS[name]`: arrays by shape and 
 `out` arrays start as zeros. The file is imported on a device only; the reference backend reads its text.
 """
 
+# ruff: noqa: B007, SIM108, PLC3002, PLR0133, PLW0108 - the odd spellings are what is tried
+
 import contextlib
 import math
 import operator
@@ -338,6 +340,8 @@ ARGUMENTS = {
     "reductions": {"x": ("int32", 4, 8, "mixed"), "out": ("int32", 10, 8)},
     "casts": {"x": ("float32", 8, [0.0, -1.7, 1.7, 2.5, -3.3, 0.1, 300.7, 65.3]), "out": ("float32", 9, 8)},
     "floats": {"x": ("float32", 8, [0.0, -1.7, 1.7, 2.5, -3.3, 0.1, 1.25, 0.6]), "out": ("float32", 18, 8)},
-    "products": {"x": ("float32", 16, 16, "mixed"), "y": ("float32", 16, 16, "mixed"), "out": ("float32", 64, 16)},
+    "products": {
+        "x": ("float32", 16, 16, "mixed"), "y": ("float32", 16, 16, "mixed"), "out": ("float32", 64, 16)
+    },
     "swizzled": {"out": ("int32", 13, 11), "M": 13, "N": 11, "T": 2, "G": 3, "grid": 4},
 }  # fmt: skip

@@ -304,7 +304,8 @@ def test_narrow_floats_round(execute):
         @ct.kernel
         def k(x, out):
             t = ct.load(x, 0, 4)
-            for row, kind in ct.static_iter(enumerate((ct.bfloat16, ct.tfloat32, ct.float8_e4m3fn, ct.float8_e5m2))):
+            kinds = (ct.bfloat16, ct.tfloat32, ct.float8_e4m3fn, ct.float8_e5m2)
+            for row, kind in ct.static_iter(enumerate(kinds)):
                 ct.store(out, (row, 0), t.astype(kind).astype(ct.float32)[None, :])
         """
     x = np.array([1.00390625 + 2**-9, 1 + 2**-11 + 2**-12, 500.0, -0.3], np.float32)

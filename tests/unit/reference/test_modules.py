@@ -35,7 +35,8 @@ def test_ways_to_import_the_dsl(tmp_path, header):
 def test_names_imported_one_by_one(tmp_path):
     path = tmp_path / "m.py"
     path.write_text(
-        "import cuda\nfrom cuda.tile import kernel, store, bid as block, Constant, int64\nfrom cuda.tile import *\n"
+        "import cuda\nfrom cuda.tile import kernel, store, bid as block, Constant, int64\n"
+        "from cuda.tile import *\n"
         "@kernel\ndef k(out, T: Constant[int]):\n    store(out, (block(0),), full((), T, int64) + cdiv(7, 2))\n"
     )
     assert run_file(path, T=3)[0] == 7
@@ -80,7 +81,8 @@ def test_a_factory_s_own_code_is_folded_as_python_runs_it(tmp_path):
     path.write_text(
         "import cuda.tile as ct\n"
         "def plan(n):\n"
-        "    parts = {}\n    size = 8\n    while size >= 1:\n        if n >= size:\n            parts[size] = n\n"
+        "    parts = {}\n    size = 8\n    while size >= 1:\n        if n >= size:\n"
+        "            parts[size] = n\n"
         "            n -= size\n        size //= 2\n    return parts\n"
         "def make(n, wide=None):\n"
         "    parts = plan(n)\n    has8, at8 = 8 in parts, parts.get(8, 0)\n    limit = wide or 1 << 40\n"
@@ -91,6 +93,17 @@ def test_a_factory_s_own_code_is_folded_as_python_runs_it(tmp_path):
     value, log = run_file(path, n=11)
     assert value == 1100 + 55 + 55
     assert not log.undefined
+
+
+def test_a_kernel_that_a_factory_returned(tmp_path):
+    path = tmp_path / "m.py"
+    path.write_text(
+        "import cuda.tile as ct\ndef make(n):\n    @ct.kernel\n    def k(out):\n"
+        "        ct.store(out, (0,), n)\n"
+        "    return k\ndef plain(out):\n    ct.store(out, (0,), 3)\n"
+        "one = make(1)\ntwo = make(n=2)\nthree = ct.kernel(num_ctas=2)(plain)\nfour = one\n"
+    )
+    assert [run_file(path, kernel=name)[0] for name in ("one", "two", "three", "four")] == [1, 2, 3, 1]
 
 
 def test_two_nested_kernels_of_one_name_need_their_path(tmp_path):
@@ -120,10 +133,11 @@ def test_module_constants_fold(tmp_path):
 def test_names_that_cannot_be_folded_are_refused_where_used(tmp_path, name):
     path = tmp_path / "m.py"
     path.write_text(
-        "import os\nimport cuda.tile as ct\nENV = os.environ['X']\nfor ROW in range(3):\n    pass\nSELF = SELF + 1\n"
+        "import os\nimport cuda.tile as ct\nENV = os.environ['X']\nfor ROW in range(3):\n    pass\n"
+        "SELF = SELF + 1\n"
         "LIST = 1\nLIST += 2\n@ct.kernel\ndef k(out):\n" + STORE.format(name)
     )
-    with pytest.raises(NotInterpretable, match="m.py:11: "):
+    with pytest.raises(NotInterpretable, match=r"m\.py:11: "):
         run_file(path)
 
 
@@ -139,7 +153,8 @@ def test_helpers_of_sibling_modules_and_packages(tmp_path):
     (tmp_path / "beside.py").write_text("def aside(x):\n    return x + 1000\n")
     path = package / "sub" / "m.py"
     path.write_text(
-        "import cuda.tile as ct\nimport pkg.base as whole\nimport beside\nfrom pkg import base\nfrom . import more\n"
+        "import cuda.tile as ct\nimport pkg.base as whole\nimport beside\nfrom pkg import base\n"
+        "from . import more\n"
         "from .more import more as direct, TILE\nfrom pkg.sub.more import again\n"
         "@ct.kernel\ndef k(out):\n"
         + STORE.format("base(1) + more.more(1) + direct(1) + TILE + whole.TILE + beside.aside(0) + again(0)")
@@ -165,7 +180,8 @@ def test_accesses_of_a_helper_lie_in_its_own_file(tmp_path):
 def test_paths_stay_relative(tmp_path, monkeypatch):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "m.py").write_text(
-        "import cuda.tile as ct\nfrom top import put\nfrom .side import TWO\n@ct.kernel\ndef k(out):\n    put(out, TWO)\n"
+        "import cuda.tile as ct\nfrom top import put\nfrom .side import TWO\n@ct.kernel\n"
+        "def k(out):\n    put(out, TWO)\n"
     )
     (tmp_path / "a" / "side.py").write_text("TWO = 2\n")
     (tmp_path / "top.py").write_text("import cuda.tile as ct\ndef put(out, v):\n    ct.store(out, (0,), v)\n")

@@ -127,10 +127,13 @@ def class_constant(interpreter: Interpreter, owner: UserClass, name: str) -> Any
             found = interpreter.fold(value, owner.module.frame())
             bases = {ast.unparse(base).rpartition(".")[2] for base in owner.node.bases}
             return EnumMember(owner.node.name, name, found) if "Enum" in bases else found
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            if any(ast.unparse(decorator) == "staticmethod" for decorator in node.decorator_list):
-                return interpreter.modules.closure(owner.module, node, None)
+        if isinstance(node, ast.FunctionDef) and node.name == name and _is_static(node):
+            return interpreter.modules.closure(owner.module, node, None)
     raise Reject(f"attribute `{name}` of class `{owner.node.name}`")
+
+
+def _is_static(node: ast.FunctionDef) -> bool:
+    return any(ast.unparse(decorator) == "staticmethod" for decorator in node.decorator_list)
 
 
 def _record_method(interpreter: Interpreter, record: Record, name: str) -> Any:

@@ -89,13 +89,8 @@ def _surroundings(
 
 
 def _wrapped(interpreter: Interpreter, module: Module, name: str) -> Closure:
-    """`name = ct.kernel(f)`, `name = ct.kernel(num_ctas=2)(f)`, or another name of a function."""
-    for node in ast.walk(module.source.tree):
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
-            value: ast.expr = node.value
-            while isinstance(value, ast.Call) and value.args:
-                value = value.args[0]
-            function = interpreter.fold(value, module.frame())
-            if isinstance(function, Closure):
-                return function
+    """`name = ct.kernel(f)`, `name = ct.kernel(num_ctas=2)(f)`, `name = factory(...)`, or another name."""
+    function = interpreter.modules.lookup(module, name, default=None) if "." not in name else None
+    if isinstance(function, Closure):
+        return function
     raise Reject(f"no kernel `{name}`")

@@ -8,6 +8,7 @@ from typing import Any
 
 from tilecheck.jit.reference.arithmetic import binary, logical_not, unary
 from tilecheck.jit.reference.attributes import attribute_of, item_of
+from tilecheck.jit.reference.comparisons import compare
 from tilecheck.jit.reference.dtypes import DType
 from tilecheck.jit.reference.interpreter import Interpreter, unsupported
 from tilecheck.jit.reference.machine import Reject
@@ -15,7 +16,6 @@ from tilecheck.jit.reference.ops_math import matmul
 from tilecheck.jit.reference.python_functions import BUILTINS
 from tilecheck.jit.reference.scopes import stored_names
 from tilecheck.jit.reference.values import (
-    EnumMember,
     Frame,
     Opaque,
     Operation,
@@ -29,12 +29,10 @@ from tilecheck.jit.reference.values import (
 )
 
 _BINARY: dict[type[ast.operator], str] = {
-    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
     ast.Pow: "pow", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitAnd: "and", ast.BitOr: "or",
     ast.BitXor: "xor",
-}  # fmt: skip
-_COMPARE: dict[type[ast.cmpop], str] = {
-    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"
 }  # fmt: skip
 _STATIC = frozenset({"static_assert", "static_eval", "static_iter"})
 _DUNDER = {"add": "__add__", "sub": "__sub__", "mul": "__mul__", "truediv": "__truediv__"}
@@ -165,58 +163,11 @@ def _compare(interpreter: Interpreter, node: ast.Compare, frame: Frame) -> Any:
     for position, (operator, comparator) in enumerate(zip(node.ops, node.comparators, strict=True)):
         right = interpreter.evaluate(comparator, frame)
         with interpreter.computing(frame.module, node):
-            result = compare(interpreter, operator, left, right)
+            result = compare(interpreter.machine, operator, left, right)
             if position < len(node.ops) - 1 and not truth(result)[0]:
                 return result
         left = right
     return result
-
-
-def compare(interpreter: Interpreter, operator: ast.cmpop, x: Any, y: Any) -> Any:
-    """One comparison of any two values."""
-    if isinstance(operator, (ast.Is, ast.IsNot)):
-        same = x is y if x is None or y is None else _equal(interpreter, x, y)
-        return same if isinstance(operator, ast.Is) else _negate(same)
-    if isinstance(operator, (ast.In, ast.NotIn)):
-        found = _contained(interpreter, x, y)
-        return found if isinstance(operator, ast.In) else _negate(found)
-    name = _COMPARE[type(operator)]
-    if isinstance(x, Tile) or isinstance(y, Tile) or (is_constant(x) and is_constant(y)):
-        if x is None or y is None or isinstance(x, (str, DType)) or isinstance(y, (str, DType)):
-            raise Reject(f"comparison of {describe(x)} and {describe(y)}")
-        return binary(interpreter.machine, name, x, y)
-    if name in ("eq", "ne"):
-        same = _equal(interpreter, x, y)
-        return same if name == "eq" else _negate(same)
-    raise Reject(f"comparison of {describe(x)} and {describe(y)}")
-
-
-def _negate(value: Any) -> Any:
-    return logical_not(value) if isinstance(value, Tile) else not value
-
-
-def _equal(interpreter: Interpreter, x: Any, y: Any) -> Any:
-    if isinstance(x, Opaque) or isinstance(y, Opaque):
-        raise Reject(f"comparison of {describe(x)} and {describe(y)}")
-    if isinstance(x, (tuple, list)) and isinstance(y, (tuple, list)):
-        if len(x) != len(y):
-            return False
-        parts = [_equal(interpreter, a, b) for a, b in zip(x, y, strict=True)]
-        return all(truth(part)[0] for part in parts)
-    if isinstance(x, Tile) or isinstance(y, Tile):
-        if (isinstance(x, Tile) or is_constant(x)) and (isinstance(y, Tile) or is_constant(y)):
-            return binary(interpreter.machine, "eq", x, y)
-        return False
-    plain = (bool, int, float, str, DType, EnumMember, dict, type(None))
-    if isinstance(x, plain) and isinstance(y, plain):
-        return x == y
-    return x is y
-
-
-def _contained(interpreter: Interpreter, x: Any, items: Any) -> bool:
-    if isinstance(items, str) and isinstance(x, str):
-        return x in items
-    return any(truth(_equal(interpreter, x, item))[0] for item in static_items(items))
 
 
 def _choice(interpreter: Interpreter, node: ast.IfExp, frame: Frame) -> Any:

@@ -24,14 +24,20 @@ class Signal:
 
 
 class Evaluate(Protocol):
+    """Gives the value of an expression."""
+
     def __call__(self, interpreter: Interpreter, node: ast.expr, frame: Frame) -> Any: ...
 
 
 class Execute(Protocol):
+    """Runs statements."""
+
     def __call__(self, interpreter: Interpreter, body: Sequence[ast.stmt], frame: Frame) -> Signal | None: ...
 
 
 class Invoke(Protocol):
+    """Calls a function value."""
+
     def __call__(
         self, interpreter: Interpreter, function: Any, arguments: Sequence[Any], keywords: dict[str, Any]
     ) -> Any: ...

@@ -35,7 +35,8 @@ _ENUMS = {
 }
 _TYPE_MARKS = frozenset(
     {
-        "Array", "ArrayAnnotation", "Constant", "ConstantAnnotation", "DType", "IndexedWithInt64", "ListAnnotation",
+        "Array", "ArrayAnnotation", "Constant", "ConstantAnnotation", "DType", "IndexedWithInt64",
+        "ListAnnotation",
         "Scalar", "ScalarAnnotation", "ScalarInt64", "Tile", "TiledView", "RawArrayMemory",
     }
 )  # fmt: skip
@@ -50,7 +51,8 @@ _MATH_FUNCTIONS = (
     "log10", "log1p", "log2", "pow", "prod", "radians", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
 )  # fmt: skip
 _OPERATOR_BINARY = {
-    "add": "add", "sub": "sub", "mul": "mul", "floordiv": "floordiv", "truediv": "truediv", "mod": "mod", "pow": "pow",
+    "add": "add", "sub": "sub", "mul": "mul", "floordiv": "floordiv", "truediv": "truediv", "mod": "mod",
+    "pow": "pow",
     "and_": "and", "or_": "or", "xor": "xor", "lshift": "lshift", "rshift": "rshift", "eq": "eq", "ne": "ne",
     "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
 }  # fmt: skip
@@ -103,6 +105,12 @@ def decorated_function(machine: Machine, function: Any = None, /, **options: Any
     return function
 
 
+@operation("kernel")
+def decorated_kernel(machine: Machine, function: Any = None, /, **options: Any) -> Any:
+    """`ct.kernel(f)` and `ct.kernel(num_ctas=2)(f)`: the function itself."""
+    return function if function is not None else Operation("kernel", decorated_kernel)
+
+
 @operation("ByTarget")
 def by_target(machine: Machine, *, default: Any = None, **targets: Any) -> Any:
     """A value that depends on the GPU: no GPU is at hand, so the default, else the first target's."""
@@ -150,8 +158,6 @@ def cutile_attribute(name: str) -> Any:
         return Namespace(f"cuda.tile.{name}")
     if name in _TYPE_MARKS:
         return TypeMark(name)
-    if name == "kernel":
-        return Opaque("`cuda.tile.kernel`")
     return Opaque(f"`cuda.tile.{name}`")
 
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from tilecheck.jit.reference.lanes import Lanes, element_lanes, raw_lanes, update_lanes
 from tilecheck.jit.reference.machine import Machine, Reject
-from tilecheck.jit.reference.memory import Lanes, Order, element_lanes, raw_lanes, update_lanes, update_window
+from tilecheck.jit.reference.memory import Order
 from tilecheck.jit.reference.operations import METHODS, OPERATIONS
 from tilecheck.jit.reference.ops_memory import memory_order as checked_order
 from tilecheck.jit.reference.ops_memory import require_array, view_window
 from tilecheck.jit.reference.values import EnumMember, Operation, RawMemory, Tile, TiledView, as_index, cast
+from tilecheck.jit.reference.windows import update_window
 
 _ACQ_REL = EnumMember("MemoryOrder", "ACQ_REL")
 _DEVICE = EnumMember("MemoryScope", "DEVICE")

@@ -21,7 +21,8 @@ _BINARY = {
 }  # fmt: skip
 _UNARY = {
     "exp": "exp", "exp2": "exp2", "log": "log", "log2": "log2", "sqrt": "sqrt", "rsqrt": "rsqrt", "sin": "sin",
-    "cos": "cos", "tan": "tan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "floor": "floor", "ceil": "ceil",
+    "cos": "cos", "tan": "tan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "floor": "floor",
+    "ceil": "ceil",
     "abs": "abs", "negative": "neg", "isnan": "isnan", "bitwise_not": "invert",
 }  # fmt: skip
 

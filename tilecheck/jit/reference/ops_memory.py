@@ -8,19 +8,9 @@ from typing import Any
 import numpy as np
 
 from tilecheck.jit.reference.dtypes import INT32
+from tilecheck.jit.reference.lanes import advanced_lanes, element_lanes, raw_lanes, read_lanes, write_lanes
 from tilecheck.jit.reference.machine import Machine, Reject
-from tilecheck.jit.reference.memory import (
-    Order,
-    advanced_lanes,
-    element_lanes,
-    raw_lanes,
-    read_lanes,
-    read_window,
-    slice_array,
-    window,
-    write_lanes,
-    write_window,
-)
+from tilecheck.jit.reference.memory import Order, slice_array
 from tilecheck.jit.reference.operations import method, operation
 from tilecheck.jit.reference.values import (
     Array,
@@ -37,6 +27,7 @@ from tilecheck.jit.reference.values import (
     scalar,
     tile_shape,
 )
+from tilecheck.jit.reference.windows import read_window, window, write_window
 
 _UNDETERMINED = EnumMember("PaddingMode", "UNDETERMINED")
 _WEAK = EnumMember("MemoryOrder", "WEAK")
