@@ -21,6 +21,7 @@ from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.predicate import inhabited, negation
 
 _QUERIES = 40  # per goal
+_ALL_QUERIES = 3000  # per kernel
 _UNDECIDED = 3  # queries per goal that may end without an answer
 _NEW = 3  # conditions that one goal may add
 
@@ -49,10 +50,13 @@ Decide = Callable[[Sequence[Expr]], Decision]
 @dataclass(frozen=True, slots=True)
 class Derivation:
     """`conditions` is the union, grid axes first; `used` has, for each obligation in the order given, the
-    conditions under which it was proved, or None where none were found."""
+    conditions under which it was proved, or None where none were found. `refuted` says of the latter that
+    launches break the obligation under every set of candidate conditions; where it is False the search
+    itself gave up, so that a counterexample may only show that a condition was missed."""
 
     conditions: tuple[Expr, ...]
     used: tuple[tuple[Expr, ...] | None, ...]
+    refuted: tuple[bool, ...] = ()
 
 
 def derive(open_: Sequence[Obligation], context: Context, prove: Prove, satisfiable: Decide) -> Derivation:
@@ -75,7 +79,8 @@ def derive(open_: Sequence[Obligation], context: Context, prove: Prove, satisfia
             break
     search.simplify()
     used = tuple(_sorted(search.found[i], context) if i in search.found else None for i in range(len(open_)))
-    return Derivation(_sorted(tuple(search.base), context), used)
+    refuted = tuple(i not in search.found and i not in search.cut for i in range(len(open_)))
+    return Derivation(_sorted(tuple(search.base), context), used, refuted)
 
 
 @dataclass
@@ -87,15 +92,22 @@ class _Search:
     satisfiable: Decide
     base: dict[Expr, None] = field(default_factory=dict)
     found: dict[int, tuple[Expr, ...]] = field(default_factory=dict)
+    cut: dict[int, None] = field(default_factory=dict)  # obligations whose search met a limit
+    queries: int = 0
+    _met_limit: bool = False
 
     def solve(self, number: int, obligation: Obligation) -> None:
         """Find conditions for one obligation; on failure nothing is kept."""
         before = dict(self.base)
         used: dict[Expr, None] = {}
+        self._met_limit = False
+        self.cut.pop(number, None)
         for part in _parts(obligation):
             conditions = self._conditions(part)
             if conditions is None:
                 self.base = before
+                if self._met_limit:
+                    self.cut[number] = None
                 return
             used.update(dict.fromkeys(conditions))
             self.base.update(dict.fromkeys(conditions))
@@ -109,7 +121,8 @@ class _Search:
         undecided = queries = 0
         for chosen in pool.sets():
             queries += 1
-            if queries > _QUERIES or undecided > _UNDECIDED:
+            if queries > _QUERIES or undecided > _UNDECIDED or self.queries > _ALL_QUERIES:
+                self._met_limit = True
                 return None
             answer = self._refuted(part, (*old, *chosen))
             if answer.status == "sat" and answer.model is not None:
@@ -120,10 +133,12 @@ class _Search:
                 if not chosen or not is_degenerate(part, self.context, (*old, *chosen), self.satisfiable):
                     return self._needed(part, old, chosen)
                 pool.forbid(chosen)
+        self._met_limit = undecided > 0
         return None
 
     def _refuted(self, part: Obligation, conditions: tuple[Expr, ...]) -> Decision:
         """Whether some launch that meets `conditions` breaks the goal."""
+        self.queries += 1
         return self.satisfiable(negation(part.goal, self.context.under(*conditions), part.assume))
 
     def _needed(self, part: Obligation, old: tuple[Expr, ...], chosen: tuple[Expr, ...]) -> tuple[Expr, ...]:
