@@ -26,7 +26,9 @@ import pytest
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures" / "cutile"
 ARCH = "sm_90"
 BYTECODE = "13.4"  # the first version with check_bounds=False
-_ARGS = re.compile(r"#\s*args:\s*(?P<rejected>rejected\s+)?(?:(?P<name>[A-Za-z_]\w*)\s*=\s*)?(?P<types>.*?)\s*$")
+_ARGS = re.compile(
+    r"#\s*args:\s*(?P<rejected>rejected\s+)?(?:(?P<name>[A-Za-z_]\w*)\s*=\s*)?(?P<types>.*?)\s*$"
+)
 _DTYPES = {
     "f16": "float16",
     "bf16": "bfloat16",

@@ -1,0 +1,142 @@
+"""Every annotated kernel gets the verdict and the findings that its comments expect, and no others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tilecheck.model import Verdict
+from tilecheck.pipeline import verify_paths
+from tilecheck.registry import rule_files
+from tilecheck.testing import Problem, fixture_kernels, fixture_problems, read_expectations
+from tilecheck.text import decode
+
+FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+FILES = sorted((FIXTURES / "cutile").rglob("*.py"))
+KERNELS = [(path, name) for path in FILES for name in fixture_kernels(path)]
+SAFE, BUGGY = 60, 60
+
+
+def identity(path: Path) -> str:
+    return path.relative_to(FIXTURES / "cutile").as_posix()
+
+
+@cache
+def problems(path: Path) -> tuple[Problem, ...]:
+    """One run for each file; its kernels share it."""
+    return fixture_problems(path)
+
+
+@pytest.mark.parametrize(("path", "kernel"), [pytest.param(p, k, id=f"{identity(p)}::{k}") for p, k in KERNELS])
+def test_kernel_is_as_expected(path: Path, kernel: str) -> None:
+    """The verdict of one kernel and the findings inside it."""
+    found = [p for p in problems(path) if p.kernel == kernel]
+    assert not found, "\n".join(f"{identity(path)}:{p.line}: {p.message}" for p in found)
+
+
+@pytest.mark.parametrize("path", [pytest.param(p, id=identity(p)) for p in FILES])
+def test_nothing_else_is_found(path: Path) -> None:
+    """Findings outside kernels: in host functions and helpers."""
+    found = [p for p in problems(path) if p.kernel is None]
+    assert not found, "\n".join(f"{identity(path)}:{p.line}: {p.message}" for p in found)
+
+
+def test_enough_kernels_of_each_kind() -> None:
+    """Both sides are covered broadly, and no kernel name stands twice in one file."""
+    words = Counter(
+        verdict.word.partition("(")[0]
+        for path in FILES
+        for verdict in read_expectations(path.read_text(encoding="utf-8")).verdicts
+    )
+    assert words["proved"] + words["conditional"] >= SAFE
+    assert words["violated"] >= BUGGY
+    assert sum(words.values()) == len(KERNELS)
+    assert len(set(KERNELS)) == len(KERNELS)
+
+
+def test_every_rule_of_kernels_and_launches_is_expected_somewhere() -> None:
+    """A rule that no fixture expects is a rule that no fixture tests."""
+    expected = {
+        finding.code
+        for path in FILES
+        for finding in read_expectations(path.read_text(encoding="utf-8")).findings
+        if finding.key == "expect"
+    }
+    tested_elsewhere = {"TC901", "TC905", "TC906"}  # hostile files; undecided kernels, by their verdicts
+    assert {file.code for file in rule_files()} <= expected | tested_elsewhere
+
+
+# ---- hostile files: they may hold anything, and a run over them ends with a result ------------------------
+
+HOSTILE = FIXTURES / "hostile"
+UNREADABLE = {
+    "deep_nesting.py",
+    "emoji_name.py",
+    "invalid_utf_8.py",
+    "mixed_indentation.py",
+    "null_byte.py",
+    "python_2.py",
+    "syntax_error.py",
+    "unknown_encoding.py",
+}
+WITHOUT_KERNELS = {"blank_lines.py", "empty.py", "no_kernels.py", "only_imports_cutile.py"}
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in HOSTILE.iterdir() if path.suffix == ".py"))
+def test_hostile_file_has_a_result(name: str) -> None:
+    """One kernel, none, or one TC901 that names a place in the file; never a crash."""
+    report = verify_paths([str(HOSTILE / name)])
+    codes = [d.code for d in report.diagnostics]
+    if name in UNREADABLE:
+        assert codes == ["TC901"]
+        assert len(report.unreadable) == 1
+        assert not report.kernels
+        assert 0 <= report.diagnostics[0].site.span.start <= (HOSTILE / name).stat().st_size
+    elif name in WITHOUT_KERNELS:
+        assert not report.kernels
+        assert not codes
+    else:
+        assert not report.unreadable
+        assert len(report.kernels) == 1
+        assert report.kernels[0].internal_error is None
+        if name != "deep_kernel.py":
+            assert report.kernels[0].verdict in (Verdict.CONDITIONAL, Verdict.VIOLATED)
+
+
+def test_columns_are_code_points() -> None:
+    """Emoji and Cyrillic before a finding count as one column each."""
+    path = HOSTILE / "unicode_names.py"
+    report = verify_paths([str(path)])
+    [finding] = report.diagnostics
+    source = decode(finding.site.file, path.read_bytes())
+    assert finding.code == "TC201"
+    assert source.position(finding.site.span.start) == (9, 11)
+
+
+@pytest.mark.parametrize(
+    "name", ["byte_order_mark.py", "crlf.py", "carriage_returns.py", "form_feed.py", "latin_1.py"]
+)
+def test_encodings_and_newlines_do_not_move_the_kernel(name: str) -> None:
+    """The kernel's name is where it is in the bytes of the file."""
+    path = HOSTILE / name
+    [kernel] = verify_paths([str(path)]).kernels
+    assert path.read_bytes()[kernel.site.span.start : kernel.site.span.end] == b"fill"
+
+
+def test_ten_thousand_lines(tmp_path: Path) -> None:
+    """A long file of host code with a kernel at either end."""
+    kernel = (
+        "@ct.kernel\ndef {}(out):\n"
+        "    ct.store(out, index=(ct.bid(0),), tile=ct.zeros((64,), dtype=ct.float32))\n\n\n"
+    )
+    host = "def host_{0}(x):\n    y = [i * {0} for i in range(x)]\n    return sum(y)\n\n\n"
+    body = "".join(host.format(n) for n in range(2000))
+    path = tmp_path / "long.py"
+    path.write_text(f"import cuda.tile as ct\n\n\n{kernel.format('first')}{body}{kernel.format('last')}")
+    report = verify_paths([str(path)])
+    assert [k.name for k in report.kernels] == ["first", "last"]
+    assert all(k.verdict is Verdict.CONDITIONAL for k in report.kernels)
+    assert path.read_text().count("\n") > 10_000
