@@ -87,7 +87,9 @@ class BorrowGraph:
         order = nx.subgraph_view(
             self.graph, filter_edge=lambda u, v, k: self.graph[u][v][k]["kind"] == "happens-before"
         )
-        return a == b and order.has_edge(a, b) or nx.has_path(order, a, b) or nx.has_path(order, b, a)
+        if a == b:
+            return bool(order.has_edge(a, a))
+        return bool(nx.has_path(order, a, b) or nx.has_path(order, b, a))
 
     def alias_groups(self) -> tuple[tuple[str, ...], ...]:
         """The parameters that share a buffer in some launch; only groups of two and more."""
@@ -168,7 +170,8 @@ def _add_accesses(graph: nx.MultiDiGraph, accesses: Sequence[Access]) -> None:
         node = partitions[key]
         graph.add_edge(BLOCK, node, kind="borrows", mode=MODES[access.effect], access=access)
         # Tokens chain the accesses of one array in program order, views and raw memory included.
-        graph.add_edge(last.get(access.array, node), node, kind="happens-before")
+        if access.array in last:
+            graph.add_edge(last[access.array], node, kind="happens-before")
         last[access.array] = node
 
 
