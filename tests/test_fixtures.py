@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -67,6 +68,19 @@ def test_every_rule_of_kernels_and_launches_is_expected_somewhere() -> None:
     }
     tested_elsewhere = {"TC901", "TC905", "TC906"}  # hostile files; undecided kernels, by their verdicts
     assert {file.code for file in rule_files()} <= expected | tested_elsewhere
+
+
+def test_the_page_of_rejects_names_fixtures_that_exist() -> None:
+    """`docs/rejects.md` says where each case of cutile-rs is; kernels after the first are of the same file."""
+    page = (FIXTURES.parent / "docs" / "rejects.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([a-z_]+/[a-z_0-9]+\.py)(?:::([a-z_0-9]+))?`((?:,(?: twins?)? `[a-z_0-9]+`)*)", page)
+    assert len(named) > 40
+    for file, first, rest in named:
+        kernels = fixture_kernels(FIXTURES / "cutile" / file)
+        wanted = {first, *re.findall(r"`([a-z_0-9]+)`", rest)} - {""}
+        assert wanted <= set(kernels), file
+    cases = re.findall(r"^\| ([CKL][0-9]+) \|", page, re.MULTILINE)
+    assert cases == [f"{k}{n}" for k, count in (("C", 28), ("K", 12), ("L", 14)) for n in range(1, count + 1)]
 
 
 # ---- hostile files: they may hold anything, and a run over them ends with a result ------------------------
