@@ -130,9 +130,10 @@ def test_static_iteration_and_comprehensions(values):
         put(5, lookup["b"] + lookup.get("z", 1))
         (a, b), c = (1, 2), 3
         put(6, a + b * 10 + c * 100)
-        put(7, (y := n + 1) + y)
+        doubled = [last := 2 * x for x in (1, 2, 3)]
+        put(7, (y := n + 1) + y + last * 100 + len(doubled) * 1000)
     """
-    assert values(body, n=7) == [21, 4, 20, 11, 10, 8, 321, 16]
+    assert values(body, n=7) == [21, 4, 20, 11, 10, 8, 321, 3616]
 
 
 def test_functions_closures_and_lambdas(values):

@@ -105,6 +105,16 @@ def test_a_write_and_a_read_of_two_blocks(execute):
     assert len(forward.accesses[0].elements) == 0
 
 
+def test_a_run_without_a_record_still_tells_what_is_undefined(tmp_path):
+    path = tmp_path / "m.py"
+    path.write_text(BODY)
+    y = np.zeros(4, np.int32)
+    launch = Launch(path.as_posix(), "k", (1, 1, 1), {"x": np.arange(4, dtype=np.int32), "y": y})
+    log = run(launch, record=False)
+    assert not log.accesses
+    assert [record.kind for record in log.undefined] == ["divisor", "overflow"]
+
+
 def test_runs_are_deterministic(execute):
     text = """
         @ct.kernel

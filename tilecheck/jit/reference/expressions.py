@@ -223,7 +223,10 @@ def _formatted(interpreter: Interpreter, node: ast.expr, frame: Frame) -> str:
 
 def _walrus(interpreter: Interpreter, node: ast.NamedExpr, frame: Frame) -> Any:
     value = interpreter.evaluate(node.value, frame)
-    frame.names[node.target.id] = value
+    scope = frame
+    while node.target.id not in scope.own and scope.parent is not None:  # out of comprehensions
+        scope = scope.parent
+    scope.names[node.target.id] = value
     return value
 
 

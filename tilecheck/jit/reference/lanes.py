@@ -148,6 +148,8 @@ def write_lanes(machine: Machine, target: Lanes, value: Any) -> None:
 
 
 def _log_duplicates(machine: Machine, target: Lanes, values: Data) -> None:
+    if len(target.elements) < 2:
+        return
     unique, counts = np.unique(target.elements, axis=0, return_counts=True)
     if len(unique) == len(target.elements):
         return

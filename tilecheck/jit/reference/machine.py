@@ -38,6 +38,7 @@ class Machine:
     grid: tuple[int, int, int]
     steps: int
     log: Log = field(default_factory=Log)
+    recording: bool = True  # whether accesses are logged
     block: tuple[int, int, int] = (0, 0, 0)
     sequence: int = 0
     place: Place = Place("", 0, 0, 0)
@@ -67,6 +68,8 @@ class Machine:
         scope: str = "NONE",
     ) -> None:
         """Log one memory operation, also one that touched nothing."""
+        if not self.recording:
+            return
         place = self.place
         self.log.accesses.append(
             AccessRecord(

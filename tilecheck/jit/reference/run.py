@@ -18,14 +18,15 @@ from tilecheck.jit.reference.parameters import bind_parameters
 from tilecheck.jit.reference.statements import execute
 
 
-def run(launch: Launch) -> Log:
+def run(launch: Launch, *, record: bool = True) -> Log:
     """Run a launch and report everything that it did.
 
     Arrays in `launch.arguments` are changed in place, as the GPU would. Names beside the parameters bind
     free variables of a kernel that stands inside a function. Raises `NotInterpretable` with the place and
-    the construct, `StepLimit` when the kernel does not end.
+    the construct, `StepLimit` when the kernel does not end. Without `record` the log has no accesses, only
+    what was undefined: for running a kernel rather than judging it.
     """
-    machine = Machine(launch.grid, launch.max_steps)
+    machine = Machine(launch.grid, launch.max_steps, recording=record)
     interpreter = Interpreter(machine, evaluate, execute, invoke, static_attribute)
     with np.errstate(all="ignore"):
         try:
@@ -45,7 +46,7 @@ def _run_blocks(interpreter: Interpreter, launch: Launch) -> None:
     parameters = bind_parameters(interpreter, kernel, launch.arguments)
     for block in _blocks(launch):
         interpreter.machine.enter(block)
-        interpreter.depth = 0
+        interpreter.depth = interpreter.static = 0
         try:
             run_function(interpreter, kernel, (), parameters)
         except Abandoned:

@@ -28,7 +28,7 @@ from tilecheck.jit.reference.machine import Reject
 if TYPE_CHECKING:
     from tilecheck.jit.reference.modules import Module
 
-MAX_TILE_ELEMENTS = 1 << 26
+MAX_TILE_ELEMENTS = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, eq=False)

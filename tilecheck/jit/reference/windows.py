@@ -5,6 +5,7 @@ An access touches exactly the elements of its tile that lie in the array. A tile
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,11 +47,25 @@ class Window:
 
     def rows(self, rank: int) -> tuple[Data, Data]:
         """The touched elements (root coordinates) and their positions in a tile of rank `rank`."""
-        positions = np.indices(self.inside).reshape(len(self.inside), -1).T.astype(np.int64)
+        positions = _positions(self.inside)
         elements = np.empty_like(positions)
         for column, (axis, start) in enumerate(zip(self.axes, self.starts, strict=True)):
-            elements[:, axis] = positions[:, column] + start + self.array.origin[axis]
+            elements[:, axis] = positions[:, column] + (start + self.array.origin[axis])
         return elements, positions if rank else positions[:, :0]
+
+
+@functools.lru_cache(maxsize=64)
+def _positions(counts: tuple[int, ...]) -> Data:
+    """All positions of a tile, in row-major order; tiles of one size share them."""
+    positions: Data = np.indices(counts).reshape(len(counts), -1).T.astype(np.int64)
+    positions.flags.writeable = False
+    return positions
+
+
+def _log(machine: Machine, target: Window, effect: str, rank: int, order: Order) -> None:
+    if machine.recording:
+        elements, lanes = target.rows(rank)
+        machine.access(target.array, effect, elements, lanes, order=order.order, scope=order.scope)
 
 
 def window(
@@ -121,8 +136,7 @@ def read_window(machine: Machine, target: Window, padding: str, rank: int, order
     if all(target.inside):
         source = array.data.transpose(target.axes)[target.box]
         data[tuple(slice(0, count) for count in target.inside)] = source
-    elements, lanes = target.rows(rank)
-    machine.access(array, "read", elements, lanes, order=order.order, scope=order.scope)
+    _log(machine, target, "read", rank, order)
     return Tile(data if rank else data.reshape(()), array.dtype)
 
 
@@ -139,8 +153,7 @@ def write_window(machine: Machine, target: Window, data: Data, rank: int, order:
     if all(target.inside):
         kept = data.reshape(target.sizes)[tuple(slice(0, count) for count in target.inside)]
         writable(array.data, array).transpose(target.axes)[target.box] = kept
-    elements, lanes = target.rows(rank)
-    machine.access(array, "write", elements, lanes, order=order.order, scope=order.scope)
+    _log(machine, target, "write", rank, order)
 
 
 def update_window(
@@ -153,5 +166,4 @@ def update_window(
         kept = data.reshape(target.sizes)[tuple(slice(0, count) for count in target.inside)]
         for position in np.ndindex(*target.inside):
             memory[position] = change(memory[position], kept[position])
-    elements, lanes = target.rows(rank)
-    machine.access(array, "atomic", elements, lanes, order=order.order, scope=order.scope)
+    _log(machine, target, "atomic", rank, order)

@@ -1,8 +1,9 @@
-"""The reference backend and a real device give the same memory after the same launch."""
+"""Kernels that pin down cuTile: a real device agrees with the reference backend, and the log misses nothing."""
 
 from __future__ import annotations
 
 import ast
+import copy
 import importlib.util
 from pathlib import Path
 from typing import Any
@@ -41,17 +42,75 @@ def build(description: Any) -> Any:
     return data.astype(dtype).reshape(shape)
 
 
-def on_reference(name: str) -> tuple[dict[str, Any], Log]:
-    arguments = {key: build(value) for key, value in ARGUMENTS[name].items() if key != "grid"}
-    log = run(Launch(PATH.as_posix(), name, (ARGUMENTS[name].get("grid", 1), 1, 1), arguments))
-    return arguments, log
+def arguments_of(name: str) -> dict[str, Any]:
+    return {key: build(value) for key, value in ARGUMENTS[name].items() if key != "grid"}
+
+
+def launch(name: str, arguments: dict[str, Any]) -> Log:
+    return run(Launch(PATH.as_posix(), name, (ARGUMENTS[name].get("grid", 1), 1, 1), arguments))
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_the_reference_runs_it(name: str) -> None:
-    _, log = on_reference(name)
+    log = launch(name, arguments_of(name))
     expected = {"int32_arithmetic", "merged_constants"}
     assert {record.kind for record in log.undefined} <= ({"overflow", "divisor"} if name in expected else set())
+
+
+def arrays(arguments: dict[str, Any]) -> dict[tuple[str, int | None], np.ndarray]:
+    found: dict[tuple[str, int | None], np.ndarray] = {}
+    for name, value in arguments.items():
+        if isinstance(value, np.ndarray):
+            found[name, None] = value
+        elif isinstance(value, list):
+            found.update({(name, at): item for at, item in enumerate(value)})
+    return found
+
+
+def touched(log: Log, arguments: dict[str, Any], effects: set[str]) -> dict[tuple[str, int | None], np.ndarray]:
+    """For each array, which elements the log says were touched with one of the effects."""
+    marks = {key: np.zeros(data.shape, bool) for key, data in arrays(arguments).items()}
+    for record in log.accesses:
+        mark = marks[record.array, record.member]
+        if record.effect not in effects:
+            continue
+        if record.raw:
+            mark.reshape(-1)[record.elements[:, 0]] = True
+        else:
+            mark[tuple(record.elements.T)] = True
+    return marks
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_memory_changes_only_where_the_log_says(name: str) -> None:
+    before = arguments_of(name)
+    after = copy.deepcopy(before)
+    log = launch(name, after)
+    written = touched(log, after, {"write", "atomic"})
+    for key, data in arrays(after).items():
+        assert not (data != arrays(before)[key])[~written[key]].any()
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_memory_depends_only_on_what_the_log_says_was_read(name: str) -> None:
+    plain = arguments_of(name)
+    log = launch(name, plain)
+    used = touched(log, plain, {"read", "atomic"})
+    other = arguments_of(name)
+    for key, data in arrays(other).items():
+        data[~used[key]] += 1
+    again = launch(name, other)
+    written = touched(log, plain, {"write", "atomic"})
+    for key, data in arrays(plain).items():
+        np.testing.assert_array_equal(arrays(other)[key][written[key]], data[written[key]])
+    assert [r.elements.tolist() for r in again.accesses] == [r.elements.tolist() for r in log.accesses]
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_no_element_is_logged_twice_by_one_operation(name: str) -> None:
+    for record in launch(name, arguments_of(name)).accesses:
+        assert record.elements.shape[0] == record.lanes.shape[0]
+        assert len(np.unique(record.lanes, axis=0)) == len(record.lanes) or not record.lanes.shape[1]
 
 
 @pytest.mark.gpu
@@ -77,7 +136,8 @@ def test_the_device_agrees(name: str) -> None:
     grid = (described.get("grid", 1), 1, 1)
     tile.launch(torch.cuda.current_stream(), grid, getattr(module, name), tuple(device.values()))
     torch.cuda.synchronize()
-    reference, _ = on_reference(name)
+    reference = arguments_of(name)
+    launch(name, reference)
     for key, value in reference.items():
         pairs = zip(value, device[key], strict=True) if isinstance(value, list) else [(value, device[key])]
         for ours, theirs in pairs:
