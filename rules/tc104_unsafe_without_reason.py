@@ -7,8 +7,9 @@ Reports `with unsafe("")` and a `# tilecheck: unsafe` comment without a reason a
 ## Why is this bad?
 
 In an unsafe block the author answers for what tilecheck cannot prove. The reason is all that a
-reviewer has to check that answer against, and it is what `tilecheck audit` lists. A block without
-one is not trusted: what it holds is judged as if the block were not there.
+reviewer has to check that answer against, and it is what `tilecheck audit` lists. The block is
+trusted all the same, as its author asked; the missing reason is an error of its own, so that the
+run does not pass.
 
 ## How it is proved
 
@@ -17,8 +18,7 @@ the comment; it must not be empty.
 
 ## Example
 
-The table `rows` could name one row twice. With a reason the kernel would be `trusted`; without one
-it is not:
+Nothing in the kernel says that `rows` names each row once, so the store has to be trusted:
 
 ```python
 import cuda.tile as ct
@@ -26,12 +26,12 @@ from tilecheck import unsafe
 
 
 @ct.kernel
-def permute_rows(x, rows, out, T: ct.Constant[int]):  # verdict: violated
+def permute_rows(x, rows, out, T: ct.Constant[int]):  # verdict: trusted
     i = ct.bid(0)
     row = ct.load(rows, index=(i,), shape=(1,)).item()
     tile = ct.reshape(ct.load(x, index=(i, 0), shape=(1, T)), (T,))
     with unsafe(""):  # expect: TC104
-        ct.scatter(out, (row, ct.arange(T, dtype=ct.int32)), tile)  # expect: TC201
+        ct.scatter(out, (row, ct.arange(T, dtype=ct.int32)), tile)
 ```
 
 ## Use instead
@@ -67,8 +67,7 @@ def permute_rows(x, rows, out, T: ct.Constant[int]):  # verdict: conditional
 
 ## When it says unknown
 
-Never: the finding follows from the text. The accesses inside the block get the verdict that they
-would have without it.
+Never: the finding follows from the text, and the verdict is that of the kernel with a reason.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ at least 1 wherever the operation runs.
 Division by zero gives no error on the GPU but some number, and what is computed from it is an index
 like any other. A step of zero never ends the loop. Negative divisors are defined, but the rounding
 of `//` and `%` differs between languages and from what the author of an index had in mind, so they
-are not accepted either. A constant negative step of a `range` is fine.
+are not accepted either. A `range` that counts down by a constant is no finding.
 
 ## How it is proved
 
@@ -32,11 +32,11 @@ import cuda.tile as ct
 
 @ct.kernel
 def pyramid(x, out, T: ct.Constant[int]):  # verdict: violated
-    i = ct.bid(0)
+    i = ct.bid(0) * T + ct.arange(T, dtype=ct.int32)
     total = ct.zeros((T,), dtype=ct.float32)
     for level in range(4):
-        total = total + ct.load(x, index=(i // level,), shape=(T,))  # expect: TC301
-    ct.store(out, index=(i,), tile=total)
+        total = total + ct.gather(x, i // level)  # expect: TC301
+    ct.scatter(out, i, total)
 ```
 
 ## Use instead
@@ -46,12 +46,12 @@ import cuda.tile as ct
 
 
 @ct.kernel
-def pyramid(x, out, T: ct.Constant[int]):  # verdict: conditional
-    i = ct.bid(0)
+def pyramid(x, out, T: ct.Constant[int]):  # verdict: proved
+    i = ct.bid(0) * T + ct.arange(T, dtype=ct.int32)
     total = ct.zeros((T,), dtype=ct.float32)
     for level in range(1, 5):
-        total = total + ct.load(x, index=(i // level,), shape=(T,))
-    ct.store(out, index=(i,), tile=total)
+        total = total + ct.gather(x, i // level)
+    ct.scatter(out, i, total)
 ```
 
 A divisor that the caller chooses can be required:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilecheck.hygiene import UNREADABLE_SOURCE
+from tilecheck.discover import display_path
 from tilecheck.model import Diagnostic, Report, Severity
 from tilecheck.options import Options
 from tilecheck.testing.expect import Expectations, read_expectations
 from tilecheck.testing.fixtures import compare
-from tilecheck.text import Source, decode
+from tilecheck.text import Source, decode_leniently
 
 BAD, GOOD = "Example", "Use instead"
 
@@ -45,7 +45,8 @@ class Example:
 def page_examples(code: str, page: str) -> tuple[Example, ...]:
     """The fenced python blocks of a page under `Example` and `Use instead`, in order."""
     found: list[Example] = []
-    section, block, number = "", None, 0
+    section, number = "", 0
+    block: list[str] | None = None
     for line in page.splitlines():
         if block is not None:
             if line == "```":
@@ -72,29 +73,30 @@ def check_example(example: Example, folder: Path, options: Options | None = None
     path.write_text(example.text, encoding="utf-8", newline="\n")
     report = verify_paths([str(path)], options)
     expected = read_expectations(example.text)
+    source = decode_leniently(display_path(str(path)), path.read_bytes())
     if not example.is_readable:
-        return list(_unreadable(expected, report))
-    source = decode(next(iter(report.sources), str(path)), path.read_bytes())
+        return list(_unreadable(source, expected, report))
     problems = [f"line {p.line}: {p.message}" for p in compare(source, report)]
-    return problems + list(_warnings(source, expected, report.diagnostics))
+    return problems + list(_warnings(source, expected, report))
 
 
-def _unreadable(expected: Expectations, report: Report) -> Iterator[str]:
-    """A file that does not parse has one finding and no kernels."""
-    source = next((Source(path, data) for path, data in report.sources.items()), None)
-    for diagnostic in report.diagnostics:
-        line = source.position(diagnostic.site.span.start)[0] if source else 0
-        if diagnostic.code != UNREADABLE_SOURCE or all(e.line != line for e in expected.findings):
-            yield f"line {line}: unexpected {diagnostic.code}: {diagnostic.message}"
-    if not report.diagnostics:
-        yield "the file is read although it is not valid Python"
+def _unreadable(source: Source, expected: Expectations, report: Report) -> Iterator[str]:
+    """A file that does not parse has no kernels, and its findings are those that the comments expect."""
     if report.kernels or expected.verdicts:
         yield "a file that is not read has no verdicts"
+    found = [(d.code, _line(source, d)) for d in report.diagnostics]
+    wanted = [(e.code, e.line) for e in expected.findings]
+    if found != wanted:
+        yield f"found {found}, expected {wanted}"
 
 
-def _warnings(source: Source, expected: Expectations, diagnostics: tuple[Diagnostic, ...]) -> Iterator[str]:
+def _warnings(source: Source, expected: Expectations, report: Report) -> Iterator[str]:
     wanted = {(e.code, e.line) for e in expected.findings}
-    for diagnostic in diagnostics:
-        line = source.position(diagnostic.site.span.start)[0]
+    for diagnostic in report.diagnostics:
+        line = _line(source, diagnostic)
         if diagnostic.severity < Severity.ERROR and (diagnostic.code, line) not in wanted:
             yield f"line {line}: unexpected {diagnostic.code}: {diagnostic.message}"
+
+
+def _line(source: Source, diagnostic: Diagnostic) -> int:
+    return source.position(diagnostic.site.span.start)[0]
