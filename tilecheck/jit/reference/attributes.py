@@ -30,7 +30,6 @@ from tilecheck.jit.reference.values import (
     UserClass,
     as_int,
     describe,
-    is_constant,
     scalar,
 )
 
@@ -187,8 +186,3 @@ def _tile_item(tile: Tile, index: Any) -> Tile:
         if not (part is None or part is Ellipsis or part == slice(None)):
             raise Reject("indexing into a tile")
     return Tile(np.asarray(tile.data[items]), tile.dtype)
-
-
-def is_plain(value: Any) -> bool:
-    """Whether a value is plain Python data."""
-    return value is None or is_constant(value) or isinstance(value, (str, DType, EnumMember))

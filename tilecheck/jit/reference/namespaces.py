@@ -40,9 +40,6 @@ _TYPE_MARKS = frozenset(
         "Scalar", "ScalarAnnotation", "ScalarInt64", "Tile", "TiledView", "RawArrayMemory",
     }
 )  # fmt: skip
-TYPING_MARKS = frozenset(
-    {"Annotated", "Any", "Literal", "Optional", "Sequence", "Tuple", "List", "Union", "Callable"}
-)
 
 _MATH_CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "tau": math.tau}
 _MATH_FUNCTIONS = (

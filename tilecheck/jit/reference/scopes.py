@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterable, Iterator
 
 _OWN_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -12,6 +13,14 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 def stored_names(body: Iterable[ast.AST]) -> frozenset[str]:
     """The names that running `body` may assign in its own scope."""
     return frozenset(name for node in body for name in _stored(node))
+
+
+@functools.lru_cache(maxsize=1024)
+def branch_names(node: ast.If | ast.For | ast.While) -> frozenset[str]:
+    """The names that a branch or a loop may assign (not the target of a `for`)."""
+    if isinstance(node, ast.For):
+        return stored_names(node.body)
+    return stored_names([node.test, *node.body, *node.orelse])
 
 
 def _stored(node: ast.AST) -> Iterator[str]:
@@ -44,6 +53,7 @@ def parameter_names(arguments: ast.arguments) -> list[str]:
     return names
 
 
+@functools.lru_cache(maxsize=1024)
 def own_names(node: ast.FunctionDef | ast.Lambda) -> frozenset[str]:
     """Every name local to a function."""
     body: list[ast.AST] = list(node.body) if isinstance(node, ast.FunctionDef) else [node.body]

@@ -10,7 +10,7 @@ from tilecheck.jit.reference.calls import context_manager, frame_of
 from tilecheck.jit.reference.expressions import assign, lookup, operate
 from tilecheck.jit.reference.interpreter import Interpreter, Signal, unsupported
 from tilecheck.jit.reference.machine import Reject
-from tilecheck.jit.reference.scopes import contains_return, falls_through, stored_names
+from tilecheck.jit.reference.scopes import branch_names, contains_return, falls_through
 from tilecheck.jit.reference.values import (
     Closure,
     ContextManager,
@@ -76,7 +76,7 @@ def _branch(interpreter: Interpreter, node: ast.If, frame: Frame) -> Signal | No
         frame.branched = True
     signal = interpreter.execute(node.body if holds else node.orelse, frame)
     if runtime and signal is None and falls_through(node.body) and falls_through(node.orelse):
-        _harden(frame, stored_names([*node.body, *node.orelse]))
+        _harden(frame, branch_names(node))
     return signal
 
 
@@ -94,7 +94,7 @@ def _for(interpreter: Interpreter, node: ast.For, frame: Frame) -> Signal | None
     items: Iterable[Any]
     if isinstance(iterable, Range) and not interpreter.machine.host:
         items = (scalar(value, iterable.dtype) for value in iterable.values)
-        stored = stored_names(node.body)
+        stored = branch_names(node)
     else:
         items = static_items(iterable)  # unrolled at compile time
     for item in items:
@@ -113,7 +113,7 @@ def _for(interpreter: Interpreter, node: ast.For, frame: Frame) -> Signal | None
 def _while(interpreter: Interpreter, node: ast.While, frame: Frame) -> Signal | None:
     if node.orelse:
         raise Reject("`else` of a `while` loop")
-    stored = frozenset() if interpreter.machine.host else stored_names([node.test, *node.body])
+    stored = frozenset() if interpreter.machine.host else branch_names(node)
     while True:
         interpreter.machine.step()
         _harden(frame, stored)
