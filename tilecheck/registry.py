@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from tilecheck.errors import TilecheckError
+from tilecheck.errors import TilecheckError, UsageError
 from tilecheck.rule import SECTIONS, Rule, page_sections
 
 PACKAGE = "tilecheck.rules"
@@ -47,8 +47,16 @@ def rule_files() -> tuple[RuleFile, ...]:
 
     Raises:
         RuleError: two files claim one code or one name.
+        UsageError: the rules are not installed.
     """
-    package = importlib.import_module(PACKAGE)
+    try:
+        package = importlib.import_module(PACKAGE)
+    except ModuleNotFoundError as error:
+        if error.name != PACKAGE:
+            raise
+        # A checkout that is run from its root: its `tilecheck` hides the installed one, and has no rules in it.
+        hint = "install it with `pip install -e .`, or run `tilecheck` instead of `python -m tilecheck`"
+        raise UsageError("the rules are not installed beside this copy of tilecheck", hint) from None
     found: dict[str, RuleFile] = {}
     names: dict[str, str] = {}
     for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):

@@ -142,11 +142,6 @@ def audit(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> Ex
     return ExitCode.UNDECIDED if report.unreadable else ExitCode.OK
 
 
-def test(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:
-    """Run the examples of rules and annotated fixtures."""
-    raise UsageError("not yet", ", ".join(arguments.targets))
-
-
 def _emit_text(text: str, arguments: argparse.Namespace, streams: Streams) -> None:
     if arguments.output_file:
         _write_file(arguments.output_file, lambda: text)

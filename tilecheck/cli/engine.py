@@ -22,6 +22,6 @@ class Engine:
 
     def show(self, kind: str, path: str, kernel: str) -> str:
         """One stage of the pipeline for one kernel, as text."""
-        from tilecheck.pipeline import show  # lazy: as above
+        from tilecheck.show import show  # lazy: as above
 
         return show(kind, path, kernel)

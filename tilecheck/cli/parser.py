@@ -10,13 +10,14 @@ from typing import NoReturn
 from tilecheck import __version__
 from tilecheck.cli import commands
 from tilecheck.cli.engine import Engine
+from tilecheck.cli.selftest import run_tests
 from tilecheck.cli.streams import Streams
 from tilecheck.errors import UsageError
 from tilecheck.exit_codes import ExitCode
 from tilecheck.options import RUNGS
+from tilecheck.show import STAGES
 
 Run = Callable[[argparse.Namespace, Streams, Engine], ExitCode]
-STAGES = ("ast", "ir", "borrow", "obligations", "smt")
 
 _EPILOG = """exit codes:
   0    every kernel is proved, conditional or trusted, and nothing was found
@@ -109,7 +110,7 @@ def _build() -> argparse.ArgumentParser:
     show.add_argument("target", metavar="FILE::KERNEL", help="the kernel")
     audit = verb("audit", commands.audit, "list everything that is trusted, assumed or suppressed")
     _add_analysis(audit, ("text", "json"))
-    test = verb("test", commands.test, "run the examples of rules, and annotated fixtures")
+    test = verb("test", run_tests, "run the examples of rules, and annotated fixtures")
     test.add_argument(
         "targets", nargs="*", metavar="RULE|PATH", help="rules, files or directories (default: all rules)"
     )

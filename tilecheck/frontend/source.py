@@ -97,6 +97,13 @@ def parse(source: Source) -> ParsedModule:
     return ParsedModule(source, module, _to_spans(source, raw, offsets))
 
 
+def dump(node: cst.CSTNode) -> str:
+    """The tree below a node, as text."""
+    from libcst.display import dump as dump_node  # lazy: as in `parse`
+
+    return dump_node(node)
+
+
 def check_syntax(source: Source) -> None:
     """Let Python's own parser judge the text first: it has the better messages and guards its stack.
 

@@ -28,7 +28,8 @@ def render_verdicts(report: Report) -> Iterator[Line]:
 def _grounds(kernel: KernelReport, places: Places) -> Iterator[str]:
     if kernel.verdict is Verdict.UNKNOWN:
         yield f"because {kernel.reason or 'internal'}"
-    for condition in kernel.conditions:
+    rests = kernel.verdict in (Verdict.CONDITIONAL, Verdict.TRUSTED)
+    for condition in kernel.conditions if rests else ():
         at = _launches(kernel, condition, places)
         yield f"if {condition}{at}"
     for block in kernel.trusted:
