@@ -18,9 +18,8 @@ def stored_names(body: Iterable[ast.AST]) -> frozenset[str]:
 @functools.lru_cache(maxsize=1024)
 def branch_names(node: ast.If | ast.For | ast.While) -> frozenset[str]:
     """The names that a branch or a loop may assign (not the target of a `for`)."""
-    if isinstance(node, ast.For):
-        return stored_names(node.body)
-    return stored_names([node.test, *node.body, *node.orelse])
+    head = [node.test] if isinstance(node, ast.While) else []
+    return stored_names([*head, *node.body, *node.orelse])
 
 
 def _stored(node: ast.AST) -> Iterator[str]:
