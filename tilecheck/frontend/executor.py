@@ -278,7 +278,7 @@ class Executor:
 
     def branch_on(self, cond: Expr) -> None:
         """Note a branch: one on an atomic's result may order blocks in ways that races do not see."""
-        if any(s.origin == "atomic" for s in E.symbols(cond)):
+        if any(s.origin.startswith("atomic") for s in E.symbols(cond)):
             self.synchronised = True
 
     # ---- paths ---------------------------------------------------------------------------------------
@@ -420,8 +420,8 @@ def memory_names(value: Expr) -> set[str]:
             names.add(node.args[0].removesuffix(":int"))
         elif node.op in ("sym", "bsym"):
             symbol: Symbol = node.args[0]
-            if symbol.origin.startswith("memory:"):
-                names.add(symbol.origin.removeprefix("memory:"))
+            if symbol.origin.startswith(("memory:", "atomic:")):
+                names.add(symbol.origin.partition(":")[2])
             elif symbol.origin == "untyped":
                 names.add(symbol.name)
     return names

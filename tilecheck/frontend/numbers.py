@@ -78,7 +78,7 @@ def as_int(value: Num, machine: Machine) -> Expr:
 def as_bool(value: Num, machine: Machine) -> Expr:
     """The truth of an element."""
     if value.elem is None or not _comparable(value, machine):
-        return machine.fresh("data", per_lane=bool(value.shape), boolean=True)
+        return machine.fresh(origin(value.elem), per_lane=bool(value.shape), boolean=True)
     return value.elem if value.kind == "bool" else E.ne(value.elem, 0)
 
 
@@ -101,16 +101,20 @@ _COMPARE = {"<": E.lt, "<=": E.le, ">": E.gt, ">=": E.ge, "==": E.eq, "!=": E.ne
 
 def compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
     shape = broadcast_shapes(a.shape, b.shape)
-    if not _comparable(a, machine) or not _comparable(b, machine):
-        return Num(shape, machine.fresh("data", per_lane=bool(shape), boolean=True), "bool")
     x, y = stretch(a, shape), stretch(b, shape)
-    if x is None or y is None:
-        return Num(shape, machine.fresh("data", per_lane=bool(shape), boolean=True), "bool")
+    if x is None or y is None or not _comparable(a, machine) or not _comparable(b, machine):
+        return Num(shape, machine.fresh(origin(x, y), per_lane=bool(shape), boolean=True), "bool")
     if a.kind == "bool" or b.kind == "bool":
         x = as_int(Num(shape, x, a.kind), machine)
         y = as_int(Num(shape, y, b.kind), machine)
     _leave_ring(machine, _result_bits(a, b), shape, x, y)
     return Num(shape, _COMPARE[op](x, y), "bool")
+
+
+def origin(*values: Expr | None) -> str:
+    """Where an unknown made from `values` comes from: "atomic" if any of them does, else "data"."""
+    known = [v for v in values if v is not None]
+    return "atomic" if any(s.origin.startswith("atomic") for s in E.symbols(*known)) else "data"
 
 
 def _comparable(a: Num, machine: Machine) -> bool:

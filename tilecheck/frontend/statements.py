@@ -360,7 +360,7 @@ def symbolic_loop(
         x.loops.pop()
         x.nest.pop()
     x.guard = before
-    _leave(x, entry, steps, None if loop.broken else trips, names, frame)
+    _leave(x, entry, steps, trips, names, frame, broken=loop.broken)
     return loop.broken
 
 
@@ -501,18 +501,47 @@ def _advance(x: Executor, entry: Any, step: Any, k: Expr) -> Any:
 
 
 def _leave(
-    x: Executor, entry: dict[str, Any], steps: dict[str, Any], trips: Expr | None, names: list[str], frame: Frame
+    x: Executor,
+    entry: dict[str, Any],
+    steps: dict[str, Any],
+    trips: Expr | None,
+    names: list[str],
+    frame: Frame,
+    *,
+    broken: bool,
 ) -> None:
-    """The names after a loop: closed forms at its last iteration, unknowns for the rest."""
-    last = trips
-    if last is None:
-        last = E.sym(Symbol("iterations", Kind.LOOP, x.number()))
-        x.guard = E.all_of(x.guard, E.le(0, last))
+    """The names after a loop: closed forms at its last iteration, unknowns for the rest.
+
+    A `break` may leave in the middle of the body, where a variable may hold something that it never holds
+    at the end of an iteration: then nothing is known of what the loop assigns.
+    """
+    if broken:
+        for name in names:
+            if name in frame.names or name in entry:
+                frame.names[name] = _lose(x, frame.names.get(name, entry.get(name)))
+        return
+    last = _last_iteration(x) if trips is None else trips
     for name in names:
         if name in entry:
             frame.names[name] = _after(x, entry[name], steps[name], last, frame.names.get(name))
         elif name in frame.names:
             frame.names[name] = _forget(x, frame.names[name])
+
+
+def _lose(x: Executor, value: Any) -> Any:
+    match value:
+        case Num():
+            return _unknown_like(x, value)
+        case Seq():
+            return Seq(tuple(_lose(x, item) for item in value.items), value.is_list)
+        case _:
+            return Poison("a value that a loop with `break` assigns")
+
+
+def _last_iteration(x: Executor) -> Expr:
+    last = E.sym(Symbol("iterations", Kind.LOOP, x.number()))
+    x.guard = E.all_of(x.guard, E.le(0, last))
+    return last
 
 
 def _after(x: Executor, entry: Any, step: Any, last: Expr, ended: Any) -> Any:

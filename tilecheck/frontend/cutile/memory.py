@@ -142,6 +142,9 @@ class _Order:
     atomic: str | None = None
 
 
+_PLAIN = _Order()
+
+
 def _order(given: dict[str, Any], order: str = "WEAK", scope: str = "NONE", atomic: str | None = None) -> _Order:
     return _Order(
         _member(given.get("memory_order"), order), _member(given.get("memory_scope"), scope), atomic
@@ -220,14 +223,25 @@ def _checked(x: Executor, given: dict[str, Any]) -> bool:
     return truth is E.TRUE  # a symbolic flag may be False
 
 
-def _value(x: Executor, array: Array, coordinates: list[Expr], valid: Expr, shape: tuple[Expr, ...]) -> Num:
-    """What a load gives: `coordinates` over placeholders, certainly read where `valid` holds."""
-    unknown = x.fresh(f"memory:{array.name}", per_lane=any(s is not E.ONE for s in shape))
+def _value(
+    x: Executor,
+    array: Array,
+    coordinates: list[Expr],
+    valid: Expr,
+    shape: tuple[Expr, ...],
+    order: _Order = _PLAIN,
+) -> Num:
+    """What a load gives: `coordinates` over placeholders, certainly read where `valid` holds.
+
+    A strong load may observe what another block released, as an atomic's result does.
+    """
+    source = "memory" if order.order == "WEAK" else "atomic"
+    unknown = x.fresh(f"{source}:{array.name}", per_lane=any(s is not E.ONE for s in shape))
     if array.name in x.knowledge.written:
-        return Num(shape, unknown, "any", 64)
+        return Num(shape, unknown, "any")
     where = [array.member, *coordinates] if array.member is not None else coordinates
     known = E.read(array.name, *where)
-    return Num(shape, E.ite(valid, known, unknown), "any", 64)
+    return Num(shape, E.ite(valid, known, unknown), "any")
 
 
 def _indices(x: Executor, value: Any, what: str) -> list[Expr]:
@@ -250,7 +264,7 @@ def load(x: Executor, args: Arguments) -> Num:
     _record(
         x, array, Effect.READ, Space.TILE, axes, lanes, E.TRUE, _order(given), checked=_checked(x, given)
     )
-    return _value(x, array, coordinates, inside, shape)
+    return _value(x, array, coordinates, inside, shape, _order(given))
 
 
 def store(x: Executor, args: Arguments) -> Const:
@@ -357,7 +371,7 @@ def gather(x: Executor, args: Arguments) -> Num:
     given = args.bind(names, "gather")
     e = _elements(x, given, "gather")
     checked = _checked(x, given)
-    _record(x, e.array, Effect.READ, Space.ELEMENT, e.axes, e.lanes, e.mask, _Order(), checked=checked)
+    _record(x, e.array, Effect.READ, Space.ELEMENT, e.axes, e.lanes, e.mask, _PLAIN, checked=checked)
     return _value(x, e.array, e.coordinates, e.valid, e.shape)
 
 
@@ -367,7 +381,7 @@ def scatter(x: Executor, args: Arguments) -> Const:
     given = args.bind(names, "scatter")
     e = _elements(x, given, "scatter", x.number_of(given["value"], "scattered value"))
     checked = _checked(x, given)
-    _record(x, e.array, Effect.WRITE, Space.ELEMENT, e.axes, e.lanes, e.mask, _Order(), checked=checked)
+    _record(x, e.array, Effect.WRITE, Space.ELEMENT, e.axes, e.lanes, e.mask, _PLAIN, checked=checked)
     return Const(None)
 
 
@@ -384,14 +398,14 @@ def atomic(x: Executor, kind: str, args: Arguments) -> Num:
     order = _order(given, "ACQ_REL", "DEVICE", kind)
     checked = _checked(x, given)
     _record(x, e.array, Effect.ATOMIC, Space.ELEMENT, e.axes, e.lanes, e.mask, order, checked=checked)
-    return Num(e.shape, x.fresh("atomic", per_lane=bool(e.shape)), "int", 32)
+    return Num(e.shape, x.fresh(f"atomic:{e.array.name}", per_lane=bool(e.shape)), "any")
 
 
 def load_advanced(x: Executor, args: Arguments) -> Num:
     """`ct.load_advanced_indexing(array, indices, ...)`."""
     given = args.bind(("array", "indices", "*", "padding_mode?", *_HINTS), "load_advanced_indexing")
     e = _advanced(x, given, "load_advanced_indexing")
-    _record(x, e.array, Effect.READ, Space.ELEMENT, e.axes, e.lanes, E.TRUE, _Order(), checked=True)
+    _record(x, e.array, Effect.READ, Space.ELEMENT, e.axes, e.lanes, E.TRUE, _PLAIN, checked=True)
     return _value(x, e.array, e.coordinates, e.valid, e.shape)
 
 
@@ -399,7 +413,7 @@ def store_advanced(x: Executor, args: Arguments) -> Const:
     """`ct.store_advanced_indexing(array, indices, tile, ...)`."""
     given = args.bind(("array", "indices", "tile", "*", *_HINTS), "store_advanced_indexing")
     e = _advanced(x, given, "store_advanced_indexing")
-    _record(x, e.array, Effect.WRITE, Space.ELEMENT, e.axes, e.lanes, E.TRUE, _Order(), checked=True)
+    _record(x, e.array, Effect.WRITE, Space.ELEMENT, e.axes, e.lanes, E.TRUE, _PLAIN, checked=True)
     return Const(None)
 
 
@@ -518,7 +532,7 @@ def view_method(x: Executor, view: TiledView, name: str, args: Arguments) -> Any
     axes, lanes, coordinates, inside = _tile_axes(x, view.array, index, view.tile, view.steps, Const("C"))
     effect = Effect.READ if name == "load" else Effect.WRITE
     checked = _checked(x, given)
-    _record(x, view.array, effect, Space.TILE, axes, lanes, E.TRUE, _Order(), checked=checked)
+    _record(x, view.array, effect, Space.TILE, axes, lanes, E.TRUE, _PLAIN, checked=checked)
     return _value(x, view.array, coordinates, inside, view.tile) if name == "load" else Const(None)
 
 
@@ -579,7 +593,7 @@ def _raw_access(
     _record(x, raw.array, effect, Space.RAW, (axis,), lanes, mask_expr, order, checked=False)
     if effect is Effect.WRITE:
         return Const(None)
-    origin = "atomic" if effect is Effect.ATOMIC else f"memory:{raw.array.name}"
-    return Num(shape, x.fresh(origin, per_lane=bool(shape)), "any" if effect is Effect.READ else "int", 64)
+    origin = f"{'atomic' if effect is Effect.ATOMIC else 'memory'}:{raw.array.name}"
+    return Num(shape, x.fresh(origin, per_lane=bool(shape)), "any")
 
 

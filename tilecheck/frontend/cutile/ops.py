@@ -91,7 +91,7 @@ def _arange(x: Executor, args: Arguments) -> Num:
     start = x.scalar(given.get("start", integer(0)), "start of arange")
     step = x.scalar(given.get("step", integer(1)), "step of arange")
     elem = E.add(start, E.mul(step, numbers.lane(0)))
-    return Num((size,), elem, "int", _bits_of(given.get("dtype")))
+    return _cast(x, Num((size,), elem, "int", None), given.get("dtype", Named("cuda.tile.int32")))
 
 
 def _bits_of(dtype: Any, default: int | None = 32) -> int | None:
@@ -143,21 +143,20 @@ def _cast(x: Executor, num: Num, dtype: Any) -> Num:
         return Num(num.shape, _truncated(num.elem), "any", _bits_of(dtype))
     if num.bits == 32 and num.elem.op in ("add", "mul"):
         x.fits(num.elem, num.shape)  # widening happens after the 32-bit value was computed
-    bits = _bits_of(dtype)
-    name = dtype.name.rsplit(".", 1)[-1]
-    if name not in ("int32", "int64", "uint32", "uint64") or (bits == 32 and num.bits == 64):
-        # A narrower type may change the value; keep it only where it cannot.
-        return Num(num.shape, _narrowed(x, num, name), "int", bits)
-    return Num(num.shape, numbers.as_int(num, x), "int", bits)
+    return Num(num.shape, _converted(x, num, dtype.name.rsplit(".", 1)[-1]), "int", _bits_of(dtype))
 
 
-def _narrowed(x: Executor, num: Num, name: str) -> Expr:
+def _converted(x: Executor, num: Num, name: str) -> Expr:
+    """An integer in another integer type: itself where the type holds it, else some other integer."""
+    value = numbers.as_int(num, x)
     if num.kind == "bool":
-        return numbers.as_int(num, x)
-    if name in ("int32", "uint32") and num.elem is not None:
-        x.fits(num.elem, num.shape)
-        return num.elem
-    return x.fresh("data", per_lane=bool(num.shape))
+        return value
+    unknown = x.fresh("data", per_lane=bool(num.shape))
+    if name in ("int32", "uint32") and num.bits == 64:
+        x.fits(value, num.shape)
+    elif name not in ("int32", "int64", "uint32", "uint64"):
+        return unknown
+    return E.ite(E.le(0, value), value, unknown) if name.startswith("u") else value
 
 
 def _truncated(elem: Expr) -> Expr:
@@ -364,13 +363,9 @@ def _reduced(x: Executor, num: Num, given: Mapping[str, Any]) -> Num:
     )
     if num.kind in ("int", "bool", "any") and num.elem is not None:
         # Some integer; which one is not modelled.
-        origin = _memory_origin(num.elem)
+        origin = numbers.origin(num.elem)
         return Num(shape, x.fresh(origin, per_lane=bool(shape)), "any" if num.kind == "any" else "int", num.bits)
     return data(shape)
-
-
-def _memory_origin(elem: Expr) -> str:
-    return "atomic" if any(s.origin == "atomic" for s in E.symbols(elem)) else "data"
 
 
 def _scan(x: Executor, args: Arguments) -> Any:
@@ -384,7 +379,7 @@ def _scan(x: Executor, args: Arguments) -> Any:
 def _scanned(x: Executor, num: Num) -> Num:
     if num.elem is None:
         return data(num.shape)
-    return Num(num.shape, x.fresh("data", per_lane=True), num.kind, num.bits)
+    return Num(num.shape, x.fresh(numbers.origin(num.elem), per_lane=True), num.kind, num.bits)
 
 
 def _arg_reduce(x: Executor, args: Arguments) -> Num:
@@ -556,8 +551,7 @@ _PYTHON: Mapping[str, Handler] = {
 }
 
 _ELEMENTWISE = (
-    "exp exp2 log log2 sqrt rsqrt sin cos tan sinh cosh tanh floor ceil isnan atan2 bitcast "
-    "pack_to_bytes unpack_from_bytes"
+    "exp exp2 log log2 sqrt rsqrt sin cos tan sinh cosh tanh floor ceil isnan atan2 bitcast"
 ).split()
 
 _DSL: Mapping[str, Handler] = {

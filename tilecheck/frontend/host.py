@@ -1,0 +1,293 @@
+"""Executes host functions: Python that allocates tensors, computes grids and launches kernels.
+
+The kernels' executor runs the text; what differs is what it does with code that it does not know. A kernel
+must be read whole. A host function may do anything between two launches, so an expression that is not
+modelled gives an unknown value, and a statement that is not modelled makes what it assigns unknown. Path
+conditions (asserts, early raises, branches) are kept exactly where they are read, and dropped elsewhere:
+fewer facts admit more host inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from tilecheck.errors import TilecheckError, UnsupportedConstruct
+from tilecheck.frontend import host_calls, host_methods, host_statements, numbers
+from tilecheck.frontend import host_tensors as T
+from tilecheck.frontend.executor import Arguments, Executor
+from tilecheck.frontend.host_values import Tensor, Unknown
+from tilecheck.frontend.values import Choice, Const, Frame, Named, Num, Param, Seq, Token
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr, Kind, Symbol
+from tilecheck.ir.host import ARGUMENT, OPAQUE, host_rank, host_scalar, is_contiguous, ranks_in
+
+if TYPE_CHECKING:
+    from tilecheck.frontend.modules import ModuleTable
+
+HOST_STEPS = 30_000
+_LONGEST_NAME = 60
+
+
+class HostTooLarge(TilecheckError):
+    """A host function that takes more steps than it is worth."""
+
+
+class HostStopped(TilecheckError):
+    """A host function that does something after which its values cannot be followed."""
+
+
+Recorder = Callable[["HostExecutor", Arguments], None]
+
+
+@dataclass(slots=True, eq=False)
+class HostExecutor(Executor):
+    """Mutable state of one run over a host function.
+
+    `integer_names` are the unknowns that an earlier run saw used as integers, `definitions` what the symbols
+    made on the way are equal to, `names_taken` counts the values that share a text.
+    """
+
+    record_launch: Recorder = lambda x, args: None
+    integer_names: frozenset[str] = frozenset()
+    integers_seen: set[str] = field(default_factory=set)
+    definitions: dict[Expr, Expr] = field(default_factory=dict)
+    names_taken: dict[str, int] = field(default_factory=dict)
+    storages: dict[str, int] = field(default_factory=dict)
+    module_values: dict[tuple[str, str], Any] = field(default_factory=dict)
+    running: list[cst.CSTNode] = field(default_factory=list)
+    allocation: str = ""  # the name that the value being computed will get
+
+    # ---- unknown values ------------------------------------------------------------------------------
+
+    def unread(self, text: str) -> Unknown:
+        """A value that nothing else is known to be equal to."""
+        return Unknown(self._unique(text), opaque=True)
+
+    def unread_test(self, text: str, *, fresh: bool = True) -> Expr:
+        """An unknown truth; with `fresh` off, the same one for the same text."""
+        return E.bool_sym(Symbol(self._unique(text) if fresh else text, Kind.HOST, origin=OPAQUE))
+
+    def stable(self, text: str) -> Unknown:
+        """A value that is the same wherever this text stands."""
+        return Unknown(text, opaque=True)
+
+    def _unique(self, text: str) -> str:
+        count = self.names_taken.get(text, 0) + 1
+        self.names_taken[text] = count
+        return text if count == 1 else f"{text} ({count})"
+
+    def storage(self, kind: str) -> str:
+        """A name for a new allocation, after the variable that it is assigned to."""
+        text = self.allocation or kind
+        count = self.storages.get(text, 0) + 1
+        self.storages[text] = count
+        return text if count == 1 else f"{text} ({count})"
+
+    def define(self, symbol: Expr, fact: Expr) -> None:
+        self.definitions[symbol] = fact
+
+    def given(self, value: Any, text: str) -> Any:
+        return self.unread(text) if value is None else value
+
+    # ---- what is known -------------------------------------------------------------------------------
+
+    def assume(self, fact: Expr) -> None:
+        """Execution goes on only where `fact` holds: it would have raised elsewhere."""
+        self.guard = E.all_of(self.guard, fact)
+
+    def known_rank(self, t: Tensor) -> Tensor:
+        """`t` with its shape written out where the path fixes the rank."""
+        for name in dict.fromkeys((t.shape_of, t.strides_of)):
+            rank = ranks_in((self.guard,)).get(name) if name else None
+            if rank is not None:
+                t = T.with_rank(t, rank)
+        return t
+
+    def has_rank(self, t: Tensor, rank: int) -> Tensor:
+        """`t` after an operation that is an error unless it has so many axes."""
+        if t.shape is None and t.shape_of:
+            self.assume(E.eq(E.sym(host_rank(t.shape_of)), rank))
+        return self.known_rank(t)
+
+    def at_least(self, t: Tensor, rank: int) -> Tensor:
+        if t.shape is None and t.shape_of:
+            self.assume(E.le(rank, E.sym(host_rank(t.shape_of))))
+        return t
+
+    def laid_out(self, t: Tensor) -> Tensor:
+        """`t`, contiguous if the path says so."""
+        same = t.strides_of and t.strides_of == t.shape_of
+        if not t.contiguous and same and is_contiguous(t.strides_of) in E.conjuncts(self.guard):
+            return replace(t, contiguous=True, strides=None, strides_of="")
+        return t
+
+    def tensor(self, value: Any) -> Tensor:
+        """`value` as a tensor."""
+        match value:
+            case Tensor():
+                return value
+            case Unknown():
+                return T.free(value.name)
+            case _:
+                raise UnsupportedConstruct("a tensor that is not known")
+
+    def stop(self, why: str) -> None:
+        raise HostStopped(why)
+
+    # ---- the executor's questions --------------------------------------------------------------------
+
+    def step(self) -> None:
+        self.steps += 1
+        if self.steps > HOST_STEPS:
+            raise HostTooLarge
+
+    def number_of(self, value: Any, what: str) -> Num:
+        match value:
+            case Unknown():
+                return Num((), E.sym(host_scalar(value.name, opaque=value.opaque)), "any", None)
+            case Named() if not value.name.startswith(("math.", "numpy.", "torch.")):
+                return self.number_of(Unknown(value.name, opaque=True), what)
+            case Choice():
+                a, b = self.number_of(value.first, what), self.number_of(value.second, what)
+                return numbers.select(Num((), value.cond, "bool"), a, b, self)
+            case _:
+                return Executor.number_of(self, value, what)
+
+    def truth(self, value: Any) -> Expr:
+        match value:
+            case Unknown():
+                return E.ne(E.sym(host_scalar(value.name, opaque=value.opaque)), 0)
+            case Named(name="typing.TYPE_CHECKING"):
+                return E.FALSE
+            case Num() if value.kind == "any" and value.elem is not None and value.elem.op == "sym":
+                return E.ne(value.elem, 0)
+            case Num() | Const() | Seq() | Choice():
+                return Executor.truth(self, value)
+            case Param() | Token() | Named():
+                return self.unread_test(f"bool({value.name})", fresh=False)
+            case _:
+                return self.unread_test("a test")
+
+    def is_integer_memory(self, value: Expr) -> bool:
+        return all(s.name in self.integer_names for s in scalars(value))
+
+    def use_as_integer(self, value: Expr) -> None:
+        self.integers_seen.update(s.name for s in scalars(value))
+
+    def divides(self, divisor: Expr) -> None:
+        self.assume(E.ne(divisor, 0))  # Python raises
+
+    def fits(self, value: Expr) -> None:
+        """Python's integers do not wrap."""
+
+    def branch_on(self, cond: Expr) -> None:
+        """Nothing to note: there are no blocks here."""
+
+    # ---- what is done another way --------------------------------------------------------------------
+
+    def expression(self, node: cst.BaseExpression, frame: Frame) -> Callable[[], Any] | None:
+        from tilecheck.frontend.host_expressions import HANDLERS  # noqa: PLC0415 - mutual recursion
+
+        handler = HANDLERS.get(type(node))
+        return None if handler is None else lambda: handler(self, node, frame)
+
+    def recover(self, problem: UnsupportedConstruct, node: cst.BaseExpression, frame: Frame) -> Any:
+        return self.unread(text_of(node, frame.table))
+
+    def statement(self, node: cst.CSTNode, frame: Frame) -> bool:
+        return host_statements.execute(self, node, frame)
+
+    def target(self, target: cst.BaseExpression, value: Any, frame: Frame) -> bool:
+        return host_statements.assign_target(self, target, value, frame)
+
+    def join(self, a: Expr, b: Expr) -> Expr:
+        return join_paths(a, b)
+
+    def guard_after(self, before: Expr, frame: Frame) -> Expr:
+        paths = [guard for guard, _ in frame.returns]
+        after = self.guard
+        for guard in reversed(paths):
+            after = join_paths(guard, after)
+        return after
+
+
+def scalars(value: Expr) -> list[Symbol]:
+    """The symbols whose type the text does not give."""
+    return [s for s in E.symbols(value) if s.kind is Kind.HOST and s.origin in (ARGUMENT, OPAQUE)]
+
+
+def text_of(node: cst.CSTNode, table: ModuleTable) -> str:
+    """A node as one short line."""
+    span = table.span(node)
+    raw = table.parsed.source.data[span.start : span.end].decode(table.parsed.source.encoding, "replace")
+    text = " ".join(raw.split()) or "value"
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 3]}..."
+
+
+def join_paths(a: Expr, b: Expr) -> Expr:
+    """`a or b`, what both say kept apart: facts before a branch stay plain facts after it."""
+    if a is E.FALSE or b is E.FALSE:
+        return b if a is E.FALSE else a
+    left, right = E.conjuncts(a), E.conjuncts(b)
+    common = [c for c in left if c in right]
+    first = E.all_of(*(c for c in left if c not in common))
+    second = E.all_of(*(c for c in right if c not in common))
+    if first is E.TRUE or second is E.TRUE or first is E.negate(second):
+        return E.all_of(*common)
+    for one, other in ((first, second), (second, first)):
+        # c or (not c and f) says c or f.
+        rest = [p for p in E.conjuncts(other) if p is not E.negate(one)]
+        if len(rest) < len(E.conjuncts(other)):
+            return E.all_of(*common, E.any_of(one, E.all_of(*rest)))
+    return E.all_of(*common, E.any_of(first, second))
+
+
+class HostDialect:
+    """The meaning of names, methods and attributes in host code."""
+
+    def call(self, x: Executor, name: str, args: Arguments) -> Any:
+        host = _host(x)
+        if name == "cuda.tile.launch":
+            host.record_launch(host, args)
+            return Const(None)
+        handler = host_calls.meaning(name)
+        if handler is None:
+            raise UnsupportedConstruct(f"call of `{name}`")
+        return handler(host, args)
+
+    def method(self, x: Executor, value: Any, name: str, args: Arguments) -> Any:
+        return host_methods.method(_host(x), value, name, args)
+
+    def attribute(self, x: Executor, value: Any, name: str) -> Any:
+        return host_methods.attribute(_host(x), value, name)
+
+    def subscript(self, x: Executor, value: Any, index: Any) -> Any:
+        return host_methods.subscript(_host(x), value, index)
+
+    def param(self, x: Executor, name: str) -> Num:
+        return x.number_of(Unknown(name), "argument")
+
+
+def _host(x: Executor) -> HostExecutor:
+    if not isinstance(x, HostExecutor):
+        raise TypeError("host code runs on a HostExecutor")
+    return x
+
+
+def parameter(name: str, scalar: str, *, tensor: bool) -> Any:
+    """A parameter of the function that is executed, as its annotation describes it."""
+    if tensor:
+        return T.free(name)
+    match scalar:
+        case "int":
+            return Num((), E.sym(host_scalar(name)), "int", None)
+        case "bool":
+            return Num((), E.bool_sym(host_scalar(name)), "bool", None)
+        case "float" | "str":
+            return Token(name)
+        case _:
+            return Unknown(name)

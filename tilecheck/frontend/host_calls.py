@@ -1,0 +1,350 @@
+"""What functions of Python, torch, NumPy, triton and cuTile mean in host code. Anything else is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import host_tensors as T
+from tilecheck.frontend import numbers
+from tilecheck.frontend.expressions import static_items
+from tilecheck.frontend.host_methods import integers, number, product
+from tilecheck.frontend.host_values import HostShape, Ratio, Table, Tensor, Unknown
+from tilecheck.frontend.values import Choice, Const, Named, Num, Range, Record, Seq, Token, integer
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr
+from tilecheck.ir.host import host_scalar
+
+if TYPE_CHECKING:
+    from tilecheck.frontend.executor import Arguments
+    from tilecheck.frontend.host import HostExecutor
+
+Handler = Callable[["HostExecutor", "Arguments"], Any]
+_LIBRARIES = ("torch", "numpy", "cupy")
+_MOST_DOUBLINGS = 24  # of a tile size
+
+
+def meaning(name: str) -> Handler | None:
+    """The handler of a function, by its full name."""
+    if name in _PYTHON:
+        return _PYTHON[name]
+    head, _, last = name.rpartition(".")
+    if head in ("numpy", "cupy") and last in ("empty", "zeros", "ones"):
+        return _filled  # the second argument is a type
+    if head.split(".")[0] in _LIBRARIES and last in _TENSORS:
+        return _TENSORS[last]
+    if last == "cdiv" and head in ("cuda.tile", "triton", "triton.language"):
+        return _cdiv
+    if last == "next_power_of_2" and head.startswith("triton"):
+        return lambda x, a: power_above(x, E.sub(x.scalar(a.positional[0], "number"), 1))
+    return None
+
+
+# ---- Python ------------------------------------------------------------------------------------------------
+
+
+def _first(args: Arguments) -> Any:
+    if not args.positional:
+        raise UnsupportedConstruct("call without arguments")
+    return args.positional[0]
+
+
+def _cdiv(x: HostExecutor, args: Arguments) -> Any:
+    if len(args.positional) != 2 or args.keywords:  # noqa: PLR2004 - dividend and divisor
+        raise UnsupportedConstruct("cdiv")
+    a, b = (x.scalar(v, "operand of cdiv") for v in args.positional)
+    x.divides(b)
+    return number(E.cdiv(a, b))
+
+
+def _ceil(x: HostExecutor, args: Arguments) -> Any:
+    value = _first(args)
+    match value:
+        case Ratio():
+            return number(E.cdiv(value.top, value.bottom))
+        case Const(float() as literal):
+            return number(E.const(-int(-literal // 1)))
+        case Num() if value.kind == "int" and value.elem is not None:
+            return value
+        case _:
+            raise UnsupportedConstruct("ceil")
+
+
+def _floor(x: HostExecutor, args: Arguments) -> Any:
+    value = _first(args)
+    match value:
+        case Ratio():
+            return number(E.floordiv(value.top, value.bottom))
+        case Const(float() as literal):
+            return number(E.const(int(literal // 1)))
+        case Num() if value.kind == "int" and value.elem is not None:
+            return value
+        case _:
+            raise UnsupportedConstruct("floor")
+
+
+def _int(x: HostExecutor, args: Arguments) -> Any:
+    value = _first(args)
+    match value:
+        case Ratio():  # rounds towards zero
+            floor, up = E.floordiv(value.top, value.bottom), E.cdiv(value.top, value.bottom)
+            known = T.nonnegative(value.top) and T.nonnegative(value.bottom)
+            return number(floor if known else E.ite(E.le(0, floor), floor, up))
+        case Const(float() as literal):
+            return number(E.const(int(literal)))
+        case Num() if value.kind == "bool":
+            return number(numbers.as_int(value, x))
+        case Num() if value.elem is not None:
+            return value
+        case Unknown():
+            return value  # int(n) is n for the integers that we follow; another type stays unknown
+        case _:
+            raise UnsupportedConstruct("int of this value")
+
+
+def _bool(x: HostExecutor, args: Arguments) -> Any:
+    return Num((), x.truth(_first(args)), "bool", None)
+
+
+def _extreme(op: str) -> Handler:
+    def handler(x: HostExecutor, args: Arguments) -> Any:
+        items = args.positional if len(args.positional) > 1 else static_items(x, _first(args), op)
+        if not items or args.keywords:
+            raise UnsupportedConstruct(op)
+        combine = E.minimum if op == "min" else E.maximum
+        result = x.scalar(items[0], op)
+        for item in items[1:]:
+            result = combine(result, x.scalar(item, op))
+        return number(result)
+
+    return handler
+
+
+def _abs(x: HostExecutor, args: Arguments) -> Any:
+    value = x.scalar(_first(args), "abs")
+    return number(E.maximum(value, E.neg(value)))
+
+
+def _len(x: HostExecutor, args: Arguments) -> Any:
+    value = _first(args)
+    match value:
+        case Seq():
+            return integer(len(value.items))
+        case HostShape():
+            return number(E.sym(T.host_rank(value.of)))
+        case Tensor():
+            found = T.extent(value, 0)
+            return x.stable(f"len({value.name})") if found is None else number(found)
+        case _:
+            raise UnsupportedConstruct("len")
+
+
+def _range(x: HostExecutor, args: Arguments) -> Any:
+    ends = [x.number_of(value, "loop bound") for value in args.positional]
+    match ends:
+        case [stop]:
+            return Range(integer(0), stop, integer(1))
+        case [start, stop]:
+            return Range(start, stop, integer(1))
+        case [start, stop, step]:
+            return Range(start, stop, step)
+        case _:
+            raise UnsupportedConstruct("range")
+
+
+def _sequence(x: HostExecutor, args: Arguments) -> Any:
+    if not args.positional:
+        return Seq((), True)
+    value = args.positional[0]
+    return value if isinstance(value, HostShape) else Seq(static_items(x, value, "sequence"), True)
+
+
+def _tuple(x: HostExecutor, args: Arguments) -> Any:
+    found = _sequence(x, args)
+    return Seq(found.items) if isinstance(found, Seq) else found
+
+
+def _sum(x: HostExecutor, args: Arguments) -> Any:
+    items = static_items(x, _first(args), "sum")
+    return number(E.add(E.ZERO, *(x.scalar(i, "sum") for i in items)))
+
+
+def _zip(x: HostExecutor, args: Arguments) -> Any:
+    columns = [static_items(x, value, "zip") for value in args.positional]
+    return Seq(tuple(Seq(row) for row in zip(*columns, strict=False)))
+
+
+def _enumerate(x: HostExecutor, args: Arguments) -> Any:
+    items = static_items(x, _first(args), "enumerate")
+    return Seq(tuple(Seq((integer(k), item)) for k, item in enumerate(items)))
+
+
+def _reversed(x: HostExecutor, args: Arguments) -> Any:
+    return Seq(tuple(reversed(static_items(x, _first(args), "reversed"))))
+
+
+def _divmod(x: HostExecutor, args: Arguments) -> Any:
+    a, b = (x.scalar(v, "divmod") for v in args.positional)
+    x.divides(b)
+    return Seq((number(E.floordiv(a, b)), number(E.mod(a, b))))
+
+
+def _all(x: HostExecutor, args: Arguments) -> Any:
+    return Num((), E.all_of(*(x.truth(i) for i in static_items(x, _first(args), "all"))), "bool", None)
+
+
+def _any(x: HostExecutor, args: Arguments) -> Any:
+    return Num((), E.any_of(*(x.truth(i) for i in static_items(x, _first(args), "any"))), "bool", None)
+
+
+def _prod(x: HostExecutor, args: Arguments) -> Any:
+    value = _first(args)
+    if isinstance(value, HostShape) and not value.strides:
+        return number(E.sym(T.host_numel(value.of)))
+    return product(x, Seq(static_items(x, value, "prod")))
+
+
+def _reduce(x: HostExecutor, args: Arguments) -> Any:
+    """`functools.reduce(operator.mul, sizes, 1)`."""
+    function = _first(args)
+    if not isinstance(function, Named) or function.name not in ("operator.mul", "_operator.mul"):
+        raise UnsupportedConstruct("reduce")
+    if len(args.positional) > 2:  # noqa: PLR2004 - function, sizes, start
+        start = x.scalar(args.positional[2], "start")
+        if start.value != 1:
+            raise UnsupportedConstruct("reduce")
+    return _prod(x, type(args)(args.positional[1:2], (), args.node, args.table))
+
+
+def _assert(x: HostExecutor, args: Arguments) -> Any:
+    x.assume(x.truth(_first(args)))
+    return Const(None)
+
+
+def _isinstance(x: HostExecutor, args: Arguments) -> Any:
+    value = _first(args)
+    kind = args.positional[1] if len(args.positional) > 1 else None
+    if isinstance(value, Tensor) and isinstance(kind, Named) and kind.name == "torch.Tensor":
+        return Num((), E.TRUE, "bool", None)
+    names = [v.name for v in (value, kind) if isinstance(v, Unknown | Named | Tensor | Token)]
+    if len(names) == 2:  # noqa: PLR2004 - both sides have a name
+        return Num((), x.unread_test(f"isinstance({names[0]}, {names[1]})", fresh=False), "bool", None)
+    raise UnsupportedConstruct("isinstance")
+
+
+def _dict(x: HostExecutor, args: Arguments) -> Any:
+    if args.positional:
+        raise UnsupportedConstruct("dict")
+    return Table(dict(args.keywords))
+
+
+def _namespace(x: HostExecutor, args: Arguments) -> Any:
+    return Record(dict(args.keywords))
+
+
+def power_above(x: HostExecutor, value: Expr) -> Num:
+    """The least power of two above `value`: exact while that is at most 2**24, then some number."""
+    name = f"next_power_of_2({E.render(E.add(value, 1))})"
+    power = E.sym(host_scalar(name, opaque=True))
+    result = power
+    for exponent in range(_MOST_DOUBLINGS, -1, -1):
+        result = E.ite(E.lt(value, 1 << exponent), E.const(1 << exponent), result)
+    x.define(power, E.all_of(E.le(1, power), E.lt(value, power), E.eq(power, result)))
+    return number(power)
+
+
+_PYTHON: Mapping[str, Handler] = {
+    "assert": _assert,
+    "torch._assert": _assert,
+    "torch._check": _assert,
+    "cuda.tile.cdiv": _cdiv,
+    "math.ceil": _ceil,
+    "numpy.ceil": _ceil,
+    "math.floor": _floor,
+    "int": _int,
+    "bool": _bool,
+    "min": _extreme("min"),
+    "max": _extreme("max"),
+    "abs": _abs,
+    "len": _len,
+    "range": _range,
+    "list": _sequence,
+    "tuple": _tuple,
+    "torch.Size": _tuple,
+    "sum": _sum,
+    "zip": _zip,
+    "enumerate": _enumerate,
+    "reversed": _reversed,
+    "divmod": _divmod,
+    "all": _all,
+    "any": _any,
+    "math.prod": _prod,
+    "numpy.prod": _prod,
+    "functools.reduce": _reduce,
+    "isinstance": _isinstance,
+    "dict": _dict,
+    "types.SimpleNamespace": _namespace,
+}
+
+
+# ---- tensors -----------------------------------------------------------------------------------------------
+
+
+def _sized(x: HostExecutor, args: Arguments) -> Tensor:
+    """`torch.empty(2, 3)`, `torch.zeros((2, 3))`, `torch.ones(x.shape)`."""
+    first = args.positional[0] if args.positional else dict(args.keywords).get("size")
+    if isinstance(first, HostShape) and not first.strides:
+        return T.fresh("empty", x.storage("empty"), None, first.of)
+    return T.fresh("empty", x.storage("empty"), tuple(integers(x, args)))
+
+
+def _filled(x: HostExecutor, args: Arguments) -> Tensor:
+    """`torch.full(size, value)`, `numpy.empty(size, dtype)`: the first argument alone is the size."""
+    return _sized(x, type(args)(args.positional[:1], args.keywords, args.node, args.table))
+
+
+def _like(x: HostExecutor, args: Arguments) -> Tensor:
+    source = _first(args)
+    if isinstance(source, Choice):
+        raise UnsupportedConstruct("empty_like of this value")
+    return T.like(x.known_rank(x.tensor(source)), "empty", x.storage("empty"))
+
+
+def _as_tensor_method(name: str) -> Handler:
+    def handler(x: HostExecutor, args: Arguments) -> Any:
+        rest = type(args)(args.positional[1:], args.keywords, args.node, args.table)
+        return x.dialect.method(x, x.tensor(_first(args)), name, rest)
+
+    return handler
+
+
+def _arange(x: HostExecutor, args: Arguments) -> Tensor:
+    ends = [x.scalar(v, "arange") for v in args.positional]
+    start, stop = (E.ZERO, ends[0]) if len(ends) == 1 else (ends[0], ends[1])
+    step = ends[2] if len(ends) > 2 else E.ONE  # noqa: PLR2004 - start, stop, step
+    return T.fresh("arange", x.storage("arange"), (E.maximum(0, E.cdiv(E.sub(stop, start), step)),))
+
+
+_TENSORS: Mapping[str, Handler] = {
+    **dict.fromkeys(("empty", "zeros", "ones", "rand", "randn"), _sized),
+    "full": _filled,
+    "randint": lambda x, a: _random_integers(x, a),
+    "arange": _arange,
+    **dict.fromkeys(("empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like"), _like),
+    "randint_like": _like,
+    **{
+        name: _as_tensor_method(name)
+        for name in ("broadcast_to", "transpose", "permute", "reshape", "flatten", "squeeze", "unsqueeze", "clone")
+    },
+    "ascontiguousarray": _as_tensor_method("contiguous"),
+    "numel": _as_tensor_method("numel"),
+    "is_tensor": lambda x, a: Num((), x.unread_test("is_tensor"), "bool", None),
+}
+
+
+def _random_integers(x: HostExecutor, args: Arguments) -> Tensor:
+    sizes = [v for v in args.positional if isinstance(v, Seq)] or [v for k, v in args.keywords if k == "size"]
+    if not sizes:
+        raise UnsupportedConstruct("randint")
+    return _sized(x, type(args)((sizes[0],), (), args.node, args.table))

@@ -1,0 +1,455 @@
+"""Expressions that host code evaluates another way than kernels: calls, names, tensors in arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import libcst as cst
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import expressions, host_calls, numbers
+from tilecheck.frontend.executor import Arguments
+from tilecheck.frontend.expressions import evaluate, module_name
+from tilecheck.frontend.host import HostExecutor, text_of
+from tilecheck.frontend.host_methods import literal
+from tilecheck.frontend.host_tensors import nonnegative
+from tilecheck.frontend.host_values import BitLength, HostShape, Ratio, Table, Tensor, Unknown
+from tilecheck.frontend.lower import is_kernel_decorator
+from tilecheck.frontend.modules import ModuleTable, dotted
+from tilecheck.frontend.statements import call_function
+from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.values import (
+    Choice,
+    Const,
+    Frame,
+    Function,
+    Method,
+    ModuleRef,
+    Named,
+    Num,
+    Poison,
+    Record,
+    RecordType,
+    Seq,
+    Token,
+)
+from tilecheck.ir import expr as E
+from tilecheck.ir.host import same_shape
+
+MAX_HOST_DEPTH = 8
+# Decorators that leave the function's values and its effects as they are.
+_PLAIN_DECORATORS = frozenset(
+    "functools.lru_cache functools.cache functools.wraps staticmethod torch.no_grad torch.inference_mode "
+    "torch.compiler.disable typing.no_type_check".split()
+)
+
+
+# ---- names and attributes ----------------------------------------------------------------------------------
+
+
+def _name(x: HostExecutor, node: cst.Name, frame: Frame) -> Any:
+    found = frame.find(node.value)
+    if isinstance(found, Poison):  # lost by a loop or a branch: from here on one unknown value
+        found = frame.names[node.value] = x.unread(node.value)
+    return found if found is not None else module_value(x, frame.table, node.value)
+
+
+def module_value(x: HostExecutor, table: ModuleTable, name: str) -> Any:
+    """The value of a module-level name, computed once in a run."""
+    key = (table.file, name)
+    if key not in x.module_values:
+        guard, allocation = x.guard, x.allocation
+        x.allocation = name
+        try:
+            value = x.unread(name) if name in _rebound(table) else module_name(x, table, name)
+        except UnsupportedConstruct:
+            value = x.unread(name)
+        finally:
+            x.guard, x.allocation = guard, allocation
+        x.module_values[key] = x.unread(name) if isinstance(value, Poison) else value
+    return x.module_values[key]
+
+
+def _rebound(table: ModuleTable) -> frozenset[str]:
+    """The names that some function of the module declares `global`."""
+    found: set[str] = set()
+    if b"global" in table.parsed.source.data:
+        for node in walk(table.parsed.module):
+            if isinstance(node, cst.Global):
+                found.update(item.name.value for item in node.names)
+    return frozenset(found)
+
+
+def _attribute(x: HostExecutor, node: cst.Attribute, frame: Frame) -> Any:
+    assigned = frame.find(dotted(node)) if dotted(node) else None
+    if assigned is not None:
+        return assigned
+    return attribute(x, evaluate(x, node.value, frame), node.attr.value)
+
+
+def attribute(x: HostExecutor, value: Any, name: str) -> Any:
+    if isinstance(value, ModuleRef):
+        return module_value(x, value.table, name)
+    return expressions.attribute(x, value, name)
+
+
+# ---- operators ---------------------------------------------------------------------------------------------
+
+
+def _binary(x: HostExecutor, node: cst.BinaryOperation, frame: Frame) -> Any:
+    a, b = evaluate(x, node.left, frame), evaluate(x, node.right, frame)
+    op = expressions.BINARY.get(type(node.operator))
+    if op is None:
+        raise UnsupportedConstruct("operator")
+    return operate(x, op, a, b)
+
+
+def operate(x: HostExecutor, op: str, a: Any, b: Any) -> Any:
+    """A binary operator on host values."""
+    match a, b:
+        case Choice(), _:
+            return x.split(a.cond, lambda: operate(x, op, a.first, b), lambda: operate(x, op, a.second, b))
+        case _, Choice():
+            return x.split(b.cond, lambda: operate(x, op, a, b.first), lambda: operate(x, op, a, b.second))
+        case (Tensor(), _) | (_, Tensor()):
+            return _elementwise(x, a, b)
+        case Num(), BitLength() if op == "<<" and a.elem is E.ONE:
+            return host_calls.power_above(x, b.of)
+        case Num(), BitLength() if op == "**" and a.elem is not None and a.elem.value == 2:  # noqa: PLR2004 - base
+            return host_calls.power_above(x, b.of)
+        case (Num() | Unknown(), Num() | Unknown()) if op == "/":
+            return _ratio(x, a, b)
+        case _:
+            return expressions.operate(x, op, a, b)
+
+
+def _ratio(x: HostExecutor, a: Any, b: Any) -> Any:
+    folded = expressions.fold_floats("/", a, b)
+    if folded is not None and isinstance(folded.value, float) and not folded.value.is_integer():
+        return folded
+    top, bottom = x.number_of(a, "dividend"), x.number_of(b, "divisor")
+    if top.elem is None or bottom.elem is None or "bool" in (top.kind, bottom.kind):
+        raise UnsupportedConstruct("division")
+    return Ratio(top.elem, bottom.elem)
+
+
+def _elementwise(x: HostExecutor, a: Any, b: Any) -> Tensor:
+    """Arithmetic on tensors allocates its result; its shape is known where nothing is broadcast."""
+    tensors = [t for t in (a, b) if isinstance(t, Tensor)]
+    others = [v for v in (a, b) if not isinstance(v, Tensor)]
+    one = tensors[0]
+    same = all((t.shape, t.shape_of) == (one.shape, one.shape_of) for t in tensors)
+    if any(not isinstance(v, Num | Const | Ratio | Token) for v in others) or not same:
+        raise UnsupportedConstruct("arithmetic on tensors")
+    contiguous = all(t.contiguous for t in tensors)
+    return replace(
+        one, name="result", storage=x.storage("result"), fresh=True, strides=None, strides_of="",
+        contiguous=contiguous, expanded=False, whole=True,
+    )
+
+
+def _boolean(x: HostExecutor, node: cst.BooleanOperation, frame: Frame) -> Any:
+    """`a and b`, `a or b`: one of the two values."""
+    is_and = isinstance(node.operator, cst.And)
+    a = evaluate(x, node.left, frame)
+    truth = x.truth(a)
+    before = x.guard
+    x.guard = E.all_of(before, truth if is_and else E.negate(truth))
+    if x.guard is E.FALSE:
+        x.guard = before
+        return a
+    try:
+        b = evaluate(x, node.right, frame)
+        if _is_test(a) and _is_test(b):
+            other = x.truth(b)
+            return Num((), E.all_of(truth, other) if is_and else E.any_of(truth, other), "bool", None)
+    finally:
+        x.guard = before
+    return x.merge(truth, b, a) if is_and else x.merge(truth, a, b)
+
+
+def _is_test(value: Any) -> bool:
+    return isinstance(value, Num) and value.kind == "bool"
+
+
+def _comparison(x: HostExecutor, node: cst.Comparison, frame: Frame) -> Any:
+    left = evaluate(x, node.left, frame)
+    result: Any = None
+    for target in node.comparisons:
+        right = evaluate(x, target.comparator, frame)
+        one = compare(x, target.operator, left, right)
+        result = one if result is None else numbers.logical("and", result, one, x)
+        left = right
+    return result
+
+
+def compare(x: HostExecutor, operator: cst.BaseCompOp, a: Any, b: Any) -> Any:
+    """One comparison of host values."""
+    if isinstance(a, Choice):
+        return x.split(a.cond, lambda: compare(x, operator, a.first, b), lambda: compare(x, operator, a.second, b))
+    if isinstance(b, Choice):
+        return x.split(b.cond, lambda: compare(x, operator, a, b.first), lambda: compare(x, operator, a, b.second))
+    if isinstance(operator, cst.Equal | cst.NotEqual):
+        equal = _equal(x, a, b)
+        if equal is not None:
+            return Num((), equal if isinstance(operator, cst.Equal) else E.negate(equal), "bool", None)
+    elif _is_integer(a) and isinstance(b, Unknown):
+        x.use_as_integer(x.number_of(b, "operand").elem or E.ZERO)
+    elif _is_integer(b) and isinstance(a, Unknown):
+        x.use_as_integer(x.number_of(a, "operand").elem or E.ZERO)
+    return expressions.compare(x, operator, a, b)
+
+
+def _is_integer(value: Any) -> bool:
+    """Whether a value is an integer that a tensor's shape decides, not a literal."""
+    return isinstance(value, Num) and value.kind == "int" and value.elem is not None and value.elem.value is None
+
+
+def _equal(x: HostExecutor, a: Any, b: Any) -> E.Expr | None:
+    """`a == b` where it needs no types: an integer equals what is an integer and the same."""
+    match a, b:
+        case HostShape(), HostShape() if a.strides == b.strides:
+            return same_shape(a.of, b.of) if not a.strides else None
+        case (HostShape(), Seq()) | (Seq(), HostShape()):
+            shape, items = (a, b) if isinstance(a, HostShape) else (b, a)
+            if shape.strides:
+                return None
+            return _equals_items(x, shape, items)
+        case Num() | Unknown(), Num() | Unknown():
+            u, v = x.number_of(a, "operand"), x.number_of(b, "operand")
+            if u.elem is not None and v.elem is not None and "bool" not in (u.kind, v.kind):
+                return E.eq(u.elem, v.elem)
+    return None
+
+
+def _equals_items(x: HostExecutor, shape: HostShape, items: Seq) -> E.Expr | None:
+    from tilecheck.ir.host import host_extent, host_rank  # noqa: PLC0415 - only here
+
+    tests = [E.eq(E.sym(host_rank(shape.of)), len(items.items))]
+    for k, item in enumerate(items.items):
+        num = x.number_of(item, "extent")
+        if num.elem is None or num.kind == "bool":
+            return None
+        tests.append(E.eq(E.sym(host_extent(shape.of, k)), num.elem))
+    return E.all_of(*tests)
+
+
+# ---- displays ----------------------------------------------------------------------------------------------
+
+
+def _dict(x: HostExecutor, node: cst.Dict, frame: Frame) -> Any:
+    items: dict[str | int, Any] = {}
+    for element in node.elements:
+        value = evaluate(x, element.value, frame)
+        if isinstance(element, cst.StarredDictElement):
+            if not isinstance(value, Table):
+                raise UnsupportedConstruct("`**` of this value")
+            items.update(value.items)
+            continue
+        key = literal(evaluate(x, element.key, frame)) if isinstance(element, cst.DictElement) else None
+        if key is None:
+            raise UnsupportedConstruct("dictionary with a computed key")
+        items[key] = value
+    return Table(items)
+
+
+def _sequence(x: HostExecutor, node: cst.Tuple | cst.List, frame: Frame) -> Any:
+    elements = node.elements
+    if len(elements) == 1 and isinstance(elements[0], cst.StarredElement):
+        value = evaluate(x, elements[0].value, frame)
+        if isinstance(value, HostShape):
+            return value  # (*x.shape,)
+    items: list[Any] = []
+    for element in elements:
+        value = evaluate(x, element.value, frame)
+        if isinstance(element, cst.StarredElement):
+            items.extend(expressions.static_items(x, value, "starred element"))
+        else:
+            items.append(value)
+    return Seq(tuple(items), isinstance(node, cst.List))
+
+
+# ---- calls -------------------------------------------------------------------------------------------------
+
+
+def _call(x: HostExecutor, node: cst.Call, frame: Frame) -> Any:
+    function = _callee(x, node.func, frame)
+    allocation, x.allocation = x.allocation, ""
+    try:
+        args = _arguments(x, node, frame)
+    finally:
+        x.allocation = allocation
+    if args is None:
+        return unread_call(x, node, Arguments((), (), node, frame.table), frame)
+    with x.at(frame.table, node):
+        return invoke(x, function, args, frame)
+
+
+def _callee(x: HostExecutor, node: cst.BaseExpression, frame: Frame) -> Any:
+    """What is called; a method stays with its object."""
+    if not isinstance(node, cst.Attribute):
+        return evaluate(x, node, frame)
+    assigned = frame.find(dotted(node)) if dotted(node) else None
+    if assigned is not None:
+        return assigned
+    value = evaluate(x, node.value, frame)
+    if isinstance(value, Named | ModuleRef | RecordType | Record):
+        return attribute(x, value, node.attr.value)
+    return _method_of(x, value, node.attr.value)
+
+
+def _method_of(x: HostExecutor, value: Any, name: str) -> Any:
+    if isinstance(value, Choice):
+        first, second = _method_of(x, value.first, name), _method_of(x, value.second, name)
+        return Choice(value.cond, first, second)
+    return Method(value, name)
+
+
+def _arguments(x: HostExecutor, node: cst.Call, frame: Frame) -> Arguments | None:
+    """The evaluated arguments; None when a starred one has an unknown length."""
+    positional: list[Any] = []
+    keywords: list[tuple[str, Any]] = []
+    whole = True
+    for arg in node.args:
+        value = evaluate(x, arg.value, frame)
+        if arg.keyword is not None:
+            keywords.append((arg.keyword.value, value))
+        elif arg.star == "**":
+            named = isinstance(value, Table) and all(isinstance(k, str) for k in value.items)
+            keywords.extend((str(k), v) for k, v in value.items.items()) if named else None
+            whole &= named
+        elif arg.star == "*" and isinstance(value, HostShape) and len(node.args) == 1:
+            positional.append(value)
+        elif arg.star == "*" and isinstance(value, Seq):
+            positional.extend(value.items)
+        elif arg.star == "*":
+            whole = False
+        else:
+            positional.append(value)
+    return Arguments(tuple(positional), tuple(keywords), node, frame.table) if whole else None
+
+
+def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any:
+    """Call a value: what is read is executed, anything else gives an unknown."""
+    match function:
+        case Function():
+            return _inline(x, function, args, frame)
+        case Choice():
+            return x.split(
+                function.cond,
+                lambda: invoke(x, function.first, args, frame),
+                lambda: invoke(x, function.second, args, frame),
+            )
+        case Named() if function.name in ("cuda.tile.kernel", "cuda.tile._execution.kernel"):
+            return _kernel_of(x, args)
+        case Named() if function.name == "cuda.tile.launch":
+            x.dialect.call(x, function.name, args)
+            return Const(None)
+        case Method(value=Function()) if function.name == "replace_hints":
+            return function.value  # the same kernel with other compiler hints
+        case Named() | Method() | RecordType():
+            try:
+                return expressions.call(x, function, args)
+            except UnsupportedConstruct:
+                return unread_call(x, args.node, args, frame)
+        case _:
+            return unread_call(x, args.node, args, frame)
+
+
+def _kernel_of(x: HostExecutor, args: Arguments) -> Any:
+    """`ct.kernel(f)` and `ct.kernel(k._pyfunc, occupancy=2)`: a kernel with the body of its argument."""
+    if args.positional and isinstance(args.positional[0], Function):
+        return args.positional[0]
+    raise UnsupportedConstruct("kernel made of a value that is not a function of the project")
+
+
+def _inline(x: HostExecutor, function: Function, args: Arguments, frame: Frame) -> Any:
+    """Execute a function of the project; one that is not plain code gives an unknown."""
+    node = function.node
+    if len(x.running) >= MAX_HOST_DEPTH or node in x.running or not _is_plain(function):
+        return unread_call(x, args.node, args, frame)
+    x.running.append(node)
+    before = x.guard
+    try:
+        return call_function(x, function, args)
+    except UnsupportedConstruct:
+        x.guard = before
+        return unread_call(x, args.node, args, frame)
+    finally:
+        x.running.pop()
+
+
+def _is_plain(function: Function) -> bool:
+    node = function.node
+    if isinstance(node, cst.Lambda):
+        return True
+    if node.asynchronous is not None or any(_is_generator(n) for n in walk(node.body, _is_own)):
+        return False
+    return all(_plain_decorator(function.table, d.decorator) for d in node.decorators)
+
+
+def _is_generator(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Yield)
+
+
+def _is_own(node: cst.CSTNode) -> bool:
+    return not isinstance(node, cst.FunctionDef | cst.Lambda | cst.ClassDef)
+
+
+def _plain_decorator(table: ModuleTable, node: cst.BaseExpression) -> bool:
+    if is_kernel_decorator(table, node):
+        return False
+    text = dotted(node.func if isinstance(node, cst.Call) else node)
+    head, _, rest = text.partition(".")
+    binding = table.bindings.get(head)
+    from tilecheck.frontend.modules import Import  # noqa: PLC0415 - only here
+
+    if isinstance(binding, Import):
+        module = f"{binding.module}.{binding.member}" if binding.member else binding.module
+        text = f"{module}.{rest}".rstrip(".")
+    return text in _PLAIN_DECORATORS
+
+
+def unread_call(x: HostExecutor, node: cst.CSTNode, args: Arguments, frame: Frame) -> Unknown:
+    """A call of code that is not read: it may call what it is given, and change the lists it is given."""
+    from tilecheck.frontend.host_statements import forget_lists  # noqa: PLC0415 - mutual recursion
+
+    for value in (*args.positional, *(v for _, v in args.keywords)):
+        if isinstance(value, Function) and launches_inside(value):
+            _call_back(x, value, args, frame)
+    forget_lists(x, node, frame)
+    return x.unread(text_of(node, args.table))
+
+
+def launches_inside(function: Function) -> bool:
+    """Whether the text of a function contains a call of something named `launch`."""
+    return any(
+        isinstance(n, cst.Call) and dotted(n.func).rpartition(".")[2] == "launch" for n in walk(function.node.body)
+    )
+
+
+def _call_back(x: HostExecutor, function: Function, args: Arguments, frame: Frame) -> None:
+    params = function.node.params.params
+    unknowns = tuple(x.unread(p.name.value) for p in params if p.default is None)
+    _inline(x, function, Arguments(unknowns, (), args.node, args.table), frame)
+
+
+def _opaque(x: HostExecutor, node: cst.BaseExpression, frame: Frame) -> Any:
+    raise UnsupportedConstruct("expression that is not read")
+
+
+HANDLERS: Mapping[type, Callable[[HostExecutor, Any, Frame], Any]] = {
+    cst.Name: _name,
+    cst.Attribute: _attribute,
+    cst.BinaryOperation: _binary,
+    cst.BooleanOperation: _boolean,
+    cst.Comparison: _comparison,
+    cst.Dict: _dict,
+    cst.Tuple: _sequence,
+    cst.List: _sequence,
+    cst.Call: _call,
+    cst.Await: _opaque,
+    cst.Yield: _opaque,
+}

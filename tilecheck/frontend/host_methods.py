@@ -1,0 +1,465 @@
+"""Attributes, methods and subscripts of tensors, shapes and other host values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import host_tensors as T
+from tilecheck.frontend.host_values import BitLength, HostShape, Table, Tensor, Unknown
+from tilecheck.frontend.values import Const, Named, Num, Seq, Token, integer
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr, Symbol
+from tilecheck.ir.host import DEVICE, host_extent, host_rank, host_stride, is_contiguous
+
+if TYPE_CHECKING:
+    from tilecheck.frontend.executor import Arguments
+    from tilecheck.frontend.host import HostExecutor
+
+_DEVICE_COUNTS = ("multi_processor_count", "multiProcessorCount", "MULTIPROCESSOR_COUNT")
+_CONVERSIONS = frozenset(
+    "to type type_as float half bfloat16 double int long short char byte bool cuda cpu astype".split()
+)
+_SAME = frozenset("data detach requires_grad_ pin_memory record_stream".split())
+_COPIES = frozenset("clone copy".split())
+_CHANGES = frozenset("resize_ resize_as_ set_ t_ transpose_ swapaxes_ squeeze_ unsqueeze_ as_strided_".split())
+
+
+def number(value: Expr) -> Num:
+    return Num((), value, "int", None)
+
+
+def unsupported(what: str) -> UnsupportedConstruct:
+    return UnsupportedConstruct(what)
+
+
+# ---- attributes --------------------------------------------------------------------------------------------
+
+
+def attribute(x: HostExecutor, value: Any, name: str) -> Any:
+    """`value.name` where it is not called."""
+    match value:
+        case Unknown() if name in _DEVICE_COUNTS:
+            return device_count()
+        case Unknown() if name in ("shape", "ndim", "T", "mT", "H", "strides"):
+            return attribute(x, x.tensor(value), name)
+        case Unknown() if name in ("dtype", "device", "is_cuda"):
+            return Token(f"{value.name}.{name}")
+        case Unknown():
+            return Unknown(f"{value.name}.{name}", opaque=value.opaque)
+        case Tensor():
+            return _tensor_attribute(x, value, name)
+        case Token():
+            return Token(f"{value.name}.{name}")
+        case _:
+            raise unsupported(f"attribute `.{name}`")
+
+
+def device_count() -> Num:
+    """The number of multiprocessors: one device is used throughout a host function."""
+    return number(E.sym(Symbol("multi_processor_count", E.Kind.HOST, origin=DEVICE)))
+
+
+def _tensor_attribute(x: HostExecutor, t: Tensor, name: str) -> Any:
+    match name:
+        case "shape":
+            return shape(x, t)
+        case "ndim":
+            found = T.rank(x.known_rank(t))
+            return x.unread(f"{t.name}.ndim") if found is None else number(found)
+        case "T" | "mT" | "H":
+            return x.given(_transposed(x, t, whole=name == "T"), f"{t.name}.{name}")
+        case _ if name in _SAME:
+            return t
+        case _:
+            return Token(f"{t.name}.{name}")
+
+
+def _transposed(x: HostExecutor, t: Tensor, *, whole: bool) -> Tensor | None:
+    t = x.known_rank(t)
+    if t.shape is None and whole:
+        t = x.has_rank(t, 2)  # on other ranks `.T` is an error, or reverses the axes of a rank we never met
+    if t.shape is None:
+        return None
+    axes = list(range(len(t.shape)))
+    axes = axes[::-1] if whole else [*axes[:-2], axes[-1], axes[-2]]
+    return T.permuted(t, axes) if len(axes) > 1 else t
+
+
+def shape(x: HostExecutor, t: Tensor) -> Any:
+    t = x.known_rank(t)
+    if t.shape is not None:
+        return Seq(tuple(number(s) for s in t.shape))
+    return HostShape(t.shape_of) if t.shape_of else x.unread(f"{t.name}.shape")
+
+
+# ---- methods -----------------------------------------------------------------------------------------------
+
+
+def method(x: HostExecutor, value: Any, name: str, args: Arguments) -> Any:
+    """`value.name(...)`."""
+    match value:
+        case _ if name == "<unpack>":
+            return _unpack(x, value, args)
+        case HostShape() if name == "numel":
+            return number(E.sym(T.host_numel(value.of)))
+        case Seq() if name == "numel":
+            return product(x, value)
+        case Unknown() if name in _METHODS or name in _CONVERSIONS or name in _COPIES:
+            return _tensor_method(x, x.tensor(value), name, args)
+        case Tensor():
+            return _tensor_method(x, value, name, args)
+        case Num() if name == "bit_length" and value.elem is not None:
+            return BitLength(x.scalar(value, "number"))
+        case Num() if name in ("item", "__int__", "__index__"):
+            return value
+        case Table() if name == "get" and args.positional:
+            return _lookup(x, value, args.positional[0], args.positional[1:])
+        case _:
+            raise unsupported(f"method `.{name}`")
+
+
+def _unpack(x: HostExecutor, value: Any, args: Arguments) -> Any:
+    """The items of a value that is assigned to so many targets."""
+    count = x.scalar(args.positional[0], "length").value or 0
+    match value:
+        case HostShape():
+            x.assume(E.eq(E.sym(host_rank(value.of)), count))
+            make = host_stride if value.strides else host_extent
+            return Seq(tuple(number(E.sym(make(value.of, k))) for k in range(count)))
+        case Unknown():
+            return Seq(tuple(Unknown(f"{value.name}[{k}]", opaque=value.opaque) for k in range(count)))
+        case _:
+            name = x.unread("unpacked value").name
+            return Seq(tuple(Unknown(f"{name}[{k}]", opaque=True) for k in range(count)))
+
+
+def _lookup(x: HostExecutor, table: Table, key: Any, default: Sequence[Any]) -> Any:
+    found = literal(key)
+    if found is None:
+        raise unsupported("dictionary with a computed key")
+    if found in table.items:
+        return table.items[found]
+    return default[0] if default else Const(None)
+
+
+def literal(key: Any) -> str | int | None:
+    match key:
+        case Const(str() as text):
+            return text
+        case Num() if key.elem is not None and key.elem.value is not None:
+            return key.elem.value
+        case _:
+            return None
+
+
+def product(x: HostExecutor, items: Seq) -> Num:
+    return number(E.mul(E.ONE, *(x.scalar(i, "extent") for i in items.items)))
+
+
+def _tensor_method(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> Any:
+    if name in _CHANGES:
+        x.stop(f"`.{name}` changes a tensor's shape")
+    t = x.known_rank(t)
+    if name in _METHODS:
+        return _METHODS[name](x, t, args)
+    if name in _CONVERSIONS:
+        return T.converted(t)
+    if name in _COPIES:
+        return T.like(t, f"{t.name}.{name}()", x.storage(f"{t.name}.{name}()"))
+    if name in _SAME or name.endswith("_"):
+        return t  # `fill_`, `zero_`, `copy_`: the same tensor with other values
+    raise unsupported(f"tensor method `.{name}`")
+
+
+def integers(x: HostExecutor, args: Arguments, names: tuple[str, ...] = ("size", "shape", "dims")) -> list[Expr]:
+    """Sizes given one by one, as a tuple, or by keyword."""
+    given = list(args.positional) or [v for k, v in args.keywords if k in names]
+    if len(given) == 1 and isinstance(given[0], Seq):
+        given = list(given[0].items)
+    if not given:
+        raise unsupported("sizes that are not given")
+    return [x.scalar(value, "size") for value in given]
+
+
+def _constants(x: HostExecutor, args: Arguments) -> list[int]:
+    found = [e.value for e in integers(x, args, ("dim", "dims", "axes"))]
+    if any(v is None for v in found):
+        raise unsupported("symbolic axis")
+    return [v for v in found if v is not None]
+
+
+def _optional_axis(x: HostExecutor, args: Arguments, default: int) -> int:
+    given = [*args.positional, *(v for k, v in args.keywords if k in ("dim", "axis"))]
+    if not given:
+        return default
+    value = x.scalar(given[0], "axis").value
+    if value is None:
+        raise unsupported("symbolic axis")
+    return value
+
+
+def _view(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    first = args.positional[0] if args.positional else None
+    if isinstance(first, HostShape) and not first.strides and len(args.positional) == 1:
+        kept = t.shape_of == first.of
+        return t if kept else replace(t, shape=None, shape_of=first.of, strides=None, strides_of="")
+    if isinstance(first, Named | Token):
+        return replace(t, shape=None, shape_of="", strides=None, strides_of="")  # `view(dtype)`
+    t = x.laid_out(t)
+    found = T.reshaped(t, integers(x, args))
+    if found is None:
+        raise unsupported("reshape of an unknown number of elements")
+    x.assume(found[1])
+    return found[0]
+
+
+def _reshape(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    found = _view(x, t, args)
+    # Where no view of the repeated elements exists, the result is a copy that repeats nothing.
+    return replace(found, expanded=False) if isinstance(found, Tensor) else found
+
+
+def _size(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    if not args.positional and not args.keywords:
+        return shape(x, t)
+    found = T.extent(t, _optional_axis(x, args, 0))
+    return x.unread(f"{t.name}.size()") if found is None else number(found)
+
+
+def _stride(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    t = x.laid_out(t)
+    if args.positional or args.keywords:
+        axis = _optional_axis(x, args, 0)
+        found = T.stride(t, axis)
+        return x.stable(f"{t.name}.stride({axis})") if found is None else number(found)
+    strides = T.strides_of(t)
+    if strides is not None:
+        return Seq(tuple(number(s) for s in strides))
+    return HostShape(t.strides_of, strides=True) if t.strides_of else x.unread(f"{t.name}.stride()")
+
+
+def _numel(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    found = T.numel(t)
+    return x.stable(f"{t.name}.numel()") if found is None else number(found)
+
+
+def _dim(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    return _tensor_attribute(x, t, "ndim")
+
+
+def _is_contiguous(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    if x.laid_out(t).contiguous:
+        return Num((), E.TRUE, "bool", None)
+    if t.strides_of and t.strides_of == t.shape_of:
+        return Num((), is_contiguous(t.strides_of), "bool", None)
+    return Num((), x.unread_test(f"{t.name}.is_contiguous()"), "bool", None)
+
+
+def _contiguous(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    return T.dense(t)
+
+
+def _t(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    return x.given(_transposed(x, t, whole=True), f"{t.name}.t()")
+
+
+def _transpose(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    first, second = _constants(x, args)
+    return x.given(T.swapped(t, first, second), f"{t.name}.transpose()")
+
+
+def _permute(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    axes = _constants(x, args)
+    return x.given(T.permuted(x.has_rank(t, len(axes)), axes), f"{t.name}.permute()")
+
+
+def _expand(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    if args.positional and isinstance(args.positional[0], HostShape):
+        other = replace(t, shape=None, shape_of=args.positional[0].of, strides=None, strides_of="")
+        return replace(other, expanded=True, contiguous=False)
+    return x.given(T.expanded(t, integers(x, args)), f"{t.name}.expand()")
+
+
+def _expand_as(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    other = shape(x, x.tensor(args.positional[0]))
+    args = type(args)((other,), (), args.node, args.table)
+    return _expand(x, t, args)
+
+
+def _flatten(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    axes = _constants(x, args) if args.positional or args.keywords else []
+    start, end = axes[0] if axes else 0, axes[1] if len(axes) > 1 else -1
+    return x.given(T.flattened(x.laid_out(t), start, end), f"{t.name}.flatten()")
+
+
+def _ravel(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    return x.given(T.flattened(x.laid_out(t), 0, -1), f"{t.name}.ravel()")
+
+
+def _unsqueeze(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    return x.given(T.unsqueezed(t, _optional_axis(x, args, 0)), f"{t.name}.unsqueeze()")
+
+
+def _squeeze(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    if not args.positional and not args.keywords:
+        raise unsupported("squeeze of every axis")
+    return x.given(T.squeezed(t, _optional_axis(x, args, 0)), f"{t.name}.squeeze()")
+
+
+def _narrow(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    given = args.bind(("dim", "start", "length"), "narrow")
+    axis, start, length = (x.scalar(given[k], k) for k in ("dim", "start", "length"))
+    if axis.value is None:
+        raise unsupported("symbolic axis")
+    part = (start, E.add(start, length), None)
+    return x.given(T.sliced(t, axis.value, part), f"{t.name}.narrow()")
+
+
+def _chunk(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    given = args.bind(("chunks", "dim?"), "chunk")
+    pieces = x.scalar(given["chunks"], "chunks").value
+    axis = x.scalar(given.get("dim", integer(0)), "dim").value
+    size = None if axis is None else T.extent(t, axis)
+    if pieces is None or axis is None or size is None or not 0 < pieces <= 16:  # noqa: PLR2004 - a short tuple
+        raise unsupported("chunk")
+    step = E.cdiv(size, pieces)
+    ends = [(E.mul(k, step), E.mul(k + 1, step), None) for k in range(pieces)]
+    return Seq(tuple(x.given(T.sliced(t, axis, end), f"{t.name}.chunk()[{k}]") for k, end in enumerate(ends)))
+
+
+def _new(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    if args.positional and isinstance(args.positional[0], HostShape):
+        return T.fresh("new", x.storage("new"), None, args.positional[0].of)
+    return T.fresh("new", x.storage("new"), tuple(integers(x, args)))
+
+
+def _new_full(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    return _new(x, t, type(args)(args.positional[:1], args.keywords, args.node, args.table))
+
+
+_METHODS: Mapping[str, Callable[[HostExecutor, Tensor, Arguments], Any]] = {
+    "size": _size,
+    "stride": _stride,
+    "numel": _numel,
+    "nelement": _numel,
+    "dim": _dim,
+    "ndimension": _dim,
+    "is_contiguous": _is_contiguous,
+    "contiguous": _contiguous,
+    "view": _view,
+    "reshape": _reshape,
+    "flatten": _flatten,
+    "ravel": _ravel,
+    "t": _t,
+    "transpose": _transpose,
+    "swapaxes": _transpose,
+    "permute": _permute,
+    "expand": _expand,
+    "expand_as": _expand_as,
+    "broadcast_to": _expand,
+    "unsqueeze": _unsqueeze,
+    "squeeze": _squeeze,
+    "narrow": _narrow,
+    "chunk": _chunk,
+    "new_empty": _new,
+    "new_zeros": _new,
+    "new_ones": _new,
+    "new_full": _new_full,
+}
+
+
+# ---- subscripts --------------------------------------------------------------------------------------------
+
+
+def subscript(x: HostExecutor, value: Any, index: Any) -> Any:
+    """`value[index]`."""
+    match value:
+        case HostShape():
+            return _shape_item(x, value, index)
+        case Table():
+            return _lookup_or_fail(value, index)
+        case Tensor():
+            return _slice(x, value, index)
+        case Unknown() if _is_slice(index):
+            return _slice(x, x.tensor(value), index)
+        case Unknown():
+            key = literal(index)
+            if key is not None:
+                return Unknown(f"{value.name}[{key!r}]", opaque=value.opaque)
+            raise unsupported("subscript with a computed key")
+        case _:
+            raise unsupported("subscript of this value")
+
+
+def _lookup_or_fail(table: Table, index: Any) -> Any:
+    key = literal(index)
+    if key is None or key not in table.items:
+        raise unsupported("dictionary with a computed key")
+    return table.items[key]
+
+
+def _shape_item(x: HostExecutor, value: HostShape, index: Any) -> Any:
+    if not isinstance(index, Seq):
+        axis = x.scalar(index, "axis").value
+        if axis is not None:
+            make = host_stride if value.strides else host_extent
+            return number(E.sym(make(value.of, axis)))
+    raise unsupported("part of a shape of unknown length")
+
+
+def _is_slice(index: Any) -> bool:
+    parts = index.items if isinstance(index, Seq) else (index,)
+    return _is_part(index) or any(_is_part(p) or (isinstance(p, Const) and p.value in (..., None)) for p in parts)
+
+
+def _is_part(index: Any) -> bool:
+    return isinstance(index, Seq) and index.items[:1] == (Named("slice"),)
+
+
+def _slice(x: HostExecutor, t: Tensor, index: Any) -> Any:
+    """Basic indexing; with a tensor or a list as an index the result is an unknown copy."""
+    parts = (index,) if not isinstance(index, Seq) or _is_part(index) else index.items
+    named = sum(1 for p in parts if not (isinstance(p, Const) and p.value in (..., None)))
+    if t.shape is None and not any(isinstance(p, Const) and p.value is ... for p in parts):
+        if named == len(parts) and all(_is_part(p) for p in parts) and len(parts) > 1:
+            t = x.at_least(t, len(parts))
+    if t.shape is None and not t.shape_of:
+        raise unsupported("slice of a tensor of unknown shape")
+    if t.shape is None:
+        return _sliced_prefix(x, t, parts)
+    axis = 0
+    for part in parts:
+        if isinstance(part, Const) and part.value is ...:
+            axis += len(t.shape or ()) - axis - _axes_after(parts, part)
+            continue
+        found, axis = _one(x, t, axis, part)
+        if found is None:
+            raise unsupported("slice")
+        t = found
+    return t
+
+
+def _axes_after(parts: Sequence[Any], ellipsis: Any) -> int:
+    rest = parts[list(parts).index(ellipsis) + 1 :]
+    return sum(1 for p in rest if not (isinstance(p, Const) and p.value is None))
+
+
+def _one(x: HostExecutor, t: Tensor, axis: int, part: Any) -> tuple[Tensor | None, int]:
+    if isinstance(part, Const) and part.value is None:
+        return T.unsqueezed(t, axis), axis + 1
+    if _is_part(part):
+        ends = [None if isinstance(e, Const) and e.value is None else x.scalar(e, "slice") for e in part.items[1:]]
+        return T.sliced(t, axis, (ends[0], ends[1], ends[2])), axis + 1
+    if isinstance(part, Num) and part.kind in ("int", "any") and part.elem is not None:
+        return T.selected(t, axis), axis
+    return None, axis
+
+
+def _sliced_prefix(x: HostExecutor, t: Tensor, parts: Sequence[Any]) -> Any:
+    """`x[a:b]` of a tensor of unknown rank: a piece whose other axes stay unknown."""
+    if len(parts) == 1 and isinstance(parts[0], Const) and parts[0].value is ...:
+        return t
+    raise unsupported("slice of a tensor of unknown rank")

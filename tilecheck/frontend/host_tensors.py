@@ -1,0 +1,282 @@
+"""Shapes, strides and storage of tensors under the operations of host code.
+
+A function returns None where the result's shape is not worth following; the caller then makes an unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tilecheck.frontend.host_values import Tensor
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr, Kind
+from tilecheck.ir.host import (
+    DEVICE,
+    EXTENT,
+    NUMEL,
+    RANK,
+    host_extent,
+    host_numel,
+    host_rank,
+    host_stride,
+    quotient,
+    row_major,
+)
+
+Part = tuple[Expr | None, Expr | None, Expr | None]  # start:stop:step of a subscript
+
+
+def free(name: str) -> Tensor:
+    """The tensor behind an argument: everything about it is free."""
+    return Tensor(name, name, shape_of=name, strides_of=name)
+
+
+def fresh(name: str, storage: str, shape: tuple[Expr, ...] | None, shape_of: str = "") -> Tensor:
+    """A tensor that this function allocates, in row-major order."""
+    return Tensor(name, storage, fresh=True, shape=shape, shape_of=shape_of, contiguous=True)
+
+
+def with_rank(t: Tensor, rank: int) -> Tensor:
+    """The shape and strides of a tensor written out for a rank that its text has come to imply."""
+    if t.shape is None and t.shape_of:
+        t = replace(t, shape=tuple(E.sym(host_extent(t.shape_of, k)) for k in range(rank)), shape_of="")
+    if t.strides is None and t.strides_of:
+        t = replace(t, strides=tuple(E.sym(host_stride(t.strides_of, k)) for k in range(rank)), strides_of="")
+    return t
+
+
+def extent(t: Tensor, axis: int) -> Expr | None:
+    """The extent along an axis, negative ones counted from the end."""
+    if t.shape is not None:
+        return t.shape[axis] if -len(t.shape) <= axis < len(t.shape) else None
+    return E.sym(host_extent(t.shape_of, axis)) if t.shape_of else None
+
+
+def stride(t: Tensor, axis: int) -> Expr | None:
+    strides = strides_of(t)
+    if strides is not None:
+        return strides[axis] if -len(strides) <= axis < len(strides) else None
+    return E.sym(host_stride(t.strides_of, axis)) if t.strides_of else None
+
+
+def strides_of(t: Tensor) -> tuple[Expr, ...] | None:
+    if t.strides is None and t.contiguous and t.shape is not None:
+        return row_major(t.shape)
+    return t.strides
+
+
+def numel(t: Tensor) -> Expr | None:
+    if t.shape is not None:
+        return E.mul(*t.shape) if t.shape else E.ONE
+    return E.sym(host_numel(t.shape_of)) if t.shape_of else None
+
+
+def rank(t: Tensor) -> Expr | None:
+    if t.shape is not None:
+        return E.const(len(t.shape))
+    return E.sym(host_rank(t.shape_of)) if t.shape_of else None
+
+
+# ---- allocation --------------------------------------------------------------------------------------------
+
+
+def like(t: Tensor, name: str, storage: str) -> Tensor:
+    """`empty_like` and its kin keep the strides of a dense tensor, which need not be row-major."""
+    return Tensor(
+        name, storage, fresh=True, shape=t.shape, shape_of=t.shape_of, contiguous=t.contiguous and not t.expanded
+    )
+
+
+def dense(t: Tensor) -> Tensor:
+    """`t.contiguous()`: `t` itself where it is contiguous already, so its storage may be the same."""
+    if t.contiguous:
+        return t
+    return replace(t, strides=None, strides_of="", contiguous=True, expanded=False)
+
+
+def converted(t: Tensor) -> Tensor:
+    """`t.to(...)`, `t.half()`: `t` itself where nothing changes, else a copy, whose strides need not be the same."""
+    return t if t.contiguous else replace(t, strides=None, strides_of="", expanded=False)
+
+
+# ---- views -------------------------------------------------------------------------------------------------
+
+
+def reshaped(t: Tensor, shape: Sequence[Expr]) -> tuple[Tensor, Expr] | None:
+    """`t.view(shape)` and what it establishes: -1 stands for an exact quotient."""
+    count = numel(t)
+    holes = [k for k, size in enumerate(shape) if size.value == -1]
+    if count is None or len(holes) > 1:
+        return None
+    sizes, fact = list(shape), E.TRUE
+    if holes:
+        others = [s for k, s in enumerate(shape) if k != holes[0]]
+        rest = E.mul(*others) if others else E.ONE
+        sizes[holes[0]] = quotient(count, rest)
+        if sizes[holes[0]].op == "floordiv":
+            fact = E.eq(E.mod(count, rest), 0)
+    result = replace(t, shape=tuple(sizes), shape_of="", strides=None, strides_of="")
+    return result, fact
+
+
+def permuted(t: Tensor, axes: Sequence[int]) -> Tensor | None:
+    """`t.permute(axes)`."""
+    t = with_rank(t, len(axes))
+    if t.shape is None or sorted(a % len(t.shape) for a in axes) != list(range(len(t.shape))):
+        return None
+    strides = strides_of(t)
+    return replace(
+        t,
+        shape=tuple(t.shape[a] for a in axes),
+        strides=None if strides is None else tuple(strides[a] for a in axes),
+        contiguous=False,
+    )
+
+
+def swapped(t: Tensor, a: int, b: int) -> Tensor | None:
+    """`t.transpose(a, b)`."""
+    if t.shape is None:
+        return None
+    axes = list(range(len(t.shape)))
+    if not all(-len(axes) <= k < len(axes) for k in (a, b)):
+        return None
+    axes[a], axes[b] = axes[b], axes[a]
+    return permuted(t, axes)
+
+
+def expanded(t: Tensor, sizes: Sequence[Expr]) -> Tensor | None:
+    """`t.expand(sizes)`: an axis of length 1 is repeated with stride 0."""
+    t = with_rank(t, len(sizes))
+    strides = strides_of(t)
+    if t.shape is None or len(sizes) < len(t.shape):
+        return None
+    added = len(sizes) - len(t.shape)
+    shape: list[Expr] = list(sizes[:added])
+    steps: list[Expr] = [E.ZERO] * added
+    repeats = added > 0
+    for k, size in enumerate(sizes[added:]):
+        old = t.shape[k]
+        kept = size.value == -1 or size is old
+        repeats |= not kept
+        shape.append(old if kept else size)
+        same = E.ONE if strides is None else strides[k]
+        steps.append(same if kept else E.ite(E.eq(old, size), same, E.ZERO))
+    known = None if strides is None else tuple(steps)
+    return replace(
+        t, shape=tuple(shape), strides=known, expanded=t.expanded or repeats, contiguous=t.contiguous and not repeats
+    )
+
+
+def flattened(t: Tensor, start: int, end: int) -> Tensor | None:
+    """`t.flatten(start, end)`: a view where it can be, else a copy."""
+    if start == 0 and end == -1:
+        count = numel(t)
+        return None if count is None else _flat(t, (count,))
+    if t.shape is None:
+        return None
+    first, last = start % len(t.shape), end % len(t.shape)
+    middle = E.mul(*t.shape[first : last + 1]) if first <= last else E.ONE
+    return _flat(t, (*t.shape[:first], middle, *t.shape[last + 1 :]))
+
+
+def _flat(t: Tensor, shape: tuple[Expr, ...]) -> Tensor:
+    return replace(t, shape=shape, shape_of="", strides=None, strides_of="")
+
+
+def unsqueezed(t: Tensor, axis: int) -> Tensor | None:
+    if t.shape is None or not -len(t.shape) - 1 <= axis <= len(t.shape):
+        return None
+    at = axis % (len(t.shape) + 1)
+    strides = strides_of(t)
+    steps = None
+    if strides is not None:
+        step = E.mul(strides[at], t.shape[at]) if at < len(strides) else E.ONE
+        steps = (*strides[:at], step, *strides[at:])
+    return replace(t, shape=(*t.shape[:at], E.ONE, *t.shape[at:]), strides=steps)
+
+
+def squeezed(t: Tensor, axis: int) -> Tensor | None:
+    """`t.squeeze(axis)`, where the text says whether the extent is 1."""
+    size = extent(t, axis)
+    if t.shape is None or size is None or size.value is None:
+        return None
+    if size.value != 1:
+        return t
+    at = axis % len(t.shape)
+    strides = strides_of(t)
+    steps = None if strides is None else (*strides[:at], *strides[at + 1 :])
+    return replace(t, shape=(*t.shape[:at], *t.shape[at + 1 :]), strides=steps)
+
+
+# ---- slices ------------------------------------------------------------------------------------------------
+
+
+def sliced(t: Tensor, axis: int, part: Part) -> Tensor | None:
+    """`t[..., start:stop:step, ...]` along one axis, clamped as Python clamps it."""
+    if t.shape is None or not -len(t.shape) <= axis < len(t.shape):
+        return None
+    at, (start, stop, step) = axis % len(t.shape), part
+    size = t.shape[at]
+    by = 1 if step is None else step.value
+    if by is None or by < 1:
+        return None
+    if start is None and stop is None and by == 1:
+        return t
+    low = E.ZERO if start is None else _clamped(start, size)
+    high = size if stop is None else _clamped(stop, size)
+    length = E.cdiv(E.sub(high, low), by) if _ordered(low, high) else E.maximum(0, E.cdiv(E.sub(high, low), by))
+    strides = strides_of(t)
+    steps = None
+    if strides is not None:
+        steps = (*strides[:at], E.mul(by, strides[at]), *strides[at + 1 :])
+    inner = (*t.shape[:at], length, *t.shape[at + 1 :])
+    # The first rows of a contiguous tensor are contiguous; any other slice of it need not be.
+    kept = t.contiguous and at == 0 and by == 1
+    return replace(t, shape=inner, strides=None if kept else steps, contiguous=kept, whole=False)
+
+
+def _clamped(index: Expr, size: Expr) -> Expr:
+    """Where a slice bound really lies: negative ones count from the end, large ones stop there."""
+    if index.value is not None and index.value < 0:
+        return E.maximum(0, E.add(size, index))
+    if not nonnegative(index):
+        index = E.ite(E.lt(index, 0), E.maximum(0, E.add(size, index)), index)
+    return index if index is size or index is E.ZERO else E.minimum(index, size)
+
+
+def _ordered(low: Expr, high: Expr) -> bool:
+    return low is E.ZERO and nonnegative(high)
+
+
+def selected(t: Tensor, axis: int) -> Tensor | None:
+    """`t[i]`: one position along an axis, which goes."""
+    if t.shape is None or not t.shape:
+        return None
+    strides = strides_of(t)
+    return replace(
+        t,
+        shape=(*t.shape[:axis], *t.shape[axis + 1 :]),
+        strides=None if strides is None else (*strides[:axis], *strides[axis + 1 :]),
+        contiguous=t.contiguous and axis == 0,
+        whole=False,
+    )
+
+
+def nonnegative(e: Expr) -> bool:
+    """Whether a value is clearly not negative."""
+    match e.op:
+        case "const":
+            return bool(e.args[0] >= 0)
+        case "sym":
+            return e.args[0].origin in (EXTENT, NUMEL, RANK, DEVICE) or e.args[0].kind is Kind.LOOP
+        case "add" | "mul" | "min":
+            return all(nonnegative(a) for a in e.args)
+        case "max":
+            return any(nonnegative(a) for a in e.args)
+        case "floordiv" | "mod":
+            return nonnegative(e.args[1]) and (e.op == "mod" or nonnegative(e.args[0]))
+        case "ite":
+            return all(nonnegative(a) for a in e.args[1:])
+        case _:
+            return False

@@ -1,0 +1,67 @@
+"""The values of host code that kernels do not have: tensors with storage, shapes of unknown rank, quotients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tilecheck.frontend.values import Param
+from tilecheck.ir.expr import Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown(Param):
+    """A value that the text does not give: an argument of the function, or what unread code computes.
+
+    Two unknowns of one name are one value. What it is used as decides what it is: a tensor, a scalar, or
+    neither.
+    """
+
+    opaque: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor. The fields mean what they mean in `HostTensor`."""
+
+    name: str
+    storage: str
+    fresh: bool = False
+    shape: tuple[Expr, ...] | None = None
+    strides: tuple[Expr, ...] | None = None
+    shape_of: str = ""
+    strides_of: str = ""
+    contiguous: bool = False
+    expanded: bool = False
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class HostShape:
+    """`x.shape` (or `x.stride()`) of a free tensor whose rank is not known."""
+
+    of: str
+    strides: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """`a / b` of integers, waiting for `math.ceil`, `math.floor` or `int`."""
+
+    top: Expr
+    bottom: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class BitLength:
+    """`n.bit_length()`, waiting to become a power of two."""
+
+    of: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A dictionary display with literal keys."""
+
+    items: Mapping[str | int, Any]
