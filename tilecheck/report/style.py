@@ -27,6 +27,10 @@ _COLOURS = {
     "related": "cyan",
     "faint": "dim",
 }
+_ASCII = str.maketrans(
+    {"\N{MIDDLE DOT}": "-", "\N{EM DASH}": "-", "\N{REPLACEMENT CHARACTER}": "?"}
+    | dict(zip("─│├└", "-||`", strict=True))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,6 @@ def fit(text: str, encoding: str) -> str:
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        text = text.replace("\N{MIDDLE DOT}", "-").replace("\N{REPLACEMENT CHARACTER}", "?")
+        text = text.translate(_ASCII)
         return text.encode(encoding, errors="backslashreplace").decode(encoding)
     return text

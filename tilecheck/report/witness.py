@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from tilecheck.model import Witness
+
+_EXTENT = re.compile(r"(?P<array>.+)\.shape\[(?P<axis>\d+)\]")
 
 
 def describe(witness: Witness) -> tuple[str, str]:
@@ -11,13 +16,26 @@ def describe(witness: Witness) -> tuple[str, str]:
 
 
 def launch_values(witness: Witness) -> str:
-    """`grid=(2, 1, 1), T=128, ids=[0, 0]`."""
-    parts = [f"grid={tuple_text(witness.grid)}"]
-    parts += [f"{name}={value}" for name, value in witness.values.items() if not name.startswith("grid[")]
-    return ", ".join(parts)
+    """`grid=(2, 1, 1), x.shape=(1, 4), T=128, ids=[0, 0]`."""
+    shapes: dict[str, dict[int, int | list[int]]] = {}
+    for name, value in witness.values.items():
+        found = _EXTENT.fullmatch(name)
+        if found:
+            shapes.setdefault(found["array"], {})[int(found["axis"])] = value
+    parts = {"grid": f"grid={tuple_text(witness.grid)}"}
+    for name, value in witness.values.items():
+        found = _EXTENT.fullmatch(name)
+        extents = shapes[found["array"]] if found else {}
+        if found and sorted(extents) == list(range(len(extents))):
+            text = tuple_text([extents[axis] for axis in sorted(extents)])
+            parts[f"{found['array']}.shape"] = f"{found['array']}.shape={text}"
+        elif not name.startswith("grid["):
+            parts[name] = f"{name}={value}"
+    return ", ".join(parts.values())
 
 
-def tuple_text(values: tuple[int, ...]) -> str:
+def tuple_text(values: Sequence[int | list[int]]) -> str:
+    """Python's text of a tuple."""
     return f"({values[0]},)" if len(values) == 1 else f"({', '.join(map(str, values))})"
 
 

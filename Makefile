@@ -1,0 +1,45 @@
+# Thin by intent: each target is one command that can be typed by hand.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: setup test lint format types kernels check bench bless docs clean
+
+setup: $(BIN)/tilecheck
+
+$(BIN)/tilecheck: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+test: setup
+	$(BIN)/pytest
+
+lint: setup
+	$(BIN)/ruff check .
+
+format: setup
+	$(BIN)/ruff format .
+
+types: setup
+	$(BIN)/mypy
+
+kernels: setup
+	$(BIN)/tilecheck verify kernels/
+
+check: lint types kernels test
+
+bench: setup
+	$(BIN)/python benchmarks/verify_speed.py
+
+# Rewrites the golden files of the reports; review the diff.
+bless: setup
+	$(BIN)/pytest tests/golden --bless
+
+# The pages of all rules in one file, as `tilecheck explain` prints them.
+docs: setup
+	$(BIN)/tilecheck rules
+	$(BIN)/tilecheck test
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache
