@@ -56,7 +56,7 @@ def conclude(
         standing=standing(facts),
         launches=launched.reports,
         trusted=_trusted(kernel, decision),
-        requires=tuple(r.text for r in kernel.requires),
+        requires=tuple(dict.fromkeys(r.text for r in (*kernel.requires, *kernel.contracts))),
         params=_params(facts),
         obligations=tuple(
             ObligationReport(s.obligation.rule, s.status, s.rung, s.obligation.sites, s.time_ms)
@@ -115,7 +115,7 @@ def _verdict(kernel: Kernel, decision: Decision, launched: _Launched) -> tuple[V
         return Verdict.UNKNOWN, Reason.NONLINEAR.value, launched.undecided
     if "trusted" in statuses:
         return Verdict.TRUSTED, None, None
-    conditional = decision.conditions or kernel.requires
+    conditional = decision.conditions or kernel.requires or kernel.contracts
     return (Verdict.CONDITIONAL if conditional else Verdict.PROVED), None, None
 
 

@@ -140,6 +140,7 @@ class Executor:
     arrays: set[str] = field(default_factory=set)
     constants: frozenset[str] = frozenset()  # untyped compile-time parameters
     wide: frozenset[str] = frozenset()  # arrays indexed with int64
+    tables: frozenset[str] = frozenset()  # arrays of integers, by a contract about their values
     files: dict[str, None] = field(default_factory=dict)
     names: dict[str, Expr] = field(default_factory=dict)
 
@@ -184,7 +185,8 @@ class Executor:
 
     def is_integer_memory(self, value: Expr) -> bool:
         """Whether everything read from memory or passed untyped in `value` is used as an integer."""
-        return all(name in self.knowledge.integers for name in memory_names(value))
+        known = self.knowledge.integers | self.tables
+        return all(name in known for name in memory_names(value))
 
     # ---- obligations ---------------------------------------------------------------------------------
 

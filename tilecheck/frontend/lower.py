@@ -25,11 +25,13 @@ from tilecheck.frontend.values import Array, ArrayList, Frame, Function, Named, 
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 from tilecheck.ir.kernel import (
+    Contract,
     Effect,
     Kernel,
     Ownership,
     Requirement,
     UnknownName,
+    extent_symbol,
     grid_symbol,
 )
 from tilecheck.ir.kernel import Param as KernelParam
@@ -128,6 +130,7 @@ def _run(definition: Definition, knowledge: Knowledge) -> Executor:
     x = Executor(table.project, CuTile(), table.site(node.name), knowledge)
     x.constants = frozenset(n for n, a in annotations.items() if a.constant and not a.scalar)
     x.wide = frozenset(n for n, a in annotations.items() if a.wide)
+    x.tables = frozenset(_tables(definition))
     x.files[table.file] = None
     frame = Frame({}, _closure(definition), table, definition.name, [], 0)
     for name, annotation in annotations.items():
@@ -207,7 +210,7 @@ def _own_nodes(function: cst.FunctionDef) -> Iterator[cst.CSTNode]:
 def _kernel(x: Executor, definition: Definition) -> Kernel:
     declared = {n: a.declared for n, a in read_parameters(definition).items() if a.declared is not None}
     unknown: list[UnknownName] = []
-    requires = _contracts(x, definition, declared, unknown)
+    requires, contracts = _contracts(x, definition, declared, unknown)
     params = tuple(
         _param(x, definition, name, annotation, declared.get(name))
         for name, annotation in read_parameters(definition).items()
@@ -223,6 +226,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         arithmetic=tuple(x.arithmetic),
         facts=tuple(f for f in x.facts if f is not E.TRUE),
         requires=requires,
+        contracts=tuple(c for c in contracts if c.array not in x.knowledge.written),
         unsafe_blocks=tuple(x.unsafe_blocks),
         files=tuple(x.files),
         constants=tuple((p.name, Symbol(p.name, Kind.CONSTANT)) for p in params if p.ownership is Ownership.CONSTANT),
@@ -267,10 +271,11 @@ def _contracts(
     definition: Definition,
     declared: dict[str, Ownership],
     unknown: list[UnknownName],
-) -> tuple[Requirement, ...]:
+) -> tuple[tuple[Requirement, ...], tuple[Contract, ...]]:
     """Read the contracts above the kernel or inside it; fills `declared` and `unknown`."""
     names = set(read_parameters(definition))
     requires: list[Requirement] = []
+    contracts: list[Contract] = []
     for pragma in kernel_pragmas(definition):
         site = Site(definition.table.file, pragma.argument)
         if pragma.kind in (PragmaKind.MUT, PragmaKind.SHARED):
@@ -281,12 +286,59 @@ def _contracts(
                     unknown.append(UnknownName(name, site))
         elif pragma.kind is PragmaKind.REQUIRES:
             text = pragma.arguments[0]
-            free = _free_names(text) - names - {"grid", "cdiv", "min", "max", "len"}
+            free = _free_names(text) - names - {"grid"}
             unknown += [UnknownName(name, site) for name in sorted(free)]
-            if not free:
-                condition = _requirement(x, definition, text, site)
-                requires.append(Requirement(condition, text, pragma.reason, site))
-    return tuple(requires)
+            if free:
+                continue
+            named = _named_contract(text)
+            if named is not None:
+                contracts += _contract(x, definition, named, text, pragma.reason, site)
+                continue
+            condition = _requirement(x, definition, cst.parse_expression(text), text, site)
+            requires.append(Requirement(condition, text, pragma.reason, site))
+    return tuple(requires), tuple(contracts)
+
+
+_CONTRACTS = {"within": (3, 3), "distinct": (1, 2), "increasing": (1, 1), "permutation": (1, 1)}
+
+
+def _named_contract(text: str) -> cst.Call | None:
+    """The call of a contract about values in memory, `distinct(t, skip=-1)`."""
+    node = cst.parse_expression(text)
+    known = isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value in _CONTRACTS
+    return node if known and isinstance(node, cst.Call) else None
+
+
+def _tables(definition: Definition) -> Iterator[str]:
+    """The arrays whose values a contract speaks of: their elements are integers."""
+    for pragma in kernel_pragmas(definition):
+        if pragma.kind is PragmaKind.REQUIRES:
+            try:
+                call = _named_contract(pragma.arguments[0])
+            except cst.ParserSyntaxError:
+                continue  # reported when the contracts are read
+            if call is not None and call.args:
+                yield dotted(call.args[0].value)
+
+
+def _contract(
+    x: Executor, definition: Definition, call: cst.Call, text: str, reason: str | None, site: Site
+) -> list[Contract]:
+    kind = dotted(call.func)
+    fewest, most = _CONTRACTS[kind]
+    array = dotted(call.args[0].value) if call.args else ""
+    keywords = [a.keyword.value for a in call.args if a.keyword is not None]
+    allowed = ["skip"] if kind == "distinct" else []
+    if not fewest <= len(call.args) <= most or "." in array or any(k not in allowed for k in keywords):
+        raise UnsupportedConstruct(f"contract `{text}`", site.span, site.file)
+    bounds = tuple(_term(x, definition, a.value, text, site) for a in call.args[1:])
+    if kind == "permutation":
+        length = E.sym(extent_symbol(array, 0))
+        return [
+            Contract("distinct", array, (), text, reason, site),
+            Contract("within", array, (E.ZERO, length), text, reason, site),
+        ]
+    return [Contract(kind, array, bounds, text, reason, site)]
 
 
 def kernel_pragmas(definition: Definition) -> tuple[Pragma, ...]:
@@ -313,7 +365,7 @@ def _free_names(text: str) -> set[str]:
         elif isinstance(node, cst.Name):
             found.add(node.value)
         elif isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
-            if node.func.value not in ("cdiv", "min", "max", "len"):
+            if node.func.value not in ("cdiv", "min", "max", "len", *_CONTRACTS):
                 raise UnsupportedConstruct(f"contract `{node.func.value}`")
             stack.extend(a.value for a in node.args)
         else:
@@ -321,17 +373,32 @@ def _free_names(text: str) -> set[str]:
     return found - {"True", "False", "None"}
 
 
-def _requirement(x: Executor, definition: Definition, text: str, site: Site) -> E.Expr:
+def _requirement(
+    x: Executor, definition: Definition, node: cst.BaseExpression, text: str, site: Site
+) -> E.Expr:
     """The condition of a `requires`, over launch values."""
-    table = definition.table
-    frame = Frame({}, None, table, "<contract>", [], 0)
+    try:
+        with x.dry_run():
+            return x.truth(evaluate(x, node, _contract_frame(x, definition)))
+    except UnsupportedConstruct as problem:
+        raise UnsupportedConstruct(f"contract `{text}`", site.span, site.file) from problem
+
+
+def _term(
+    x: Executor, definition: Definition, node: cst.BaseExpression, text: str, site: Site
+) -> E.Expr:
+    """An integer in a contract, over launch values."""
+    try:
+        with x.dry_run():
+            return x.scalar(evaluate(x, node, _contract_frame(x, definition)), "contract")
+    except UnsupportedConstruct as problem:
+        raise UnsupportedConstruct(f"contract `{text}`", site.span, site.file) from problem
+
+
+def _contract_frame(x: Executor, definition: Definition) -> Frame:
+    frame = Frame({}, None, definition.table, "<contract>", [], 0)
     for name, annotation in read_parameters(definition).items():
         frame.names[name] = _initial(x, name, annotation)
     frame.names["grid"] = Seq(tuple(Num((), E.sym(grid_symbol(k)), "int") for k in range(3)))
     frame.names["cdiv"] = Named("cuda.tile.cdiv")
-    expression = cst.parse_expression(text)
-    try:
-        with x.dry_run():
-            return x.truth(evaluate(x, expression, frame))
-    except UnsupportedConstruct as problem:
-        raise UnsupportedConstruct(f"contract `{text}`", site.span, site.file) from problem
+    return frame

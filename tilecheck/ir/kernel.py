@@ -182,6 +182,23 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
+class Contract:
+    """What the author says of the values in an array that the launch does not write.
+
+    within: `low <= t[i] < high`, with `bounds` = (low, high). distinct: no two elements are equal, except
+    those equal to `bounds[0]` if it is given. increasing: `t[i] <= t[j]` for i <= j. Of elements inside the
+    array only.
+    """
+
+    kind: str  # within | distinct | increasing
+    array: str
+    bounds: tuple[Expr, ...]
+    text: str
+    reason: str | None
+    site: Site
+
+
+@dataclass(frozen=True, slots=True)
 class UnknownName:
     """A contract speaks of `name`, which is no parameter of the kernel."""
 
@@ -207,6 +224,7 @@ class Kernel:
     arithmetic: tuple[Arithmetic, ...]
     facts: tuple[Expr, ...]
     requires: tuple[Requirement, ...] = ()
+    contracts: tuple[Contract, ...] = ()
     unsafe_blocks: tuple[UnsafeBlock, ...] = ()
     files: tuple[str, ...] = ()  # the kernel's file and those of its helpers
     constants: tuple[tuple[str, Symbol], ...] = field(default=())  # parameter name -> symbol, in order

@@ -147,7 +147,7 @@ def _refute(
         return Settled(obligation, "trusted", "none", outcome.time_ms)
     from tilecheck.proof.counterexample import find  # lazy: loads NumPy
 
-    if not (_is_synchronised(obligation) or _depends_on_members(obligation)):
+    if not (_is_synchronised(obligation) or _depends_on_members(obligation) or context.kernel.contracts):
         witness = find(obligation, context, path, session)
         if witness is not None:
             return Settled(obligation, "violated", "none", outcome.time_ms, witness=witness)

@@ -32,6 +32,7 @@ from tilecheck.ir.expr import (
 )
 from tilecheck.ir.kernel import Access, Axis, Space, block_symbol, grid_symbol, stride_symbol
 from tilecheck.proof.context import Context
+from tilecheck.proof.contracts import instances
 from tilecheck.proof.obligation import Between, Disjoint, Goal, Holds
 
 Varies = Callable[[Symbol], bool]
@@ -119,8 +120,10 @@ def _range(symbol: Symbol) -> tuple[Expr, ...]:
 
 
 def _closed(context: Context, assertions: Sequence[Expr]) -> tuple[Expr, ...]:
-    """The assertions with the ranges of all their symbols, duplicates and `true` removed."""
+    """The assertions with what contracts say of the elements that they read and with the ranges of all
+    their symbols, duplicates and `true` removed."""
     axes = tuple(sym(grid_symbol(axis)) for axis in context.kernel.grid_axes)
+    assertions = (*assertions, *instances(context.kernel.contracts, assertions))
     flat = all_of(*ranges((*assertions, *axes)), *assertions)
     return flat.args if flat.op == "all" else (flat,)
 

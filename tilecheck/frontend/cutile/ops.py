@@ -140,7 +140,7 @@ def _cast(x: Executor, num: Num, dtype: Any) -> Num:
     if num.elem is None:
         return Num(num.shape, x.fresh("data", per_lane=bool(num.shape)), "int", _bits_of(dtype))
     if num.kind == "any":
-        return Num(num.shape, _truncated(num.elem), "any", _bits_of(dtype))
+        return Num(num.shape, _truncated(x, num.elem), "any", _bits_of(dtype))
     if num.bits == 32 and num.elem.op in ("add", "mul"):
         x.fits(num.elem, num.shape)  # widening happens after the 32-bit value was computed
     return Num(num.shape, _converted(x, num, dtype.name.rsplit(".", 1)[-1]), "int", _bits_of(dtype))
@@ -159,12 +159,15 @@ def _converted(x: Executor, num: Num, name: str) -> Expr:
     return E.ite(E.le(0, value), value, unknown) if name.startswith("u") else value
 
 
-def _truncated(elem: Expr) -> Expr:
+def _truncated(x: Executor, elem: Expr) -> Expr:
     """Memory of unknown dtype cast to an integer: some function of the memory's value, not that value."""
-    return E.rebuild(
-        elem,
-        lambda n: E.read(f"{n.args[0].removesuffix(':int')}:int", *n.args[1:]) if n.op == "read" else None,
-    )
+
+    def change(node: Expr) -> Expr | None:
+        if node.op != "read" or node.args[0].endswith(":int") or node.args[0] in x.tables:
+            return None
+        return E.read(f"{node.args[0]}:int", *node.args[1:])
+
+    return E.rebuild(elem, change)
 
 
 def _shape_of(x: Executor, args: Arguments, name: str) -> Num:
