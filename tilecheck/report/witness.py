@@ -47,6 +47,8 @@ def _event(witness: Witness) -> str:
             return f"{_blocks(witness)} both touch {element}"
         case "overlap":
             return f"{_blocks(witness)} touches {element} twice{_lanes(witness)}"
+        case "bounds" if witness.element is None:
+            return f"{_blocks(witness)} reaches outside {array}"
         case "bounds":
             return f"{_blocks(witness)} touches {element}, outside {array}"
         case "overflow":

@@ -10,7 +10,9 @@ from tilecheck.report.witness import describe, launch_values
 
 def _witness(kind: str, **more) -> Witness:
     values = {"grid[0]": 2, "T": 1, "x.shape[1]": 4, "x.shape[0]": 3, "y.shape[1]": 7, "ids": [0, 0]}
-    return Witness(kind, (2, 1), more.pop("blocks", ((0, 0), (1, 0))), values, "x", more.pop("element", (0, 3)), **more)
+    return Witness(
+        kind, (2, 1), more.pop("blocks", ((0, 0), (1, 0))), values, "x", more.pop("element", (0, 3)), **more
+    )
 
 
 def test_extents_of_one_array_are_shown_together() -> None:
@@ -31,10 +33,13 @@ def test_extents_of_one_array_are_shown_together() -> None:
         ),
         (_witness("overlap", blocks=((1, 0),)), "block (1, 0) touches `x[0, 3]` twice"),
         (_witness("bounds", blocks=((1, 0),)), "block (1, 0) touches `x[0, 3]`, outside `x`"),
-        (_witness("bounds", blocks=((1, 0),), element=None), "block (1, 0) touches `x`, outside `x`"),
+        (_witness("bounds", blocks=((1, 0),), element=None), "block (1, 0) reaches outside `x`"),
         (_witness("overflow", blocks=((1, 0),)), "block (1, 0) computes an index that does not fit in 32 bits"),
         (_witness("alias", blocks=()), "two arguments share `x[0, 3]`"),
-        (_witness("ownership", blocks=((1, 0),)), "block (1, 0) touches `x[0, 3]` against its declared ownership"),
+        (
+            _witness("ownership", blocks=((1, 0),)),
+            "block (1, 0) touches `x[0, 3]` against its declared ownership",
+        ),
         (
             _witness("undefined", blocks=((1, 0),)),
             "block (1, 0) reaches an operation that is not defined for these values",
