@@ -184,12 +184,18 @@ def _lanes_meet(goal: Disjoint, context: Context, assume: Expr) -> tuple[Expr, .
 
 
 def differs_between_iterations(access: Access) -> Varies:
-    """Which symbols two iterations of the loop `access.stepped_by` may see differently: its number, the
-    lanes, and whatever was made inside it (symbols are numbered in the order of their making)."""
+    """Which symbols two iterations of the loop `access.stepped_by` may see differently: its number, what
+    differs between lanes, and whatever was made inside it (symbols are numbered in the order of their
+    making)."""
     loop = access.stepped_by
     if loop is None:
         return lambda s: s.varies
-    return lambda s: s.kind is Kind.LANE or (s.kind in (Kind.LOOP, Kind.OPAQUE) and s.uid >= loop.uid)
+
+    def varies(symbol: Symbol) -> bool:
+        inside = symbol.kind in (Kind.LOOP, Kind.OPAQUE) and symbol.uid >= loop.uid
+        return inside or differs_between_lanes(symbol)
+
+    return varies
 
 
 def _iterations_meet(goal: Disjoint, context: Context, assume: Expr) -> tuple[Expr, ...]:

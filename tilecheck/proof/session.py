@@ -26,18 +26,19 @@ class Session:
     answers: dict[object, Any] = field(default_factory=dict)
     _context: Any = None
 
-    def query(self, text: str, budget: int) -> Query:
-        """A solver that holds `text`; each of its checks may use `budget` resource units."""
+    def query(self, text: str) -> Query:
+        """A solver that holds `text`."""
         import z3
 
         if self._context is None:
             self._context = z3.Context()
         # SimpleSolver, not Solver: choosing a tactic costs more than these queries do.
         solver = z3.SimpleSolver(ctx=self._context)
-        solver.set("rlimit", budget)
         # With its own handler z3 would swallow Ctrl-C and answer "canceled", as it does for a spent budget.
         # Without it the interrupt reaches Python as KeyboardInterrupt when the (bounded) check returns.
         solver.set("ctrl_c", False)
+        # Groebner bases cost much and are not counted well by the limit; no pattern needs them.
+        solver.set("arith.nl.grobner", False)
         solver.from_string(text)
         return Query(self, solver)
 
@@ -54,10 +55,12 @@ class Query:
     _solver: Any
     _model: Any = None
 
-    def check(self, also: str = "") -> Status:
-        """Decide the assertions, together with the SMT-LIB text `also` (which may not declare anything)."""
+    def check(self, budget: int, also: str = "") -> Status:
+        """Decide the assertions, together with the SMT-LIB text `also` (which may not declare anything),
+        with at most `budget` resource units."""
         import z3
 
+        self._solver.set("rlimit", max(1, budget))  # 0 would mean no limit
         if also:
             self._solver.push()
             self._solver.from_string(also)

@@ -2,13 +2,14 @@
 
 "unsat" is a proof: the query is a linear abstraction of the assertions with valid lemmas only. "sat" comes
 with a model on which the assertions themselves evaluate to true. Anything else is "unknown". The tiers, each
-tried when the one before found neither a proof nor a genuine model:
+tried when those before found neither a proof nor a genuine model:
 
     A      linear abstraction with lemmas about the products that occur
     A+     also products that comparisons suggest, and the branches of minima
+    exact  the products are real products: z3's non-linear arithmetic, on a short leash
     ground the abstraction of the assertions with launch values fixed (models only)
-    B      definitions multiplied out
-    exact  the products are real products, z3's non-linear arithmetic under a resource limit
+    B      as A+, with definitions multiplied out
+    last   as A+, with real products
 """
 
 from __future__ import annotations
@@ -105,34 +106,58 @@ def satisfiable(
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Which lemmas a query gets, whether its products are real products, and whether bounded models are
-    tried when its first model is not genuine."""
+    """Which lemmas a query gets, whether its products are real products, whether bounded models are tried
+    when its first model is not genuine, and the share of the budget that one check may use."""
 
+    lemmas: bool = True
     products: bool = False
     definitions: bool = False
     exact: bool = False
     bounded: bool = False
+    share: int = 1
+
+
+_A = Tier()
+_A_PLUS = Tier(products=True, bounded=True)
+_EXACT = Tier(lemmas=False, exact=True, bounded=True, share=10)
+_GROUND = Tier(share=10)
+_B = Tier(products=True, definitions=True, bounded=True)
+_LAST = Tier(products=True, exact=True, share=3)
 
 
 @dataclass
 class _Search:
-    """One query on its way through the tiers. Mutable: it notes whether a limit was reached."""
+    """One query on its way through the tiers. Mutable: it notes what it spent, and whether a limit ended a
+    check before it had an answer."""
 
     assertions: tuple[Expr, ...]
     session: Session
     options: Options
+    left: int = field(init=False)
     exhausted: bool = False
+
+    def __post_init__(self) -> None:
+        self.left = self.options.budget
 
     def answer(self) -> Answer:
         if FALSE in self.assertions:
             return Answer("unsat")
         normal = self._normalised()
-        answer = self._abstract(normal, Tier())
-        answer = answer or self._abstract(normal, Tier(products=True, bounded=True))
+        answer = self._abstract(normal, _A) or self._abstract(normal, _A_PLUS)
+        answer = answer or self._abstract(self.assertions, _EXACT)
         answer = answer or self._grounded()
-        answer = answer or self._abstract(normal, Tier(products=True, definitions=True))
-        answer = answer or self._abstract(normal, Tier(products=True, exact=True, bounded=True))
+        answer = answer or self._abstract(normal, _B) or self._abstract(normal, _LAST)
         return answer or Answer("unknown", reason="budget" if self.exhausted else "nonlinear")
+
+    def _check(self, query: Query, tier: Tier, also: str = "") -> Status:
+        """One check, if there is budget left for it."""
+        if self.left <= 0:
+            self.exhausted = True
+            return "unknown"
+        before = self.session.spent
+        status = query.check(min(self.left, self.options.budget // tier.share), also)
+        self.left -= self.session.spent - before
+        return status
 
     def _normalised(self) -> tuple[Expr, ...]:
         """The assertions in digit form, if the divisors that this relies on are positive under them."""
@@ -144,19 +169,19 @@ class _Search:
         not_positive = any_of(*(le(d, 0) for d in unsure))
         if not_positive is FALSE:
             return chained.assertions
-        linear = _encoded((*self.assertions, not_positive), Tier())
-        if self.session.query(linear.text(), self.options.budget).check() == "unsat":
+        linear = _encoded((*self.assertions, not_positive), _A)
+        if self._check(self.session.query(linear.text()), _A) == "unsat":
             return chained.assertions
         return self.assertions
 
     def _abstract(self, assertions: tuple[Expr, ...], tier: Tier) -> Answer | None:
         """A proof, a genuine model, or None."""
         linear = _encoded(assertions, tier)
-        query = self.session.query(linear.text(exact=tier.exact), self.options.budget)
-        status = query.check()
+        query = self.session.query(linear.text(exact=tier.exact))
+        status = self._check(query, tier)
         if status == "unsat":
             return Answer("unsat")
-        self.exhausted |= status == "unknown"
+        self.exhausted |= status == "unknown" and not tier.exact
         for model in self._models(query, linear, status, tier):
             if self._is_genuine(model):
                 return Answer("sat", model)
@@ -170,7 +195,7 @@ class _Search:
             yield first
         if self.options.smallest or (tier.bounded and not self.options.prove_only):
             for limit in self.options.bounds:
-                if query.check(_bounded(linear, limit)) == "sat":
+                if self._check(query, tier, _bounded(linear, limit)) == "sat":
                     yield _model(query, linear)
         if first is not None and self.options.smallest:
             yield first
@@ -180,15 +205,14 @@ class _Search:
         nothing."""
         if self.options.prove_only:
             return None
-        tier = Tier()
         for fixed in _groundings(self.assertions):
             literals = {sym(s): const(v) for s, v in fixed.items()}
             ground = tuple(substitute(a, literals) for a in self.assertions)
             if FALSE in ground:
                 continue
-            linear = _encoded(ground, tier)
-            query = self.session.query(linear.text(), self.options.budget // 4)
-            for model in self._models(query, linear, query.check(), tier):
+            linear = _encoded(ground, _GROUND)
+            query = self.session.query(linear.text())
+            for model in self._models(query, linear, self._check(query, _GROUND), _GROUND):
                 whole = Model({**model.symbols, **fixed}, model.reads)
                 if self._is_genuine(whole):
                     return Answer("sat", whole)
@@ -205,7 +229,8 @@ class _Search:
 def _encoded(assertions: Sequence[Expr], tier: Tier) -> Linear:
     linear = Linear()
     linear.assert_all([a for a in assertions if a is not TRUE])
-    lemmas.instantiate(linear, products=tier.products, definitions=tier.definitions)
+    if tier.lemmas:
+        lemmas.instantiate(linear, products=tier.products, definitions=tier.definitions)
     return linear
 
 
@@ -248,7 +273,7 @@ def _nonlinear_symbols(assertions: Sequence[Expr]) -> list[Symbol]:
     uniform: list[list[tuple[Symbol, ...]]] = []
     for node in postorder(assertions):
         if node.op in ("floordiv", "mod"):
-            chosen.update(dict.fromkeys(s for s in symbols(node.args[1]) if not s.varies))
+            chosen.update(dict.fromkeys(symbols(node.args[1])))
         elif node.op == "mul":
             factors = [found for found in map(symbols, node.args) if found]
             fixed = [f for f in factors if not any(s.varies for s in f)]

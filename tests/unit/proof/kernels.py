@@ -1,0 +1,50 @@
+"""Small kernels for the tests of the ladder. Not a test module: `conftest` registers it as `proof_kernels`."""
+
+from __future__ import annotations
+
+from tilecheck.ir.expr import ONE, TRUE, ZERO, Expr, Kind, Symbol, sym
+from tilecheck.ir.kernel import (
+    Access,
+    Axis,
+    Effect,
+    Kernel,
+    Space,
+    block_symbol,
+    extent_symbol,
+    grid_symbol,
+)
+from tilecheck.model import Site, Span
+from tilecheck.proof.context import Context
+from tilecheck.proof.obligation import Goal, Obligation
+
+SITE = Site("kernel.py", Span(0, 1))
+BID, BID1 = sym(block_symbol(0)), sym(block_symbol(1))
+GRID = sym(grid_symbol(0))
+SIZE = sym(Symbol("T", Kind.CONSTANT))
+COUNT = sym(Symbol("n", Kind.SCALAR))
+EXTENT = sym(extent_symbol("out", 0))
+LOOP = sym(Symbol("i", Kind.LOOP))
+LANE = Symbol("lane", Kind.LANE, bound=SIZE)
+
+
+def context(*facts: Expr, grid_axes: tuple[int, ...] = (0,)) -> Context:
+    return Context(Kernel("k", "cutile", SITE, (), grid_axes, (), (), (), facts))
+
+
+def tile(index: Expr, lane: Symbol = LANE, size: Expr = SIZE) -> Axis:
+    return Axis(index, size, size, EXTENT, ZERO, lane)
+
+
+def element(coordinate: Expr) -> Axis:
+    return Axis(coordinate, ONE, ONE, EXTENT, ZERO)
+
+
+def access(
+    *axes: Axis, array: str = "out", effect: Effect = Effect.WRITE, guard: Expr = TRUE, lanes: tuple[Symbol, ...] = (LANE,)
+) -> Access:
+    space = Space.TILE if any(axis.lane for axis in axes) else Space.ELEMENT
+    return Access(array, effect, space, axes, guard, TRUE, lanes, SITE, 0)
+
+
+def obligation(goal: Goal, assume: Expr = TRUE) -> Obligation:
+    return Obligation("TC201", goal, (SITE,), "cause", 2, "overlap", assume=assume)

@@ -1,0 +1,128 @@
+"""When z3 is loaded, what an interrupt does, and that answers do not depend on order or hashing."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from proof_brute import integers
+from proof_patterns import CATALOGUE
+
+from tilecheck.ir import expr as ex
+from tilecheck.proof.session import Session
+from tilecheck.proof.solver import satisfiable
+
+FOLDER = Path(__file__).parent
+
+
+def run_python(program: str, hash_seed: str = "0") -> str:
+    environment = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(p for p in sys.path if p)}
+    command = [sys.executable, "-c", program, str(FOLDER)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)  # noqa: S603
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_kernel_that_the_cheap_rungs_prove_does_not_load_z3() -> None:
+    program = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import conftest
+from proof_kernels import *
+from tilecheck.ir import expr as ex
+from tilecheck.proof.ladder import prove
+from tilecheck.proof.obligation import Between, Disjoint, Holds
+from tilecheck.proof.session import Session
+one = access(tile(BID))
+goals = [Disjoint(one, one, between) for between in (Between.BLOCKS, Between.LANES)]
+goals.append(Holds(ex.lt(ex.mul(LOOP, SIZE), EXTENT), ex.lt(LOOP, ex.cdiv(EXTENT, SIZE))))
+session = Session()
+print([prove(obligation(g), context(ex.le(1, SIZE)), session).rung for g in goals], "z3" in sys.modules)
+print(prove(obligation(Holds(ex.lt(BID, 5), TRUE)), context(), session).rung, "z3" in sys.modules)
+"""
+    assert run_python(program).splitlines() == [
+        "['provenance', 'provenance', 'entail'] False",
+        "none True",
+    ]
+
+
+def test_answers_do_not_depend_on_the_hash_seed() -> None:
+    program = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import conftest
+from proof_patterns import CATALOGUE, SINGLE
+from tilecheck.proof.session import Session
+from tilecheck.proof.solver import satisfiable
+session = Session()
+for pattern in [*CATALOGUE, *SINGLE]:
+    answer = satisfiable(pattern.assertions(), session=session, smallest=pattern.expect == "sat")
+    model = answer.model and ([(s.name, s.instance, v) for s, v in answer.model.symbols.items()], answer.model.reads)
+    print(pattern.name, answer.status, answer.reason, model)
+print(session.checks, session.spent)
+"""
+    first, *others = (run_python(program, seed) for seed in ("0", "1", "2"))
+    assert first.count("\n") > 100
+    assert others == [first, first]
+
+
+def test_answers_do_not_depend_on_the_order_of_questions() -> None:
+    patterns = random.Random(3).sample(CATALOGUE, len(CATALOGUE))
+    session = Session()
+    statuses = {p.name: satisfiable(p.assertions(), session=session).status for p in patterns}
+    assert statuses == {p.name: p.expect for p in patterns}
+
+
+def test_answers_do_not_depend_on_the_order_of_assertions() -> None:
+    rng = random.Random(4)
+    session = Session()
+    for pattern in rng.sample(CATALOGUE, 30):
+        assertions = pattern.assertions()
+        rng.shuffle(assertions)
+        assert satisfiable(assertions, session=session).status == pattern.expect, pattern.name
+
+
+def test_a_question_is_answered_once() -> None:
+    session = Session()
+    assertions = CATALOGUE[0].assertions()
+    first = satisfiable(assertions, session=session)
+    checks = session.checks
+    assert satisfiable(assertions, session=session) is first
+    assert session.checks == checks
+
+
+def test_a_small_budget_ends_in_unknown() -> None:
+    x, y, z = integers("x", "y", "z")
+    cubes = ex.add(*(ex.mul(v, v, v) for v in (x, y, z)))
+    answer = satisfiable([ex.eq(cubes, 42), ex.lt(3, x)], budget=20_000)
+    assert answer.status == "unknown"
+    assert answer.reason in ("budget", "nonlinear")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
+def test_an_interrupt_reaches_python() -> None:
+    x, y, z = integers("x", "y", "z")
+    cubes = ex.add(*(ex.mul(v, v, v) for v in (x, y, z)))
+    ended = threading.Event()
+
+    def interrupt() -> None:
+        while not ended.wait(0.3):
+            signal.pthread_kill(main, signal.SIGINT)
+
+    main = threading.main_thread().ident or 0
+    other = threading.Thread(target=interrupt)
+    start = time.monotonic()
+    other.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            while time.monotonic() - start < 60:
+                satisfiable([ex.eq(cubes, 42), ex.lt(3, x)], session=Session())
+    finally:
+        ended.set()
+        other.join()
