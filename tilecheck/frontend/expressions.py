@@ -192,7 +192,7 @@ def _named_expression(x: Executor, node: cst.NamedExpr, frame: Frame) -> Any:
 
 # ---- operators ---------------------------------------------------------------------------------------------
 
-_BINARY = {
+BINARY = {
     cst.Add: "+",
     cst.Subtract: "-",
     cst.Multiply: "*",
@@ -221,7 +221,7 @@ def _binary(x: Executor, node: cst.BinaryOperation, frame: Frame) -> Any:
     if isinstance(node.operator, cst.MatrixMultiply):
         return x.dialect.call(x, "cuda.tile.matmul", Arguments((a, b), (), node, frame.table))
     with x.at(frame.table, node):
-        return operate(x, _BINARY[type(node.operator)], a, b)
+        return operate(x, BINARY[type(node.operator)], a, b)
 
 
 def operate(x: Executor, op: str, a: Any, b: Any) -> Any:
@@ -232,7 +232,7 @@ def operate(x: Executor, op: str, a: Any, b: Any) -> Any:
         return x.split(b.cond, lambda: operate(x, op, a, b.first), lambda: operate(x, op, a, b.second))
     if isinstance(a, Seq) and op in ("+", "*"):
         return _sequence_operator(x, op, a, b)
-    folded = _fold_floats(op, a, b)
+    folded = fold_floats(op, a, b)
     if folded is not None:
         return folded
     return numbers.binary(op, x.number_of(a, "value"), x.number_of(b, "value"), x)
@@ -247,7 +247,7 @@ def _sequence_operator(x: Executor, op: str, a: Seq, b: Any) -> Any:
     return Seq(a.items * times.value, a.is_list)
 
 
-def _fold_floats(op: str, a: Any, b: Any) -> Const | None:
+def fold_floats(op: str, a: Any, b: Any) -> Const | None:
     def literal(value: Any) -> float | int | None:
         if isinstance(value, Const) and isinstance(value.value, float):
             return value.value

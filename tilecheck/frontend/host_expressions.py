@@ -14,10 +14,9 @@ from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate, module_name
 from tilecheck.frontend.host import HostExecutor, text_of
 from tilecheck.frontend.host_methods import literal
-from tilecheck.frontend.host_tensors import nonnegative
 from tilecheck.frontend.host_values import BitLength, HostShape, Ratio, Table, Tensor, Unknown
 from tilecheck.frontend.lower import is_kernel_decorator
-from tilecheck.frontend.modules import ModuleTable, dotted
+from tilecheck.frontend.modules import Import, ModuleTable, dotted
 from tilecheck.frontend.statements import call_function
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import (
@@ -36,7 +35,7 @@ from tilecheck.frontend.values import (
     Token,
 )
 from tilecheck.ir import expr as E
-from tilecheck.ir.host import same_shape
+from tilecheck.ir.host import host_extent, host_rank, same_shape
 
 MAX_HOST_DEPTH = 8
 # Decorators that leave the function's values and its effects as they are.
@@ -92,6 +91,8 @@ def _attribute(x: HostExecutor, node: cst.Attribute, frame: Frame) -> Any:
 def attribute(x: HostExecutor, value: Any, name: str) -> Any:
     if isinstance(value, ModuleRef):
         return module_value(x, value.table, name)
+    if isinstance(value, Function) and name == "_pyfunc":
+        return value  # the function that a kernel was made of
     return expressions.attribute(x, value, name)
 
 
@@ -225,8 +226,6 @@ def _equal(x: HostExecutor, a: Any, b: Any) -> E.Expr | None:
 
 
 def _equals_items(x: HostExecutor, shape: HostShape, items: Seq) -> E.Expr | None:
-    from tilecheck.ir.host import host_extent, host_rank  # noqa: PLC0415 - only here
-
     tests = [E.eq(E.sym(host_rank(shape.of)), len(items.items))]
     for k, item in enumerate(items.items):
         num = x.number_of(item, "extent")
@@ -404,8 +403,6 @@ def _plain_decorator(table: ModuleTable, node: cst.BaseExpression) -> bool:
     text = dotted(node.func if isinstance(node, cst.Call) else node)
     head, _, rest = text.partition(".")
     binding = table.bindings.get(head)
-    from tilecheck.frontend.modules import Import  # noqa: PLC0415 - only here
-
     if isinstance(binding, Import):
         module = f"{binding.module}.{binding.member}" if binding.member else binding.module
         text = f"{module}.{rest}".rstrip(".")

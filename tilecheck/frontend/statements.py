@@ -79,13 +79,13 @@ def run_statement(x: Executor, node: cst.CSTNode, frame: Frame) -> None:
                         run_small(x, small, frame)
         case cst.If():
             with x.unsafe_statement(frame.table, node):
-                _if(x, node, frame)
+                run_if(x, node, frame)
         case cst.For():
             with x.unsafe_statement(frame.table, node):
                 _for(x, node, frame)
         case cst.While():
             with x.unsafe_statement(frame.table, node):
-                _while(x, node, frame)
+                run_while(x, node, frame)
         case cst.With():
             _with(x, node, frame)
         case cst.FunctionDef():
@@ -194,7 +194,7 @@ def numbers_literal(value: int) -> Num:
 # ---- branches ----------------------------------------------------------------------------------------------
 
 
-def _if(x: Executor, node: cst.If, frame: Frame) -> None:
+def run_if(x: Executor, node: cst.If, frame: Frame) -> None:
     with x.at(frame.table, node.test):
         cond = x.truth(evaluate(x, node.test, frame))
     x.branch_on(cond)
@@ -308,7 +308,7 @@ def range_loop(x: Executor, node: cst.For, r: Range, frame: Frame) -> None:
     symbolic_loop(x, node, k, enter, trips, frame, variable=value)
 
 
-def _while(x: Executor, node: cst.While, frame: Frame) -> None:
+def run_while(x: Executor, node: cst.While, frame: Frame) -> None:
     if node.orelse is not None:
         raise _unsupported("while loop with else", node, frame)
     k = E.sym(Symbol("iteration of `while`", Kind.LOOP, x.number()))

@@ -20,7 +20,9 @@ class HostTensor:
     `name` is its text in the host function. `storage` names the buffer behind it: two tensors with one
     storage may overlap, different storages of which one is `fresh` (allocated by this function) do not.
     `shape` and `strides` are None where the text does not give them. `expanded` says that several indices
-    share an element (`expand`, stride 0).
+    share an element (`expand`, stride 0). While the rank is not known, `shape_of` and `strides_of` name the
+    free tensor of the host function whose shape (strides) this one has. `contiguous` says that its strides are
+    those of row-major order.
     """
 
     name: str
@@ -30,6 +32,9 @@ class HostTensor:
     strides: tuple[Expr, ...] | None
     expanded: bool = False
     whole: bool = True  # all of its storage, not a slice of it
+    shape_of: str = ""
+    strides_of: str = ""
+    contiguous: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,8 @@ class Launch:
 
     `grid` has one expression per given axis, None where it is not understood; missing axes are 1.
     `arguments` are the values in the order of the kernel's parameters, as far as they were given.
-    `problem` says why a launch is not understood at all (then everything else may be empty).
+    `problem` says why a launch is not understood at all (then everything else may be empty). `captured` are
+    the values of the names that a kernel defined inside a function closes over.
     """
 
     kernel: str
@@ -59,3 +65,4 @@ class Launch:
     arguments: tuple[tuple[str, HostValue], ...]
     facts: tuple[Expr, ...]
     problem: str | None = None
+    captured: tuple[tuple[str, HostValue], ...] = ()

@@ -1,0 +1,200 @@
+"""The free values of a host function, as symbols: extents and strides of its tensors, scalars, devices.
+
+Every symbol has kind HOST; its `origin` says what it is. Tensors are named by their text in the host function,
+so `x.shape[0]` is the extent of the argument `x`. A negative axis (`x.shape[-1]`) is used while the rank is not
+known; `Ranks` replaces it, and the number of elements, once it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from tilecheck.ir.expr import (
+    ONE,
+    Expr,
+    Kind,
+    Symbol,
+    all_of,
+    any_of,
+    bool_sym,
+    conjuncts,
+    eq,
+    floordiv,
+    le,
+    mul,
+    negate,
+    rebuild,
+    sym,
+    symbols,
+)
+
+EXTENT = "extent"
+STRIDE = "stride"
+NUMEL = "numel"
+RANK = "rank"
+ARGUMENT = "argument"  # a scalar that the caller passes
+OPAQUE = "opaque"  # a value computed by code that is not read
+DEVICE = "device"  # a count that the machine decides: any number from 1 on
+SAME_SHAPE = "same-shape"
+CONTIGUOUS = "contiguous"
+
+_OF_TENSOR = (EXTENT, STRIDE, NUMEL, RANK)
+_MOST_AXES = 8
+
+
+def host_extent(tensor: str, axis: int) -> Symbol:
+    return Symbol(f"{tensor}.shape[{axis}]", Kind.HOST, origin=EXTENT)
+
+
+def host_stride(tensor: str, axis: int) -> Symbol:
+    return Symbol(f"{tensor}.stride({axis})", Kind.HOST, origin=STRIDE)
+
+
+def host_numel(tensor: str) -> Symbol:
+    return Symbol(f"{tensor}.numel()", Kind.HOST, origin=NUMEL)
+
+
+def host_rank(tensor: str) -> Symbol:
+    return Symbol(f"{tensor}.ndim", Kind.HOST, origin=RANK)
+
+
+def host_scalar(name: str, *, opaque: bool = False) -> Symbol:
+    return Symbol(name, Kind.HOST, origin=OPAQUE if opaque else ARGUMENT)
+
+
+def same_shape(a: str, b: str) -> Expr:
+    """Whether two free tensors have one shape; equal names always do."""
+    return all_of() if a == b else bool_sym(Symbol(f"{a}.shape == {b}.shape", Kind.HOST, origin=SAME_SHAPE))
+
+
+def is_contiguous(tensor: str) -> Expr:
+    return bool_sym(Symbol(f"{tensor}.is_contiguous()", Kind.HOST, origin=CONTIGUOUS))
+
+
+def owner(symbol: Symbol) -> str | None:
+    """The argument (or unread value) that a symbol belongs to; None for what no caller decides."""
+    if symbol.origin in _OF_TENSOR:
+        return symbol.name.rpartition(".")[0]
+    return symbol.name if symbol.origin in (ARGUMENT, OPAQUE) else None
+
+
+def owners(*exprs: Expr) -> tuple[str, ...]:
+    """The owners of the symbols in `exprs`, in order of appearance."""
+    found = (owner(s) for s in symbols(*exprs))
+    return tuple(dict.fromkeys(name for name in found if name is not None))
+
+
+def host_ranges(exprs: Iterable[Expr]) -> tuple[Expr, ...]:
+    """What holds of the symbols in `exprs` in every run of the host function."""
+    found: dict[Expr, None] = {}
+    for symbol in symbols(*exprs):
+        if symbol.origin in (EXTENT, NUMEL, RANK) or symbol.kind is Kind.LOOP:
+            found[le(0, sym(symbol))] = None
+        elif symbol.origin == DEVICE:
+            found[le(1, sym(symbol))] = None
+    return tuple(found)
+
+
+def row_major(shape: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The strides of a contiguous tensor. The stride of an axis of length 1 selects nothing, so it is taken
+    to be the product of the later extents as well."""
+    strides = [ONE]
+    for size in reversed(shape[1:]):
+        strides.append(mul(size, strides[-1]))
+    return tuple(reversed(strides)) if shape else ()
+
+
+# ---- ranks -------------------------------------------------------------------------------------------------
+
+
+def ranks_in(facts: Iterable[Expr]) -> dict[str, int]:
+    """The ranks that facts fix: `x.ndim == 2`."""
+    found: dict[str, int] = {}
+    for fact in facts:
+        for part in conjuncts(fact):
+            if part.op != "eq":
+                continue
+            for a, b in (part.args, part.args[::-1]):
+                if a.op == "sym" and a.args[0].origin == RANK and b.value is not None:
+                    found.setdefault(a.args[0].name.removesuffix(".ndim"), b.value)
+    return found
+
+
+def with_ranks(e: Expr, ranks: Mapping[str, int]) -> Expr:
+    """`e` with negative axes and numbers of elements written out where the rank is known."""
+
+    def change(node: Expr) -> Expr | None:
+        if node.op == "floordiv":
+            return _quotient(with_ranks(node.args[0], ranks), with_ranks(node.args[1], ranks))
+        if node.op != "sym":
+            return None
+        symbol: Symbol = node.args[0]
+        rank = ranks.get(owner(symbol) or "")
+        if rank is None or symbol.origin not in _OF_TENSOR:
+            return None
+        return _written_out(symbol, rank)
+
+    return rebuild(e, change) if ranks else e
+
+
+def _written_out(symbol: Symbol, rank: int) -> Expr | None:
+    name, _, rest = symbol.name.rpartition(".")
+    if symbol.origin == NUMEL:
+        return mul(*(sym(host_extent(name, k)) for k in range(rank)))
+    if symbol.origin in (EXTENT, STRIDE):
+        axis = int(rest[:-1].partition("[" if symbol.origin == EXTENT else "(")[2])
+        if -rank <= axis < 0:
+            make = host_extent if symbol.origin == EXTENT else host_stride
+            return sym(make(name, axis + rank))
+    return None
+
+
+def quotient(a: Expr, b: Expr) -> Expr:
+    """`a // b`, a common factor cancelled: valid because `b` is not 0 wherever the division is defined."""
+    return _quotient(a, b)
+
+
+def _quotient(a: Expr, b: Expr) -> Expr:
+    left = list(a.args) if a.op == "mul" else [a]
+    right = list(b.args) if b.op == "mul" else [b]
+    for factor in list(right):
+        if factor in left and factor.value is None:
+            left.remove(factor)
+            right.remove(factor)
+    return floordiv(mul(*left), mul(*right))
+
+
+def shape_facts(exprs: Iterable[Expr], ranks: Mapping[str, int]) -> Iterator[Expr]:
+    """What contiguity, and equality of shapes, mean for the extents and strides in `exprs`."""
+    exprs = tuple(exprs)
+    for symbol in symbols(*exprs):
+        test = bool_sym(symbol) if symbol.origin in (SAME_SHAPE, CONTIGUOUS) else None
+        if test is not None and symbol.origin == SAME_SHAPE:
+            yield from _same_shape_facts(test, symbol, exprs, ranks)
+        elif test is not None:
+            name = symbol.name.removesuffix(".is_contiguous()")
+            shape = [sym(host_extent(name, k)) for k in range(ranks.get(name, 0))]
+            strides = [eq(sym(host_stride(name, k)), s) for k, s in enumerate(row_major(shape))]
+            yield any_of(negate(test), all_of(*strides))
+
+
+def _same_shape_facts(
+    test: Expr, symbol: Symbol, exprs: tuple[Expr, ...], ranks: Mapping[str, int]
+) -> Iterator[Expr]:
+    a, _, b = symbol.name.partition(" == ")
+    a, b = a.removesuffix(".shape"), b.removesuffix(".shape")
+    rank = ranks.get(a, ranks.get(b))
+    axes = range(rank) if rank is not None else _axes_named(exprs, a, b)
+    same = [eq(sym(host_extent(a, k)), sym(host_extent(b, k))) for k in axes]
+    same += [eq(sym(host_rank(a)), sym(host_rank(b)))]
+    counts = [eq(sym(host_numel(a)), sym(host_numel(b)))] if rank is None else []
+    yield any_of(negate(test), all_of(*same, *counts))
+    if rank is not None and ranks.get(a) == ranks.get(b):
+        yield any_of(test, negate(all_of(*same)))
+
+
+def _axes_named(exprs: tuple[Expr, ...], a: str, b: str) -> list[int]:
+    """The axes of either tensor that are spoken of while neither rank is known."""
+    names = {s.name for s in symbols(*exprs) if s.origin == EXTENT}
+    axes = range(-_MOST_AXES, _MOST_AXES)
+    return [k for k in axes if host_extent(a, k).name in names or host_extent(b, k).name in names]
