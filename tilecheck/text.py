@@ -1,7 +1,8 @@
 """The text of a file and the places in it: bytes in, lines and columns out.
 
-A span counts bytes of the file as it lies on disk, byte-order mark included. Lines end at LF, CRLF or CR, as
-in Python's own lexer; columns are code points, both counted from 1.
+A span counts bytes of the file as it lies on disk, byte-order mark included; for a file in another encoding
+than UTF-8, bytes of its text in UTF-8. Lines end at LF, CRLF or CR, as in Python's own lexer; columns are code
+points, both counted from 1.
 """
 
 from __future__ import annotations
@@ -22,16 +23,21 @@ _NEWLINE = re.compile(rb"\r\n|\r|\n")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file: the path as given (POSIX), its bytes, and what they decode to.
+    """One file: the path as given (POSIX) and its text.
 
-    `text` has no byte-order mark and keeps every newline as it is. Build one with `decode`.
+    `text` has no byte-order mark and keeps every newline as it is. `data` is the text in UTF-8, with the mark
+    if the file has one: the bytes that spans count. Build one with `decode`.
     """
 
     path: str
     data: bytes
-    encoding: str
     text: str
     line_starts: tuple[int, ...] = field(repr=False)
+
+    @property
+    def encoding(self) -> str:
+        """The encoding of `data`, whatever that of the file is."""
+        return "utf-8"
 
     @property
     def start(self) -> int:
@@ -43,27 +49,23 @@ class Source:
         offset = min(max(offset, self.start), len(self.data))
         line = bisect_right(self.line_starts, offset)
         before = self.data[self.line_starts[line - 1] : offset]
-        return line, len(before.decode(self.encoding, errors="replace")) + 1
+        return line, len(before.decode(errors="replace")) + 1
 
     def line(self, number: int) -> str:
         """The text of a line (from 1) without its newline."""
         number = min(max(number, 1), self.line_count)
         start = self.line_starts[number - 1]
         end = self.line_starts[number] if number < len(self.line_starts) else len(self.data)
-        return self.data[start:end].decode(self.encoding, errors="replace").rstrip("\r\n")
+        return self.data[start:end].decode(errors="replace").rstrip("\r\n")
 
     def offset(self, line: int, column: int) -> int:
         """The byte of a line and column, the inverse of `position`; past the end of a line, its end."""
         start = self.line_starts[min(max(line, 1), self.line_count) - 1]
-        return start + len(self.line(line)[: column - 1].encode(self.encoding, errors="replace"))
+        return start + len(self.line(line)[: column - 1].encode(errors="replace"))
 
     def utf8_offset(self, line: int, column: int) -> int:
         """The byte of a line (from 1) and a count of UTF-8 bytes on it (from 0), as Python's `ast` gives."""
-        start = self.line_starts[min(max(line, 1), self.line_count) - 1]
-        if self.encoding == "utf-8":
-            return start + column
-        before = self.line(line).encode()[:column].decode(errors="replace")
-        return start + len(before.encode(self.encoding, errors="replace"))
+        return self.line_starts[min(max(line, 1), self.line_count) - 1] + column
 
     @property
     def line_count(self) -> int:
@@ -71,7 +73,7 @@ class Source:
 
     def snippet(self, span: Span) -> str:
         """The text of a span."""
-        return self.data[span.start : span.end].decode(self.encoding, errors="replace")
+        return self.data[span.start : span.end].decode(errors="replace")
 
 
 def decode(path: str, data: bytes) -> Source:
@@ -92,7 +94,9 @@ def decode(path: str, data: bytes) -> Source:
     if "\0" in text:
         line, column = _end_of(text[: text.index("\0")])
         raise SourceError("the file holds a null byte: it is not Python source", line, column)
-    return Source(path, data, encoding, text, _line_starts(data, start))
+    if encoding != "utf-8":
+        data = text.encode()
+    return Source(path, data, text, _line_starts(data, start))
 
 
 def decode_leniently(path: str, data: bytes) -> Source:
@@ -102,7 +106,7 @@ def decode_leniently(path: str, data: bytes) -> Source:
     except SourceError:
         start = len(_BOM) if data.startswith(_BOM) else 0
         text = data[start:].decode("utf-8", errors="replace")
-        return Source(path, data, "utf-8", text, _line_starts(data, start))
+        return Source(path, data, text, _line_starts(data, start))
 
 
 def _encoding(data: bytes, start: int) -> str:

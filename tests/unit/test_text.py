@@ -15,7 +15,7 @@ def test_positions_are_code_points(newline: str, encoding: str) -> None:
     text = newline.join([cookie, "\té = x", "", "last"])
     source = decode("a.py", text.encode(encoding))
     for needle, expected in (("#", (1, 1)), ("é", (2, 2)), ("=", (2, 4)), ("x", (2, 6)), ("last", (4, 1))):
-        offset = source.data.index(needle.encode(source.encoding))
+        offset = source.data.index(needle.encode())
         assert source.position(offset) == expected
         assert source.offset(*expected) == offset
     assert [source.line(number) for number in range(1, 5)] == [cookie, "\té = x", "", "last"]
@@ -40,7 +40,7 @@ def test_other_line_separators_do_not_end_a_line() -> None:
     assert source.position(source.data.index(b"d")) == (1, 7)
 
 
-def test_utf8_offset_counts_bytes_of_utf8_in_any_encoding() -> None:
+def test_spans_count_utf8_in_any_encoding() -> None:
     for data in ("é = x".encode(), "# coding: latin-1\né = x".encode("latin-1")):
         source = decode("a.py", data)
         assert source.data[source.utf8_offset(source.line_count, len("é = ".encode()))] == ord("x")
@@ -71,9 +71,10 @@ def test_what_is_not_text_is_refused(data: bytes, message: str, place: tuple[int
 
 
 def test_a_cookie_counts_only_in_the_first_two_lines() -> None:
-    assert decode("a.py", b"#\n# coding: latin-1\n").encoding == "iso8859-1"
-    assert decode("a.py", b"#\n#\n# coding: latin-1\n").encoding == "utf-8"
-    assert decode("a.py", b"x = 1\n# coding: latin-1\n").encoding == "utf-8"
+    assert decode("a.py", b"#\n# coding: latin-1\n# \xe9").text.endswith("é")
+    for head in (b"#\n#\n", b"x = 1\n"):
+        with pytest.raises(SourceError, match="is not utf-8 text"):
+            decode("a.py", head + b"# coding: latin-1\n# \xe9")
 
 
 def test_lenient_decoding_never_fails() -> None:

@@ -221,8 +221,8 @@ def _read(source: Source, comment: _Comment, target: _Target | None) -> Pragma:
     body = _BODY.match(comment.body)
     kind_text, rest = (body["kind"], body["rest"]) if body else ("", comment.body)
     argument, reason = _split_reason(rest)
-    start = comment.start + len((kind_text + rest[: len(rest) - len(rest.lstrip())]).encode(source.encoding))
-    where = Span(start, start + len(argument.encode(source.encoding)))
+    start = comment.start + len((kind_text + rest[: len(rest) - len(rest.lstrip())]).encode())
+    where = Span(start, start + len(argument.encode()))
     try:
         kind = _kind(kind_text)
         arguments = _ARGUMENTS[kind](argument)

@@ -167,7 +167,7 @@ class _Offsets:
 def _file_offsets(source: Source, module: cst.Module, length: int) -> _Offsets | None:
     """The map from libcst's byte counts to the file's; None where they differ by one fixed shift."""
     size = len(source.data) - source.start
-    plain = source.encoding == "utf-8" and not _DROPPED_LAYOUT.search(source.text)
+    plain = not _DROPPED_LAYOUT.search(source.text)
     # Without a final newline libcst counts one that is not there.
     if plain and size <= length <= size + 2:
         return None
@@ -178,15 +178,13 @@ def _file_offsets(source: Source, module: cst.Module, length: int) -> _Offsets |
         while at < len(source.text) and source.text[at] != kept:
             if source.text[at] not in " \t\f\\\r\n":
                 raise SourceError("the layout of the file cannot be followed", *source.position(position))
-            position += len(source.text[at].encode(source.encoding))
+            position += len(source.text[at].encode())
             at += 1
         width = len(kept.encode())
         offsets.starts += [position] * width
-        position += len(kept.encode(source.encoding))
+        position += width
         offsets.ends += [position] * width
         at += 1
-    if position > len(source.data):
-        raise SourceError(f"positions in {source.encoding} text cannot be followed")
     return offsets
 
 
