@@ -9,8 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from tilecheck import registry
+from tilecheck import hygiene, registry
+from tilecheck.errors import SourceError
+from tilecheck.model import Span
 from tilecheck.registry import RuleError, RuleFile, find_rule, load_rules, rule_files, rule_page
+from tilecheck.report.explain import rules_table
 from tilecheck.rule import SECTIONS, page_sections
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +34,24 @@ def test_rules_are_found_by_code_and_by_name() -> None:
     file = rule_files()[0]
     assert find_rule(file.code) == find_rule(file.code.lower()) == find_rule(file.name) == file
     assert find_rule("TC000") is None
+
+
+def test_findings_about_files_are_rules() -> None:
+    span, error = Span(0, 0), SourceError("why")
+    findings = (
+        hygiene.unreadable_source("a.py", None, error),
+        hygiene.unused_suppression("a.py", span, ("TC201",)),
+        hygiene.missing_reason("a.py", span, ("TC201",)),
+        hygiene.malformed_comment("a.py", span, "why"),
+    )
+    rules = {loaded.rule.code: loaded.rule for loaded in load_rules()}
+    for finding in findings:
+        rule = rules[finding.code]
+        assert (finding.name, finding.severity) == (rule.name, rule.level)
+
+
+def test_the_table_of_rules_is_fresh() -> None:
+    assert (ROOT / "docs/rules.md").read_text() == rules_table(load_rules())
 
 
 PAGE = '"""Page.\n\n' + "".join(f"## {title}\ntext\n" for title in SECTIONS) + '"""\n'

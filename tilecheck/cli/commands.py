@@ -102,11 +102,13 @@ def _did_you_mean(word: str, known: list[str]) -> str:
 def rules(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:
     """List the rules."""
     from tilecheck.registry import load_rules  # lazy: imports every rule
-    from tilecheck.report.explain import render_rules, rules_object
+    from tilecheck.report.explain import render_rules, rules_object, rules_table  # lazy
 
     loaded = load_rules()
     if arguments.format == "json":
         streams.out(rules_object(loaded))
+    elif arguments.format == "markdown":
+        streams.out(rules_table(loaded))
     else:
         colour = wants_colour(arguments.color, streams.stdout, os.environ)
         streams.out_lines(render_rules(loaded), colour=colour)

@@ -103,7 +103,12 @@ def _build() -> argparse.ArgumentParser:
     explain = verb("explain", commands.explain, "explain a rule, a verdict or a reason")
     explain.add_argument("topic", metavar="TOPIC", help="for example TC201, conditional, unknown/budget, S1")
     rules = verb("rules", commands.rules, "list the rules")
-    rules.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
+    rules.add_argument(
+        "--format",
+        choices=("text", "markdown", "json"),
+        default="text",
+        help="text (default), markdown or json",
+    )
     _add_colour(rules)
     show = verb("show", commands.show, "show a stage of the pipeline for one kernel")
     show.add_argument("stage", choices=STAGES, metavar="STAGE", help=", ".join(STAGES))

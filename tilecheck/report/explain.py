@@ -26,6 +26,24 @@ def render_rules(rules: Sequence[LoadedRule]) -> list[Line]:
     ]
 
 
+def rules_table(rules: Sequence[LoadedRule]) -> str:
+    """The rules as a Markdown page; `docs/rules.md` is this text."""
+    rows = [
+        f"| {loaded.rule.code} | `{loaded.rule.name}` | {loaded.rule.level.word} | {loaded.rule.summary} |"
+        for loaded in rules
+    ]
+    return "\n".join([_TABLE_HEAD, *rows, ""])
+
+
+_TABLE_HEAD = """# Rules
+
+`tilecheck explain CODE` prints the page of a rule: what it does, how it is proved, examples, and when it says
+unknown. This table is made by `make docs`.
+
+| code | name | level | says |
+|---|---|---|---|"""
+
+
 def rules_object(rules: Sequence[LoadedRule]) -> str:
     """The rules as one JSON object with a final newline."""
     listed = [
