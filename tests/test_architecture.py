@@ -70,7 +70,7 @@ EDGES: dict[str, set[str] | None] = {
 # Only these may see the reference backend: they replay counterexamples on it.
 REPLAY = {"tilecheck.proof.replay", "tilecheck.proof.counterexample"}
 # These look for counterexamples by evaluating many points at once.
-SEARCH = {"tilecheck.proof.concrete", "tilecheck.proof.witness"}
+SEARCH = {"tilecheck.proof.concrete", "tilecheck.proof.tables", "tilecheck.proof.witness"}
 THIRD_PARTY: dict[str, set[str]] = {
     "libcst": {"tilecheck.frontend"},
     "networkx": {"tilecheck.analysis"},

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilecheck.model import KernelReport, Report, Verdict
+from tilecheck.model import KernelReport, LaunchReport, Report, Verdict
 from tilecheck.report.places import Places, kernels_in_order
 from tilecheck.report.style import Line, Piece, line
 from tilecheck.report.versions import versions
-
-_STATUS = {"holds": "holds", "caller": "left to the caller", "broken": "broken"}
 
 
 def render_verdicts(report: Report) -> Iterator[Line]:
@@ -28,25 +26,29 @@ def render_verdicts(report: Report) -> Iterator[Line]:
 def _grounds(kernel: KernelReport, places: Places) -> Iterator[str]:
     if kernel.verdict is Verdict.UNKNOWN:
         yield f"because {kernel.reason or 'internal'}"
-    rests = kernel.verdict in (Verdict.CONDITIONAL, Verdict.TRUSTED)
-    for condition in kernel.conditions if rests else ():
-        at = _launches(kernel, condition, places)
-        yield f"if {condition}{at}"
+    if kernel.verdict in (Verdict.CONDITIONAL, Verdict.TRUSTED):
+        yield from (f"if {condition}" for condition in kernel.conditions)
+        yield from (_launch(launch, kernel, places) for launch in kernel.launches if launch.conditions)
     for block in kernel.trusted:
         yield f"trusting line {places.of(block.site).line}: {block.reason}"
 
 
-def _launches(kernel: KernelReport, condition: str, places: Places) -> str:
-    """Where the condition holds, is left to the caller, or is broken, of the launches that can be seen."""
+def _launch(launch: LaunchReport, kernel: KernelReport, places: Places) -> str:
+    """What one launch that can be seen makes of the conditions: all alike, or the ones that do not hold."""
+    place = places.of(launch.site)
+    where = f"line {place.line}" if place.file == kernel.site.file else f"{place.file}:{place.line}"
     found: dict[str, list[str]] = {}
-    for launch in kernel.launches:
-        for judged in launch.conditions:
-            if judged.text == condition:
-                place = places.of(launch.site)
-                name = f"{place.file}:{place.line}" if place.file != kernel.site.file else f"line {place.line}"
-                found.setdefault(judged.status, []).append(name)
-    parts = [f"{_STATUS.get(status, status)} at {', '.join(names)}" for status, names in found.items()]
-    return f"   ({'; '.join(parts)})" if parts else ""
+    for judged in launch.conditions:
+        found.setdefault(judged.status, []).append(judged.text)
+    if len(found) == 1:
+        (status,) = found
+        return f"at the launch in {where}: {_ALL[status]}"
+    open_ones = [f"{_ONE[status]} {text}" for status in ("broken", "caller") for text in found.get(status, ())]
+    return f"at the launch in {where}: all hold but {'; '.join(open_ones)}"
+
+
+_ALL = {"holds": "all hold", "caller": "all left to the caller", "broken": "all broken"}
+_ONE = {"caller": "(left to the caller)", "broken": "(broken)"}
 
 
 def render_summary(report: Report) -> Iterator[Line]:
