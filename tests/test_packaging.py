@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[1]
 SETUPTOOLS = 77  # the first that reads the license field of our pyproject.toml
 
 
-def _pip(*arguments: str) -> None:
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments]
+def _pip(*arguments: str, python: str = sys.executable) -> None:
+    command = [python, "-m", "pip", "--disable-pip-version-check", *arguments]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
@@ -55,9 +55,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A fresh environment that has the wheel; dependencies come from the environment of the tests."""
     home = tmp_path_factory.mktemp("env")
-    venv.create(home, with_pip=False)
+    venv.create(home, with_pip=True)
     python = home / "bin" / "python"
-    _pip("--python", str(python), "install", "--quiet", "--no-deps", "--no-index", str(wheel))
+    _pip("install", "--quiet", "--no-deps", "--no-index", str(wheel), python=str(python))
     code = "import sysconfig; print(sysconfig.get_path('purelib'))"
     site = Path(subprocess.check_output([python, "-c", code], text=True).strip())
     # A plain path line: packages are found there, but an editable install of this project is not followed.

@@ -43,12 +43,15 @@ def _launch(launch: LaunchReport, kernel: KernelReport, places: Places) -> str:
     if len(found) == 1:
         (status,) = found
         return f"at the launch in {where}: {_ALL[status]}"
-    open_ones = [f"{_ONE[status]} {text}" for status in ("broken", "caller") for text in found.get(status, ())]
-    return f"at the launch in {where}: all hold but {'; '.join(open_ones)}"
+    parts = [
+        f"{_ONE[status]}: {', '.join(found[status])}" for status in ("broken", "caller") if status in found
+    ]
+    parts += ["the others hold"] if "holds" in found else []
+    return f"at the launch in {where}: {'; '.join(parts)}"
 
 
 _ALL = {"holds": "all hold", "caller": "all left to the caller", "broken": "all broken"}
-_ONE = {"caller": "(left to the caller)", "broken": "(broken)"}
+_ONE = {"caller": "left to the caller", "broken": "broken"}
 
 
 def render_summary(report: Report) -> Iterator[Line]:
