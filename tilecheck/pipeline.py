@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tilecheck.discover import Candidate, discover
+from tilecheck.discover import Candidate, Discovery, discover
 from tilecheck.errors import SourceError, UnsupportedConstruct, UsageError
 from tilecheck.hygiene import unreadable_source
 from tilecheck.model import Diagnostic, KernelReport, Reason, Report, Site, Span, Verdict
@@ -34,6 +34,7 @@ class _FileResult:
     pragmas: tuple[Pragma, ...] = ()
     unreadable: bool = False
     parse_time_s: float = 0.0
+    data: bytes | None = None  # the text in UTF-8: the bytes that spans count
 
 
 def verify_paths(paths: Sequence[str], options: Options | None = None) -> Report:
@@ -42,9 +43,16 @@ def verify_paths(paths: Sequence[str], options: Options | None = None) -> Report
     Raises:
         UsageError: a path is missing and nothing else could be analysed, or a named kernel does not exist.
     """
-    options = Options() if options is None else options
+    return _verify(discover(paths), Options() if options is None else options)
+
+
+def verify_source(data: bytes, path: str, options: Options) -> Report:
+    """Verify the kernels of one file that is given as bytes; `path` names it in the report."""
+    return _verify(Discovery((Candidate(path, data),), (), (), 1, {path: data}), options)
+
+
+def _verify(found: Discovery, options: Options) -> Report:
     start = time.perf_counter()
-    found = discover(paths)
     results: list[tuple[Candidate, _FileResult]] = []
     if found.candidates:
         from tilecheck.frontend.modules import Project  # lazy: loads libcst
@@ -60,7 +68,11 @@ def verify_paths(paths: Sequence[str], options: Options | None = None) -> Report
         unreadable=(*found.unreadable, *(c.path for c, r in results if r.unreadable)),
         time_s=time.perf_counter() - start,
         parse_time_s=sum(r.parse_time_s for _, r in results),
-        sources={**found.sources, **_extra_sources(found.sources, diagnostics, kernels)},
+        sources={
+            **found.sources,
+            **{c.path: r.data for c, r in results if r.data is not None},
+            **_extra_sources(found.sources, diagnostics, kernels),
+        },
     )
 
 
@@ -77,14 +89,14 @@ def _extra_sources(
     known: dict[str, bytes], diagnostics: list[Diagnostic], kernels: tuple[KernelReport, ...]
 ) -> dict[str, bytes]:
     """The bytes of helper files that a site names although they were not on the command line."""
-    from tilecheck.frontend.source import read_bytes  # lazy
+    from tilecheck.frontend.source import read  # lazy
 
     files: dict[str, None] = {}
     for diagnostic in diagnostics:
         files.update(dict.fromkeys([diagnostic.site.file, *(r.site.file for r in diagnostic.related)]))
     for kernel in kernels:
         files.update(dict.fromkeys(s.file for o in kernel.obligations for s in o.sites))
-    return {f: read_bytes(f) for f in files if f not in known}
+    return {f: read(f).data for f in files if f not in known}
 
 
 # ---- one file ----------------------------------------------------------------------------------------------
@@ -112,7 +124,8 @@ def _verify_file(candidate: Candidate, project: Project, options: Options) -> _F
         report, found = verify_kernel(definition, _launches_of(definition, launches), options)
         kernels.append(report)
         diagnostics.extend(found)
-    return _FileResult(tuple(kernels), tuple(diagnostics), table.pragmas, parse_time_s=parsed)
+    data = table.parsed.source.data
+    return _FileResult(tuple(kernels), tuple(diagnostics), table.pragmas, parse_time_s=parsed, data=data)
 
 
 def _select(definitions: tuple[Definition, ...], candidate: Candidate) -> tuple[Definition, ...]:

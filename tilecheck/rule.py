@@ -47,7 +47,8 @@ class Rule:
 def page_sections(page: str) -> dict[str, str]:
     """Split a rule's docstring into its `## ` sections; the text before the first is under ''."""
     sections: dict[str, str] = {}
-    title, lines = "", []
+    title = ""
+    lines: list[str] = []
     for line in page.splitlines():
         if line.startswith("## "):
             sections[title] = "\n".join(lines).strip()

@@ -56,7 +56,7 @@ def conclude(
         standing=standing(facts),
         launches=launched.reports,
         trusted=_trusted(kernel, decision),
-        requires=tuple(dict.fromkeys(r.text for r in (*kernel.requires, *kernel.contracts))),
+        requires=tuple(dict.fromkeys([*(r.text for r in kernel.requires), *(c.text for c in kernel.contracts)])),
         params=_params(facts),
         obligations=tuple(
             ObligationReport(s.obligation.rule, s.status, s.rung, s.obligation.sites, s.time_ms)

@@ -156,6 +156,7 @@ def _block_name(kernel: Kernel) -> str:
 
 def _add_accesses(graph: nx.MultiDiGraph, accesses: Sequence[Access]) -> None:
     partitions: dict[object, str] = {}
+    counts: dict[str, int] = {}
     last: dict[str, str] = {}
     for access in accesses:
         owner = array_node(access.array)
@@ -163,7 +164,8 @@ def _add_accesses(graph: nx.MultiDiGraph, accesses: Sequence[Access]) -> None:
             graph.add_node(owner, kind="array", name=access.array, site=access.site)
         key = (access.array, access.member, access.space, access.axes, access.mask, access.guard)
         if key not in partitions:
-            node = f"partition:{access.array}:{sum(1 for p in partitions if p[0] == access.array)}"  # type: ignore[index]
+            number = counts[access.array] = counts.get(access.array, -1) + 1
+            node = f"partition:{access.array}:{number}"
             partitions[key] = node
             graph.add_node(node, kind="partition", name=access.array, access=access)
             graph.add_edge(owner, node, kind="owns")

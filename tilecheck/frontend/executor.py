@@ -27,6 +27,7 @@ from tilecheck.frontend.values import (
     Seq,
     Token,
     View,
+    lane,
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -203,9 +204,9 @@ class Executor:
             return
         mapping, bounds = {}, []
         for i, size in enumerate(reversed(shape)):
-            lane = E.sym(Symbol(f"lane {len(shape) - 1 - i}", Kind.LANE, self.number(), bound=size))
-            mapping[numbers.lane(i)] = lane
-            bounds += [E.le(0, lane), E.lt(lane, size)]
+            place = E.sym(Symbol(f"lane {len(shape) - 1 - i}", Kind.LANE, self.number(), bound=size))
+            mapping[lane(i)] = place
+            bounds += [E.le(0, place), E.lt(place, size)]
         guard = E.all_of(self.guard, *bounds)
         self.arithmetic.append(Arithmetic(E.substitute(value, mapping), guard, self.site, self.unsafe))
 
@@ -249,7 +250,7 @@ class Executor:
         num = self.number_of(value, what)
         result = numbers.as_int(num, self)
         if num.shape:  # a tile of one element, as `.item()` gives
-            result = E.substitute(result, {numbers.lane(i): E.ZERO for i in range(len(num.shape))})
+            result = E.substitute(result, {lane(i): E.ZERO for i in range(len(num.shape))})
         self.use_as_integer(result)
         if num.bits == 32 and result.op in ("add", "mul"):
             self.fits(result)

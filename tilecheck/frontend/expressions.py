@@ -494,7 +494,7 @@ def _index(x: Executor, node: cst.Subscript, frame: Frame) -> Any:
         part = element.slice
         if isinstance(part, cst.Index):
             items.append(evaluate(x, part.value, frame))
-        else:
+        elif isinstance(part, cst.Slice):
             ends = [
                 Const(None) if e is None else evaluate(x, e, frame) for e in (part.lower, part.upper, part.step)
             ]

@@ -154,7 +154,7 @@ def imports_of(statement: cst.Import | cst.ImportFrom) -> list[tuple[str, Import
         for alias in statement.names:
             module = dotted(alias.name)
             if alias.asname is not None:
-                found.append((dotted(alias.asname.name), Import(module, None)))  # type: ignore[arg-type]
+                found.append((dotted(alias.asname.name), Import(module, None)))
             else:
                 found.append((module.split(".")[0], Import(module.split(".")[0], None)))
         return found
@@ -163,7 +163,7 @@ def imports_of(statement: cst.Import | cst.ImportFrom) -> list[tuple[str, Import
     module = dotted(statement.module)
     for alias in statement.names:
         member = dotted(alias.name)
-        name = dotted(alias.asname.name) if alias.asname is not None else member  # type: ignore[arg-type]
+        name = dotted(alias.asname.name) if alias.asname is not None else member
         found.append((name, Import(module, member, len(statement.relative))))
     return found
 

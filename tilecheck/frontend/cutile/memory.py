@@ -26,6 +26,7 @@ from tilecheck.frontend.values import (
     Shape,
     TiledView,
     View,
+    lane,
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -164,7 +165,7 @@ def _lanes(x: Executor, shape: Sequence[Expr]) -> tuple[dict[Expr, Expr], list[S
     mapping: dict[Expr, Expr] = {}
     lanes: list[Symbol | None] = []
     for k, size in enumerate(shape):
-        place = numbers.lane(len(shape) - 1 - k)
+        place = lane(len(shape) - 1 - k)
         if size is E.ONE:
             mapping[place] = E.ZERO
             lanes.append(None)
@@ -305,7 +306,7 @@ def _tile_axes(
     for k, axis in enumerate(axes_of):
         length, base = extent(x, array, axis), _base(array, axis)
         axes[axis] = Axis(index[k], steps[k], sizes[k], length, base, lanes[k])
-        place = E.ZERO if lanes[k] is None else numbers.lane(len(index) - 1 - k)
+        place = E.ZERO if lanes[k] is None else lane(len(index) - 1 - k)
         local = E.add(E.mul(index[k], steps[k]), place)
         coordinates[axis] = E.add(base, local)
         if lanes[k] is not None:
@@ -430,7 +431,7 @@ def _advanced(x: Executor, given: dict[str, Any], what: str) -> _Elements:
     shape: list[Expr] = []
     indices: list[Expr] = []
     for axis, item in enumerate(items):
-        place = numbers.lane(rank - 1 - axis)
+        place = lane(rank - 1 - axis)
         if isinstance(item, DenseSlice):
             start = x.scalar(item.start, "start of Slice")
             shape.append(tile_size(x, item.length))
@@ -441,8 +442,8 @@ def _advanced(x: Executor, given: dict[str, Any], what: str) -> _Elements:
         if len(tile.shape) != 1 or tile.elem is None:
             raise UnsupportedConstruct(f"{what} with an index of this rank")
         shape.append(tile.shape[0])
-        indices.append(E.substitute(tile.elem, {numbers.lane(0): place}))
-        _starts_inside(x, array, axis, E.substitute(tile.elem, {numbers.lane(0): E.ZERO}))
+        indices.append(E.substitute(tile.elem, {lane(0): place}))
+        _starts_inside(x, array, axis, E.substitute(tile.elem, {lane(0): E.ZERO}))
     mapping, lanes = _lanes(x, shape)
     axes, coordinates, valid = [], [], E.TRUE
     for axis, index in enumerate(indices):
@@ -522,7 +523,7 @@ def view_method(x: Executor, view: TiledView, name: str, args: Arguments) -> Any
         return Num((), E.cdiv(extent(x, view.array, axis), view.steps[axis]), "int")
     if name.startswith("atomic_store_"):
         return _view_atomic(x, view, name.removeprefix("atomic_store_"), args)
-    names = ("index", "*", "check_bounds?", *_HINTS)
+    names: tuple[str, ...] = ("index", "*", "check_bounds?", *_HINTS)
     if name == "store":
         names = ("index", "tile", "*", "check_bounds?", *_HINTS)
     elif name != "load":

@@ -32,6 +32,7 @@ from tilecheck.frontend.values import (
     TiledView,
     Token,
     integer,
+    lane,
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -90,7 +91,7 @@ def _arange(x: Executor, args: Arguments) -> Num:
     memory.tile_size(x, size)
     start = x.scalar(given.get("start", integer(0)), "start of arange")
     step = x.scalar(given.get("step", integer(1)), "step of arange")
-    elem = E.add(start, E.mul(step, numbers.lane(0)))
+    elem = E.add(start, E.mul(step, lane(0)))
     return _cast(x, Num((size,), elem, "int", None), given.get("dtype", Named("cuda.tile.int32")))
 
 
@@ -299,7 +300,8 @@ def _cdiv(x: Executor, args: Arguments) -> Any:
 
 def _where(x: Executor, args: Arguments) -> Num:
     given = args.bind(("cond", "x", "y"), "where")
-    return numbers.select(*(x.number_of(given[n], "where") for n in ("cond", "x", "y")), x)
+    cond, first, second = (x.number_of(given[n], "where") for n in ("cond", "x", "y"))
+    return numbers.select(cond, first, second, x)
 
 
 def _negative(x: Executor, args: Arguments) -> Num:
@@ -712,7 +714,7 @@ class CuTile:
 def _item(x: Executor, value: Num) -> Num:
     elem = value.elem
     if elem is not None:
-        elem = E.substitute(elem, {numbers.lane(i): E.ZERO for i in range(len(value.shape))})
+        elem = E.substitute(elem, {lane(i): E.ZERO for i in range(len(value.shape))})
     return Num((), elem, value.kind, value.bits)
 
 
