@@ -98,13 +98,29 @@ def row_sums(x, out, T: ct.Constant[int]):  # verdict: conditional
     ct.atomic_add(out, row, ct.sum(tile))
 ```
 
+A table that names each place once says so in a contract:
+
+```python
+import cuda.tile as ct
+
+
+# tilecheck: requires distinct(slots) -- the allocator hands out each row once
+@ct.kernel
+def write_rows(x, slots, cache, T: ct.Constant[int]):  # verdict: conditional
+    i = ct.bid(0)
+    slot = ct.load(slots, index=(i,), shape=(1,)).item()
+    row = ct.reshape(ct.load(x, index=(i, 0), shape=(1, T)), (T,))
+    ct.scatter(cache, (slot, ct.arange(T, dtype=ct.int32)), row)
+```
+
 ## When it says unknown
 
 When the index multiplies or divides launch values in a way that no proof covers (`nonlinear`), when
 the solver's steps run out (`budget`), or when the place depends on values in memory or a branch
 depends on the result of an atomic, so that blocks may wait for one another (`needs-contract`), and
-no counterexample could be replayed either. A table that may name one element twice is not unknown
-but violated: the counterexample fills the table.
+no counterexample could be replayed either. A table without a contract that may name one element
+twice is not unknown but violated: the counterexample fills the table. If the kernel has a contract
+over values in memory, no counterexample is sought, and what is not proved is unknown.
 
 ## References
 

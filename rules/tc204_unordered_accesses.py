@@ -17,8 +17,9 @@ cuTile orders the accesses of one array in one block as the program does, throug
 raw memory alike; accesses of different arrays are not ordered and need not be, since a written
 array overlaps no other (S1). One case is left out: a `for` loop that touches an array by a single
 tile store, and by nothing else, and whose tile index has the loop variable itself on some axis. The
-compiler takes such stores for disjoint and lets the iterations overlap. So for two different
-iterations i and j of one block:
+compiler takes such stores for disjoint and lets the iterations overlap (scatters, and tiled views
+whose tiles overlap, keep the order of the program). So for two different iterations i and j of one
+block:
 
     i != j  and  writes(i)  and  writes(j)   =>   element(i) != element(j)
 

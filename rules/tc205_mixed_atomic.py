@@ -9,8 +9,8 @@ on both sides with a scope that covers the other block (DEVICE or SYS).
 ## Why is this bad?
 
 An atomic protects an element only from other accesses that play by the same rules. A plain load
-beside it may see a stale or half-finished value, a plain store may be lost, and an atomic of BLOCK
-scope is atomic for its own block alone. All of these are data races.
+beside it may see an old value, a plain store may be lost, and an atomic of BLOCK scope is atomic
+for its own block alone. All of these are data races.
 
 ## How it is proved
 

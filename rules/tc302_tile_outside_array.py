@@ -24,7 +24,7 @@ from: `grid[0] <= cdiv(x.shape[0], T)`.
 
 ## Example
 
-Block 0 has no tile before its own, and no launch with more than zero blocks goes without a block 0:
+Block 0 has no tile before its own, and every launch has a block 0:
 
 ```python
 import cuda.tile as ct
@@ -65,12 +65,26 @@ def fill(out, T: ct.Constant[int]):  # verdict: proved
         ct.store(out, index=(i,), tile=ct.zeros((T,), dtype=ct.float32))
 ```
 
+An index from a table needs a contract over its values:
+
+```python
+import cuda.tile as ct
+
+
+# tilecheck: requires within(table, 0, cdiv(x.shape[0], T)) -- tile numbers of x
+@ct.kernel
+def pick_tiles(x, table, out, T: ct.Constant[int]):  # verdict: conditional
+    i = ct.bid(0)
+    t = ct.load(table, index=(i,), shape=(1,)).item()
+    ct.store(out, index=(i,), tile=ct.load(x, index=(t,), shape=(T,)))
+```
+
 ## When it says unknown
 
-When the index is read from memory and no launch in which it is out of range could be replayed, when
-it is carried through a loop in a way that has no closed form, or when it multiplies and divides
-launch values beyond what is covered. Clamping it, `min(index, ct.num_tiles(...) - 1)`, or guarding
-the access settles the bound.
+When the index is carried through a loop in a way that has no closed form, when it multiplies and
+divides launch values beyond what is covered, or when it is a tile index into a member of a list,
+whose extents no launch condition can name yet. Clamping the index,
+`min(index, ct.num_tiles(...) - 1)`, or guarding the access settles the bound.
 
 ## References
 

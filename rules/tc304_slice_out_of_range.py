@@ -50,12 +50,30 @@ def sum_with_previous(x, out, T: ct.Constant[int]):  # verdict: conditional
     ct.store(out, index=(row, column), tile=ct.sum(pair, axis=0, keepdims=True))
 ```
 
+Bounds that are read from memory can be compared before they are used:
+
+```python
+import cuda.tile as ct
+
+
+@ct.kernel
+def first_rows(x, starts, out, T: ct.Constant[int]):  # verdict: conditional
+    b = ct.bid(0)
+    start = ct.load(starts, index=(b,), shape=(1,)).item()
+    stop = ct.load(starts, index=(b + 1,), shape=(1,)).item()
+    lane = ct.arange(T, dtype=ct.int32)
+    if 0 <= start and start < stop and stop <= x.shape[0]:
+        rows = x.slice(axis=0, start=start, stop=stop)
+        ct.scatter(out, (b, lane), ct.gather(rows, (0, lane)))
+```
+
 ## When it says unknown
 
-When `start` or `stop` is read from memory, as for ragged batches: that offsets grow and end at the
-extent is a property of the table that the text does not show. Such a kernel is violated if a table
-could be found that breaks the slice, and unknown if not. Clamping both bounds to `x.shape[axis]`
-settles it.
+When the bounds multiply or divide launch values beyond what is covered, or when a kernel with a
+contract over its table needs more than the contract says: `increasing(starts)` and
+`within(starts, 0, n)` speak of one extent, so a second array that is sliced by the same table needs
+a comparison in the kernel. A table without a contract is violated, since the counterexample fills
+it.
 """
 
 from __future__ import annotations

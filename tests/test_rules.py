@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ UNDECIDED = ("TC901", "TC905", "TC906")
 INTERNALS = re.compile(
     r"\b(Expr|Access|Obligation|Holds|Disjoint|Diagnostic|Severity|libcst|networkx|z3|smt|rung|witness|frontend)\b"
 )
+ROOT = Path(__file__).parents[1]
 WIDTH = 100
 ROOMS = (
     "__future__",
@@ -135,3 +137,10 @@ def test_codes_in_pages_exist() -> None:
     """A page speaks of no rule that is not there."""
     for code, loaded in RULES.items():
         assert set(re.findall(r"\bTC[0-9]{3}\b", loaded.page)) <= set(RULES), code
+
+
+def test_the_document_of_the_pages_is_fresh() -> None:
+    """`python docs/build_rules.py` was run after the last change of a page."""
+    script = runpy.run_path(str(ROOT / "docs" / "build_rules.py"))
+    text = (ROOT / "docs" / "rule-pages.md").read_text(encoding="utf-8")
+    assert script["document"]() == text, "run `python docs/build_rules.py`"
