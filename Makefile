@@ -32,9 +32,9 @@ check: lint types kernels test
 bench: setup
 	$(BIN)/python benchmarks/verify_speed.py
 
-# Rewrites the golden files of the reports; review the diff.
+# Rewrites the golden reports and the output in README; review the diff.
 bless: setup
-	$(BIN)/pytest tests/golden --bless
+	$(BIN)/pytest tests/golden tests/e2e/test_readme.py --bless
 
 # Pages made from the program; a test fails when they are stale.
 docs: setup

@@ -26,12 +26,17 @@ def _mask(text: str) -> str:
     return re.sub(r"\d+\.\d+ s .*", "TIME", text)
 
 
-@pytest.mark.parametrize("block", _blocks("console"))
-def test_printed_output_is_the_real_one(block: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("block", _blocks("console"), ids=lambda block: block.split()[2])
+def test_printed_output_is_the_real_one(block: str, request, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
+    for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "PRE_COMMIT"):
+        monkeypatch.delenv(name, raising=False)
     command, _, expected = block.partition("\n")
     out = io.StringIO()
     main(command.removeprefix("$ tilecheck ").split(), stdout=out, stderr=io.StringIO())
+    if request.config.getoption("--bless"):
+        (ROOT / "README.md").write_text(README.replace(block, f"{command}\n{out.getvalue()}"), encoding="utf-8")
+        return
     assert _mask(out.getvalue()) == _mask(expected)
 
 
