@@ -34,7 +34,7 @@ from tilecheck.ir.kernel import Access, Axis, Kernel, grid_symbol
 from tilecheck.proof.conditions_ranges import Ranges
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
-from tilecheck.proof.polynomial import UNIT, Monomial, Polynomial, combine, constant, times
+from tilecheck.proof.polynomial import UNIT, combine, constant, times
 
 LIMIT = 32
 _LONGEST = 100  # characters: what is longer than a line helps nobody
@@ -153,7 +153,7 @@ class _Maker:
                 yield from terms.at_most(still, {})
             return
         for top in ranges.highest(terms.expr(moving)):
-            yield from terms.at_most(combine(times(shared, terms.poly(top)), still), {})
+            yield from terms.limited(shared, terms.poly(top), still)
 
     def _agreements(self, ranges: Ranges, a: Expr, b: Expr, counts: tuple[Expr, ...]) -> Iterator[Expr]:
         """`tiles of this array >= U` for the counts U that the kernel runs over."""
@@ -226,7 +226,7 @@ class _Maker:
     def _products(self, cone: tuple[Expr, ...]) -> Iterator[Expr]:
         """`grid[k] <= u * v` where block k is decoded by // and % and u, v are counts in the decode."""
         axes = self._decoded_axes(cone)
-        counts = self._counts(cone)[:_FACTORS]
+        counts = sorted(self._counts(cone)[:_FACTORS], key=self._position)
         pairs = [(i, j) for i in range(len(counts)) for j in range(i + 1, len(counts))]
         products = [mul(counts[i], counts[j]) for i, j in pairs]
         products += [
@@ -235,6 +235,13 @@ class _Maker:
         for axis in axes:
             for product in products:
                 yield le(sym(grid_symbol(axis)), product)
+
+    def _position(self, count: Expr) -> tuple[int, str]:
+        """Where a count comes in the order of the kernel's parameters."""
+        names = [param.name for param in self.kernel.params]
+        owners = [s.name.partition(".")[0] for s in symbols(count)]
+        found = [names.index(owner) for owner in owners if owner in names]
+        return min(found, default=len(names)), render(count)
 
     def _decoded_axes(self, cone: tuple[Expr, ...]) -> tuple[int, ...]:
         names: dict[Symbol, None] = {}
@@ -265,6 +272,8 @@ class _Maker:
                             late += self.terms.at_most(
                                 combine(self.terms.poly(top), constant(1)), self.terms.poly(node.args[1])
                             )
+        for access in accesses:
+            yield from self._real_elements(access)
         if first is not second and len(first.axes) == len(second.axes):
             for one, other in zip(first.axes, second.axes, strict=True):
                 yield from self._apart(first, second, one, other)
@@ -272,6 +281,18 @@ class _Maker:
         yield from self._wholes(tuple(cones), ())
         guards = tuple(a.guard for a in accesses)
         yield from self._products((*cones, *guards))
+
+    def _real_elements(self, access: Access) -> Iterator[Expr]:
+        """Indices that are read from memory come from elements of their array, not from padding."""
+        ranges = Ranges(self.terms, (access.guard, access.mask, access.lane_facts))
+        for node in walk(*(axis.coordinate for axis in access.axes)):
+            if node.op != "ite" or self.terms.uniform(node.args[0]):
+                continue
+            for a, b in _inequalities(node.args[0]):
+                yield from self._largest(ranges, a, b, ())
+                sizes = [s for s in symbols(a) if s in self.terms.tiles]
+                if self.terms.uniform(b):
+                    yield from (eq(mod(b, sym(size)), 0) for size in sizes)
 
     def _sums(self, cone: Expr) -> Iterator[Expr]:
         """Every varying sum in an index, the whole index first."""
@@ -282,47 +303,57 @@ class _Maker:
     def _radix(self, ranges: Ranges, node: Expr, late: list[Expr]) -> Iterator[Expr]:
         """a*u + rest: the rest stays below a. Row-major order of the terms first, the other order late."""
         terms = self.terms
-        parts = self._parts(terms.poly(node))
+        parts = self._parts(node)
         for i, (coefficient, _) in enumerate(parts):
-            if dict(coefficient) == {UNIT: 1}:
+            if coefficient is ONE:
                 continue
-            rest: Polynomial = {}
-            for _, part in parts[i + 1 :]:
-                rest = combine(rest, part)
-            if rest:
-                yield from self._below(ranges, rest, coefficient)
-            for _, part in parts[i + 1 :]:
+            rest = [part for _, part in parts[i + 1 :]]
+            if len(rest) > 1:
+                yield from self._below(ranges, add(*rest), coefficient)
+            for part in rest:
                 yield from self._below(ranges, part, coefficient)
             for _, part in parts[:i]:
                 late += self._below(ranges, part, coefficient)
         for coefficient, _ in parts:
-            if any(terms.atom(n).op == "sym" for m in coefficient for n in m):
-                late += terms.at_most(constant(1), coefficient)
+            if coefficient.op == "sym":
+                late += terms.at_most(constant(1), terms.poly(coefficient))
 
-    def _parts(self, p: Polynomial) -> list[tuple[Polynomial, Polynomial]]:
-        """The varying terms with their uniform coefficients, the largest coefficients first."""
-        terms = self.terms
-        parts: list[tuple[Polynomial, Polynomial]] = []
-        for m, c in p.items():
-            if terms.varies(m) and c > 0:
-                still: Monomial = tuple(n for n in m if terms.uniform(terms.atom(n)))
-                parts.append(({still: c}, {m: c}))
+    def _parts(self, node: Expr) -> list[tuple[Expr, Expr]]:
+        """The varying terms of a sum with their uniform coefficients, the largest coefficients first.
 
-        def weight(part: tuple[Polynomial, Polynomial]) -> tuple[int, int]:
-            ((m, c),) = part[0].items()
-            return len(m), c
+        Terms are taken as written: distributing (b*T + l)*s would hide that b*T + l is one coordinate.
+        """
+        parts: list[tuple[Expr, Expr]] = []
+        for term in node.args:
+            if not self.terms.uniform(term):
+                factors = term.args if term.op == "mul" else (term,)
+                parts.append((mul(*(f for f in factors if self.terms.uniform(f))), term))
+
+        def weight(part: tuple[Expr, Expr]) -> tuple[int, int, int]:
+            found = symbols(part[0])
+            literal = max((n.value or 0 for n in walk(part[0])), default=0)
+            return len([s for s in found if s.kind is not Kind.CONSTANT]), len(found), literal
 
         return sorted(parts, key=weight, reverse=True)
 
-    def _below(self, ranges: Ranges, rest: Polynomial, coefficient: Polynomial) -> list[Expr]:
+    def _below(self, ranges: Ranges, rest: Expr, coefficient: Expr) -> list[Expr]:
         """`rest < coefficient`, the common factor of the rest kept whole: `s0 >= n * s1`."""
         terms = self.terms
-        shared, moving, still = ranges.split(rest)
+        shared, moving, still = ranges.split(terms.poly(rest))
+        below = combine(still, terms.poly(coefficient), -1)
         found: list[Expr] = []
-        for top in ranges.highest(terms.expr(moving)):
-            count = combine(terms.poly(top), constant(1))
-            found += terms.at_most(combine(times(shared, count), still), coefficient)
+        for top in ranges.highest(self._unit(rest, terms.expr(moving))):
+            if dict(shared) == {UNIT: 1}:
+                found += terms.limited(shared, terms.poly(top), combine(below, constant(1)))
+            else:
+                found += terms.limited(shared, combine(terms.poly(top), constant(1)), below)
         return found
+
+    def _unit(self, rest: Expr, moving: Expr) -> Expr:
+        """The varying factor of a product as written, so that masks on it are recognised."""
+        if rest.op != "mul":
+            return moving
+        return mul(*(f for f in rest.args if not self.terms.uniform(f)))
 
     def _apart(self, first: Access, second: Access, one: Axis, other: Axis) -> Iterator[Expr]:
         """Two accesses a launch value apart (out[i] and out[i + n]): the first stays below that distance."""
@@ -333,8 +364,8 @@ class _Maker:
             if not any(m for m in distance):
                 continue
             ranges = Ranges(terms, (access.guard, access.mask, access.lane_facts))
-            moving = {m: c for m, c in near.items() if terms.varies(m)}
-            yield from self._below(ranges, moving, distance)
+            moving = terms.expr({m: c for m, c in near.items() if terms.varies(m)})
+            yield from self._below(ranges, moving, terms.expr(distance))
 
     # ---- divisibility -------------------------------------------------------------------------------
 

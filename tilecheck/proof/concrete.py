@@ -1,7 +1,8 @@
 """A launch with every value fixed: what a model of the solver becomes before it is replayed.
 
-Values that no model fixes get defaults. The result is only used if the kernel's facts, its contracts and the
-launch conditions evaluate to true on it, tile sizes are powers of two, and no written array overlaps itself.
+Values that no model fixes get defaults. The result is only used if the kernel's facts, its preconditions and
+the launch conditions evaluate to true on it, memory keeps the contracts, tile sizes are powers of two, and no
+written array overlaps itself.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols, walk
 from tilecheck.ir.kernel import Kernel, Ownership, Param, extent_symbol, grid_symbol, stride_symbol
 from tilecheck.proof.context import Context
 from tilecheck.proof.replay import Layout
+from tilecheck.proof.tables import Promise, fill_in, promises
 
 Memory = Mapping[str, Mapping[tuple[int, ...], int]]
 FILLS = ("ramp", "zeros", "ones")  # what memory holds where no model says
 _MOST_ELEMENTS = 1 << 22
+_VIRTUAL = 1 << 40
 _EXTENT = 4  # of an array that nothing else speaks of
+_MOST_PROMISED = 1 << 14  # elements of an array with contracts
 _MOST_MEMBERS = 64
 _MEMBERS = 2  # of a list that nothing else speaks of
 
@@ -30,13 +34,15 @@ class Concrete:
     """Values of launch symbols, memory contents, and what fills the rest of memory.
 
     `memory` maps an array to the values of single elements; the extents of list members are cells of
-    `xs.shape[k]`. With `integers`, every array holds integers.
+    `xs.shape[k]`. With `integers`, every array holds integers. With `virtual`, arrays too large to allocate
+    have all their elements in one cell: their addresses are real, their contents mean nothing.
     """
 
     values: Mapping[Symbol, int | bool]
     memory: Memory = field(default_factory=dict)
     fill: str = FILLS[0]
     integers: bool = False
+    virtual: bool = False
 
     def changed(self, symbol: Symbol, value: int | bool) -> Concrete:
         return replace(self, values={**self.values, symbol: value})
@@ -127,7 +133,7 @@ def memory_name(name: str) -> str:
 
 
 def is_admitted(concrete: Concrete, context: Context) -> bool:
-    """Whether the launch meets the kernel's facts, contracts and conditions."""
+    """Whether the launch meets the kernel's facts, preconditions and conditions."""
 
     def cell(array: str, at: tuple[int, ...]) -> int:
         return concrete.memory.get(memory_name(array), {}).get(at, _EXTENT if ".shape[" in array else 0)
@@ -147,27 +153,39 @@ def is_admitted(concrete: Concrete, context: Context) -> bool:
             return False
         return value > 0 and value & (value - 1) == 0
 
-    launch = all(_in_range(s, concrete.value(s)) for s in launch_symbols(context))
-    return launch and all(map(holds, context.uniform_facts)) and all(map(is_power, context.kernel.powers_of_two))
+    if not all(_in_range(s, concrete.value(s), concrete.virtual) for s in launch_symbols(context)):
+        return False
+    return all(map(holds, context.uniform_facts)) and all(map(is_power, context.kernel.powers_of_two))
 
 
-def _in_range(symbol: Symbol, value: int | bool) -> bool:
+def _in_range(symbol: Symbol, value: int | bool, virtual: bool) -> bool:
     if symbol.kind is Kind.GRID:
         return 1 <= value < 1 << 16
+    if virtual and symbol.kind in (Kind.EXTENT, Kind.STRIDE):
+        return 0 <= value < _VIRTUAL
     low = 0 if symbol.kind is Kind.EXTENT else -(1 << 31)
     return low <= value < 1 << 31
 
 
 def arguments(concrete: Concrete, kernel: Kernel) -> dict[str, Any] | None:
     """A value for every parameter, or None when the launch cannot be made."""
-    integers = integer_arrays(kernel)
+    integers = integer_arrays(kernel) | {contract.array for contract in kernel.contracts}
     found: dict[str, Any] = {}
     for param in kernel.params:
         value = _argument(param, concrete, concrete.integers or param.name in integers)
+        promised = promises(kernel.contracts, param.name, lambda e: int(evaluate(e, concrete.value)))
+        if promised and not (isinstance(value, np.ndarray) and _keeps(value, param, concrete, promised)):
+            return None
         if isinstance(value, _Impossible):
             return None
         found[param.name] = value
     return found
+
+
+def _keeps(
+    data: np.ndarray[Any, Any], param: Param, concrete: Concrete, promised: tuple[Promise, ...]
+) -> bool:
+    return data.size <= _MOST_PROMISED and fill_in(data, concrete.memory.get(param.name, {}), promised)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +239,13 @@ def _array(
 ) -> Any:
     """An array of that shape and layout, filled, then set to the cells that a model fixes."""
     span = span_of(shape, strides)
-    if any(s < 0 for s in strides) or span > _MOST_ELEMENTS:
+    if any(s < 0 for s in strides) or (span > _MOST_ELEMENTS and not concrete.virtual):
         return _Impossible()
     if param.ownership is Ownership.MUT and overlaps_itself(shape, strides):
         return _Impossible()
     dtype = np.dtype(np.int32 if integers else np.float32)
+    if span > _MOST_ELEMENTS:
+        return np.lib.stride_tricks.as_strided(np.zeros(1, dtype), shape, (0,) * len(shape))
     base = _filled(max(1, span), concrete.fill).astype(dtype)
     data = np.lib.stride_tricks.as_strided(base, shape, tuple(s * dtype.itemsize for s in strides))
     for at, value in cells.items():

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Literal, Protocol
 
-from tilecheck.ir.expr import FALSE, Expr, Kind, Symbol, conjuncts, evaluate, negate, render, symbols, walk
-from tilecheck.proof.candidates import candidates
+from tilecheck.ir.expr import FALSE, Expr, Kind, Symbol, conjuncts, evaluate, negate, render, symbols
+from tilecheck.proof.candidates import candidates, tile_symbols
 from tilecheck.proof.context import Context
 from tilecheck.proof.degenerate import is_degenerate
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
@@ -23,6 +23,7 @@ from tilecheck.proof.predicate import inhabited, negation
 _QUERIES = 40  # per goal
 _ALL_QUERIES = 3000  # per kernel
 _UNDECIDED = 3  # queries per goal that may end without an answer
+_ALL_UNDECIDED = 24  # per kernel; from then on a goal's first undecided query ends its search
 _NEW = 3  # conditions that one goal may add
 
 
@@ -50,7 +51,7 @@ Decide = Callable[[Sequence[Expr]], Decision]
 @dataclass(frozen=True, slots=True)
 class Derivation:
     """`conditions` is the union, grid axes first; `used` has, for each obligation in the order given, the
-    conditions under which it was proved, or None where none were found. `refuted` says of the latter that
+    conditions that its proof rests on, or None where none were found. `refuted` says of the latter that
     launches break the obligation under every set of candidate conditions; where it is False the search
     itself gave up, so that a counterexample may only show that a condition was missed."""
 
@@ -68,15 +69,15 @@ def derive(open_: Sequence[Obligation], context: Context, prove: Prove, satisfia
         prove: whether an obligation holds under more conditions; asked where `satisfiable` cannot tell.
         satisfiable: decides a conjunction; a "sat" answer must come with a model, "unsat" is a proof.
     """
-    search = _Search(context, prove, satisfiable)
     order = sorted(range(len(open_)), key=lambda i: (open_[i].stage, i))
-    for _ in range(2):  # what later obligations need may be what earlier ones lacked
-        before = len(search.base)
-        for i in order:
-            if i not in search.found:
-                search.solve(i, open_[i])
-        if len(search.base) == before:
-            break
+    search = _Search(context, prove, satisfiable, tile_symbols(context.kernel))
+    search.solve_all(open_, order)
+    contested = [i for i in order if i in search.contested and i not in search.found]
+    if contested:
+        # Conditions found for others left no launch for these: let them choose first.
+        again = _Search(context, prove, satisfiable, search.tiles)
+        again.solve_all(open_, [*contested, *(i for i in order if i not in contested)])
+        search = again if len(again.found) > len(search.found) else search
     search.simplify()
     used = tuple(_sorted(search.found[i], context) if i in search.found else None for i in range(len(open_)))
     refuted = tuple(i not in search.found and i not in search.cut for i in range(len(open_)))
@@ -90,17 +91,31 @@ class _Search:
     context: Context
     prove: Prove
     satisfiable: Decide
+    tiles: frozenset[Symbol]
     base: dict[Expr, None] = field(default_factory=dict)
     found: dict[int, tuple[Expr, ...]] = field(default_factory=dict)
     cut: dict[int, None] = field(default_factory=dict)  # obligations whose search met a limit
+    contested: dict[int, None] = field(default_factory=dict)  # saved but for conditions found before
     queries: int = 0
+    undecided: int = 0
     _met_limit: bool = False
+    _crowded_out: bool = False
+
+    def solve_all(self, obligations: Sequence[Obligation], order: Sequence[int]) -> None:
+        """Solve obligations in turn; once more where later ones added what earlier ones lacked."""
+        for _ in range(2):
+            before = len(self.base)
+            for i in order:
+                if i not in self.found:
+                    self.solve(i, obligations[i])
+            if len(self.base) == before:
+                return
 
     def solve(self, number: int, obligation: Obligation) -> None:
         """Find conditions for one obligation; on failure nothing is kept."""
         before = dict(self.base)
         used: dict[Expr, None] = {}
-        self._met_limit = False
+        self._met_limit = self._crowded_out = False
         self.cut.pop(number, None)
         for part in _parts(obligation):
             conditions = self._conditions(part)
@@ -108,10 +123,12 @@ class _Search:
                 self.base = before
                 if self._met_limit:
                     self.cut[number] = None
+                if self._crowded_out:
+                    self.contested[number] = None
                 return
             used.update(dict.fromkeys(conditions))
             self.base.update(dict.fromkeys(conditions))
-        self.found[number] = tuple(used)
+        self.found[number] = tuple(used) or tuple(self.base)
 
     def _conditions(self, part: Obligation) -> tuple[Expr, ...] | None:
         """What one goal needs, on top of what earlier goals got: those it may lean on from the start, as
@@ -121,7 +138,8 @@ class _Search:
         undecided = queries = 0
         for chosen in pool.sets():
             queries += 1
-            if queries > _QUERIES or undecided > _UNDECIDED or self.queries > _ALL_QUERIES:
+            allowed = _UNDECIDED if self.undecided <= _ALL_UNDECIDED else 0
+            if queries > _QUERIES or undecided > allowed or self.queries > _ALL_QUERIES:
                 self._met_limit = True
                 return None
             answer = self._refuted(part, (*old, *chosen))
@@ -129,10 +147,13 @@ class _Search:
                 pool.exclude(answer.model.symbols)
                 continue
             undecided += answer.status == "unknown"
+            self.undecided += answer.status == "unknown"
             if answer.status == "unsat" or self.prove(part, (*old, *chosen)):
                 if not chosen or not is_degenerate(part, self.context, (*old, *chosen), self.satisfiable):
-                    return self._needed(part, old, chosen)
+                    return self._concerning(part, old, chosen)
                 pool.forbid(chosen)
+                if old and not is_degenerate(part, self.context, chosen, self.satisfiable):
+                    self._crowded_out = True
         self._met_limit = undecided > 0
         return None
 
@@ -141,32 +162,23 @@ class _Search:
         self.queries += 1
         return self.satisfiable(negation(part.goal, self.context.under(*conditions), part.assume))
 
-    def _needed(self, part: Obligation, old: tuple[Expr, ...], chosen: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """`chosen`, and the conditions among `old` that the proof leans on.
+    def _concerning(
+        self, part: Obligation, old: tuple[Expr, ...], chosen: tuple[Expr, ...]
+    ) -> tuple[Expr, ...]:
+        """`chosen`, and what the proof may owe to `old`: the conditions that speak of the goal's own extents,
+        scalars and constants, or of those of a condition that does."""
+        own = self._subjects(*negation(part.goal, Context(self.context.kernel), part.assume), *chosen)
+        kept: dict[Expr, None] = {}
+        for _ in old:
+            fresh = [c for c in old if c not in kept and own & self._subjects(c)]
+            kept.update(dict.fromkeys(fresh))
+            own = own.union(*(self._subjects(c) for c in fresh))
+        related = tuple(c for c in old if c in kept)
+        return (*related, *chosen)
 
-        Where the goal divides by values that vary, leaving out one condition too many costs a long and
-        undecided query: there the conditions that share a symbol with the goal are taken to be needed.
-        """
-        negated = negation(part.goal, self.context, part.assume)
-        if _divides_by_varying(negated):
-            own = symbols(*negated)
-            related = tuple(c for c in old if any(s in own for s in symbols(c)))
-            if related != old and self._proves(part, (*related, *chosen)):
-                return (*related, *chosen)
-            return (*old, *chosen)
-        if self._proves(part, chosen):
-            return chosen
-        kept = list(old)
-        for condition in old:
-            trial = (*(c for c in kept if c is not condition), *chosen)
-            if self._proves(part, trial):
-                kept.remove(condition)
-        return (*kept, *chosen)
-
-    def _proves(self, part: Obligation, conditions: tuple[Expr, ...]) -> bool:
-        """Whether the goal holds under `conditions`; a counterexample is looked for first, being cheap."""
-        status = self._refuted(part, conditions).status
-        return status == "unsat" or (status == "unknown" and self.prove(part, conditions))
+    def _subjects(self, *expressions: Expr) -> frozenset[Symbol]:
+        found = symbols(*expressions)
+        return frozenset(s for s in found if s.kind <= Kind.HOST and s.kind is not Kind.GRID) - self.tiles
 
     def simplify(self) -> None:
         """Drop conditions that the others imply, long ones first.
@@ -213,10 +225,15 @@ class _Pool:
                     yield tuple(self._choices[i] for i in chosen)
 
     def _is_promising(self, chosen: tuple[int, ...]) -> bool:
+        """Whether the set excludes every launch, needs each of its conditions for that, and is not forbidden.
+
+        A condition that excludes no launch of its own may help the solver, but the kernel does not need it.
+        """
         bits = sum(1 << i for i in chosen)
-        return all(bits & excluders for excluders in self._excluders) and not any(
-            bits & bad == bad for bad in self._forbidden
-        )
+        hits = [bits & excluders for excluders in self._excluders]
+        if not all(hits) or any(bits & bad == bad for bad in self._forbidden):
+            return False
+        return all(1 << i in hits for i in chosen)
 
     def exclude(self, launch: dict[Symbol, int | bool]) -> None:
         """From now on draw only sets with a condition that this launch breaks."""
@@ -235,11 +252,6 @@ def _holds(condition: Expr, launch: dict[Symbol, int | bool]) -> bool:
         return bool(evaluate(condition, launch.__getitem__))
     except ZeroDivisionError:
         return False
-
-
-def _divides_by_varying(assertions: Sequence[Expr]) -> bool:
-    divisors = [node.args[1] for node in walk(*assertions) if node.op in ("floordiv", "mod")]
-    return any(symbol.varies for symbol in symbols(*divisors))
 
 
 def _parts(obligation: Obligation) -> tuple[Obligation, ...]:

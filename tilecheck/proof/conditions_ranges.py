@@ -7,10 +7,11 @@ indices, iteration numbers and the like are not negative. They are guesses: only
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import gcd
 
 from tilecheck.ir.expr import ZERO, Expr, Kind, add, conjuncts, maximum, mul, sub
 from tilecheck.proof.conditions_terms import Terms
-from tilecheck.proof.polynomial import UNIT, Key, Polynomial, combine, constant, key, scaled
+from tilecheck.proof.polynomial import Key, Polynomial, combine, constant, key, scaled
 
 _ALTERNATIVES = 3
 _DEPTH = 12
@@ -136,12 +137,11 @@ class Ranges:
         moving = {m: c for m, c in excess.items() if terms.varies(m) and c > 0}
         still = {m: c for m, c in excess.items() if not terms.varies(m)}
         shared = terms.common(moving)
-        if not shared:
-            return {UNIT: 1}, moving, still
+        scale = gcd(*moving.values()) or 1
         inner: dict[tuple[int, ...], int] = {}
         for m, coefficient in moving.items():
             rest = list(m)
             for number in shared:
                 rest.remove(number)
-            inner[tuple(rest)] = coefficient
-        return {shared: 1}, inner, still
+            inner[tuple(rest)] = coefficient // scale
+        return {shared: scale}, inner, still

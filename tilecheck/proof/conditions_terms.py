@@ -8,6 +8,7 @@ wrong is refused by the prover or is stronger than it need be.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import gcd
 
 from tilecheck.ir.expr import (
     TRUE,
@@ -130,11 +131,22 @@ class Terms:
             return whole
         if key(rest) == key(constant(-1)):
             return combine(whole, constant(1), -1)
+        part = self._share_of(a)
+        if part is not None and key(self.poly(part[0])) == key(rest):
+            return combine(whole, self.poly(part[1]))  # x // (x // k) is at least k
         above = combine(rest, constant(1))
         if len(above) < len(rest):  # floor((x - 1) / a) = cdiv(x, a) - 1
             rounded = self.poly(cdiv(self.expr(above), self.expr(a)))
             return combine(combine(whole, rounded), constant(1), -1)
         return combine(whole, self.poly(floordiv(self.expr(rest), self.expr(a))))
+
+    def _share_of(self, a: Polynomial) -> tuple[Expr, Expr] | None:
+        """(x, k) when `a` is x // k."""
+        if len(a) != 1:
+            return None
+        ((m, c),) = a.items()
+        head = self._atoms[m[0]] if len(m) == 1 and c == 1 else None
+        return (head.args[0], head.args[1]) if head is not None and head.op == "floordiv" else None
 
     def _divide(self, p: Polynomial, a: Polynomial) -> tuple[Polynomial, Polynomial]:
         """(q, r) with p = a * q + r, for a of one monomial: whatever `a` divides goes into q."""
@@ -159,28 +171,53 @@ class Terms:
 
     # -------------------------------------------------------------------------------------------------
 
-    def at_most(self, count: Polynomial, limit: Polynomial) -> tuple[Expr, ...]:
-        """Conditions that together imply `count <= limit`; none when no plain ones are found.
+    def limited(self, factor: Polynomial, top: Polynomial, rest: Polynomial) -> tuple[Expr, ...]:
+        """Conditions under which factor * v + rest <= 0 for all v <= top; `factor` >= 1, all uniform.
 
-        Both sides must be uniform. One grid extent is brought to stand alone; two digits (a*g + h <= limit)
-        become two conditions, `h <= a` and `g <= limit // a`.
+        Where `top` has two grid extents (a*g + h), one of them is the leading digit: the other digits stay
+        below a, and then v < a*g. Each choice of the leading digit gives its own two conditions.
+        """
+        grids = [m for m in sorted(top) if top[m] > 0 and self.has_grid(m)]
+        if len(grids) < 2:
+            return self.at_most(combine(times(factor, top), rest), {})
+        found: list[Expr] = []
+        for leading in sorted(grids, key=lambda m: (*self._weight(m), top[m]), reverse=True):
+            a = {self._without_grids(leading): top[leading]}
+            digit: Polynomial = {leading: top[leading]}
+            lower = combine(combine(top, digit, -1), a)
+            below = self.limited(constant(1), lower, combine(constant(1), a, -1))
+            above = self.at_most(combine(times(factor, combine(digit, constant(1), -1)), rest), {})
+            if below and above:
+                found += [*below, *above]
+        return tuple(found)
+
+    def _without_grids(self, m: Monomial) -> Monomial:
+        return tuple(number for number in m if not self.has_grid((number,)))
+
+    def _weight(self, m: Monomial) -> tuple[int, int]:
+        """How large a digit's factor is likely to be: run-time values before constants, then how many."""
+        factors = [s for number in self._without_grids(m) for s in symbols(self._atoms[number])]
+        return len([s for s in factors if s.kind is not Kind.CONSTANT]), len(factors)
+
+    def at_most(self, count: Polynomial, limit: Polynomial) -> tuple[Expr, ...]:
+        """The condition `count <= limit` with one grid extent or one count alone on its left.
+
+        Both sides must be uniform. None when that does not work out.
         """
         excess = self._in_tiles(combine(count, limit, -1))
         grids = [m for m in sorted(excess) if excess[m] > 0 and self.has_grid(m)]
         if not grids:
             return self._without_grid(excess)
-        if len(grids) > 1:
-            return self._digits(excess, grids)
-        (m,) = grids
+        (m, *others) = grids
         head = tuple(number for number in m if self.has_grid((number,)))
-        share = {tuple(number for number in m if number not in head): excess[m]}
+        share = {self._without_grids(m): excess[m]}
         rest = {other: -c for other, c in excess.items() if other != m}
-        if any(self.has_grid(other) for other in rest):
+        if others or any(self.has_grid(other) for other in rest):
             return ()
-        limit = self.quotient(rest, share)
+        bound = self.quotient(rest, share)
         if len(head) > 1:
-            return (le(self._term(head, 1), self.expr(limit)),)
-        return self._isolated(self._atoms[head[0]], limit)
+            return (le(self._term(head, 1), self.expr(bound)),)
+        return self._isolated(self._atoms[head[0]], bound)
 
     def _in_tiles(self, excess: Polynomial) -> Polynomial:
         """a*q + rest <= 0 for a tile size a, as q <= floor(-rest / a): tiles are counted, not elements."""
@@ -190,10 +227,16 @@ class Terms:
             if not self._is_tile(number):
                 continue
             a: Polynomial = {(number,): 1}
-            whole, rest = self._divide(excess, a)
             if any(m != UNIT for m in self._divide(counted, a)[0]):
-                return self._in_tiles(combine(whole, self.quotient(scaled(rest, -1), a), -1))
+                return self._in_tiles(self._counted(excess, a))
+        share = gcd(*counted.values())
+        if share > 1 and not all(self._is_tile(number) for m in counted for number in m):
+            return self._counted(excess, constant(share))
         return excess
+
+    def _counted(self, excess: Polynomial, a: Polynomial) -> Polynomial:
+        whole, rest = self._divide(excess, a)
+        return combine(whole, self.quotient(scaled(rest, -1), a), -1)
 
     def _isolated(self, head: Expr, limit: Polynomial) -> tuple[Expr, ...]:
         """Conditions for `head <= limit`, where the grid extent is somewhere in `head`."""
@@ -205,25 +248,6 @@ class Terms:
             bound = combine(times(divisor, limit), combine(divisor, constant(1), -1))
             return self.at_most(top, bound)
         return ()
-
-    def _digits(self, excess: Polynomial, grids: list[Monomial]) -> tuple[Expr, ...]:
-        """a*g + b*h + ... + rest <= 0: the smaller digits stay below a, the largest takes what is left."""
-
-        def share(m: Monomial) -> Polynomial:
-            return {tuple(n for n in m if not _has(self._atoms[n], Kind.GRID)): excess[m]}
-
-        leading = max(grids, key=lambda m: (_weight(share(m)), -grids.index(m)))
-        a = share(leading)
-        lower: Polynomial = {}
-        for m in grids:
-            if m != leading:
-                lower = combine(lower, {m: excess[m]})
-                lower = combine(lower, share(m), -1)
-        rest = combine(excess, lower, -1)
-        top = combine(a, constant(1), -1)
-        low_conditions = self.at_most(lower, top)
-        high_conditions = self.at_most(combine(rest, top), {})
-        return low_conditions + high_conditions if low_conditions and high_conditions else ()
 
     def _without_grid(self, excess: Polynomial) -> tuple[Expr, ...]:
         """`excess <= 0` as `low <= high`, without a minus."""
@@ -245,5 +269,3 @@ def _condition(low: Expr, high: Expr) -> tuple[Expr, ...]:
     return () if found is TRUE else (found,)
 
 
-def _weight(p: Polynomial) -> tuple[int, int]:
-    return max((len(m) for m in p), default=0), max((c for c in p.values()), default=0)

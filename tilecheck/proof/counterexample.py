@@ -16,8 +16,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from tilecheck.ir.expr import Expr, Kind, Symbol, any_of, bool_sym, eq, le, mul, ne, negate, sym, symbols, walk
-from tilecheck.ir.kernel import block_symbol, extent_symbol, stride_symbol
+from tilecheck.ir.expr import (
+    TRUE,
+    Expr,
+    Kind,
+    Symbol,
+    add,
+    any_of,
+    bool_sym,
+    eq,
+    le,
+    mul,
+    ne,
+    negate,
+    sub,
+    sym,
+    symbols,
+    walk,
+)
+from tilecheck.ir.kernel import block_symbol, extent_symbol, grid_symbol, stride_symbol
 from tilecheck.jit.reference import Launch, NotInterpretable, ReplayError, run
 from tilecheck.model import Witness
 from tilecheck.proof.concrete import (
@@ -40,7 +57,8 @@ from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Model, satisfiable
 from tilecheck.proof.witness import witness
 
-_BOUNDS = (2, 3, 8, 40, 300)
+_BOUNDS = (2, 3, 8, 40, 300, 5000)
+_WIDE, _WIDEST = 64, 65535  # grid extents: of ordinary launches, and of all
 _MODELS = 6  # per set of premises
 _REPLAYS = 60  # of models and enumerated launches, each
 _SHRINKS = 40
@@ -128,7 +146,8 @@ class _Hunt:
         return None
 
     def _try_model(self, model: Model) -> tuple[Concrete, Sighting] | None:
-        concrete = Concrete(_launch_values(model), _memory(model))
+        virtual = self.obligation.kind == "overflow" and not self._is_data_dependent()
+        concrete = Concrete(_launch_values(model), _memory(model), virtual=virtual)
         blocks = self._blocks(model)
         for fill in FILLS if self._is_data_dependent() else FILLS[:1]:
             for integers in (False, True):
@@ -146,16 +165,13 @@ class _Hunt:
         premises: list[Expr] = []
         free = [e for e in kernel.powers_of_two if e.value is None and not any(s.varies for s in symbols(e))]
         premises += [any_of(*(eq(size, 1 << k) for k in range(_LARGEST_TILE))) for size in free]
-        for symbol in launch_symbols(self.context):
+        launch = launch_symbols(self.context)
+        for symbol in launch:
             if symbol.kind is Kind.GRID:
-                premises += [le(1, sym(symbol)), le(sym(symbol), 64)]
+                premises += [le(1, sym(symbol)), le(sym(symbol), _WIDEST)]
             elif symbol.kind is Kind.EXTENT:
                 premises.append(le(0, sym(symbol)))
-        strided = {s.name for s in launch_symbols(self.context) if s.kind is Kind.STRIDE}
-        for param in kernel.params:
-            if param.is_array and not param.is_list and stride_symbol(param.name, 0).name not in strided:
-                shape = [sym(extent_symbol(param.name, k)) for k in range(param.rank or 1)]
-                premises.append(eq(sym(Symbol(f"numel({param.name})", Kind.EXTENT)), mul(*shape)))
+        premises += [_storage(p.name, p.rank or 1, launch) for p in kernel.params if p.is_array and not p.is_list]
         return tuple(premises)
 
     def _ordinary(self, negated: Sequence[Expr]) -> tuple[Expr, ...]:
@@ -164,7 +180,9 @@ class _Hunt:
         mentioned = [s for s in launch_symbols(self.context) if s.kind in kinds]
         booleans = _booleans(self.context, self.obligation)
         inside = [n.args[0] for n in walk(*negated) if n.op == "ite" and _is_padding(n.args[2])]
-        return (*self._legal(), *(le(1, sym(s)) for s in mentioned if s not in booleans), *inside)
+        grid = [le(sym(grid_symbol(axis)), _WIDE) for axis in self.context.kernel.grid_axes]
+        positive = [le(1, sym(s)) for s in mentioned if s not in booleans]
+        return (*self._legal(), *grid, *positive, *inside)
 
     def _is_data_dependent(self) -> bool:
         negated = negation(self.obligation.goal, self.context, self.obligation.assume)
@@ -232,6 +250,19 @@ class _Hunt:
             return None
         self.stuck = 0
         return seen(self.obligation, log, layouts(given))
+
+
+def _storage(array: str, rank: int, launch: tuple[Symbol, ...]) -> Expr:
+    """The size of an array's storage, from its shape and the strides that the kernel mentions."""
+    storage = Symbol(f"numel({array})", Kind.EXTENT)
+    shape = [sym(extent_symbol(array, k)) for k in range(rank)]
+    strides = [stride_symbol(array, k) for k in range(rank)]
+    if storage not in launch:
+        return TRUE
+    if not any(s in launch for s in strides):
+        return eq(sym(storage), mul(*shape))
+    steps = [sym(s) if s in launch else mul(*shape[k + 1 :]) for k, s in enumerate(strides)]
+    return eq(sym(storage), add(1, *(mul(sub(n, 1), s) for n, s in zip(shape, steps, strict=True))))
 
 
 def _is_padding(e: Expr) -> bool:

@@ -1,0 +1,149 @@
+"""Concrete launches: which are admitted, what memory holds, and how they get smaller."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tilecheck.ir.expr import Kind, Symbol, const, le, sym
+from tilecheck.ir.kernel import Contract, Effect, extent_symbol, grid_symbol, stride_symbol
+from tilecheck.model import Site, Span
+from tilecheck.proof.concrete import Concrete, arguments, contiguous, is_admitted, launch_symbols, overlaps_itself
+from tilecheck.proof.context import Context
+from tilecheck.proof.minimise import minimise
+from tilecheck.proof.scope import small_launches
+from tilecheck.proof.tables import Promise, fill_in, promises
+
+GRID, OUT, T = grid_symbol(0), extent_symbol("out", 0), Symbol("T", Kind.CONSTANT)
+
+
+@pytest.fixture
+def context(build):
+    k = build()
+    k.tiles_access("out", Effect.WRITE, (k.bid(0),), (k.tile("T"),))
+    return Context(k.kernel())
+
+
+def test_facts_conditions_and_tile_sizes_are_checked(context):
+    launch = Concrete({GRID: 2, OUT: 8, T: 4})
+    assert is_admitted(launch, context)
+    assert not is_admitted(launch.changed(T, 3), context)
+    assert not is_admitted(launch.changed(T, 0), context)
+    assert not is_admitted(launch.changed(GRID, 0), context)
+    assert not is_admitted(launch.changed(OUT, -1), context)
+    assert not is_admitted(launch, context.under(le(sym(GRID), 1)))
+
+
+def test_arguments_have_the_shapes_of_the_model(context):
+    given = arguments(Concrete({GRID: 2, OUT: 8, T: 4}), context.kernel)
+    assert given["out"].shape == (8,)
+    assert given["T"] == 4
+
+
+def test_axes_that_are_not_read_have_one_block(context):
+    assert Concrete({GRID: 3, grid_symbol(1): 5}).grid(context.kernel) == (3, 1, 1)
+
+
+def test_written_arrays_do_not_overlap_themselves(build):
+    k = build()
+    k.tiles_access("out", Effect.WRITE, (k.bid(0), 0), (1, 1))
+    context = Context(k.kernel())
+    launch = Concrete({extent_symbol("out", 0): 4, extent_symbol("out", 1): 4, stride_symbol("out", 0): 2})
+    assert arguments(launch, context.kernel) is None
+    assert arguments(launch.changed(stride_symbol("out", 0), 4), context.kernel) is not None
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "expected"),
+    [((4, 4), (4, 1), False), ((4, 4), (1, 4), False), ((4, 4), (3, 1), True), ((1, 4), (0, 1), False), ((2,), (0,), True)],
+)
+def test_layouts_that_overlap(shape, strides, expected):
+    assert overlaps_itself(shape, strides) is expected
+    assert not overlaps_itself(shape, contiguous(shape))
+
+
+def test_large_arrays_are_refused_unless_only_their_addresses_matter(context):
+    launch = Concrete({GRID: 2, OUT: 1 << 33, T: 4})
+    assert not is_admitted(launch, context)
+    virtual = Concrete(launch.values, virtual=True)
+    assert is_admitted(virtual, context)
+    assert arguments(virtual, context.kernel)["out"].shape == (1 << 33,)
+
+
+# ---- contracts ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cells", "promised", "holds"),
+    [
+        ({(1,): 5}, [Promise("increasing", ())], True),
+        ({(1,): 5, (3,): 2}, [Promise("increasing", ())], False),
+        ({(2,): 0}, [Promise("distinct", ())], True),
+        ({(0,): 3, (1,): 3}, [Promise("distinct", ())], False),
+        ({(0,): -1, (1,): -1}, [Promise("distinct", (-1,))], True),
+        ({(0,): 4}, [Promise("distinct", ()), Promise("within", (0, 5))], True),
+        ({}, [Promise("within", (2, 3))], True),
+        ({(0,): 9}, [Promise("within", (0, 5))], False),
+        ({}, [Promise("within", (3, 3))], False),
+        ({(0,): 2, (4,): 6}, [Promise("increasing", ()), Promise("distinct", ())], True),
+        ({}, [Promise("prime", ())], False),
+    ],
+)
+def test_contents_keep_contracts_or_are_refused(cells, promised, holds):
+    data = np.zeros(5, np.int32)
+    assert fill_in(data, cells, promised) is holds
+    assert all(data[at] == v for at, v in cells.items())
+
+
+def test_contract_bounds_are_launch_values():
+    site = Site("k.py", Span(0, 1))
+    contract = Contract("within", "t", (const(0), sym(OUT)), "within(t, 0, out.shape[0])", None, site)
+    assert promises([contract], "t", lambda e: 7 if e is sym(OUT) else 0) == (Promise("within", (0, 7)),)
+    assert promises([contract], "u", lambda e: 0) == ()
+
+
+def test_counterexample_respects_a_contract(read):
+    from tilecheck.proof.counterexample import find
+    from tilecheck.proof.session import Session
+
+    text = (
+        "def k(table, out):\n"
+        "    # tilecheck: requires distinct(table) -- one source for each row\n"
+        "    b = ct.bid(0)\n"
+        "    if b < table.shape[0]:\n"
+        "        ct.scatter(out, ct.gather(table, b) // 2, 1.0)\n"
+    )
+    found = read(text)
+    (race,) = found.all_of("TC201")
+    witness = find(race, Context(found.kernel), found.path, Session())
+    assert len(set(witness.values["table"])) == len(witness.values["table"])
+    whole = read(text.replace(" // 2", ""))
+    (safe,) = whole.all_of("TC201")
+    assert find(safe, Context(whole.kernel), whole.path, Session()) is None
+
+
+# ---- smaller launches -----------------------------------------------------------------------------------
+
+
+def test_minimise_keeps_the_claim_and_the_budget():
+    replays = []
+
+    def replay(trial):
+        replays.append(trial)
+        return "seen" if trial.value(GRID) >= 2 and trial.value(OUT) >= 3 else None
+
+    start = Concrete({GRID: 16, OUT: 40, T: 8})
+    smallest, sighting = minimise(start, "seen", (OUT, GRID, T), replay, lambda: len(replays) < 40)
+    assert (smallest.value(GRID), smallest.value(OUT), smallest.value(T)) == (2, 3, 1)
+    assert sighting == "seen"
+    replays.clear()
+    unchanged, _ = minimise(start, "seen", (OUT, GRID, T), replay, lambda: False)
+    assert (unchanged, replays) == (start, [])
+
+
+def test_enumeration_is_admitted_deterministic_and_without_repeats(context):
+    first, second = list(small_launches(context)), list(small_launches(context))
+    assert [c.values for c in first] == [c.values for c in second]
+    assert all(is_admitted(c, context) for c in first)
+    launch = launch_symbols(context)
+    assert len({tuple(c.value(s) for s in launch) for c in first}) == len(first) > 20
