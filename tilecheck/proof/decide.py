@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tilecheck.ir.expr import TRUE, Expr, Kind, all_of, any_of, conjuncts, negate, symbols, walk
-from tilecheck.ir.kernel import Kernel
+from tilecheck.ir.expr import TRUE, Expr, Kind, all_of, any_of, conjuncts, le, negate, symbols, walk
+from tilecheck.ir.kernel import CheckKind, Kernel
 from tilecheck.model import Reason, Witness
 from tilecheck.proof.context import Context, Outcome
 from tilecheck.proof.ladder import prove
@@ -48,6 +48,7 @@ def decide(
     """Settle every obligation of `kernel`, whose text stands in the file `path`."""
     session = Session()
     context = Context(kernel)
+    obligations = [_with_divisors(o, kernel) for o in obligations]
     if kernel.requires and satisfiable(inhabited(context), session=session).status == "unsat":
         unknown = tuple(Settled(o, "unknown", "none", 0.0, Reason.VACUOUS.value) for o in obligations)
         return Decision(unknown, (), vacuous=True)
@@ -178,15 +179,37 @@ def _reads_memory(obligation: Obligation) -> bool:
     """Whether values from memory, or from an atomic, decide the goal."""
     if _is_synchronised(obligation):
         return True
-    goal = obligation.goal
-    roots: list[Expr] = []
-    if isinstance(goal, Holds):
-        roots = [goal.goal, goal.given]
-    elif isinstance(goal, Disjoint):
-        for access in (goal.first, goal.second):
-            roots += [access.guard, access.mask, *(axis.coordinate for axis in access.axes)]
-            roots += [] if access.member is None else [access.member]
     return any(
         node.op == "read" or (node.op in ("sym", "bsym") and node.args[0].origin.startswith(("memory", "atomic")))
-        for node in walk(*roots)
+        for node in walk(*_terms(obligation))
     )
+
+
+def _terms(obligation: Obligation) -> list[Expr]:
+    """The expressions that a goal speaks of."""
+    goal = obligation.goal
+    if isinstance(goal, Holds):
+        return [goal.goal, goal.given]
+    terms: list[Expr] = []
+    if isinstance(goal, Disjoint):
+        for access in (goal.first, goal.second):
+            terms += [access.guard, access.mask, *(axis.coordinate for axis in access.axes)]
+            terms += [] if access.member is None else [access.member]
+    return terms
+
+
+def _with_divisors(obligation: Obligation, kernel: Kernel) -> Obligation:
+    """Let bounds and races take for granted that the divisors in them are positive.
+
+    Each divisor has an obligation of its own, at stage 0; a kernel in which that is not proved is not
+    proved, whatever follows from it here.
+    """
+    if obligation.stage == 0:
+        return obligation
+    divisors = {node.args[1] for node in walk(*_terms(obligation)) if node.op in ("floordiv", "mod")}
+    assumed = [
+        any_of(negate(check.guard), check.goal)
+        for check in kernel.checks
+        if check.kind is CheckKind.DIVISOR and any(le(1, d) is check.goal for d in divisors)
+    ]
+    return replace(obligation, assume=all_of(obligation.assume, *assumed))
