@@ -1,0 +1,43 @@
+"""The public interface of the package."""
+
+from __future__ import annotations
+
+import typing
+from pathlib import Path
+
+import pytest
+
+import tilecheck
+from tilecheck.model import Verdict
+
+KERNEL = """import cuda.tile as ct
+
+@ct.kernel
+def same(x, out, T: ct.Constant[int]):
+    ct.store(out, index=(ct.bid(0) // 2,), tile=ct.load(x, index=(ct.bid(0),), shape=(T,)))
+"""
+
+
+def test_every_public_name_exists() -> None:
+    for name in tilecheck.__all__:
+        assert getattr(tilecheck, name) is not None
+    assert tilecheck.Verdict is Verdict
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = tilecheck.nothing
+
+
+def test_check_source_and_verify_paths_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "k.py").write_text(KERNEL)
+    monkeypatch.chdir(tmp_path)
+    of_text = tilecheck.check_source(KERNEL, "k.py")
+    of_file = tilecheck.verify_paths(["k.py"])
+    for report in (of_text, of_file):
+        assert [(k.name, k.verdict) for k in report.kernels] == [("same", Verdict.VIOLATED)]
+        assert report.sources["k.py"] == KERNEL.encode()
+    assert [d.message for d in of_text.diagnostics] == [d.message for d in of_file.diagnostics]
+
+
+def test_markers_are_plain_annotations() -> None:
+    for marker in (tilecheck.Mut, tilecheck.Shared):
+        assert typing.get_origin(marker) is typing.Annotated
+        assert typing.get_args(marker)[0] is typing.Any
