@@ -100,11 +100,19 @@ def decode(path: str, data: bytes) -> Source:
 
 
 def decode_leniently(path: str, data: bytes) -> Source:
-    """For places in a file that `decode` refuses: what does not fit is read as a replacement character."""
+    """For showing places in a file, also in one that `decode` refuses. Never fails.
+
+    UTF-8 is tried before what the file declares: the bytes may be a `Source.data` already. What fits nothing
+    is read as replacement characters.
+    """
+    start = len(_BOM) if data.startswith(_BOM) else 0
+    try:
+        return Source(path, data, data[start:].decode("utf-8"), _line_starts(data, start))
+    except UnicodeDecodeError:
+        pass
     try:
         return decode(path, data)
     except SourceError:
-        start = len(_BOM) if data.startswith(_BOM) else 0
         text = data[start:].decode("utf-8", errors="replace")
         return Source(path, data, text, _line_starts(data, start))
 

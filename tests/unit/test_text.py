@@ -81,3 +81,10 @@ def test_lenient_decoding_never_fails() -> None:
     source = decode_leniently("a.py", b"x\n\xff\xfe = '\0'\n")
     assert source.position(4) == (2, 3)
     assert decode_leniently("a.py", b"").position(0) == (1, 1)
+
+
+def test_places_are_the_same_before_and_after_decoding() -> None:
+    raw = "# coding: latin-1\né = x\n".encode("latin-1")
+    once = decode_leniently("a.py", raw)
+    twice = decode_leniently("a.py", once.data)
+    assert once.line(2) == twice.line(2) == "é = x"
