@@ -119,8 +119,8 @@ When the index multiplies or divides launch values in a way that no proof covers
 the solver's steps run out (`budget`), or when the place depends on values in memory or a branch
 depends on the result of an atomic, so that blocks may wait for one another (`needs-contract`), and
 no counterexample could be replayed either. A table without a contract that may name one element
-twice is not unknown but violated: the counterexample fills the table. If the kernel has a contract
-over values in memory, no counterexample is sought, and what is not proved is unknown.
+twice is not unknown but violated: the counterexample fills the table. Contracts bind the
+counterexample as well.
 
 ## References
 
