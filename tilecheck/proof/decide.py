@@ -10,7 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tilecheck.ir.expr import TRUE, Expr, Kind, all_of, any_of, conjuncts, le, negate, symbols, walk
+from tilecheck.ir.expr import (
+    TRUE,
+    Expr,
+    Kind,
+    Symbol,
+    all_of,
+    any_of,
+    conjuncts,
+    le,
+    negate,
+    substitute,
+    sym,
+    symbols,
+    walk,
+)
 from tilecheck.ir.kernel import CheckKind, Kernel
 from tilecheck.model import Reason, Witness
 from tilecheck.proof.context import Context, Outcome
@@ -48,7 +62,7 @@ def decide(
     """Settle every obligation of `kernel`, whose text stands in the file `path`."""
     session = Session()
     context = Context(kernel)
-    obligations = [_with_divisors(o, kernel) for o in obligations]
+    obligations = [_for_every_member(_with_divisors(o, kernel)) for o in obligations]
     if kernel.requires and satisfiable(inhabited(context), session=session).status == "unsat":
         unknown = tuple(Settled(o, "unknown", "none", 0.0, Reason.VACUOUS.value) for o in obligations)
         return Decision(unknown, (), vacuous=True)
@@ -148,7 +162,7 @@ def _refute(
         return Settled(obligation, "trusted", "none", outcome.time_ms)
     from tilecheck.proof.counterexample import find  # lazy: loads NumPy
 
-    if not (_is_synchronised(obligation) or _depends_on_members(obligation) or context.kernel.contracts):
+    if not (_is_synchronised(obligation) or _depends_on_members(obligation)):
         witness = find(obligation, context, path, session)
         if witness is not None:
             return Settled(obligation, "violated", "none", outcome.time_ms, witness=witness)
@@ -165,8 +179,36 @@ def _is_synchronised(obligation: Obligation) -> bool:
 def _depends_on_members(obligation: Obligation) -> bool:
     """Whether the extents of a list's members decide a bound. A launch condition about every member might
     save it, and such conditions are not derived yet, so a counterexample would claim too much."""
+    return any(
+        (n.op == "read" and _MEMBER_EXTENT in n.args[0]) or (n.op == "sym" and EVERY_MEMBER in n.args[0].name)
+        for n in walk(*_terms(obligation)[:1])
+    )
+
+
+_MEMBER_EXTENT = ".shape["
+EVERY_MEMBER = "[*]"
+
+
+def _for_every_member(obligation: Obligation) -> Obligation:
+    """State a bound about one member of a list for a member of any extents.
+
+    The goal speaks of one block and one member, whichever that is: writing its extents as free values
+    `xs[*].shape[k]` proves it for all members at once, and a condition on them is one on every member. Not
+    done where two members of one list occur, since they may differ.
+    """
     goal = obligation.goal
-    return isinstance(goal, Holds) and any(n.op == "read" and ".shape[" in n.args[0] for n in walk(goal.goal))
+    if not isinstance(goal, Holds):
+        return obligation
+    roots = (goal.goal, goal.given, obligation.assume)
+    reads = [n for n in walk(*roots) if n.op == "read" and _MEMBER_EXTENT in n.args[0]]
+    members: dict[str, set[Expr]] = {}
+    for node in reads:
+        members.setdefault(node.args[0].partition(".")[0], set()).add(node.args[1])
+    if not reads or any(len(found) > 1 for found in members.values()):
+        return obligation
+    free = {n: sym(Symbol(n.args[0].replace(".", f"{EVERY_MEMBER}.", 1), Kind.EXTENT)) for n in reads}
+    goal = replace(goal, goal=substitute(goal.goal, free), given=substitute(goal.given, free))
+    return replace(obligation, goal=goal, assume=substitute(obligation.assume, free))
 
 
 def _reason(obligation: Obligation, outcome: Outcome) -> str:
