@@ -293,7 +293,8 @@ def range_loop(x: Executor, node: cst.For, r: Range, frame: Frame) -> None:
         elif step.op == "sym" and step.args[0].kind is not Kind.GRID:
             x.check(CheckKind.STEP, E.le(1, step), E.render(step))
     name = dotted(node.target) or "i"
-    k = E.sym(Symbol(f"iteration of `{name}`", Kind.LOOP, x.number()))
+    counts = start is E.ZERO and step is E.ONE
+    k = E.sym(Symbol(name if counts else f"iteration({name})", Kind.LOOP, x.number()))
     value = E.add(start, E.mul(k, step))
     downwards = step.value is not None and step.value < 0
     within = E.lt(stop, value) if downwards else E.lt(value, stop)
@@ -311,7 +312,7 @@ def range_loop(x: Executor, node: cst.For, r: Range, frame: Frame) -> None:
 def run_while(x: Executor, node: cst.While, frame: Frame) -> None:
     if node.orelse is not None:
         raise _unsupported("while loop with else", node, frame)
-    k = E.sym(Symbol("iteration of `while`", Kind.LOOP, x.number()))
+    k = E.sym(Symbol("iteration(while)", Kind.LOOP, x.number()))
 
     def enter() -> None:
         x.guard = E.all_of(x.guard, E.le(0, k))
@@ -653,7 +654,7 @@ def call_function(x: Executor, function: Function, args: Arguments) -> Any:
     """Inline a helper: its statements run in a frame of their own, under the caller's guard."""
     if x.depth >= MAX_DEPTH:
         raise UnsupportedConstruct(f"recursion in `{function.name}`")
-    frame = bind_parameters(x, function, args)
+    frame = x.bind(function, args) or bind_parameters(x, function, args)
     x.files[function.table.file] = None
     x.depth += 1
     before, loops = x.guard, x.loops
