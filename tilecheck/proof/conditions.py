@@ -167,7 +167,7 @@ class _Search:
     ) -> tuple[Expr, ...]:
         """`chosen`, and what the proof may owe to `old`: the conditions that speak of the goal's own extents,
         scalars and constants, or of those of a condition that does."""
-        own = self._subjects(*negation(part.goal, Context(self.context.kernel), part.assume), *chosen)
+        own = self._subjects(*_expressions(part), *chosen)
         kept: dict[Expr, None] = {}
         for _ in old:
             fresh = [c for c in old if c not in kept and own & self._subjects(c)]
@@ -252,6 +252,15 @@ def _holds(condition: Expr, launch: dict[Symbol, int | bool]) -> bool:
         return bool(evaluate(condition, launch.__getitem__))
     except ZeroDivisionError:
         return False
+
+
+def _expressions(part: Obligation) -> tuple[Expr, ...]:
+    """What the goal itself speaks of, without the premises of the kernel."""
+    if isinstance(part.goal, Holds):
+        return part.goal.goal, part.goal.given, part.assume
+    accesses = (part.goal.first, part.goal.second)
+    places = [axis.coordinate for access in accesses for axis in access.axes]
+    return (*(access.happens for access in accesses), *places, part.assume)
 
 
 def _parts(obligation: Obligation) -> tuple[Obligation, ...]:

@@ -49,7 +49,7 @@ from tilecheck.proof.concrete import (
 )
 from tilecheck.proof.context import Context
 from tilecheck.proof.minimise import minimise
-from tilecheck.proof.obligation import Disjoint, Holds, Obligation, Ordered
+from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation, Ordered
 from tilecheck.proof.predicate import negation
 from tilecheck.proof.replay import Block, Sighting, seen
 from tilecheck.proof.scope import small_launches
@@ -89,7 +89,7 @@ def find(
         session: the solver's state.
         limits: the budgets, in models and replays.
     """
-    if not is_claimable(obligation):
+    if not is_claimable(obligation, context):
         return None
     hunt = _Hunt(obligation, context, path, session, limits or Limits())
     found = hunt.by_models() or hunt.by_enumeration()
@@ -99,15 +99,20 @@ def find(
     return witness(obligation, context, concrete.settled(context.kernel), sighting)
 
 
-def is_claimable(obligation: Obligation) -> bool:
+def is_claimable(obligation: Obligation, context: Context) -> bool:
     """Whether a log can show that the obligation fails.
 
     An order between accesses of one block leaves no trace in a sequential replay, and blocks that wait for
-    one another do not run one after the other.
+    one another do not run one after the other. Iterations are told apart in the log only where one loop and
+    one call lead to the operation.
     """
     goal = obligation.goal
     if isinstance(goal, Ordered):
         return False
+    if isinstance(goal, Disjoint) and goal.between is Between.ITERATIONS:
+        calls = [a for a in context.kernel.accesses if a.site == goal.first.site]
+        if len(calls) != 1 or len(goal.first.loops) != 1:
+            return False
     accesses = (goal.first, goal.second) if isinstance(goal, Disjoint) else (goal.access,)
     return not any(access is not None and access.synchronised for access in accesses)
 
@@ -171,7 +176,8 @@ class _Hunt:
                 premises += [le(1, sym(symbol)), le(sym(symbol), _WIDEST)]
             elif symbol.kind is Kind.EXTENT:
                 premises.append(le(0, sym(symbol)))
-        premises += [_storage(p.name, p.rank or 1, launch) for p in kernel.params if p.is_array and not p.is_list]
+        arrays = [param for param in kernel.params if param.is_array and not param.is_list]
+        premises += [_storage(array.name, array.rank or 1, launch) for array in arrays]
         return tuple(premises)
 
     def _ordinary(self, negated: Sequence[Expr]) -> tuple[Expr, ...]:

@@ -1,9 +1,10 @@
 """Reading a claim off the log of a launch that the reference backend ran.
 
-A claim is seen only if it was executed: two different blocks that touched one element at the obligation's
-sites, or an undefined operation of the right kind at its site. A site and a logged operation belong together
-when they name the same file and the same bytes, or when one lies in the other and no operation matches the
-site exactly (the two sides may count the parentheses around an expression differently).
+A claim is seen only if it was executed: two different blocks (or two iterations of one) that touched one
+element at the obligation's sites, or an undefined operation of the right kind at its site. A site and a
+logged operation belong together when they name the same file and the same bytes, or when one lies in the
+other and no operation matches the site exactly (the two sides may count the parentheses around an expression
+differently).
 """
 
 from __future__ import annotations
@@ -65,8 +66,12 @@ def seen(obligation: Obligation, log: Log, layouts: Layouts) -> Sighting | None:
     match obligation.goal:
         case Disjoint(between=Between.BLOCKS) as goal:
             return _meeting(goal, log, layouts)
+        case Disjoint(first=access, between=Between.ITERATIONS):
+            return _repeated(access, log)
         case Disjoint(first=access):
             return _duplicate(access, log)
+        case Holds(access=Access() as access) if obligation.kind == "ownership":
+            return _performed(access, log)
         case Holds() as goal:
             return _undefined(goal, obligation, log, layouts)
         case _:
@@ -207,6 +212,28 @@ def _lanes_at(duplicate: UndefinedRecord, log: Log) -> tuple[tuple[int, ...], ..
         rows = [r for r, e in enumerate(record.elements) if tuple(int(c) for c in e) == duplicate.element]
         if len(rows) > 1:
             return _lane(record, rows[0]), _lane(record, rows[1])
+    return None
+
+
+def _repeated(access: Access, log: Log) -> Sighting | None:
+    """One element that two executions of an operation touched in one block."""
+    before: dict[tuple[Block, int | None, tuple[int, ...]], tuple[AccessRecord, int]] = {}
+    for record in _records(access, log):
+        for row, coordinates in enumerate(record.elements):
+            element = tuple(int(c) for c in coordinates)
+            earlier, at = before.setdefault((record.block, record.member, element), (record, row))
+            if earlier.sequence != record.sequence:
+                lanes = (_lane(earlier, at), _lane(record, row))
+                return Sighting((record.block,), record.array, element, lanes if any(lanes) else None)
+    return None
+
+
+def _performed(access: Access, log: Log) -> Sighting | None:
+    """Any execution of an operation that reached an element of its array."""
+    for record in _records(access, log):
+        if len(record.elements):
+            element = tuple(int(c) for c in record.elements[0])
+            return Sighting((record.block,), record.array, element, (_lane(record, 0),))
     return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,6 @@ def _keeps(data: Contents, promise: Promise) -> bool:
             kept = [v for v in values if v not in promise.bounds]
             return len(set(kept)) == len(kept)
         case "increasing":
-            return all(a <= b for a, b in zip(values, values[1:], strict=False))
+            return all(a <= b for a, b in pairwise(values))
         case _:
             return False

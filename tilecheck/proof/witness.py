@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import islice, product
 from math import prod
 
 import numpy as np
@@ -13,7 +13,7 @@ from tilecheck.ir.kernel import Access, block_symbol, extent_symbol, stride_symb
 from tilecheck.model import Witness
 from tilecheck.proof.concrete import Concrete, arguments, contiguous, integer_arrays, launch_symbols
 from tilecheck.proof.context import Context
-from tilecheck.proof.obligation import Holds, Obligation
+from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.replay import Block, Sighting
 
 _SHOWN = 16  # memory contents in a witness
@@ -79,39 +79,46 @@ def _iterations(
     goal = obligation.goal
     if sighting.element is None or (isinstance(goal, Holds) and goal.access is None):
         return None
+    if isinstance(goal, Disjoint) and goal.between is Between.ITERATIONS:
+        both = tuple(islice(_reaches(goal.first, sighting.blocks[0], sighting.element, concrete), 2))
+        return both if len(both) == 2 else None
     accesses = (goal.first, goal.second) if not isinstance(goal, Holds) else (goal.access, goal.access)
     found: list[tuple[int, ...]] = []
     for access, block in zip(accesses, sighting.blocks, strict=False):
-        reached = None if access is None else _reach(access, block, sighting.element, concrete)
+        if access is None:
+            return None
+        reached = next(_reaches(access, block, sighting.element, concrete), None)
         if reached is None:
             return None
         found.append(reached)
     return tuple(found) if any(found) else None
 
 
-def _reach(
+def _reaches(
     access: Access, block: Block, element: tuple[int, ...], concrete: Concrete
-) -> tuple[int, ...] | None:
-    """The first iterations in which `block` touches `element`; None when the search does not find them."""
+) -> Iterator[tuple[int, ...]]:
+    """The iterations in which `block` touches `element`, as far as a small search finds them."""
     parts = (access.guard, access.mask, *(axis.coordinate for axis in access.axes))
     mentioned = symbols(*parts)
     if any(s.kind is Kind.OPAQUE for s in mentioned) or any(n.op == "read" for n in walk(*parts)):
-        return None
+        return
     loops = [s for s in mentioned if s.kind is Kind.LOOP]
     lanes = [s for s in mentioned if s.kind is Kind.LANE]
     values = {block_symbol(k): i for k, i in enumerate(block)}
     try:
         widths = [int(evaluate(s.bound, concrete.value)) for s in lanes if s.bound is not None]
     except (KeyError, ZeroDivisionError):
-        return None
+        return
     choices = [range(_ITERATIONS)] * len(loops) + [range(w) for w in widths]
     if len(widths) != len(lanes) or len(element) != len(access.axes) or prod(map(len, choices)) > _COMBINATIONS:
-        return None
+        return
+    known: set[tuple[int, ...]] = set()
     for chosen in product(*choices):
         trial = {**values, **dict(zip((*loops, *lanes), chosen, strict=True))}
-        if _touches(access, element, trial, concrete):
-            return chosen[: len(loops)]
-    return None
+        iteration = chosen[: len(loops)]
+        if iteration not in known and _touches(access, element, trial, concrete):
+            known.add(iteration)
+            yield iteration
 
 
 def _touches(access: Access, element: tuple[int, ...], values: dict[Symbol, int], concrete: Concrete) -> bool:

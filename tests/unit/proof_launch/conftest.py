@@ -47,8 +47,8 @@ from tilecheck.ir.kernel import (
     extent_symbol,
 )
 from tilecheck.model import Site, Span
-from tilecheck.proof.context import Context
 from tilecheck.proof.conditions import Derivation, condition_text, derive
+from tilecheck.proof.context import Context
 from tilecheck.proof.ladder import prove
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.session import Session
@@ -99,7 +99,8 @@ class Builder:
 
     def site(self, start: int | None = None, end: int | None = None) -> Site:
         self.position += 1
-        return Site(self.file, Span(self.position * 10 if start is None else start, end or self.position * 10 + 5))
+        own = self.position * 10
+        return Site(self.file, Span(own if start is None else start, end or own + 5))
 
     def _param(self, name: str, ownership: Ownership, rank: int | None) -> None:
         self.params[name] = Param(name, rank is not None, rank, False, ownership, None, self.site())
@@ -175,7 +176,9 @@ class Builder:
         goal = Holds(all_of(*parts), given, access)
         return self._oblige("TC302", goal, (access.site,), 1, "bounds", access.array)
 
-    def race(self, first: Access, second: Access | None = None, between: Between = Between.BLOCKS) -> Obligation:
+    def race(
+        self, first: Access, second: Access | None = None, between: Between = Between.BLOCKS
+    ) -> Obligation:
         other = second or first
         sites = (first.site,) if other is first else (first.site, other.site)
         return self._oblige("TC201", Disjoint(first, other, between), sites, 2, "overlap", first.array)
@@ -212,7 +215,9 @@ class Builder:
             **changes,
         )
 
-    def grouped(self, tile: Expr, rows: Expr, columns: Expr, group: Expr, guard: Expr = TRUE) -> tuple[Expr, Expr]:
+    def grouped(
+        self, tile: Expr, rows: Expr, columns: Expr, group: Expr, guard: Expr = TRUE
+    ) -> tuple[Expr, Expr]:
         """The grouped order of tiles, with the divisions it makes."""
         per_group = mul(group, columns)
         self.defined(per_group, guard)

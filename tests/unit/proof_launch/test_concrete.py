@@ -8,7 +8,14 @@ import pytest
 from tilecheck.ir.expr import Kind, Symbol, const, le, sym
 from tilecheck.ir.kernel import Contract, Effect, extent_symbol, grid_symbol, stride_symbol
 from tilecheck.model import Site, Span
-from tilecheck.proof.concrete import Concrete, arguments, contiguous, is_admitted, launch_symbols, overlaps_itself
+from tilecheck.proof.concrete import (
+    Concrete,
+    arguments,
+    contiguous,
+    is_admitted,
+    launch_symbols,
+    overlaps_itself,
+)
 from tilecheck.proof.context import Context
 from tilecheck.proof.minimise import minimise
 from tilecheck.proof.scope import small_launches
@@ -55,7 +62,13 @@ def test_written_arrays_do_not_overlap_themselves(build):
 
 @pytest.mark.parametrize(
     ("shape", "strides", "expected"),
-    [((4, 4), (4, 1), False), ((4, 4), (1, 4), False), ((4, 4), (3, 1), True), ((1, 4), (0, 1), False), ((2,), (0,), True)],
+    [
+        ((4, 4), (4, 1), False),
+        ((4, 4), (1, 4), False),
+        ((4, 4), (3, 1), True),
+        ((1, 4), (0, 1), False),
+        ((2,), (0,), True),
+    ],
 )
 def test_layouts_that_overlap(shape, strides, expected):
     assert overlaps_itself(shape, strides) is expected

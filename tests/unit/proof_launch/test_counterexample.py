@@ -179,10 +179,35 @@ def test_blocks_that_wait_for_each_other_and_orders_are_never_claimed(read):
         "    ct.store(out, (ct.bid(0) // 2,), ct.zeros((T,), dtype=ct.float32))\n"
     )
     (race,) = found.all_of("TC201")
-    assert is_claimable(race)
+    context = Context(found.kernel)
+    assert is_claimable(race, context)
     waiting = replace(race.goal.first, synchronised=True)
-    assert not is_claimable(replace(race, goal=replace(race.goal, second=waiting)))
-    assert not is_claimable(replace(race, goal=Ordered(race.goal.first, race.goal.second, "out")))
+    assert not is_claimable(replace(race, goal=replace(race.goal, second=waiting)), context)
+    assert not is_claimable(replace(race, goal=Ordered(race.goal.first, race.goal.second, "out")), context)
+
+
+def test_iterations_of_one_block(witness):
+    found = witness(
+        "def k(out, T: ct.Constant[int]):\n"
+        "    if out.shape[0] >= 8 * T:\n"
+        "        for i in range(4):\n"
+        "            window = out.slice(axis=0, start=(4 - i) * T, stop=(8 - i) * T)\n"
+        "            ct.store(window, index=(i,), tile=ct.full((T,), i * 1.0, dtype=ct.float32))\n",
+        "TC204",
+    )
+    assert len(found.blocks) == 1
+    assert found.element == (4 * found.values["T"],)
+    assert len(set(found.iterations)) == 2
+
+
+def test_write_of_an_array_declared_shared(witness):
+    found = witness(
+        "def k(x, T: ct.Constant[int]):\n"
+        "    # tilecheck: shared x\n"
+        "    ct.store(x, (ct.bid(0),), ct.zeros((T,), dtype=ct.float32))\n",
+        "TC101",
+    )
+    assert (found.kind, found.array, found.element) == ("ownership", "x", (0,))
 
 
 def test_witness_is_the_same_in_every_run(witness):
