@@ -1,0 +1,381 @@
+"""Compares what the IR says a kernel touches with what a launch on the reference backend did touch.
+
+`unadmitted`    logged accesses that no access of the IR admits: the IR misses something, a soundness bug
+`unlogged`      elements that the IR admits and that were not touched: it says more than the text does
+`unstated`      undefined behaviour that was logged and that no false obligation speaks of
+"""
+
+from __future__ import annotations
+
+import os.path
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+from soundness_launches import Trial
+from soundness_points import Points
+
+from tilecheck.ir.expr import Expr, Kind, Symbol, symbols
+from tilecheck.ir.kernel import Access, Effect, Space, block_symbol, extent_symbol
+from tilecheck.jit.reference import AccessRecord, UndefinedRecord
+from tilecheck.model import Site
+from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
+
+Block = tuple[int, int, int]
+EFFECTS = {Effect.READ: "read", Effect.ATOMIC: "atomic", Effect.WRITE: "write"}
+_REACH = {0: (1,), 1: (16, 800), 2: (12, 90), 3: (8, 24), 4: (5, 12)}  # iterations that are tried, per loop
+_MOST_POINTS = 60_000
+# What leaves a block with values that mean nothing: what it touches afterwards is not the IR's business.
+_MEANINGLESS = frozenset({"overflow", "slice", "divisor", "member"})
+_RULES = {
+    "tile-outside": ("TC302",),
+    "out-of-bounds": ("TC303",),
+    "divisor": ("TC301",),
+    "slice": ("TC304",),
+    "overflow": ("TC305",),
+    "duplicate": ("TC203",),
+    "member": ("TC306",),
+}
+
+
+@dataclass
+class Tally:
+    """How much was compared. Mutable: one trial after another adds to it."""
+
+    both_ways: int = 0
+    one_way: Counter[str] = field(default_factory=Counter)  # reason -> how often
+    records: int = 0
+    undefined: int = 0
+
+    def add(self, other: Tally) -> None:
+        self.both_ways += other.both_ways
+        self.one_way.update(other.one_way)
+        self.records += other.records
+        self.undefined += other.undefined
+
+
+# ---- the values of one block ---------------------------------------------------------------------------------
+
+
+def launch_values(trial: Trial) -> dict[Symbol, int | bool]:
+    """Every launch value, as the arguments really have it."""
+    values = _Defaults(trial)
+    for name, held in trial.contents.items():
+        if isinstance(held, list):
+            values[Symbol(f"len({name})", Kind.EXTENT)] = len(held)
+            for k in range(held[0].ndim if held else 0):
+                for number, part in enumerate(held):
+                    values[extent_symbol(f"{name}[{number}]", k)] = part.shape[k]
+                values[extent_symbol(f"{name}[*]", k)] = min(part.shape[k] for part in held)
+    return values
+
+
+class _Defaults(dict[Symbol, int | bool]):
+    """A launch symbol that was not drawn has its default, the one that the arguments were made with."""
+
+    def __init__(self, trial: Trial) -> None:
+        super().__init__(trial.concrete.values)
+        self.trial = trial
+
+    def __contains__(self, symbol: object) -> bool:
+        return isinstance(symbol, Symbol) and (super().__contains__(symbol) or symbol.kind <= Kind.GRID)
+
+    def __missing__(self, symbol: Symbol) -> int | bool:
+        if symbol.kind is Kind.GRID:
+            return self.trial.grid[int(symbol.name[5])]
+        return self.trial.concrete.value(symbol)
+
+
+def _values_in(trial: Trial, block: Block) -> dict[Symbol, Any]:
+    values = launch_values(trial)
+    values.update({block_symbol(k): i for k, i in enumerate(block)})
+    return values
+
+
+def _merged(values: Mapping[Symbol, Any], more: Mapping[Symbol, Any], trial: Trial) -> dict[Symbol, Any]:
+    merged = _Defaults(trial)
+    merged.update(values)
+    merged.update(more)
+    return merged
+
+
+def _parts(access: Access) -> tuple[Expr, ...]:
+    own = () if access.member is None else (access.member,)
+    return (access.guard, access.mask, access.inside, *(a.coordinate for a in access.axes), *own)
+
+
+def _loops(parts: Sequence[Expr]) -> list[Symbol]:
+    return [s for s in symbols(*parts) if s.kind is Kind.LOOP]
+
+
+def _combinations(loops: Sequence[Symbol], reach: int) -> dict[Symbol, Any]:
+    """Every combination of iteration numbers below `reach`, as columns."""
+    grid = np.indices((reach,) * len(loops)).reshape(len(loops), reach ** len(loops))
+    return {s: grid[i].reshape(-1, 1) for i, s in enumerate(loops)}
+
+
+def _chosen(combinations: Mapping[Symbol, Any], rows: Any) -> dict[Symbol, Any]:
+    return {s: column[rows] for s, column in combinations.items()}
+
+
+@cache
+def _real(path: str) -> str:
+    return os.path.realpath(path)
+
+
+def _is_at(site: Site, record: AccessRecord | UndefinedRecord, *, exact: bool) -> bool:
+    if _real(site.file) != _real(record.path):
+        return False
+    if exact:
+        return (site.span.start, site.span.end) == (record.start, record.end)
+    inner = site.span.start <= record.start and record.end <= site.span.end
+    return inner or (record.start <= site.span.start and site.span.end <= record.end)
+
+
+# ---- the log is admitted -------------------------------------------------------------------------------------
+
+
+def unadmitted(trial: Trial, tally: Tally) -> Iterator[str]:
+    """Every logged access that no access of the IR admits."""
+    lost = {u.block for u in trial.log.undefined if u.kind in _MEANINGLESS}
+    for record in trial.log.accesses:
+        if not len(record.elements):
+            continue
+        if record.block in lost:
+            tally.one_way["undefined before"] += 1
+            continue
+        tally.records += 1
+        of = (record.array, record.effect)
+        same = [a for a in trial.kernel.accesses if (a.array, EFFECTS[a.effect]) == of]
+        candidates = [a for a in same if _is_at(a.site, record, exact=True)]
+        candidates = candidates or [a for a in same if _is_at(a.site, record, exact=False)]
+        if not any(_admits(a, record, trial) for a in candidates):
+            yield _not_admitted(record, candidates, trial)
+
+
+def _not_admitted(record: AccessRecord, candidates: Sequence[Access], trial: Trial) -> str:
+    pairs = zip(record.elements.tolist(), record.lanes.tolist(), strict=True)
+    rows = [f"element {element} lane {lane}" for element, lane in pairs]
+    shown = "".join(f"\n    {_text(a)}" for a in candidates)
+    return (
+        f"{trial.describe()}\n  {record.effect} of {record.array} (member {record.member})"
+        f" at bytes {record.start}:{record.end} in block {record.block}: {rows[:8]}"
+        f"\n  is admitted by none of {len(candidates)} accesses:{shown}"
+    )
+
+
+def _text(access: Access) -> str:
+    places = [axis.coordinate for axis in access.axes]
+    return f"{places} where {access.guard}, mask {access.mask}, bytes {access.site.span}"
+
+
+def _admits(access: Access, record: AccessRecord, trial: Trial) -> bool:
+    """Whether one iteration of the access touches all of these elements in these lanes."""
+    if (access.space is Space.RAW) != record.raw or len(access.axes) != record.elements.shape[1]:
+        return False
+    if (access.order, access.scope) != (record.order, record.scope):
+        return False
+    if (access.member is None) != (record.member is None):
+        return False
+    values = _values_in(trial, record.block)
+    loops = _loops(_parts(access))
+    for reach in _REACH.get(len(loops), (4,)):
+        combinations = _combinations(loops, reach)
+        guard = Points(_merged(values, combinations, trial), trial.contents).of(access.guard).maybe
+        possible = np.flatnonzero(np.broadcast_to(guard, (reach ** len(loops), 1)))
+        for count in (1, len(record.elements)):  # the first row leaves few combinations for the others
+            if not len(possible):
+                break
+            chosen = _chosen(combinations, possible)
+            points = _merged(values, chosen, trial)
+            possible = possible[_covers(access, record, count, points, trial, len(possible))]
+        if len(possible):
+            return True
+    return False
+
+
+def _covers(
+    access: Access,
+    record: AccessRecord,
+    count: int,
+    values: Mapping[Symbol, Any],
+    trial: Trial,
+    iterations: int,
+) -> Any:
+    """Of the iterations in `values`, those that may touch the first `count` elements of the record."""
+    lanes = {}
+    for symbol in access.lanes:
+        axis = int(symbol.name.removeprefix("lane "))
+        if axis < record.lanes.shape[1]:
+            lanes[symbol] = record.lanes[:count, axis].reshape(1, -1)
+    points = Points(_merged(values, lanes, trial), trial.contents)
+    fine = np.ones((iterations, count), bool)
+    for condition in (access.lane_facts, access.mask, access.inside):
+        fine = fine & points.of(condition).maybe
+    for number, axis in enumerate(access.axes):
+        place = points.of(axis.coordinate)
+        fine = fine & ((place.data == record.elements[:count, number].reshape(1, -1)) | ~place.known)
+    if access.member is not None:
+        member = points.of(access.member)
+        fine = fine & ((member.data == record.member) | ~member.known)
+    return fine.all(axis=1)
+
+
+# ---- what is admitted was logged -----------------------------------------------------------------------------
+
+
+def unlogged(trial: Trial, tally: Tally, *, exact: bool) -> Iterator[str]:
+    """Every access of which the IR admits, in some block, elements that the block did not touch.
+
+    `exact` says whether the IR claims to say no more than the text: not where a loop may end early.
+    """
+    undefined = {u.block for u in trial.log.undefined}
+    touched = _touched(trial)
+    for access in trial.kernel.accesses:
+        reason = None if exact else "a loop that may end early"
+        if any(s.kind is Kind.OPAQUE for s in symbols(*_parts(access))):
+            reason = "data that is not modelled"
+        if access.synchronised:
+            reason = "a branch on an atomic"
+        for block in product(*map(range, trial.grid)):
+            if reason is None and block in undefined:
+                tally.one_way["undefined behaviour"] += 1
+                continue
+            admitted = None if reason else _admitted(access, block, trial)
+            if admitted is None:
+                tally.one_way[reason or "too many points"] += 1
+                continue
+            tally.both_ways += 1
+            missing = admitted - _logged(access, block, touched)
+            if missing:
+                yield (
+                    f"{trial.describe()}\n  {EFFECTS[access.effect]} of {access.array} in block {block}:"
+                    f" the IR admits {sorted(missing)[:8]}, which was not touched:\n    {_text(access)}"
+                )
+
+
+_Key = tuple[str, int, int, str, str, Block]
+
+
+def _touched(trial: Trial) -> dict[_Key, set[tuple[int, ...]]]:
+    found: dict[_Key, set[tuple[int, ...]]] = {}
+    for r in trial.log.accesses:
+        key = (_real(r.path), r.start, r.end, r.array, r.effect, r.block)
+        member = -1 if r.member is None else r.member
+        found.setdefault(key, set()).update((member, *row) for row in r.elements.tolist())
+    return found
+
+
+def _logged(access: Access, block: Block, touched: Mapping[_Key, set[tuple[int, ...]]]) -> set[tuple[int, ...]]:
+    span, file = access.site.span, _real(access.site.file)
+    own = touched.get((file, span.start, span.end, access.array, EFFECTS[access.effect], block))
+    if own is not None:
+        return own
+    found: set[tuple[int, ...]] = set()  # a site of which the two sides count parentheses differently
+    for (path, start, end, array, effect, of), elements in touched.items():
+        nested = (span.start <= start and end <= span.end) or (start <= span.start and span.end <= end)
+        if (path, array, effect, of) == (file, access.array, EFFECTS[access.effect], block) and nested:
+            found |= elements
+    return found
+
+
+def _admitted(access: Access, block: Block, trial: Trial) -> set[tuple[int, ...]] | None:
+    """The elements that the IR admits for one block; None when there are too many points to look at."""
+    values = _values_in(trial, block)
+    loops = _loops(_parts(access))
+    points = Points(values, trial.contents)
+    sizes = [points.of(s.bound) for s in access.lanes if s.bound is not None]
+    if len(sizes) != len(access.lanes) or any(s.data.ndim or not s.known for s in sizes):
+        return None
+    widths = [int(s.data) for s in sizes]
+    if prod(widths) > _MOST_POINTS:
+        return None
+    cells = np.indices(widths).reshape(len(widths), prod(widths))
+    lanes = {s: cells[i].reshape(1, -1) for i, s in enumerate(access.lanes)}
+    for reach in _REACH.get(len(loops), ()):
+        combinations = _combinations(loops, reach)
+        guard = Points(_merged(values, combinations, trial), trial.contents).of(access.guard)
+        holds = np.flatnonzero(np.broadcast_to(guard.surely, (reach ** len(loops), 1)))
+        chosen = _chosen(combinations, holds)
+        if any((column == reach - 1).any() for column in chosen.values()):
+            continue  # there may be more iterations
+        if len(holds) * cells.shape[1] > _MOST_POINTS * 10:
+            return None
+        where = _merged(values, {**chosen, **lanes}, trial)
+        return _elements(access, where, trial, (len(holds), cells.shape[1]))
+    return None
+
+
+def _elements(
+    access: Access, values: Mapping[Symbol, Any], trial: Trial, shape: tuple[int, int]
+) -> set[tuple[int, ...]]:
+    points = Points(values, trial.contents)
+    sure = np.ones(shape, bool)
+    for condition in (access.mask, access.inside):
+        sure = sure & points.of(condition).surely
+    places = [points.of(axis.coordinate) for axis in access.axes]
+    if access.member is not None:
+        places.insert(0, points.of(access.member))
+    columns = []
+    for place in places:
+        sure = sure & place.known
+        columns.append(np.broadcast_to(place.data, shape))
+    rows = np.stack([c[sure] for c in columns], axis=1)
+    prefix = () if access.member is not None else (-1,)
+    return {(*prefix, *row) for row in rows.tolist()}
+
+
+# ---- undefined behaviour is spoken of ------------------------------------------------------------------------
+
+
+def unstated(trial: Trial, obligations: Sequence[Obligation], tally: Tally) -> Iterator[str]:
+    """Every undefined operation that no obligation, false for these values, speaks of."""
+    seen: set[tuple[str, int, int, str, Block]] = set()
+    lost: set[Block] = set()
+    for record in trial.log.undefined:
+        key = (record.kind, record.start, record.end, record.array, record.block)
+        if key in seen or record.block in lost:
+            continue
+        seen.add(key)
+        if record.kind in _MEANINGLESS:
+            lost.add(record.block)
+        tally.undefined += 1
+        own = [o for o in obligations if o.rule in _RULES[record.kind]]
+        exact = [o for o in own if any(_is_at(s, record, exact=True) for s in o.sites)]
+        near = exact or [o for o in own if any(_is_at(s, record, exact=False) for s in o.sites)]
+        if not any(_is_false(o, record, trial) for o in near):
+            goals = "\n".join(f"    {o.rule} {o.goal}" for o in near)
+            yield f"{trial.describe()}\n  {record}\n  is denied by none of {len(near)} obligations:\n{goals}"
+
+
+def _is_false(obligation: Obligation, record: UndefinedRecord, trial: Trial) -> bool:
+    goal = obligation.goal
+    if isinstance(goal, Disjoint):  # that two lanes meet was checked lane by lane in `unadmitted`
+        return goal.between is Between.LANES and goal.first.array == record.array
+    return isinstance(goal, Holds) and _fails(goal, obligation.assume, record.block, trial)
+
+
+def _fails(goal: Holds, assume: Expr, block: Block, trial: Trial) -> bool:
+    """Whether the goal may be false in some iteration and lane where what is given may hold."""
+    values = _values_in(trial, block)
+    parts = (goal.given, goal.goal, assume)
+    loops = _loops(parts)
+    lanes = [s for s in symbols(*parts) if s.kind is Kind.LANE]
+    start = Points(values, trial.contents)
+    sizes = [start.of(s.bound) for s in lanes if s.bound is not None]
+    if len(sizes) != len(lanes) or any(s.data.ndim or not s.known for s in sizes):
+        return True  # lanes that are not known
+    widths = [int(s.data) for s in sizes]
+    cells = np.indices(widths).reshape(len(widths), prod(widths))
+    rows = {s: cells[i].reshape(1, -1) for i, s in enumerate(lanes)}
+    for reach in _REACH.get(len(loops), (4,)):
+        points = Points(_merged(values, {**_combinations(loops, reach), **rows}, trial), trial.contents)
+        given, holds, assumed = (points.of(e) for e in (goal.given, goal.goal, assume))
+        if np.any(given.maybe & assumed.maybe & ~holds.surely):
+            return True
+    return False
