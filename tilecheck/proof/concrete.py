@@ -182,9 +182,7 @@ def arguments(concrete: Concrete, kernel: Kernel) -> dict[str, Any] | None:
     return found
 
 
-def _keeps(
-    data: np.ndarray[Any, Any], param: Param, concrete: Concrete, promised: tuple[Promise, ...]
-) -> bool:
+def _keeps(data: np.ndarray[Any, Any], param: Param, concrete: Concrete, promised: tuple[Promise, ...]) -> bool:
     return data.size <= _MOST_PROMISED and fill_in(data, concrete.memory.get(param.name, {}), promised)
 
 

@@ -11,7 +11,7 @@ from math import gcd
 
 from tilecheck.ir.expr import ZERO, Expr, Kind, add, conjuncts, maximum, mul, sub
 from tilecheck.proof.conditions_terms import Terms
-from tilecheck.proof.polynomial import Key, Polynomial, combine, constant, key, scaled
+from tilecheck.proof.polynomial import UNIT, Key, Polynomial, combine, constant, key, scaled
 
 _ALTERNATIVES = 3
 _DEPTH = 12
@@ -145,3 +145,15 @@ class Ranges:
                 rest.remove(number)
             inner[tuple(rest)] = coefficient // scale
         return {shared: scale}, inner, still
+
+
+def largest(ranges: Ranges, a: Expr, b: Expr) -> Iterator[Expr]:
+    """Conditions for a <= b, from the largest values of what varies in it."""
+    terms = ranges.terms
+    shared, moving, still = ranges.split(combine(terms.poly(a), terms.poly(b), -1))
+    if not moving:
+        if any(m != UNIT for m in still):
+            yield from terms.at_most(still, {})
+        return
+    for top in ranges.highest(terms.expr(moving)):
+        yield from terms.limited(shared, terms.poly(top), still)

@@ -267,5 +267,3 @@ def _has(e: Expr, kind: Kind) -> bool:
 def _condition(low: Expr, high: Expr) -> tuple[Expr, ...]:
     found = le(low, high)
     return () if found is TRUE else (found,)
-
-

@@ -143,8 +143,16 @@ class Builder:
         return self._record(array, effect, Space.ELEMENT, axes, symbols, guard, mask, checked, site)
 
     def _record(
-        self, array: str, effect: Effect, space: Space, axes: Any, lanes: Any, guard: Expr, mask: Expr,
-        checked: bool, site: Site | None,
+        self,
+        array: str,
+        effect: Effect,
+        space: Space,
+        axes: Any,
+        lanes: Any,
+        guard: Expr,
+        mask: Expr,
+        checked: bool,
+        site: Site | None,
     ) -> Access:
         access = Access(
             array, effect, space, tuple(axes), guard, mask, tuple(lanes), site or self.site(), self.position,

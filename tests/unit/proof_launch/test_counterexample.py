@@ -60,8 +60,7 @@ def test_contradicting_conditions_have_no_witness(witness):
 
 def test_safe_kernel_has_no_witness(witness):
     found = witness(
-        "def k(out, T: ct.Constant[int]):\n"
-        "    ct.store(out, (ct.bid(0),), ct.zeros((T,), dtype=ct.float32))\n",
+        "def k(out, T: ct.Constant[int]):\n    ct.store(out, (ct.bid(0),), ct.zeros((T,), dtype=ct.float32))\n",
         "TC201",
     )
     assert found is None
@@ -69,9 +68,7 @@ def test_safe_kernel_has_no_witness(witness):
 
 def test_constant_tile_size(witness):
     found = witness(
-        "def k(out):\n"
-        "    i = ct.bid(0) * 127 + ct.arange(128, dtype=ct.int32)\n"
-        "    ct.scatter(out, i, 1.0)\n",
+        "def k(out):\n    i = ct.bid(0) * 127 + ct.arange(128, dtype=ct.int32)\n    ct.scatter(out, i, 1.0)\n",
         "TC201",
     )
     assert found.grid == (2,)
@@ -104,8 +101,7 @@ def test_iterations_are_told(witness):
 
 def test_contents_of_a_table(witness):
     found = witness(
-        "def k(table, out):\n"
-        "    ct.scatter(out, ct.gather(table, ct.bid(0)), 1.0)\n",
+        "def k(table, out):\n    ct.scatter(out, ct.gather(table, ct.bid(0)), 1.0)\n",
         "TC201",
     )
     first, second = (found.values["table"][b[0]] for b in found.blocks)
@@ -124,8 +120,7 @@ def test_values_that_are_not_modelled_are_left_to_the_replay(witness):
 
 def test_two_lanes_of_one_scatter(witness):
     found = witness(
-        "def k(out):\n"
-        "    ct.scatter(out, ct.arange(8, dtype=ct.int32) // 2 + ct.bid(0) * 4, 1.0)\n",
+        "def k(out):\n    ct.scatter(out, ct.arange(8, dtype=ct.int32) // 2 + ct.bid(0) * 4, 1.0)\n",
         "TC203",
     )
     assert len(found.blocks) == 1
@@ -156,8 +151,7 @@ def test_unchecked_access(witness):
 
 def test_divisor_of_zero(witness):
     found = witness(
-        "def k(out, n: int):\n"
-        "    ct.scatter(out, ct.bid(0) // n, 1.0)\n",
+        "def k(out, n: int):\n    ct.scatter(out, ct.bid(0) // n, 1.0)\n",
         "TC301",
     )
     assert found.kind == "undefined"

@@ -1,0 +1,131 @@
+"""Candidates for races: radixes, strides, distances, and the ranges of decoded block indices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilecheck.ir.expr import ONE, Expr, Kind, add, eq, mod, mul, sym, symbols, walk
+from tilecheck.ir.kernel import Access, Axis
+from tilecheck.proof.candidate_counts import Counts, inequalities
+from tilecheck.proof.conditions_ranges import Ranges, largest
+from tilecheck.proof.polynomial import UNIT, combine, constant
+
+
+class RaceCandidates:
+    """Conditions under which two accesses may stay apart."""
+
+    def __init__(self, counts: Counts) -> None:
+        self.counts = counts
+        self.terms = counts.terms
+
+    def conditions(self, first: Access, second: Access) -> Iterator[Expr]:
+        accesses = (first,) if first is second else (first, second)
+        late: list[Expr] = []
+        cones: list[Expr] = []
+        for access in accesses:
+            ranges = Ranges(self.terms, (access.guard, access.mask, access.lane_facts))
+            for axis in access.axes:
+                cone = axis.coordinate
+                cones.append(cone)
+                for node in self._sums(cone):
+                    yield from self._radix(ranges, node, late)
+                for node in walk(cone):
+                    if node.op == "mod" and not self.terms.uniform(node):
+                        for top in ranges.highest(node.args[0]):
+                            late += self.terms.at_most(
+                                combine(self.terms.poly(top), constant(1)), self.terms.poly(node.args[1])
+                            )
+        for access in accesses:
+            yield from self._real_elements(access)
+        if first is not second and len(first.axes) == len(second.axes):
+            for one, other in zip(first.axes, second.axes, strict=True):
+                yield from self._apart(first, second, one, other)
+        yield from late
+        yield from self.counts.wholes(tuple(cones), ())
+        guards = tuple(a.guard for a in accesses)
+        yield from self.counts.products((*cones, *guards))
+
+    def _real_elements(self, access: Access) -> Iterator[Expr]:
+        """Indices that are read from memory come from elements of their array, not from padding."""
+        ranges = Ranges(self.terms, (access.guard, access.mask, access.lane_facts))
+        for node in walk(*(axis.coordinate for axis in access.axes)):
+            if node.op != "ite" or self.terms.uniform(node.args[0]):
+                continue
+            for a, b in inequalities(node.args[0]):
+                yield from largest(ranges, a, b)
+                sizes = [s for s in symbols(a) if s in self.terms.tiles]
+                if self.terms.uniform(b):
+                    yield from (eq(mod(b, sym(size)), 0) for size in sizes)
+
+    def _sums(self, cone: Expr) -> Iterator[Expr]:
+        """Every varying sum in an index, the whole index first."""
+        for node in walk(cone):
+            if node.op == "add" and not self.terms.uniform(node):
+                yield node
+
+    def _radix(self, ranges: Ranges, node: Expr, late: list[Expr]) -> Iterator[Expr]:
+        """a*u + rest: the rest stays below a. Row-major order of the terms first, the other order late."""
+        terms = self.terms
+        parts = self._parts(node)
+        for i, (coefficient, _) in enumerate(parts):
+            if coefficient is ONE:
+                continue
+            rest = [part for _, part in parts[i + 1 :]]
+            if len(rest) > 1:
+                yield from self._below(ranges, add(*rest), coefficient)
+            for part in rest:
+                yield from self._below(ranges, part, coefficient)
+            for _, part in parts[:i]:
+                late += self._below(ranges, part, coefficient)
+        for coefficient, _ in parts:
+            if coefficient.op == "sym":
+                late += terms.at_most(constant(1), terms.poly(coefficient))
+
+    def _parts(self, node: Expr) -> list[tuple[Expr, Expr]]:
+        """The varying terms of a sum with their uniform coefficients, the largest coefficients first.
+
+        Terms are taken as written: distributing (b*T + l)*s would hide that b*T + l is one coordinate.
+        """
+        parts: list[tuple[Expr, Expr]] = []
+        for term in node.args:
+            if not self.terms.uniform(term):
+                factors = term.args if term.op == "mul" else (term,)
+                parts.append((mul(*(f for f in factors if self.terms.uniform(f))), term))
+
+        def weight(part: tuple[Expr, Expr]) -> tuple[int, int, int]:
+            found = symbols(part[0])
+            literal = max((n.value or 0 for n in walk(part[0])), default=0)
+            return len([s for s in found if s.kind is not Kind.CONSTANT]), len(found), literal
+
+        return sorted(parts, key=weight, reverse=True)
+
+    def _below(self, ranges: Ranges, rest: Expr, coefficient: Expr) -> list[Expr]:
+        """`rest < coefficient`, the common factor of the rest kept whole: `s0 >= n * s1`."""
+        terms = self.terms
+        shared, moving, still = ranges.split(terms.poly(rest))
+        below = combine(still, terms.poly(coefficient), -1)
+        found: list[Expr] = []
+        for top in ranges.highest(self._unit(rest, terms.expr(moving))):
+            if dict(shared) == {UNIT: 1}:
+                found += terms.limited(shared, terms.poly(top), combine(below, constant(1)))
+            else:
+                found += terms.limited(shared, combine(terms.poly(top), constant(1)), below)
+        return found
+
+    def _unit(self, rest: Expr, moving: Expr) -> Expr:
+        """The varying factor of a product as written, so that masks on it are recognised."""
+        if rest.op != "mul":
+            return moving
+        return mul(*(f for f in rest.args if not self.terms.uniform(f)))
+
+    def _apart(self, first: Access, second: Access, one: Axis, other: Axis) -> Iterator[Expr]:
+        """Two accesses a launch value apart (out[i] and out[i + n]): the first stays below that distance."""
+        terms = self.terms
+        p, q = terms.poly(one.coordinate), terms.poly(other.coordinate)
+        for access, near, far in ((first, p, q), (second, q, p)):
+            distance = {m: c for m, c in combine(far, near, -1).items() if not terms.varies(m)}
+            if not any(m for m in distance):
+                continue
+            ranges = Ranges(terms, (access.guard, access.mask, access.lane_facts))
+            moving = terms.expr({m: c for m, c in near.items() if terms.varies(m)})
+            yield from self._below(ranges, moving, terms.expr(distance))
