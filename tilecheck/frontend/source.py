@@ -129,7 +129,10 @@ def check_syntax(source: Source) -> None:
 def _syntax_error(source: Source, error: SyntaxError) -> SourceError:
     line = min(max(error.lineno or 1, 1), source.line_count)
     column = min(max(error.offset or 1, 1), len(source.line(line)) + 1)
-    return SourceError(error.msg or "invalid syntax", line, column)
+    message = error.msg or "invalid syntax"
+    if message[1:2].islower():
+        message = message[0].lower() + message[1:]
+    return SourceError(message, line, column)
 
 
 def _too_deep(tree: ast.Module) -> tuple[int, int] | None:

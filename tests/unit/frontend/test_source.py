@@ -51,6 +51,7 @@ def test_spans_are_bytes_of_the_file(data: bytes) -> None:
     ("text", "message", "place"),
     [
         ("x = 1\ndef f(:\n", "invalid syntax", (2, 7)),
+        ("x = 1\nprint x\n", "missing parentheses in call to 'print'. Did you mean print(...)?", (2, 1)),
         ("é = (1,\n", "'(' was never closed", (1, 5)),
         ("if x:\ny = 1\n", "expected an indented block after 'if' statement on line 1", (2, 1)),
     ],
