@@ -30,12 +30,11 @@ _EXPANSIONS = 60  # how many times a definition is multiplied out
 
 
 def instantiate(linear: Linear, *, products: bool, definitions: bool) -> None:
-    """Add lemmas to `linear`: with `products` also those that make new products from comparisons (tier A+),
-    with `definitions` also those that multiply definitions out (tier B)."""
+    """Add lemmas to `linear`: with `products` also those that make new products, from comparisons and from
+    linear definitions (tier A+), with `definitions` from other definitions too (tier B)."""
     found: list[str] = []
-    if definitions:
-        found += expansions(linear)
     if products:
+        found += expansions(linear, _DEGREE if definitions else 1)
         found += directed(linear)
     found += branches(linear, symbolic=products)
     known = linear.polynomials()
@@ -131,32 +130,41 @@ def branches(linear: Linear, *, symbolic: bool) -> Iterator[str]:
 
 def directed(linear: Linear) -> Iterator[str]:
     """L6. Where x is compared with y and a product d*x occurs, name d*y too, so that L2 relates them; where
-    x is compared with a literal c, relate d*x and c*d as in L4."""
-    for p in list(linear.compared):
+    x is compared with a literal c, relate d*x and c*d as in L4. Atoms that share a factor (e*x and e*y
+    occur) count as compared, because L2 splits on their order."""
+    pairs: dict[tuple[int, int], None] = {}
+    for p in linear.compared:
         lines = [m for m in p if m]
-        if any(len(m) > 1 for m in lines) or len(lines) > 2:
+        if any(len(m) > 1 for m in lines):
             continue
-        for (x,) in lines:
-            for m in list(linear.products):
-                if len(m) != 2 or x not in m:
-                    continue
-                (d,) = without(m, x)
-                for (y,) in lines:
-                    linear.name(tuple(sorted((d, y))))
-                if p.get(UNIT) and len(lines) == 1:
-                    yield _multiplied(linear, d, p)
+        if len(lines) == 1 and p.get(UNIT):
+            yield from (_multiplied(linear, d, p) for d in _partners(linear, lines[0][0]))
+        elif len(lines) == 2:
+            pairs[lines[0][0], lines[1][0]] = None
+    for multiples in _by_factor(linear).values():
+        atoms = [x[0] for x in multiples if len(x) == 1]
+        pairs.update(dict.fromkeys(itertools.combinations(atoms, 2)))
+    named = [(d, y) for x, y in pairs for d in _partners(linear, x)]
+    named += [(d, x) for x, y in pairs for d in _partners(linear, y)]
+    for d, y in named:
+        linear.name(tuple(sorted((d, y))))
 
 
-def expansions(linear: Linear) -> Iterator[str]:
+def _partners(linear: Linear, x: int) -> list[int]:
+    """The atoms d for which d*x occurs."""
+    return [without(m, x)[0] for m in linear.products if len(m) == 2 and x in m]
+
+
+def expansions(linear: Linear, degree: int) -> Iterator[str]:
     """L3. An atom u with the definition u = P (a named sum, or a dividend d*q + r where d > 0) inside a
-    product: u*x = P*x, multiplied out."""
+    product: u*x = P*x, multiplied out. For definitions up to `degree`."""
     work = list(linear.products)
     done: dict[tuple[Monomial, int], None] = {}
     while work and len(done) < _EXPANSIONS:
         m = work.pop(0)
         for i, u in enumerate(m):
             definition = linear.definitions.get(u)
-            if definition is None or (m, u) in done:
+            if definition is None or (m, u) in done or max(map(len, definition.value)) > degree:
                 continue
             done[m, u] = None
             value = times(monomial(m[:i] + m[i + 1 :]), definition.value)

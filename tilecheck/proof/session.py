@@ -6,9 +6,12 @@ are resource counts (`rlimit`), never wall-clock time: the same text gets the sa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+_DEFINED = re.compile(r"\(define-fun (\w+) \(\) \w+\s+(\(- )?(\w+)")
 
 Status = Literal["unsat", "sat", "unknown"]
 
@@ -42,9 +45,9 @@ class Session:
         solver.from_string(text)
         return Query(self, solver)
 
-    def note(self, cost: int) -> None:
+    def note(self, spent: int) -> None:
         self.checks += 1
-        self.spent += cost
+        self.spent = max(self.spent, spent)
 
 
 @dataclass
@@ -64,9 +67,8 @@ class Query:
         if also:
             self._solver.push()
             self._solver.from_string(also)
-        before = self._spent()
         answer = self._solver.check()
-        self.session.note(max(0, self._spent() - before))
+        self.session.note(self._spent())
         self._model = self._solver.model() if answer == z3.sat else None
         if also:
             self._solver.pop()
@@ -76,15 +78,18 @@ class Query:
 
     def values(self) -> Iterator[tuple[str, int | bool]]:
         """The constants that the model of the last satisfiable check fixes."""
-        import z3
-
-        for declaration in self._model or ():
-            value = self._model[declaration]
-            if z3.is_int_value(value):
-                yield declaration.name(), value.as_long()
-            elif z3.is_bool(value):
-                yield declaration.name(), z3.is_true(value)
+        text = "" if self._model is None else self._model.sexpr()  # one call, where reading each takes ten
+        for name, negative, value in _DEFINED.findall(text):
+            if value in ("true", "false"):
+                yield name, value == "true"
+            else:
+                yield name, -int(value) if negative else int(value)
 
     def _spent(self) -> int:
+        """What the context has spent so far."""
         statistics = self._solver.statistics()
-        return int(statistics.get_key_value("rlimit count")) if "rlimit count" in statistics.keys() else 0
+        for index in reversed(range(len(statistics))):
+            name, value = statistics[index]
+            if name == "rlimit count":
+                return int(value)
+        return 0

@@ -4,6 +4,7 @@
 with a model on which the assertions themselves evaluate to true. Anything else is "unknown". The tiers, each
 tried when those before found neither a proof nor a genuine model:
 
+    quick  the assertions as they stand, a few thousand steps (models only, and only where one is wanted)
     A      linear abstraction with lemmas about the products that occur
     A+     also products that comparisons suggest, and the branches of minima
     exact  the products are real products: z3's non-linear arithmetic, on a short leash
@@ -117,6 +118,7 @@ class Tier:
     share: int = 1
 
 
+_QUICK = Tier(lemmas=False, exact=True, share=60)
 _A = Tier()
 _A_PLUS = Tier(products=True, bounded=True)
 _EXACT = Tier(lemmas=False, exact=True, bounded=True, share=10)
@@ -142,12 +144,21 @@ class _Search:
     def answer(self) -> Answer:
         if FALSE in self.assertions:
             return Answer("unsat")
+        answer = None if self.options.prove_only else self._guessed()
+        if answer is not None:
+            return answer
         normal = self._normalised()
         answer = self._abstract(normal, _A) or self._abstract(normal, _A_PLUS)
         answer = answer or self._abstract(self.assertions, _EXACT)
         answer = answer or self._grounded()
         answer = answer or self._abstract(normal, _B) or self._abstract(normal, _LAST)
         return answer or Answer("unknown", reason="budget" if self.exhausted else "nonlinear")
+
+    def _guessed(self) -> Answer | None:
+        """A model of the assertions as they stand, when one is easy to find. Not a proof when there is none:
+        proofs are left to linear arithmetic, which is simpler and which z3 decides."""
+        answer = self._abstract(self.assertions, _QUICK)
+        return answer if answer is not None and answer.status == "sat" else None
 
     def _check(self, query: Query, tier: Tier, also: str = "") -> Status:
         """One check, if there is budget left for it."""

@@ -187,6 +187,16 @@ pn = within // size
 """
 
 
+_BY_SUBTRACTION = """
+pid = {pid}
+rows = cdiv(M, TM)
+columns = cdiv(N, TN)
+first = pid // columns // 8 * 8
+size = min(rows - first, 8)
+within = pid - first * columns
+pm = first + within % size
+pn = within // size
+"""
 _LINE = "b >= 0, 0 <= l < B, b*B + l < N"
 _TILE = "pm >= 0, pn >= 0, 0 <= i < BM, 0 <= j < BN, pm*BM + i < M, pn*BN + j < N"
 _TILE128 = "pm >= 0, pn >= 0, 0 <= i < 128, 0 <= j < 128, pm*128 + i < M, pn*128 + j < N"
@@ -298,6 +308,22 @@ def _gemm_inside(tile_m: str, tile_n: str, block: str = "b >= 0, b < rows*column
 
 
 CATALOGUE += [
+    Pattern(
+        "04y swizzle by subtraction",
+        "unsat",
+        "pm, pn",
+        "0 <= b < grid, 0 <= pm*TM < M, 0 <= pn*TN < N",
+        "M >= 0, N >= 0, TM >= 1, TN >= 1, grid <= rows*columns",
+        _BY_SUBTRACTION.format(pid="b"),
+    ),
+    Pattern(
+        "05e persistent swizzle by subtraction",
+        "unsat",
+        "pm, pn",
+        f"{_PERSISTENT}, 0 <= pm*TM < M, 0 <= pn*TN < N",
+        "M >= 0, N >= 0, TM >= 1, TN >= 1, G >= 1, total == rows*columns",
+        _BY_SUBTRACTION.format(pid="b + k*G"),
+    ),
     Pattern("05x persistent, step one short", "sat", "b + k*(G-1)", "0 <= b < G, k >= 0, b + k*(G-1) < total", "G >= 2"),
     Pattern("06a row and column", "unsat", "b*s + col", "b >= 0, 0 <= col < N", "N >= 1, s >= N"),
     Pattern(
@@ -614,7 +640,42 @@ for _variant in "ab":
             Single(f"13e {_what}: size", "unsat", "size > 0", _GROUPS, _lets),
             Single(f"13f {_what}: row", "unsat", "0 <= pm < rows", _GROUPS, _lets),
             Single(f"13g {_what}: column", "unsat", "0 <= pn < columns", _GROUPS, _lets),
+            Single(
+                f"13l {_what}: last row and column",
+                "unsat",
+                "0 <= pm*TM < M, 0 <= pn*TN < N",
+                "M >= 0, N >= 0, GROUP >= 1, TM >= 1, TN >= 1, 0 <= b < grid, grid <= rows*columns",
+                _swizzle(_variant, _group, "cdiv(M, TM)", "cdiv(N, TN)"),
+            ),
+            Single(
+                f"13m {_what}: another array",
+                "unsat",
+                "0 <= pm*TM < Y, 0 <= pn*TN < Z",
+                "M >= 0, N >= 0, GROUP >= 1, TM >= 1, TN >= 1, 0 <= b < grid, grid <= rows*columns, "
+                "rows <= cdiv(Y, TM), columns <= cdiv(Z, TN)",
+                _swizzle(_variant, _group, "cdiv(M, TM)", "cdiv(N, TN)"),
+            ),
         ]
+for _name, _pid, _range in (
+    ("13n", "b", "0 <= b < grid, grid <= rows*columns"),
+    ("13o persistent", "b + k*grid", "0 <= b < grid, k >= 0, b + k*grid < rows*columns"),
+):
+    for _goal, _extra in (
+        ("columns >= 1, size >= 1", ""),
+        ("0 <= pm*TM < M", ""),
+        ("0 <= pn*TN < N", ""),
+        ("0 <= pm*TM < Y", ", rows <= cdiv(Y, TM)"),
+        ("0 <= pn*TN < Z", ", columns <= cdiv(Z, TN)"),
+    ):
+        SINGLE.append(
+            Single(
+                f"{_name} swizzle by subtraction: {_goal}",
+                "unsat",
+                _goal,
+                f"M >= 0, N >= 0, TM >= 1, TN >= 1, {_range}{_extra}",
+                _BY_SUBTRACTION.format(pid=_pid),
+            )
+        )
 SINGLE += [
     Single("13h persistent", "unsat", "0 <= b + k*G < total", "G >= 1, 0 <= b < G, k >= 0, b + k*G < total"),
     Single(

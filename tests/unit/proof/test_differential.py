@@ -114,4 +114,4 @@ def test_mutated_patterns() -> None:
                 continue
             changed = replace(pattern, **{field: mutate(text, rng)})
             seen[decide(changed.assertions(), rng, range(4), 2500, session)] += 1
-    assert min(seen["unsat"], seen["sat"]) > 20, seen
+    assert min(seen["unsat"], seen["sat"]) > 15, seen

@@ -16,8 +16,8 @@ SESSION = Session()
 
 
 def test_the_catalogue_is_complete() -> None:
-    assert len(CATALOGUE) == 93
-    assert len(SINGLE) == 29
+    assert len(CATALOGUE) == 95
+    assert len(SINGLE) == 47
 
 
 @pytest.mark.parametrize("pattern", ALL, ids=lambda p: p.name)
