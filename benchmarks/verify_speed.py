@@ -25,7 +25,8 @@ def seconds(command: list[str]) -> float:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     elapsed = time.perf_counter() - start
     if done.returncode not in (0, 1, 3):
-        raise SystemExit(f"{' '.join(command)} exited {done.returncode}\n{done.stderr}")
+        last = "\n".join(done.stderr.splitlines()[-20:])
+        raise SystemExit(f"{' '.join(command)} exited {done.returncode}\n{last}")
     return elapsed
 
 
