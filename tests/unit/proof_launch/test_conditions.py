@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tilecheck.ir.expr import add, all_of, cdiv, const, floordiv, le, lt, mod, mul, sym
+from tilecheck.ir.expr import add, all_of, cdiv, const, floordiv, le, lt, maximum, mod, mul, read, sym
 from tilecheck.ir.kernel import Effect, grid_symbol
+from tilecheck.proof.obligation import Holds, Obligation
 
 READ, WRITE = Effect.READ, Effect.WRITE
 GRID = [sym(grid_symbol(k)) for k in range(3)]
@@ -300,3 +301,16 @@ def test_same_answer_twice(build, solved):
         return solved(k.standard()).texts
 
     assert texts() == texts()
+
+
+def test_extent_of_every_member_of_a_list(build, solved):
+    # The extent of member i is max(its own, the least of all members), the least being one launch value.
+    k = build()
+    tile, i = k.tile("T"), k.loop()
+    least = k.extent("parts[*]", 0)
+    own = maximum(read("parts.shape[0]", i), least)
+    goal = Holds(lt(mul(k.bid(0), tile), own), all_of(le(0, i), lt(i, 2)))
+    k.obligations.append(Obligation("TC302", goal, (k.site(),), "a tile may lie outside", 1, "bounds"))
+    found = solved(k)
+    assert found.missed == []
+    assert found.texts == ["grid[0] <= cdiv(parts[*].shape[0], T)"]
