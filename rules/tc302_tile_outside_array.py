@@ -20,7 +20,7 @@ For any block and any iteration that gets to the access, on every axis k:
 
 For a tiled view with `traversal_steps` the step takes the place of `tile[k]` in the product. An
 index that follows the grid needs a bound on the grid, so this is where most launch conditions come
-from: `grid[0] <= cdiv(x.shape[0], T)`.
+from: `grid[0] <= cdiv(x.shape[0], T)`. In a condition `parts[*]` stands for every member of a list.
 
 ## Example
 
@@ -81,9 +81,8 @@ def pick_tiles(x, table, out, T: ct.Constant[int]):  # verdict: conditional
 
 ## When it says unknown
 
-When the index is carried through a loop in a way that has no closed form, when it multiplies and
-divides launch values beyond what is covered, or when it is a tile index into a member of a list,
-whose extents no launch condition can name yet. Clamping the index,
+When the index is carried through a loop in a way that has no closed form, or when it multiplies and
+divides launch values beyond what is covered. Clamping the index,
 `min(index, ct.num_tiles(...) - 1)`, or guarding the access settles the bound.
 
 ## References
