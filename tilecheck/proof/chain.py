@@ -16,12 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from tilecheck.ir.expr import Expr, add, floordiv, mod, mul, rebuild
 from tilecheck.proof.linear import postorder
 
 _Factors = tuple[int, tuple[int, ...]]  # a literal and the numbers of the other factors, sorted
 _ONE: _Factors = (1, ())
+_NESTED = 12  # quotients of quotients that are taken apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +59,21 @@ class _Chains:
     _digits: dict[Expr, Expr] = field(default_factory=dict)
 
     def collect(self, node: Expr) -> None:
-        x, prefix = self._base(node.args[0])
+        x, path = self._path(node.args[0])
         products = self.table.setdefault(x, [])
         divisors = self.divisors.setdefault(x, {})
-        divisors[node.args[1]] = None
-        inner = node.args[0]
-        found = [_multiplied(prefix, self._factors(node.args[1]))]
-        while inner.op == "floordiv":
-            found.append(self._base(inner)[1])
-            divisors[inner.args[1]] = None
-            inner = inner.args[0]
-        products += [p for p in found if p not in products]
+        product = _ONE
+        for divisor in (*path, node.args[1]):
+            divisors[divisor] = None
+            product = _multiplied(product, self._factors(divisor))
+            if product not in products:
+                products.append(product)
 
     def keep_chains(self) -> None:
         chained: dict[Expr, list[_Factors]] = {}
         for x, products in self.table.items():
             ordered = sorted(products, key=lambda f: (len(f[1]), abs(f[0])))
-            steps = [_divided(b, a) for a, b in zip(ordered, ordered[1:])]
+            steps = [_divided(b, a) for a, b in pairwise(ordered)]
             if len(ordered) >= 2 and all(s is not None and s[0] > 0 for s in steps) and ordered[0][0] > 0:
                 chained[x] = ordered
         self.table = chained
@@ -82,11 +82,12 @@ class _Chains:
         """The digit form of a quotient or remainder that belongs to a chain."""
         if node.op not in ("floordiv", "mod"):
             return None
-        x, prefix = self._base(node.args[0])
+        x, path = self._path(node.args[0])
         products = self.table.get(x)
         if products is None:
             return None
-        last = products.index(_multiplied(prefix, self._factors(node.args[1])))
+        prefix, whole = self._product(path), self._product((*path, node.args[1]))
+        last = products.index(whole)
         if node.op == "floordiv":
             return self._top(x, last)
         first = -1 if prefix == _ONE else products.index(prefix)
@@ -115,13 +116,19 @@ class _Chains:
             raise ValueError("not a divisibility chain")
         return self.inside(mul(step[0], *(self._exprs[i] for i in step[1])))
 
-    def _base(self, e: Expr) -> tuple[Expr, _Factors]:
-        """x and p with e = x // p, taking nested quotients apart."""
-        prefix = _ONE
-        while e.op == "floordiv":
-            prefix = _multiplied(prefix, self._factors(e.args[1]))
+    def _path(self, e: Expr) -> tuple[Expr, list[Expr]]:
+        """x and d1, d2, ... with e = x // d1 // d2 ..."""
+        divisors: list[Expr] = []
+        while e.op == "floordiv" and len(divisors) < _NESTED:
+            divisors.append(e.args[1])
             e = e.args[0]
-        return e, prefix
+        return e, divisors[::-1]
+
+    def _product(self, divisors: Sequence[Expr]) -> _Factors:
+        product = _ONE
+        for divisor in divisors:
+            product = _multiplied(product, self._factors(divisor))
+        return product
 
     def _factors(self, e: Expr) -> _Factors:
         literal, rest = 1, []

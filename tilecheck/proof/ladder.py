@@ -11,7 +11,6 @@ from tilecheck.proof.question import Question
 from tilecheck.proof.rungs import entail, fold, provenance, smt
 from tilecheck.proof.session import Session
 
-
 Rung = Callable[[Question], bool]
 
 # Rungs without a solver: each says True when it proves the obligation, and never refutes one.

@@ -27,6 +27,7 @@ from tilecheck.proof.polynomial import (
 
 _DEGREE = 5  # monomials of a higher degree get sign facts only
 _EXPANSIONS = 60  # how many times a definition is multiplied out
+_PAIRS = 400  # pairs of products with one factor that are compared; a kernel has a dozen
 
 
 def instantiate(linear: Linear, *, products: bool, definitions: bool) -> None:
@@ -74,14 +75,15 @@ def common_factors(linear: Linear, known: list[Polynomial]) -> Iterator[str]:
         if len(d) > 1 and d not in linear.products:
             positive = " ".join(f"(<= 1 {linear.name((a,))})" for a in d)
             yield f"(=> (and {positive}) (<= 1 {linear.name(d)}))"
-        for (x, dx), (y, dy) in itertools.combinations(multiples.items(), 2):
+        pairs = itertools.islice(itertools.combinations(multiples.items(), 2), _PAIRS)
+        for (x, dx), (y, dy) in pairs:
             for a, b in _ratios(coefficients.get(dx, {1: None}), coefficients.get(dy, {1: None})):
                 yield _ordered_multiples(linear, d, (scaled(monomial(x), a), scaled(monomial(y), b)))
 
 
 def twins(linear: Linear) -> Iterator[str]:
-    """L5. For products d*x and e*y where e is d as the other block sees it: d = e and d >= 0 and x < y give
-    d*x + d <= e*y, and so on as in L2. (The size of a group may depend on the block.)"""
+    """L5. For products d*x and e*y where e is d as the other block sees it, as the size of a group may be:
+    d = e and d >= 0 and x < y give d*x + d <= e*y, and so on as in L2."""
     paired = linear.twins()
     for m in list(linear.products):
         other = tuple(sorted(paired.get(a, a) for a in m))
@@ -143,7 +145,7 @@ def directed(linear: Linear) -> Iterator[str]:
             pairs[lines[0][0], lines[1][0]] = None
     for multiples in _by_factor(linear).values():
         atoms = [x[0] for x in multiples if len(x) == 1]
-        pairs.update(dict.fromkeys(itertools.combinations(atoms, 2)))
+        pairs.update(dict.fromkeys(itertools.islice(itertools.combinations(atoms, 2), _PAIRS)))
     named = [(d, y) for x, y in pairs for d in _partners(linear, x)]
     named += [(d, x) for x, y in pairs for d in _partners(linear, y)]
     for d, y in named:
@@ -223,5 +225,3 @@ def _multiplied(linear: Linear, d: int, p: Polynomial) -> str:
     above = f"(=> (<= 1 {term}) (<= {name} {product}))"
     below = f"(=> (<= {term} {numeral(-1)}) (<= {product} (- {name})))"
     return f"(=> (<= 0 {name}) (and {above} {below} (=> (= {term} 0) (= {product} 0))))"
-
-

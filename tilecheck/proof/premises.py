@@ -187,8 +187,8 @@ class Premises:
                 self._define_division(index, a.op, *a.args)
 
     def _define_division(self, index: int, op: str, x: Polynomial, d: Polynomial) -> None:
-        """d >= 1: d*q <= x <= d*q + d-1 for q = x // d, and r <= d-1 for r = x % d; with both, x = d*q + r.
-        (0 <= r is in the interval of r.)"""
+        """For d >= 1: d*q <= x <= d*q + d-1 where q = x // d, r <= d-1 where r = x % d (0 <= r is in the
+        interval of r), and with both, x = d*q + r."""
         pair = self._divisions.setdefault((key(x), key(d)), {})
         pair[op] = index
         if op == "mod":

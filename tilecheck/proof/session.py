@@ -14,6 +14,7 @@ from typing import Any, Literal
 _DEFINED = re.compile(r"\(define-fun (\w+) \(\) \w+\s+(\(- )?(\w+)")
 
 Status = Literal["unsat", "sat", "unknown"]
+DEFAULT_BUDGET = 3_000_000  # resource units of z3 for one question; most need a few thousand
 
 
 @dataclass
@@ -21,9 +22,11 @@ class Session:
     """The solver state of one kernel: a z3 context of its own, and the answers given so far.
 
     Mutable because it counts and remembers. A fresh context per kernel keeps answers independent of what
-    was verified before it in the same process. `checks` and `spent` say what the kernel cost.
+    was verified before it in the same process. `budget` is for one question; `checks` and `spent` say what
+    the kernel cost.
     """
 
+    budget: int = DEFAULT_BUDGET
     checks: int = 0
     spent: int = 0
     answers: dict[object, Any] = field(default_factory=dict)

@@ -37,9 +37,8 @@ from tilecheck.ir.expr import (
 from tilecheck.proof import chain, lemmas
 from tilecheck.proof.linear import Linear, numeral, postorder
 from tilecheck.proof.premises import Premises
-from tilecheck.proof.session import Query, Session, Status
+from tilecheck.proof.session import DEFAULT_BUDGET, Query, Session, Status
 
-DEFAULT_BUDGET = 3_000_000
 LADDER = (3, 8, 40, 300, 5000)  # how large the values of a model may be, tried in turn
 
 
@@ -88,14 +87,15 @@ def satisfiable(
     assertions: Sequence[Expr],
     *,
     session: Session | None = None,
-    budget: int = DEFAULT_BUDGET,
+    budget: int | None = None,
     prove_only: bool = False,
     smallest: bool = False,
     bounds: Sequence[int] = LADDER,
 ) -> Answer:
-    """Whether some assignment makes all of `assertions` true. See `Options` for the switches."""
+    """Whether some assignment makes all of `assertions` true. See `Options` for the switches; the budget is
+    that of the session unless one is given."""
     session = Session() if session is None else session
-    options = Options(budget, prove_only, smallest, tuple(bounds))
+    options = Options(session.budget if budget is None else budget, prove_only, smallest, tuple(bounds))
     flat = tuple(dict.fromkeys(c for a in assertions for c in conjuncts(a)))
     known = session.answers.get((flat, options))
     if known is None:

@@ -33,7 +33,7 @@ def compiled(assertions: Sequence[Expr], rng: random.Random) -> tuple[list[Symbo
     scope: dict[str, Any] = {"cdiv": lambda a, b: (a + b - 1) // b}
     scope |= {node.args[0]: Cells(rng) for node in walk(*assertions) if node.op == "read"}
     text = " and ".join(f"({render(a, lambda s: names[s])})" for a in assertions) or "True"
-    return free, eval(f"lambda {', '.join(names.values())}: {text}", scope)  # noqa: S307 - our own text
+    return free, eval(f"lambda {', '.join(names.values())}: {text}", scope)
 
 
 def solutions(
@@ -48,11 +48,15 @@ def solutions(
     else:
         trials = (tuple(rng.choice(values) for _ in free) for _ in range(limit))
     for trial in trials:
-        try:
-            if test(*trial):
-                yield dict(zip(free, trial, strict=True))
-        except ZeroDivisionError:
-            continue
+        if _holds(test, trial):
+            yield dict(zip(free, trial, strict=True))
+
+
+def _holds(test: Callable[..., bool], trial: tuple[int, ...]) -> bool:
+    try:
+        return bool(test(*trial))
+    except ZeroDivisionError:
+        return False
 
 
 def random_integer(rng: random.Random, leaves: Sequence[Expr], depth: int) -> Expr:

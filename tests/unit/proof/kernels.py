@@ -40,7 +40,11 @@ def element(coordinate: Expr) -> Axis:
 
 
 def access(
-    *axes: Axis, array: str = "out", effect: Effect = Effect.WRITE, guard: Expr = TRUE, lanes: tuple[Symbol, ...] = (LANE,)
+    *axes: Axis,
+    array: str = "out",
+    effect: Effect = Effect.WRITE,
+    guard: Expr = TRUE,
+    lanes: tuple[Symbol, ...] = (LANE,),
 ) -> Access:
     space = Space.TILE if any(axis.lane for axis in axes) else Space.ELEMENT
     return Access(array, effect, space, axes, guard, TRUE, lanes, SITE, 0)

@@ -86,6 +86,12 @@ class Notation:
         raise ValueError(ast.dump(node))
 
 
+def _increasing(table: str, cells: list[Expr]) -> list[Expr]:
+    """`table` increases, at the given points."""
+    pairs = [(x, y) for x in cells for y in cells if x is not y]
+    return [ex.any_of(ex.lt(y, x), ex.le(ex.read(table, x), ex.read(table, y))) for x, y in pairs]
+
+
 @dataclass(frozen=True)
 class Pattern:
     """Two instances, each with `inside` true, touch `index` (and `other`, if given, in the second).
@@ -134,10 +140,7 @@ class Pattern:
         if self.increasing:
             table, points = self.increasing
             cells = [in_instance(e, k) for k in (1, 2) for e in read.all(points)]
-            for x in cells:
-                for y in cells:
-                    if x is not y:
-                        found.append(ex.any_of(ex.lt(y, x), ex.le(ex.read(table, x), ex.read(table, y))))
+            found += _increasing(table, cells)
         if self.distinct:
             table, point = self.distinct
             x, y = (in_instance(read.all(point)[0], k) for k in (1, 2))
@@ -164,10 +167,7 @@ class Single:
         if self.increasing:
             table, points = self.increasing
             cells = read.all(points)
-            for x in cells:
-                for y in cells:
-                    if x is not y:
-                        found.append(ex.any_of(ex.lt(y, x), ex.le(ex.read(table, x), ex.read(table, y))))
+            found += _increasing(table, cells)
         return [*found, ex.negate(ex.all_of(*read.all(self.goal)))]
 
 
@@ -208,18 +208,25 @@ CATALOGUE: list[Pattern] = [
     Pattern("01a line, symbolic block", "unsat", "b*B + l", _LINE, "B >= 1, N >= 0"),
     Pattern("01b line, block 1024", "unsat", "b*1024 + l", "b >= 0, 0 <= l < 1024, b*1024 + l < N", "N >= 0"),
     Pattern(
-        "01x blocks overlap by one", "sat", "b*(B-1) + l", "b >= 0, 0 <= l < B, b*(B-1) + l < N", "B >= 2, N >= 0"
+        "01x blocks overlap by one",
+        "sat",
+        "b*(B-1) + l",
+        "b >= 0, 0 <= l < B, b*(B-1) + l < N",
+        "B >= 2, N >= 0",
     ),
     Pattern("01y block index missing", "sat", "l", "b >= 0, 0 <= l < B, l < N", "B >= 1, N >= 1"),
-    Pattern(
-        "01z one lane too many", "sat", "b*1024 + l", "b >= 0, 0 <= l < 1025, b*1024 + l < N", "N >= 1"
-    ),
+    Pattern("01z one lane too many", "sat", "b*1024 + l", "b >= 0, 0 <= l < 1025, b*1024 + l < N", "N >= 1"),
     Pattern("02a two axes", "unsat", "b0, b1", "b0 >= 0, b1 >= 0", blocks=("b0", "b1")),
     Pattern("02x one axis used twice", "sat", "b0, b0", "b0 >= 0, b1 >= 0", blocks=("b0", "b1")),
     Pattern("03a divmod", "unsat", "b // n, b % n", "b >= 0", "n >= 1"),
     Pattern("03b divmod by cdiv(N, 128)", "unsat", "b // cdiv(N, 128), b % cdiv(N, 128)", "b >= 0", "N >= 1"),
     Pattern(
-        "03c divmod by cdiv(N, t)", "unsat", "b // cdiv(N, t), b % cdiv(N, t)", "b >= 0", "N >= 1, t >= 1", lanes=()
+        "03c divmod by cdiv(N, t)",
+        "unsat",
+        "b // cdiv(N, t), b % cdiv(N, t)",
+        "b >= 0",
+        "N >= 1, t >= 1",
+        lanes=(),
     ),
     Pattern("03d three digits", "unsat", "b // (h*n), (b // n) % h, b % n", "b >= 0", "n >= 1, h >= 1"),
     Pattern("03e three digits, nested", "unsat", "b // n // h, b // n % h, b % n", "b >= 0", "n >= 1, h >= 1"),
@@ -233,7 +240,12 @@ for _variant in "ab":
         _inside = "b >= 0, b < rows*columns"
         CATALOGUE += [
             Pattern(
-                _base, "unsat", "pm, pn", _inside, f"num_n >= 1, num_m >= 1, {_known}", _swizzle(_variant, _group)
+                _base,
+                "unsat",
+                "pm, pn",
+                _inside,
+                f"num_n >= 1, num_m >= 1, {_known}",
+                _swizzle(_variant, _group),
             ),
             Pattern(
                 f"{_base}, tiles of 128",
@@ -298,7 +310,9 @@ _HEADS = "0 <= h < H, 0 <= m < M, 0 <= d < D"
 _ATTENTION = "hz >= 0, pm >= 0, 0 <= i < BM, 0 <= d < D, pm*BM + i < M"
 
 
-def _gemm(tile_m: str, tile_n: str, pid: str = "b", rows: str = "cdiv(M, {})", columns: str = "cdiv(N, {})") -> str:
+def _gemm(
+    tile_m: str, tile_n: str, pid: str = "b", rows: str = "cdiv(M, {})", columns: str = "cdiv(N, {})"
+) -> str:
     lets = _swizzle("a", "8", rows.format(tile_m), columns.format(tile_n), pid)
     return f"{lets}r = pm*{tile_m} + i\nc = pn*{tile_n} + j\n"
 
@@ -324,7 +338,13 @@ CATALOGUE += [
         "M >= 0, N >= 0, TM >= 1, TN >= 1, G >= 1, total == rows*columns",
         _BY_SUBTRACTION.format(pid="b + k*G"),
     ),
-    Pattern("05x persistent, step one short", "sat", "b + k*(G-1)", "0 <= b < G, k >= 0, b + k*(G-1) < total", "G >= 2"),
+    Pattern(
+        "05x persistent, step one short",
+        "sat",
+        "b + k*(G-1)",
+        "0 <= b < G, k >= 0, b + k*(G-1) < total",
+        "G >= 2",
+    ),
     Pattern("06a row and column", "unsat", "b*s + col", "b >= 0, 0 <= col < N", "N >= 1, s >= N"),
     Pattern(
         "06b strided tile, symbolic",
@@ -426,7 +446,16 @@ CATALOGUE += [
         "H >= 1, s >= 2*H",
         other="b*s + H + i",
     ),
-    Pattern("07b halves, two stores", "unsat", "b, i", "b >= 0, 0 <= i < H", "H >= 1", other="b, H + i", blocks=(), always=("b",)),
+    Pattern(
+        "07b halves, two stores",
+        "unsat",
+        "b, i",
+        "b >= 0, 0 <= i < H",
+        "H >= 1",
+        other="b, H + i",
+        blocks=(),
+        always=("b",),
+    ),
     Pattern(
         "07c split-k buffers",
         "unsat",
@@ -454,7 +483,9 @@ CATALOGUE += [
         blocks=(),
         always=("b",),
     ),
-    Pattern("07y split-k without its term", "sat", "b", "0 <= ks < S, 0 <= b < M", "M >= 1", blocks=("ks", "b")),
+    Pattern(
+        "07y split-k without its term", "sat", "b", "0 <= ks < S, 0 <= b < M", "M >= 1", blocks=("ks", "b")
+    ),
     Pattern("08a in place", "unsat", "b", "b >= 0", other="b"),
     Pattern("08x in place, reads the neighbour", "sat", "b", "0 <= b < grid", other="b + 1"),
     Pattern(
@@ -467,7 +498,9 @@ CATALOGUE += [
         other_inside="0 <= b < grid, 0 <= l < B, b*B + l + 1 < N",
     ),
     Pattern("09a ragged rows", "unsat", "cu[b] + i", "b >= 0, i >= 0, i < cu[b + 1] - cu[b]", increasing=_CU),
-    Pattern("09b ragged tiles", "unsat", "cu[b] + pm*BM + i", _RAGGED, "BM >= 1", blocks=("b", "pm"), increasing=_CU),
+    Pattern(
+        "09b ragged tiles", "unsat", "cu[b] + pm*BM + i", _RAGGED, "BM >= 1", blocks=("b", "pm"), increasing=_CU
+    ),
     Pattern(
         "09c ragged tiles, strided",
         "unsat",
@@ -477,7 +510,13 @@ CATALOGUE += [
         blocks=("b", "pm"),
         increasing=_CU,
     ),
-    Pattern("09x ragged, inclusive end", "sat", "cu[b] + i", "b >= 0, i >= 0, i <= cu[b + 1] - cu[b]", increasing=_CU),
+    Pattern(
+        "09x ragged, inclusive end",
+        "sat",
+        "cu[b] + i",
+        "b >= 0, i >= 0, i <= cu[b + 1] - cu[b]",
+        increasing=_CU,
+    ),
     Pattern("09y ragged, no contract", "sat", "cu[b] + i", "b >= 0, i >= 0, i < cu[b + 1] - cu[b]"),
     Pattern(
         "09z ragged, tile ignores the end",
@@ -489,7 +528,12 @@ CATALOGUE += [
         increasing=_CU,
     ),
     Pattern(
-        "10a scatter through a table", "unsat", "tbl[b]*s + col", "b >= 0, 0 <= col < N", "N >= 1, s >= N", distinct=("tbl", "b")
+        "10a scatter through a table",
+        "unsat",
+        "tbl[b]*s + col",
+        "b >= 0, 0 <= col < N",
+        "N >= 1, s >= N",
+        distinct=("tbl", "b"),
     ),
     Pattern(
         "10b page table",
@@ -534,7 +578,14 @@ CATALOGUE += [
         "H >= 1, W >= 1, B >= 1, s >= H*W",
         "o = b*B + l",
     ),
-    Pattern("20d flat offset, three digits", "unsat", "o // W // C, o % W, o // W % C", "b >= 0, 0 <= l < B, o < N", "W >= 1, B >= 1, C >= 1", "o = b*B + l"),
+    Pattern(
+        "20d flat offset, three digits",
+        "unsat",
+        "o // W // C, o % W, o // W % C",
+        "b >= 0, 0 <= l < B, o < N",
+        "W >= 1, B >= 1, C >= 1",
+        "o = b*B + l",
+    ),
     Pattern(
         "20e flat offset, four digits",
         "unsat",
@@ -553,7 +604,13 @@ CATALOGUE += [
     ),
     Pattern("20g reversed", "unsat", "total - 1 - b", "0 <= b < total", "total >= 1"),
     Pattern("20h chiplet remap", "unsat", "b % X * P + b // X", "0 <= b < X*P", "X >= 1, P >= 1"),
-    Pattern("20i chiplet remap by 8, divisible", "unsat", "b % 8 * (G // 8) + b // 8", "0 <= b < G", "G >= 8, G % 8 == 0"),
+    Pattern(
+        "20i chiplet remap by 8, divisible",
+        "unsat",
+        "b % 8 * (G // 8) + b // 8",
+        "0 <= b < G",
+        "G >= 8, G % 8 == 0",
+    ),
     Pattern("20j chiplet remap by 8, any grid", "sat", "b % 8 * (G // 8) + b // 8", "0 <= b < G", "G >= 8"),
     Pattern(
         "20k batched swizzle",
@@ -596,12 +653,32 @@ CATALOGUE += [
         "N >= 1, M >= 1, (sn >= 1 and sm >= N*sn) or (sm >= 1 and sn >= M*sm)",
         blocks=("row", "col"),
     ),
-    Pattern("20p shared head written per query head", "sat", "b // q, i", "0 <= b < H, 0 <= i < D", "q >= 1, H >= 1, H % q == 0"),
+    Pattern(
+        "20p shared head written per query head",
+        "sat",
+        "b // q, i",
+        "0 <= b < H, 0 <= i < D",
+        "q >= 1, H >= 1, H % q == 0",
+    ),
     Pattern("20r chunk loop", "unsat", "(b*c + k)*B + l", "b >= 0, 0 <= k < c, 0 <= l < B", "c >= 1, B >= 1"),
-    Pattern("20s grid-stride loop", "unsat", "(b + k*G)*B + l", "0 <= b < G, k >= 0, 0 <= l < B", "G >= 1, B >= 1"),
-    Pattern("20t chunk loop, one too many", "sat", "(b*c + k)*B + l", "b >= 0, 0 <= k <= c, 0 <= l < B", "c >= 1, B >= 1"),
+    Pattern(
+        "20s grid-stride loop", "unsat", "(b + k*G)*B + l", "0 <= b < G, k >= 0, 0 <= l < B", "G >= 1, B >= 1"
+    ),
+    Pattern(
+        "20t chunk loop, one too many",
+        "sat",
+        "(b*c + k)*B + l",
+        "b >= 0, 0 <= k <= c, 0 <= l < B",
+        "c >= 1, B >= 1",
+    ),
     Pattern("20u range split", "unsat", "i", "0 <= b < G, b*n // G <= i < (b + 1)*n // G", "G >= 1, n >= 0"),
-    Pattern("20v rows per block", "unsat", "row", "0 <= b < G, b*cdiv(M, G) <= row < min((b + 1)*cdiv(M, G), M)", "G >= 1, M >= 1"),
+    Pattern(
+        "20v rows per block",
+        "unsat",
+        "row",
+        "0 <= b < G, b*cdiv(M, G) <= row < min((b + 1)*cdiv(M, G), M)",
+        "G >= 1, M >= 1",
+    ),
     Pattern("20w triangular", "unsat", "i*(i + 1) // 2 + j", "i >= 0, 0 <= j <= i", blocks=("i", "j")),
     Pattern(
         "20y rope halves",
@@ -629,7 +706,12 @@ SINGLE: list[Single] = [
         "b*1024 + l < N",
         "N % 1024 == 0, grid == N // 1024, 0 <= b < grid, 0 <= l < 1024",
     ),
-    Single("13x ragged, unmasked", "sat", "b*B + l < N", "B >= 1, N >= 1, grid == cdiv(N, B), 0 <= b < grid, 0 <= l < B"),
+    Single(
+        "13x ragged, unmasked",
+        "sat",
+        "b*B + l < N",
+        "B >= 1, N >= 1, grid == cdiv(N, B), 0 <= b < grid, 0 <= l < B",
+    ),
     Single("13d divmod", "unsat", "0 <= b // n < m, 0 <= b % n < n", "n >= 1, m >= 1, 0 <= b < m*n"),
 ]
 for _variant in "ab":

@@ -34,7 +34,7 @@ def test_random_conditions() -> None:
     session = Session()
     leaves = integers("x", "y", "z", "n")
     seen: Counter[str] = Counter()
-    for _ in range(120):
+    for _ in range(90):
         assertions = [random_boolean(rng, leaves, 2) for _ in range(rng.randint(2, 4))]
         assertions += [ex.lt(0, x) for x in leaves if rng.random() < 0.4]
         seen[decide(assertions, rng, range(-3, 5), 4096, session)] += 1
@@ -49,7 +49,7 @@ def test_random_index_expressions() -> None:
     lane = ex.sym(Symbol("l", Kind.LANE))
     size, count = integers("T", "n")
     seen: Counter[str] = Counter()
-    for _ in range(200):
+    for _ in range(150):
         inside = [ex.le(0, b), ex.le(0, lane), ex.lt(lane, size)]
         inside += [random_boolean(rng, [b, lane, size, count], 1) for _ in range(rng.randint(0, 1))]
         index = [random_integer(rng, [b, lane, size, count], 2) for _ in range(rng.randint(1, 2))]
@@ -60,7 +60,7 @@ def test_random_index_expressions() -> None:
         assertions += [ex.eq(in_instance(e, 1), in_instance(e, 2)) for e in index]
         assertions.append(ex.ne(in_instance(b, 1), in_instance(b, 2)))
         seen[decide(assertions, rng, range(4), 4096, session)] += 1
-    assert min(seen["unsat"], seen["sat"]) > 40, seen
+    assert min(seen["unsat"], seen["sat"]) > 30, seen
 
 
 class Mutation(ast.NodeTransformer):

@@ -105,11 +105,21 @@ def test_both_grid_axes_must_be_in_the_index() -> None:
         (ex.lt(LOOP, TILES), ex.lt(LOOP, TILES), (), "provenance"),
         (ex.lt(0, SIZE), TRUE, (POSITIVE,), "fold"),
         (ex.lt(0, TILES), TRUE, (POSITIVE, ex.le(1, EXTENT)), "fold"),
-        (ex.le(ex.add(ex.mul(BID, 1024), sym(LANE)), 2**31 - 1), TRUE, (ex.le(GRID, 65535), ex.le(SIZE, 4096)), "fold"),
+        (
+            ex.le(ex.add(ex.mul(BID, 1024), sym(LANE)), 2**31 - 1),
+            TRUE,
+            (ex.le(GRID, 65535), ex.le(SIZE, 4096)),
+            "fold",
+        ),
         (ex.le(0, ex.mul(BID, SIZE)), TRUE, (POSITIVE,), "fold"),
         (ex.lt(ex.mul(LOOP, SIZE), EXTENT), ex.lt(LOOP, TILES), (POSITIVE,), "entail"),
         (ex.lt(ex.mul(BID, SIZE), EXTENT), TRUE, (POSITIVE, ex.le(GRID, TILES)), "entail"),
-        (ex.lt(LINE, EXTENT), TRUE, (POSITIVE, ex.eq(ex.mod(EXTENT, SIZE), 0), ex.le(GRID, ex.floordiv(EXTENT, SIZE))), "entail"),
+        (
+            ex.lt(LINE, EXTENT),
+            TRUE,
+            (POSITIVE, ex.eq(ex.mod(EXTENT, SIZE), 0), ex.le(GRID, ex.floordiv(EXTENT, SIZE))),
+            "entail",
+        ),
         (ex.lt(ex.minimum(LOOP, COUNT), EXTENT), ex.lt(COUNT, EXTENT), (), "entail"),
         (ex.lt(ex.floordiv(BID, COUNT), ROWS), ex.lt(BID, ex.mul(ROWS, COUNT)), (ex.le(1, COUNT),), "smt"),
     ],
@@ -162,11 +172,21 @@ def test_provenance_agrees_with_enumeration() -> None:
     """Random index tuples of two accesses: what provenance proves has no counterexample."""
     rng = random.Random(8)
     leaves = [BID, BID1, LOOP, GRID, SIZE, COUNT, sym(LANE)]
-    parts = [BID, BID1, LINE, STRIDED, ex.floordiv(BID, COUNT), ex.mod(BID, COUNT), ex.add(BID, ex.mul(LOOP, GRID))]
+    parts = [
+        BID,
+        BID1,
+        LINE,
+        STRIDED,
+        ex.floordiv(BID, COUNT),
+        ex.mod(BID, COUNT),
+        ex.add(BID, ex.mul(LOOP, GRID)),
+    ]
     proved: Counter[Between] = Counter()
     for _ in range(600):
         picked = [rng.choice(parts) if rng.random() < 0.7 else random_integer(rng, leaves, 1) for _ in range(2)]
-        picked = [rng.choice((p, ex.add(p, COUNT), ex.mul(p, rng.randint(-2, 2)), ex.mul(p, COUNT))) for p in picked]
+        picked = [
+            rng.choice((p, ex.add(p, COUNT), ex.mul(p, rng.randint(-2, 2)), ex.mul(p, COUNT))) for p in picked
+        ]
         make = tile if rng.random() < 0.3 else element
         one = access(make(picked[0]), element(picked[1]))
         between = rng.choice((Between.BLOCKS, Between.LANES))

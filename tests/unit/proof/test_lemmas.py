@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -64,7 +65,7 @@ def value(t: Tree, known: Mapping[str, int | bool]) -> int | bool:
         case "<":
             return v[0] < v[1]
         case "<=":
-            return all(a <= b for a, b in zip(v, v[1:], strict=False))
+            return all(a <= b for a, b in itertools.pairwise(v))
         case ">=":
             return v[0] >= v[1]
         case "=":
@@ -107,9 +108,7 @@ class Values:
     def sum(self, k: Key) -> int:
         total = 0
         for m, c in k:
-            for a in m:
-                c *= self.value_of(a)
-            total += c
+            total += c * math.prod(map(self.value_of, m))
         return total
 
     def value_of(self, a: int) -> int:
@@ -190,7 +189,7 @@ def test_a_wrong_lemma_is_noticed(name: str, right: str, wrong: str, monkeypatch
     source = inspect.getsource(getattr(lemmas, name))
     assert right in source
     scope = dict(vars(lemmas))
-    exec(f"from __future__ import annotations\n{source.replace(right, wrong)}", scope)  # noqa: S102 - our own text
+    exec(f"from __future__ import annotations\n{source.replace(right, wrong)}", scope)
     monkeypatch.setattr(lemmas, name, scope[name])
     rng = random.Random(9)
     patterns = [*CATALOGUE, *SINGLE]

@@ -45,7 +45,9 @@ def kernel(*facts: Expr, grid_axes: tuple[int, ...] = (0,)) -> Context:
     return Context(Kernel("k", "cutile", SITE, (), grid_axes, (), (), (), facts))
 
 
-def access(*axes: Axis, space: Space = Space.TILE, lanes: tuple[Symbol, ...] = (LANE,), **more: object) -> Access:
+def access(
+    *axes: Axis, space: Space = Space.TILE, lanes: tuple[Symbol, ...] = (LANE,), **more: object
+) -> Access:
     plain = Access("out", Effect.WRITE, space, axes, TRUE, TRUE, lanes, SITE, 0)
     return replace(plain, **more)
 
@@ -102,7 +104,9 @@ def test_lanes_of_a_tile_are_distinct_and_scattered_ones_may_not_be() -> None:
     one = access(tile(BID))
     assert refuted(negation(Disjoint(one, one, Between.LANES), kernel()))
     halves = access(element(ex.floordiv(sym(LANE), 2)), space=Space.ELEMENT)
-    assert not refuted(negation(Disjoint(halves, halves, Between.LANES), kernel(ex.le(4, SIZE), ex.le(9, EXTENT))))
+    assert not refuted(
+        negation(Disjoint(halves, halves, Between.LANES), kernel(ex.le(4, SIZE), ex.le(9, EXTENT)))
+    )
 
 
 def test_an_opaque_index_differs_between_lanes_only_if_it_may() -> None:
@@ -134,7 +138,9 @@ def test_raw_offsets_meet_elements_through_strides() -> None:
 
 def test_holds_uses_ranges_of_blocks_lanes_and_loops() -> None:
     loop = sym(Symbol("i", Kind.LOOP))
-    goal = ex.all_of(ex.le(0, ex.add(BID, loop, sym(LANE))), ex.lt(BID, sym(grid_symbol(0))), ex.lt(sym(LANE), SIZE))
+    goal = ex.all_of(
+        ex.le(0, ex.add(BID, loop, sym(LANE))), ex.lt(BID, sym(grid_symbol(0))), ex.lt(sym(LANE), SIZE)
+    )
     assert refuted(negation(Holds(goal, TRUE), kernel()))
     assert not refuted(negation(Holds(ex.lt(BID, 5), TRUE), kernel()))
     assert refuted(negation(Holds(ex.lt(BID, 5), ex.lt(BID, 4)), kernel()))
@@ -164,7 +170,8 @@ def test_comparing_whole_tiles_says_the_same_as_comparing_elements(seed: int) ->
     rng = random.Random(seed)
     n = sym(Symbol("n", Kind.SCALAR))
     first, second = (
-        ex.add(ex.mul(rng.randint(-1, 2), BID), rng.choice((ZERO, ONE, n, ex.floordiv(BID, 2)))) for _ in range(2)
+        ex.add(ex.mul(rng.randint(-1, 2), BID), rng.choice((ZERO, ONE, n, ex.floordiv(BID, 2))))
+        for _ in range(2)
     )
     one, two = access(tile(first)), access(tile(second))
     facts = ex.le(1, SIZE), ex.le(1, n)
@@ -176,6 +183,8 @@ def test_comparing_whole_tiles_says_the_same_as_comparing_elements(seed: int) ->
     for negated in (by_tile, by_element):
         launches = set()
         for values in solutions(negated, rng, range(3), 3**9):
-            launches.add(tuple(sorted((s.name, s.instance, v) for s, v in values.items() if s.kind is not Kind.LANE)))
+            launches.add(
+                tuple(sorted((s.name, s.instance, v) for s, v in values.items() if s.kind is not Kind.LANE))
+            )
         found.append(launches)
     assert found[0] == found[1]

@@ -24,7 +24,7 @@ FOLDER = Path(__file__).parent
 def run_python(program: str, hash_seed: str = "0") -> str:
     environment = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(p for p in sys.path if p)}
     command = [sys.executable, "-c", program, str(FOLDER)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -61,14 +61,16 @@ from proof_patterns import CATALOGUE, SINGLE
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
 session = Session()
-for pattern in [*CATALOGUE, *SINGLE]:
+for pattern in [*CATALOGUE, *SINGLE][::4]:
     answer = satisfiable(pattern.assertions(), session=session, smallest=pattern.expect == "sat")
-    model = answer.model and ([(s.name, s.instance, v) for s, v in answer.model.symbols.items()], answer.model.reads)
-    print(pattern.name, answer.status, answer.reason, model)
+    print(pattern.name, answer.status, answer.reason)
+    for symbol, value in answer.model.symbols.items() if answer.model else ():
+        print(" ", symbol.name, symbol.instance, value)
+    print(" ", answer.model and answer.model.reads)
 print(session.checks, session.spent)
 """
     first, *others = (run_python(program, seed) for seed in ("0", "1", "2"))
-    assert first.count("\n") > 100
+    assert first.count("\n") > 50
     assert others == [first, first]
 
 
@@ -105,6 +107,11 @@ def test_a_small_budget_ends_in_unknown() -> None:
     assert answer.reason in ("budget", "nonlinear")
 
 
+def ask_until(end: float, assertions: list[ex.Expr]) -> None:
+    while time.monotonic() < end:
+        satisfiable(assertions, session=Session())
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
 def test_an_interrupt_reaches_python() -> None:
     x, y, z = integers("x", "y", "z")
@@ -121,8 +128,7 @@ def test_an_interrupt_reaches_python() -> None:
     other.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            while time.monotonic() - start < 60:
-                satisfiable([ex.eq(cubes, 42), ex.lt(3, x)], session=Session())
+            ask_until(start + 60, [ex.eq(cubes, 42), ex.lt(3, x)])
     finally:
         ended.set()
         other.join()
