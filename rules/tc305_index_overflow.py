@@ -76,12 +76,13 @@ and no launch in which it wraps could be replayed: a wrap often needs arrays too
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tilecheck.analysis.facts import Facts
 from tilecheck.analysis.ranges import INT32_MAX, INT32_MIN, promised_sizes, wraps_when_small
 from tilecheck.ir.expr import Expr, Kind, Symbol, all_of, le, render, substitute, sym, symbols, walk
-from tilecheck.model import Severity
+from tilecheck.ir.kernel import Arithmetic
+from tilecheck.model import Severity, Site
 from tilecheck.proof.obligation import Holds, Obligation
 from tilecheck.rule import Rule
 
@@ -97,12 +98,17 @@ def check(facts: Facts) -> Iterator[Obligation]:
                 goal=Holds(
                     all_of(le(INT32_MIN, operation.value), le(operation.value, INT32_MAX)), operation.guard
                 ),
-                sites=(operation.site,),
+                sites=(_first_to_wrap(operation, promised),),
                 cause=f"`{render(operation.value)}` is computed in 32 bits and may wrap",
                 stage=0,
                 kind="overflow",
                 unsafe=() if operation.unsafe is None else (operation.unsafe,),
             )
+
+
+def _first_to_wrap(operation: Arithmetic, promised: Mapping[Symbol, int]) -> Site:
+    """The innermost operation that wraps at small sizes; where the value is used, if none does alone."""
+    return next((site for value, site in operation.steps if wraps_when_small(value, promised)), operation.site)
 
 
 def _feeding(facts: Facts) -> set[Expr]:

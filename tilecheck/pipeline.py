@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import traceback
 from collections.abc import Sequence
@@ -61,6 +62,7 @@ def _verify(found: Discovery, options: Options) -> Report:
         results = [(c, _verify_file(c, project, options)) for c in found.candidates]
     diagnostics = [*found.diagnostics, *(d for _, r in results for d in r.diagnostics)]
     kernels = tuple(k for _, r in results for k in r.kernels)
+    sources = {**found.sources, **{c.path: r.data for c, r in results if r.data is not None}}
     return Report(
         kernels=kernels,
         diagnostics=_suppressed(diagnostics, results, kernels),
@@ -68,11 +70,7 @@ def _verify(found: Discovery, options: Options) -> Report:
         unreadable=(*found.unreadable, *(c.path for c, r in results if r.unreadable)),
         time_s=time.perf_counter() - start,
         parse_time_s=sum(r.parse_time_s for _, r in results),
-        sources={
-            **found.sources,
-            **{c.path: r.data for c, r in results if r.data is not None},
-            **_extra_sources(found.sources, diagnostics, kernels),
-        },
+        sources=sources | _extra_sources(sources, diagnostics, kernels),
     )
 
 
@@ -95,8 +93,14 @@ def _extra_sources(
     for diagnostic in diagnostics:
         files.update(dict.fromkeys([diagnostic.site.file, *(r.site.file for r in diagnostic.related)]))
     for kernel in kernels:
-        files.update(dict.fromkeys(s.file for o in kernel.obligations for s in o.sites))
-    return {f: read(f).data for f in files if f not in known}
+        sites = [kernel.site, *(la.site for la in kernel.launches), *(s for o in kernel.obligations for s in o.sites)]
+        files.update(dict.fromkeys(s.file for s in sites))
+    found = {}
+    for file in files:
+        if file not in known:
+            with contextlib.suppress(SourceError):  # reported as TC901 where the file itself was met
+                found[file] = read(file).data
+    return found
 
 
 # ---- one file ----------------------------------------------------------------------------------------------
@@ -110,7 +114,7 @@ def _verify_file(candidate: Candidate, project: Project, options: Options) -> _F
         table = project.add(parse(decode(candidate.path, candidate.data)))
     except SourceError as problem:
         finding = unreadable_source(candidate.path, candidate.data, problem)
-        return _FileResult(diagnostics=(finding,), unreadable=True)
+        return _FileResult(diagnostics=(finding,), unreadable=True, data=candidate.data)
     parsed = time.perf_counter() - start
     from tilecheck.frontend.launches import find_launches  # lazy
     from tilecheck.frontend.lower import find_kernels  # lazy

@@ -53,7 +53,7 @@ def _find(path: str, name: str) -> tuple[Definition, tuple[Launch, ...]]:
 
 
 def _ast(definition: Definition) -> str:
-    from libcst.display import dump  # lazy
+    from tilecheck.frontend.source import dump  # lazy: loads libcst
 
     return dump(definition.node) + "\n"
 

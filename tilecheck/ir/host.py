@@ -120,12 +120,16 @@ def ranks_in(facts: Iterable[Expr]) -> dict[str, int]:
     return found
 
 
-def with_ranks(e: Expr, ranks: Mapping[str, int]) -> Expr:
-    """`e` with negative axes and numbers of elements written out where the rank is known."""
+def with_ranks(e: Expr, ranks: Mapping[str, int], memo: dict[Expr, Expr] | None = None) -> Expr:
+    """`e` with negative axes and numbers of elements written out where the rank is known.
+
+    `memo` may be shared between calls with the same ranks.
+    """
+    memo = {} if memo is None else memo
 
     def change(node: Expr) -> Expr | None:
         if node.op == "floordiv":
-            return _quotient(with_ranks(node.args[0], ranks), with_ranks(node.args[1], ranks))
+            return _quotient(*(rebuild(part, change, memo) for part in node.args))
         if node.op != "sym":
             return None
         symbol: Symbol = node.args[0]
@@ -134,7 +138,7 @@ def with_ranks(e: Expr, ranks: Mapping[str, int]) -> Expr:
             return None
         return _written_out(symbol, rank)
 
-    return rebuild(e, change) if ranks else e
+    return rebuild(e, change, memo) if ranks else e
 
 
 def _written_out(symbol: Symbol, rank: int) -> Expr | None:

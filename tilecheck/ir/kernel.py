@@ -155,12 +155,16 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """A 32-bit integer operation whose result feeds an address or a branch: `value` must fit in int32."""
+    """A 32-bit integer whose value feeds an address or a branch: `value` must fit in int32.
+
+    `steps` are the sums and products inside it, innermost first, and where each is computed.
+    """
 
     value: Expr
     guard: Expr
     site: Site
     unsafe: int | None = None
+    steps: tuple[tuple[Expr, Site], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,9 +70,10 @@ def decide(
     open_ = [i for i, outcome in enumerate(outcomes) if not outcome.proved]
     conditions: tuple[Expr, ...] = ()
     saved: set[int] = set()
+    lost = set(open_)
     if open_ and "launch" not in without:
-        conditions, saved = _derive([obligations[i] for i in open_], context, session, without)
-        saved = {open_[k] for k in saved}
+        conditions, saved, lost = _derive([obligations[i] for i in open_], context, session, without)
+        saved, lost = {open_[k] for k in saved}, {open_[k] for k in lost}
     under = context.under(*conditions)
     settled = []
     for i, (obligation, outcome) in enumerate(zip(obligations, outcomes, strict=True)):
@@ -81,7 +82,7 @@ def decide(
         elif i in saved:
             settled.append(Settled(obligation, "conditional", "launch", outcome.time_ms))
         else:
-            settled.append(_refute(obligation, outcome, under, path, session))
+            settled.append(_refute(obligation, outcome, under, path, session, lost=i in lost))
     return Decision(tuple(settled), conditions)
 
 
@@ -113,8 +114,8 @@ def _predicate(obligation: Obligation) -> object:
 
 def _derive(
     open_: list[Obligation], context: Context, session: Session, without: frozenset[str]
-) -> tuple[tuple[Expr, ...], set[int]]:
-    """Launch conditions for the open obligations, and which of these they save.
+) -> tuple[tuple[Expr, ...], set[int], set[int]]:
+    """Launch conditions for the open obligations, which of these they save, and which nothing saves.
 
     What stands under a compile-time flag needs its conditions only where the flag is set, so obligations
     are taken flag by flag, those under no flag first, and their conditions are weakened by the flag.
@@ -126,6 +127,7 @@ def _derive(
         groups.setdefault(_flags(obligation), []).append(k)
     conditions: dict[Expr, None] = {}
     saved: set[int] = set()
+    lost: set[int] = set()
     for flags, members in groups.items():
         under = context.under(*conditions, *(() if flags is TRUE else (flags,)))
 
@@ -137,7 +139,8 @@ def _derive(
         )
         conditions.update(dict.fromkeys(any_of(negate(flags), c) for c in derivation.conditions))
         saved |= {k for k, used in zip(members, derivation.used, strict=True) if used is not None}
-    return tuple(conditions), saved
+        lost |= {k for k, refuted in zip(members, derivation.refuted, strict=True) if refuted}
+    return tuple(conditions), saved, lost
 
 
 def _flags(obligation: Obligation) -> Expr:
@@ -155,16 +158,20 @@ def _flags(obligation: Obligation) -> Expr:
 
 
 def _refute(
-    obligation: Obligation, outcome: Outcome, context: Context, path: str, session: Session
+    obligation: Obligation, outcome: Outcome, context: Context, path: str, session: Session, *, lost: bool
 ) -> Settled:
-    """Trusted inside an unsafe block; else violated if a counterexample runs, else unknown."""
+    """Trusted inside an unsafe block; else violated if a counterexample runs, else unknown.
+
+    `lost` says that the search for launch conditions came to its end and found that none saves it.
+    """
     if obligation.unsafe:
         return Settled(obligation, "trusted", "none", outcome.time_ms)
-    from tilecheck.proof.counterexample import find  # lazy: loads NumPy
+    from tilecheck.proof.benign import has_benign_launch  # lazy: loads NumPy
+    from tilecheck.proof.counterexample import find  # lazy
 
-    if not (_is_synchronised(obligation) or _depends_on_members(obligation)):
+    if lost and not (_is_synchronised(obligation) or _depends_on_members(obligation)):
         witness = find(obligation, context, path, session)
-        if witness is not None:
+        if witness is not None and not has_benign_launch(obligation, context, path):
             return Settled(obligation, "violated", "none", outcome.time_ms, witness=witness)
     return Settled(obligation, "unknown", "none", outcome.time_ms, _reason(obligation, outcome))
 

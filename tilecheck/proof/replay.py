@@ -97,7 +97,7 @@ class _Logged(Protocol):
 _L = TypeVar("_L", bound=_Logged)
 
 
-def _at(site: Site, records: Iterable[_L]) -> list[_L]:
+def at_site(site: Site, records: Iterable[_L]) -> list[_L]:
     """The records of a site, exact matches first and alone if there are any."""
     here = os.path.realpath(site.file)
     same = [r for r in records if os.path.realpath(r.path) == here]
@@ -112,7 +112,7 @@ def _nested(site: Site, record: _Logged) -> bool:
 
 def _records(access: Access, log: Log) -> list[AccessRecord]:
     effect = _EFFECTS[access.effect]
-    return _at(access.site, (r for r in log.accesses if r.array == access.array and r.effect == effect))
+    return at_site(access.site, (r for r in log.accesses if r.array == access.array and r.effect == effect))
 
 
 # ---- two blocks -----------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def _lane(record: AccessRecord, row: int) -> tuple[int, ...]:
 def _duplicate(access: Access, log: Log) -> Sighting | None:
     """One operation of one block that hit an element in two lanes."""
     undefined = [u for u in log.undefined if u.kind == "duplicate" and u.array == access.array]
-    for record in _at(access.site, undefined):
+    for record in at_site(access.site, undefined):
         lanes = _lanes_at(record, log)
         return Sighting((record.block,), record.array, record.element, lanes, record.detail)
     return None
@@ -240,7 +240,7 @@ def _performed(access: Access, log: Log) -> Sighting | None:
 def _undefined(goal: Holds, obligation: Obligation, log: Log, layouts: Layouts) -> Sighting | None:
     kinds = _kinds(goal, obligation)
     found = [u for u in log.undefined if u.kind in kinds and _is_of(u, obligation.array)]
-    for record in _at(obligation.sites[0], found) if obligation.sites else ():
+    for record in at_site(obligation.sites[0], found) if obligation.sites else ():
         if _is_about(record, goal, layouts):
             element = record.element if record.array else None
             return Sighting((record.block,), record.array, element, detail=record.detail)

@@ -47,8 +47,8 @@ def _choices(
                     values[symbol] = grid
                 elif symbol in sizes:
                     values[symbol] = tile
-            yield _with_extents(values, launch, kernel, tiles.__mul__)
-    mixture = _Mixture()
+            yield with_extents(values, launch, kernel, tiles.__mul__)
+    mixture = Mixture()
     for _ in range(_TRIALS):
         values = {}
         for symbol in launch:
@@ -61,10 +61,10 @@ def _choices(
                 values[symbol] = 1 << mixture.below(3)
             elif symbol.kind is Kind.SCALAR:
                 values[symbol] = mixture.below(5)
-        yield _with_extents(values, launch, kernel, lambda width: width * mixture.below(5) + mixture.below(2))
+        yield with_extents(values, launch, kernel, lambda width: width * mixture.below(5) + mixture.below(2))
 
 
-def _with_extents(
+def with_extents(
     values: dict[Symbol, int | bool], launch: tuple[Symbol, ...], kernel: Kernel, length: _Length
 ) -> dict[Symbol, int | bool]:
     """`values` with an extent for every axis: from the width of its tiles."""
@@ -97,7 +97,7 @@ def _value(e: Expr, values: Mapping[Symbol, int | bool]) -> int | None:
         return None
 
 
-class _Mixture:
+class Mixture:
     """A linear congruential generator: the same numbers in every run and on every machine. Mutable state."""
 
     def __init__(self) -> None:
