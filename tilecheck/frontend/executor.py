@@ -169,6 +169,10 @@ class Executor:
         """The path condition where two paths meet."""
         return E.any_of(a, b)
 
+    def bind(self, function: Function, args: Arguments) -> Frame | None:
+        """Another way to bind arguments to parameters, or None for the usual one."""
+        return None
+
     def guard_after(self, before: Expr, frame: Frame) -> Expr:
         """The path condition after a call whose paths returned into `frame.returns`."""
         return before
@@ -197,6 +201,9 @@ class Executor:
 
     def divides(self, divisor: Expr) -> None:
         self.check(CheckKind.DIVISOR, E.le(1, divisor), E.render(divisor))
+
+    def steps_by(self, step: Expr) -> None:
+        self.check(CheckKind.STEP, E.le(1, step), E.render(step))
 
     def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> None:
         """Note that a 32-bit value of this tile shape must not have wrapped, in any lane."""

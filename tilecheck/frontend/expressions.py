@@ -482,12 +482,12 @@ def attribute(x: Executor, value: Any, name: str) -> Any:
 
 def _subscript(x: Executor, node: cst.Subscript, frame: Frame) -> Any:
     value = evaluate(x, node.value, frame)
-    index = _index(x, node, frame)
+    index = index_of(x, node, frame)
     with x.at(frame.table, node):
         return subscript(x, value, index)
 
 
-def _index(x: Executor, node: cst.Subscript, frame: Frame) -> Any:
+def index_of(x: Executor, node: cst.Subscript, frame: Frame) -> Any:
     """The index as a value; `a:b` becomes `Named("slice")` parts, which only sequences accept."""
     items: list[Any] = []
     for element in node.slice:

@@ -9,8 +9,9 @@ fewer facts admit more host inputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -20,7 +21,7 @@ from tilecheck.frontend import host_calls, host_methods, host_statements, number
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.host_values import Tensor, Unknown
-from tilecheck.frontend.values import Choice, Const, Frame, Named, Num, Param, Seq, Token
+from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Param, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.host import ARGUMENT, OPAQUE, host_rank, host_scalar, is_contiguous, ranks_in
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from tilecheck.frontend.modules import ModuleTable
 
 HOST_STEPS = 30_000
-_LONGEST_NAME = 60
+_LONGEST_NAME = 60  # characters
+_LONGEST_TEXT = 12  # nodes
 
 
 class HostTooLarge(TilecheckError):
@@ -44,6 +46,19 @@ Recorder = Callable[["HostExecutor", Arguments], None]
 
 
 @dataclass(slots=True, eq=False)
+class Shared:
+    """What is read once for all runs over a module. Mutable cache.
+
+    `changed` has, for each file, the names that are no constants, `kernels` the kernels that it defines,
+    `stores` where it stores into the containers it names.
+    """
+
+    changed: dict[str, frozenset[str]] = field(default_factory=dict)
+    kernels: dict[str, tuple[cst.FunctionDef, ...]] = field(default_factory=dict)
+    stores: dict[str, dict[str, set[int]]] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
 class HostExecutor(Executor):
     """Mutable state of one run over a host function.
 
@@ -55,10 +70,14 @@ class HostExecutor(Executor):
     integer_names: frozenset[str] = frozenset()
     integers_seen: set[str] = field(default_factory=set)
     definitions: dict[Expr, Expr] = field(default_factory=dict)
+    texts: dict[Expr, str] = field(default_factory=dict)
     names_taken: dict[str, int] = field(default_factory=dict)
     storages: dict[str, int] = field(default_factory=dict)
     module_values: dict[tuple[str, str], Any] = field(default_factory=dict)
     running: list[cst.CSTNode] = field(default_factory=list)
+    known: Shared = field(default_factory=Shared)
+    stored: dict[tuple[str, str], dict[int, Any]] = field(default_factory=dict)  # into module-level containers
+    forms: Mapping[tuple[str, str], Any] = field(default_factory=dict)  # what an earlier run saw stored there
     allocation: str = ""  # the name that the value being computed will get
 
     # ---- unknown values ------------------------------------------------------------------------------
@@ -87,6 +106,13 @@ class HostExecutor(Executor):
         self.storages[text] = count
         return text if count == 1 else f"{text} ({count})"
 
+    def short(self, value: Expr) -> str:
+        """A text for a value: its own if that is short, else one that stands for it alone."""
+        if value not in self.texts:
+            size = sum(1 for _ in islice(E.walk(value), _LONGEST_TEXT + 1))
+            self.texts[value] = E.render(value) if size <= _LONGEST_TEXT else f"value {len(self.texts)}"
+        return self.texts[value]
+
     def define(self, symbol: Expr, fact: Expr) -> None:
         self.definitions[symbol] = fact
 
@@ -102,7 +128,7 @@ class HostExecutor(Executor):
     def known_rank(self, t: Tensor) -> Tensor:
         """`t` with its shape written out where the path fixes the rank."""
         for name in dict.fromkeys((t.shape_of, t.strides_of)):
-            rank = ranks_in((self.guard,)).get(name) if name else None
+            rank = ranks_in(facts_of(self.guard)).get(name) if name else None
             if rank is not None:
                 t = T.with_rank(t, rank)
         return t
@@ -113,15 +139,10 @@ class HostExecutor(Executor):
             self.assume(E.eq(E.sym(host_rank(t.shape_of)), rank))
         return self.known_rank(t)
 
-    def at_least(self, t: Tensor, rank: int) -> Tensor:
-        if t.shape is None and t.shape_of:
-            self.assume(E.le(rank, E.sym(host_rank(t.shape_of))))
-        return t
-
     def laid_out(self, t: Tensor) -> Tensor:
         """`t`, contiguous if the path says so."""
         same = t.strides_of and t.strides_of == t.shape_of
-        if not t.contiguous and same and is_contiguous(t.strides_of) in E.conjuncts(self.guard):
+        if not t.contiguous and same and is_contiguous(t.strides_of) in facts_of(self.guard):
             return replace(t, contiguous=True, strides=None, strides_of="")
         return t
 
@@ -181,7 +202,10 @@ class HostExecutor(Executor):
     def divides(self, divisor: Expr) -> None:
         self.assume(E.ne(divisor, 0))  # Python raises
 
-    def fits(self, value: Expr) -> None:
+    def steps_by(self, step: Expr) -> None:
+        self.assume(E.ne(step, 0))  # Python raises
+
+    def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> None:
         """Python's integers do not wrap."""
 
     def branch_on(self, cond: Expr) -> None:
@@ -190,13 +214,23 @@ class HostExecutor(Executor):
     # ---- what is done another way --------------------------------------------------------------------
 
     def expression(self, node: cst.BaseExpression, frame: Frame) -> Callable[[], Any] | None:
-        from tilecheck.frontend.host_expressions import HANDLERS  # noqa: PLC0415 - mutual recursion
+        from tilecheck.frontend.host_expressions import HANDLERS
 
         handler = HANDLERS.get(type(node))
         return None if handler is None else lambda: handler(self, node, frame)
 
     def recover(self, problem: UnsupportedConstruct, node: cst.BaseExpression, frame: Frame) -> Any:
         return self.unread(text_of(node, frame.table))
+
+    def bind(self, function: Function, args: Arguments) -> Frame | None:
+        return host_statements.bind_starred(self, function, args)
+
+    def merge(self, cond: Expr, a: Any, b: Any) -> Any:
+        if isinstance(a, Unknown) and isinstance(b, Num) and b.kind != "data":
+            a = self.number_of(a, "value")
+        elif isinstance(b, Unknown) and isinstance(a, Num) and a.kind != "data":
+            b = self.number_of(b, "value")
+        return Executor.merge(self, cond, a, b)
 
     def statement(self, node: cst.CSTNode, frame: Frame) -> bool:
         return host_statements.execute(self, node, frame)
@@ -223,16 +257,31 @@ def scalars(value: Expr) -> list[Symbol]:
 def text_of(node: cst.CSTNode, table: ModuleTable) -> str:
     """A node as one short line."""
     span = table.span(node)
-    raw = table.parsed.source.data[span.start : span.end].decode(table.parsed.source.encoding, "replace")
+    raw = table.parsed.source.data[span.start : span.end].decode("utf-8", "replace")
     text = " ".join(raw.split()) or "value"
     return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 3]}..."
+
+
+def facts_of(guard: Expr) -> tuple[Expr, ...]:
+    """The single facts of a path condition: `not (a or b)` is two of them."""
+    found: dict[Expr, None] = {}
+    stack = [guard]
+    while stack:
+        e = stack.pop()
+        if e.op == "all":
+            stack.extend(reversed(e.args))
+        elif e.op == "not" and e.args[0].op == "any":
+            stack.extend(E.negate(part) for part in reversed(e.args[0].args))
+        elif e is not E.TRUE:
+            found[e] = None
+    return tuple(found)
 
 
 def join_paths(a: Expr, b: Expr) -> Expr:
     """`a or b`, what both say kept apart: facts before a branch stay plain facts after it."""
     if a is E.FALSE or b is E.FALSE:
         return b if a is E.FALSE else a
-    left, right = E.conjuncts(a), E.conjuncts(b)
+    left, right = facts_of(a), facts_of(b)
     common = [c for c in left if c in right]
     first = E.all_of(*(c for c in left if c not in common))
     second = E.all_of(*(c for c in right if c not in common))
@@ -240,8 +289,8 @@ def join_paths(a: Expr, b: Expr) -> Expr:
         return E.all_of(*common)
     for one, other in ((first, second), (second, first)):
         # c or (not c and f) says c or f.
-        rest = [p for p in E.conjuncts(other) if p is not E.negate(one)]
-        if len(rest) < len(E.conjuncts(other)):
+        rest = [p for p in facts_of(other) if p is not E.negate(one)]
+        if len(rest) < len(facts_of(other)):
             return E.all_of(*common, E.any_of(one, E.all_of(*rest)))
     return E.all_of(*common, E.any_of(first, second))
 

@@ -14,7 +14,7 @@ from tilecheck.frontend.host_values import HostShape, Ratio, Table, Tensor, Unkn
 from tilecheck.frontend.values import Choice, Const, Named, Num, Range, Record, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
-from tilecheck.ir.host import host_scalar
+from tilecheck.ir.host import host_numel, host_rank, host_scalar
 
 if TYPE_CHECKING:
     from tilecheck.frontend.executor import Arguments
@@ -51,7 +51,7 @@ def _first(args: Arguments) -> Any:
 
 
 def _cdiv(x: HostExecutor, args: Arguments) -> Any:
-    if len(args.positional) != 2 or args.keywords:  # noqa: PLR2004 - dividend and divisor
+    if len(args.positional) != 2 or args.keywords:
         raise UnsupportedConstruct("cdiv")
     a, b = (x.scalar(v, "operand of cdiv") for v in args.positional)
     x.divides(b)
@@ -132,7 +132,7 @@ def _len(x: HostExecutor, args: Arguments) -> Any:
         case Seq():
             return integer(len(value.items))
         case HostShape():
-            return number(E.sym(T.host_rank(value.of)))
+            return number(E.sym(host_rank(value.of)))
         case Tensor():
             found = T.extent(value, 0)
             return x.stable(f"len({value.name})") if found is None else number(found)
@@ -201,7 +201,7 @@ def _any(x: HostExecutor, args: Arguments) -> Any:
 def _prod(x: HostExecutor, args: Arguments) -> Any:
     value = _first(args)
     if isinstance(value, HostShape) and not value.strides:
-        return number(E.sym(T.host_numel(value.of)))
+        return number(E.sym(host_numel(value.of)))
     return product(x, Seq(static_items(x, value, "prod")))
 
 
@@ -210,7 +210,7 @@ def _reduce(x: HostExecutor, args: Arguments) -> Any:
     function = _first(args)
     if not isinstance(function, Named) or function.name not in ("operator.mul", "_operator.mul"):
         raise UnsupportedConstruct("reduce")
-    if len(args.positional) > 2:  # noqa: PLR2004 - function, sizes, start
+    if len(args.positional) > 2:
         start = x.scalar(args.positional[2], "start")
         if start.value != 1:
             raise UnsupportedConstruct("reduce")
@@ -228,7 +228,7 @@ def _isinstance(x: HostExecutor, args: Arguments) -> Any:
     if isinstance(value, Tensor) and isinstance(kind, Named) and kind.name == "torch.Tensor":
         return Num((), E.TRUE, "bool", None)
     names = [v.name for v in (value, kind) if isinstance(v, Unknown | Named | Tensor | Token)]
-    if len(names) == 2:  # noqa: PLR2004 - both sides have a name
+    if len(names) == 2:
         return Num((), x.unread_test(f"isinstance({names[0]}, {names[1]})", fresh=False), "bool", None)
     raise UnsupportedConstruct("isinstance")
 
@@ -245,7 +245,7 @@ def _namespace(x: HostExecutor, args: Arguments) -> Any:
 
 def power_above(x: HostExecutor, value: Expr) -> Num:
     """The least power of two above `value`: exact while that is at most 2**24, then some number."""
-    name = f"next_power_of_2({E.render(E.add(value, 1))})"
+    name = f"next_power_of_2({x.short(E.add(value, 1))})"
     power = E.sym(host_scalar(name, opaque=True))
     result = power
     for exponent in range(_MOST_DOUBLINGS, -1, -1):
@@ -296,7 +296,9 @@ def _sized(x: HostExecutor, args: Arguments) -> Tensor:
     first = args.positional[0] if args.positional else dict(args.keywords).get("size")
     if isinstance(first, HostShape) and not first.strides:
         return T.fresh("empty", x.storage("empty"), None, first.of)
-    return T.fresh("empty", x.storage("empty"), tuple(integers(x, args)))
+    sizes = tuple(integers(x, args))
+    x.assume(E.all_of(*(E.le(0, size) for size in sizes if not T.nonnegative(size))))  # else it raises
+    return T.fresh("empty", x.storage("empty"), sizes)
 
 
 def _filled(x: HostExecutor, args: Arguments) -> Tensor:
@@ -322,25 +324,8 @@ def _as_tensor_method(name: str) -> Handler:
 def _arange(x: HostExecutor, args: Arguments) -> Tensor:
     ends = [x.scalar(v, "arange") for v in args.positional]
     start, stop = (E.ZERO, ends[0]) if len(ends) == 1 else (ends[0], ends[1])
-    step = ends[2] if len(ends) > 2 else E.ONE  # noqa: PLR2004 - start, stop, step
+    step = ends[2] if len(ends) > 2 else E.ONE
     return T.fresh("arange", x.storage("arange"), (E.maximum(0, E.cdiv(E.sub(stop, start), step)),))
-
-
-_TENSORS: Mapping[str, Handler] = {
-    **dict.fromkeys(("empty", "zeros", "ones", "rand", "randn"), _sized),
-    "full": _filled,
-    "randint": lambda x, a: _random_integers(x, a),
-    "arange": _arange,
-    **dict.fromkeys(("empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like"), _like),
-    "randint_like": _like,
-    **{
-        name: _as_tensor_method(name)
-        for name in ("broadcast_to", "transpose", "permute", "reshape", "flatten", "squeeze", "unsqueeze", "clone")
-    },
-    "ascontiguousarray": _as_tensor_method("contiguous"),
-    "numel": _as_tensor_method("numel"),
-    "is_tensor": lambda x, a: Num((), x.unread_test("is_tensor"), "bool", None),
-}
 
 
 def _random_integers(x: HostExecutor, args: Arguments) -> Tensor:
@@ -348,3 +333,29 @@ def _random_integers(x: HostExecutor, args: Arguments) -> Tensor:
     if not sizes:
         raise UnsupportedConstruct("randint")
     return _sized(x, type(args)((sizes[0],), (), args.node, args.table))
+
+
+_TENSORS: Mapping[str, Handler] = {
+    **dict.fromkeys(("empty", "zeros", "ones", "rand", "randn"), _sized),
+    "full": _filled,
+    "randint": _random_integers,
+    "arange": _arange,
+    **dict.fromkeys(("empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like"), _like),
+    "randint_like": _like,
+    **{
+        name: _as_tensor_method(name)
+        for name in (
+            "broadcast_to",
+            "transpose",
+            "permute",
+            "reshape",
+            "flatten",
+            "squeeze",
+            "unsqueeze",
+            "clone",
+        )
+    },
+    "ascontiguousarray": _as_tensor_method("contiguous"),
+    "numel": _as_tensor_method("numel"),
+    "is_tensor": lambda x, a: Num((), x.unread_test("is_tensor"), "bool", None),
+}

@@ -14,6 +14,7 @@ from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate, module_name
 from tilecheck.frontend.host import HostExecutor, text_of
 from tilecheck.frontend.host_methods import literal
+from tilecheck.frontend.host_statements import MUTATORS, UNKNOWN_KEYWORDS, forget_lists, of_form
 from tilecheck.frontend.host_values import BitLength, HostShape, Ratio, Table, Tensor, Unknown
 from tilecheck.frontend.lower import is_kernel_decorator
 from tilecheck.frontend.modules import Import, ModuleTable, dotted
@@ -62,7 +63,7 @@ def module_value(x: HostExecutor, table: ModuleTable, name: str) -> Any:
         guard, allocation = x.guard, x.allocation
         x.allocation = name
         try:
-            value = x.unread(name) if name in _rebound(table) else module_name(x, table, name)
+            value = x.unread(name) if name in _rebound(x, table) else module_name(x, table, name)
         except UnsupportedConstruct:
             value = x.unread(name)
         finally:
@@ -71,14 +72,37 @@ def module_value(x: HostExecutor, table: ModuleTable, name: str) -> Any:
     return x.module_values[key]
 
 
-def _rebound(table: ModuleTable) -> frozenset[str]:
-    """The names that some function of the module declares `global`."""
+def _rebound(x: HostExecutor, table: ModuleTable) -> frozenset[str]:
+    """The names that some function of the module declares `global`, and containers that some code changes."""
+    known = x.known.changed.get(table.file)
+    if known is not None:
+        return known
     found: set[str] = set()
-    if b"global" in table.parsed.source.data:
-        for node in walk(table.parsed.module):
-            if isinstance(node, cst.Global):
+    for node in walk(table.parsed.module):
+        match node:
+            case cst.Global():
                 found.update(item.name.value for item in node.names)
-    return frozenset(found)
+            case cst.AssignTarget(target=cst.Subscript(value=cst.Name(name))):
+                found.add(name)
+            case cst.AugAssign(target=cst.Subscript(value=cst.Name(name))):
+                found.add(name)
+            case cst.Call(func=cst.Attribute(value=cst.Name(name), attr=cst.Name(method))) if (
+                method in MUTATORS
+            ):
+                found.add(name)
+    fixed = {n for n, b in table.bindings.items() if isinstance(b, Import | cst.FunctionDef | cst.ClassDef)}
+    x.known.changed[table.file] = frozenset(found - fixed)
+    return x.known.changed[table.file]
+
+
+def _subscript(x: HostExecutor, node: cst.Subscript, frame: Frame) -> Any:
+    """A module-level container gives what the module stores in it, if all of that has one form."""
+    index = expressions.index_of(x, node, frame)
+    if isinstance(node.value, cst.Name) and frame.find(node.value.value) is None:
+        key = (frame.table.file, node.value.value)
+        if key in x.forms:
+            return of_form(x, x.forms[key], x.unread(text_of(node, frame.table)).name)
+    return expressions.subscript(x, evaluate(x, node.value, frame), index)
 
 
 def _attribute(x: HostExecutor, node: cst.Attribute, frame: Frame) -> Any:
@@ -118,7 +142,7 @@ def operate(x: HostExecutor, op: str, a: Any, b: Any) -> Any:
             return _elementwise(x, a, b)
         case Num(), BitLength() if op == "<<" and a.elem is E.ONE:
             return host_calls.power_above(x, b.of)
-        case Num(), BitLength() if op == "**" and a.elem is not None and a.elem.value == 2:  # noqa: PLR2004 - base
+        case Num(), BitLength() if op == "**" and a.elem is not None and a.elem.value == 2:
             return host_calls.power_above(x, b.of)
         case (Num() | Unknown(), Num() | Unknown()) if op == "/":
             return _ratio(x, a, b)
@@ -146,8 +170,15 @@ def _elementwise(x: HostExecutor, a: Any, b: Any) -> Tensor:
         raise UnsupportedConstruct("arithmetic on tensors")
     contiguous = all(t.contiguous for t in tensors)
     return replace(
-        one, name="result", storage=x.storage("result"), fresh=True, strides=None, strides_of="",
-        contiguous=contiguous, expanded=False, whole=True,
+        one,
+        name="result",
+        storage=x.storage("result"),
+        fresh=True,
+        strides=None,
+        strides_of="",
+        contiguous=contiguous,
+        expanded=False,
+        whole=True,
     )
 
 
@@ -189,9 +220,13 @@ def _comparison(x: HostExecutor, node: cst.Comparison, frame: Frame) -> Any:
 def compare(x: HostExecutor, operator: cst.BaseCompOp, a: Any, b: Any) -> Any:
     """One comparison of host values."""
     if isinstance(a, Choice):
-        return x.split(a.cond, lambda: compare(x, operator, a.first, b), lambda: compare(x, operator, a.second, b))
+        return x.split(
+            a.cond, lambda: compare(x, operator, a.first, b), lambda: compare(x, operator, a.second, b)
+        )
     if isinstance(b, Choice):
-        return x.split(b.cond, lambda: compare(x, operator, a, b.first), lambda: compare(x, operator, a, b.second))
+        return x.split(
+            b.cond, lambda: compare(x, operator, a, b.first), lambda: compare(x, operator, a, b.second)
+        )
     if isinstance(operator, cst.Equal | cst.NotEqual):
         equal = _equal(x, a, b)
         if equal is not None:
@@ -205,7 +240,9 @@ def compare(x: HostExecutor, operator: cst.BaseCompOp, a: Any, b: Any) -> Any:
 
 def _is_integer(value: Any) -> bool:
     """Whether a value is an integer that a tensor's shape decides, not a literal."""
-    return isinstance(value, Num) and value.kind == "int" and value.elem is not None and value.elem.value is None
+    return (
+        isinstance(value, Num) and value.kind == "int" and value.elem is not None and value.elem.value is None
+    )
 
 
 def _equal(x: HostExecutor, a: Any, b: Any) -> E.Expr | None:
@@ -315,10 +352,10 @@ def _arguments(x: HostExecutor, node: cst.Call, frame: Frame) -> Arguments | Non
         value = evaluate(x, arg.value, frame)
         if arg.keyword is not None:
             keywords.append((arg.keyword.value, value))
+        elif arg.star == "**" and isinstance(value, Table) and all(isinstance(k, str) for k in value.items):
+            keywords.extend((str(k), v) for k, v in value.items.items())
         elif arg.star == "**":
-            named = isinstance(value, Table) and all(isinstance(k, str) for k in value.items)
-            keywords.extend((str(k), v) for k, v in value.items.items()) if named else None
-            whole &= named
+            keywords.append((UNKNOWN_KEYWORDS, value))
         elif arg.star == "*" and isinstance(value, HostShape) and len(node.args) == 1:
             positional.append(value)
         elif arg.star == "*" and isinstance(value, Seq):
@@ -348,7 +385,7 @@ def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any
             return Const(None)
         case Method(value=Function()) if function.name == "replace_hints":
             return function.value  # the same kernel with other compiler hints
-        case Named() | Method() | RecordType():
+        case Named() | Method() | RecordType() if UNKNOWN_KEYWORDS not in dict(args.keywords):
             try:
                 return expressions.call(x, function, args)
             except UnsupportedConstruct:
@@ -384,7 +421,7 @@ def _is_plain(function: Function) -> bool:
     node = function.node
     if isinstance(node, cst.Lambda):
         return True
-    if node.asynchronous is not None or any(_is_generator(n) for n in walk(node.body, _is_own)):
+    if node.asynchronous is not None or any(_is_generator(n) for n in walk(node.body, is_own)):
         return False
     return all(_plain_decorator(function.table, d.decorator) for d in node.decorators)
 
@@ -393,7 +430,8 @@ def _is_generator(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Yield)
 
 
-def _is_own(node: cst.CSTNode) -> bool:
+def is_own(node: cst.CSTNode) -> bool:
+    """Whether the inside of a node belongs to the function around it."""
     return not isinstance(node, cst.FunctionDef | cst.Lambda | cst.ClassDef)
 
 
@@ -411,8 +449,6 @@ def _plain_decorator(table: ModuleTable, node: cst.BaseExpression) -> bool:
 
 def unread_call(x: HostExecutor, node: cst.CSTNode, args: Arguments, frame: Frame) -> Unknown:
     """A call of code that is not read: it may call what it is given, and change the lists it is given."""
-    from tilecheck.frontend.host_statements import forget_lists  # noqa: PLC0415 - mutual recursion
-
     for value in (*args.positional, *(v for _, v in args.keywords)):
         if isinstance(value, Function) and launches_inside(value):
             _call_back(x, value, args, frame)
@@ -423,7 +459,8 @@ def unread_call(x: HostExecutor, node: cst.CSTNode, args: Arguments, frame: Fram
 def launches_inside(function: Function) -> bool:
     """Whether the text of a function contains a call of something named `launch`."""
     return any(
-        isinstance(n, cst.Call) and dotted(n.func).rpartition(".")[2] == "launch" for n in walk(function.node.body)
+        isinstance(n, cst.Call) and dotted(n.func).rpartition(".")[2] == "launch"
+        for n in walk(function.node.body)
     )
 
 
@@ -447,6 +484,7 @@ HANDLERS: Mapping[type, Callable[[HostExecutor, Any, Frame], Any]] = {
     cst.Tuple: _sequence,
     cst.List: _sequence,
     cst.Call: _call,
+    cst.Subscript: _subscript,
     cst.Await: _opaque,
     cst.Yield: _opaque,
 }

@@ -12,7 +12,7 @@ from tilecheck.frontend.host_values import BitLength, HostShape, Table, Tensor, 
 from tilecheck.frontend.values import Const, Named, Num, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Symbol
-from tilecheck.ir.host import DEVICE, host_extent, host_rank, host_stride, is_contiguous
+from tilecheck.ir.host import DEVICE, host_extent, host_numel, host_rank, host_stride, is_contiguous
 
 if TYPE_CHECKING:
     from tilecheck.frontend.executor import Arguments
@@ -104,7 +104,7 @@ def method(x: HostExecutor, value: Any, name: str, args: Arguments) -> Any:
         case _ if name == "<unpack>":
             return _unpack(x, value, args)
         case HostShape() if name == "numel":
-            return number(E.sym(T.host_numel(value.of)))
+            return number(E.sym(host_numel(value.of)))
         case Seq() if name == "numel":
             return product(x, value)
         case Unknown() if name in _METHODS or name in _CONVERSIONS or name in _COPIES:
@@ -174,7 +174,9 @@ def _tensor_method(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> An
     raise unsupported(f"tensor method `.{name}`")
 
 
-def integers(x: HostExecutor, args: Arguments, names: tuple[str, ...] = ("size", "shape", "dims")) -> list[Expr]:
+def integers(
+    x: HostExecutor, args: Arguments, names: tuple[str, ...] = ("size", "shape", "dims")
+) -> list[Expr]:
     """Sizes given one by one, as a tuple, or by keyword."""
     given = list(args.positional) or [v for k, v in args.keywords if k in names]
     if len(given) == 1 and isinstance(given[0], Seq):
@@ -323,7 +325,7 @@ def _chunk(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     pieces = x.scalar(given["chunks"], "chunks").value
     axis = x.scalar(given.get("dim", integer(0)), "dim").value
     size = None if axis is None else T.extent(t, axis)
-    if pieces is None or axis is None or size is None or not 0 < pieces <= 16:  # noqa: PLR2004 - a short tuple
+    if pieces is None or axis is None or size is None or not 0 < pieces <= 16:
         raise unsupported("chunk")
     step = E.cdiv(size, pieces)
     ends = [(E.mul(k, step), E.mul(k + 1, step), None) for k in range(pieces)]
@@ -412,7 +414,9 @@ def _shape_item(x: HostExecutor, value: HostShape, index: Any) -> Any:
 
 def _is_slice(index: Any) -> bool:
     parts = index.items if isinstance(index, Seq) else (index,)
-    return _is_part(index) or any(_is_part(p) or (isinstance(p, Const) and p.value in (..., None)) for p in parts)
+    return _is_part(index) or any(
+        _is_part(p) or (isinstance(p, Const) and p.value in (..., None)) for p in parts
+    )
 
 
 def _is_part(index: Any) -> bool:
@@ -422,18 +426,12 @@ def _is_part(index: Any) -> bool:
 def _slice(x: HostExecutor, t: Tensor, index: Any) -> Any:
     """Basic indexing; with a tensor or a list as an index the result is an unknown copy."""
     parts = (index,) if not isinstance(index, Seq) or _is_part(index) else index.items
-    named = sum(1 for p in parts if not (isinstance(p, Const) and p.value in (..., None)))
-    if t.shape is None and not any(isinstance(p, Const) and p.value is ... for p in parts):
-        if named == len(parts) and all(_is_part(p) for p in parts) and len(parts) > 1:
-            t = x.at_least(t, len(parts))
-    if t.shape is None and not t.shape_of:
-        raise unsupported("slice of a tensor of unknown shape")
     if t.shape is None:
-        return _sliced_prefix(x, t, parts)
+        raise unsupported("slice of a tensor of unknown rank")
     axis = 0
     for part in parts:
         if isinstance(part, Const) and part.value is ...:
-            axis += len(t.shape or ()) - axis - _axes_after(parts, part)
+            axis = len(t.shape or ()) - _axes_after(parts, part)
             continue
         found, axis = _one(x, t, axis, part)
         if found is None:
@@ -451,15 +449,10 @@ def _one(x: HostExecutor, t: Tensor, axis: int, part: Any) -> tuple[Tensor | Non
     if isinstance(part, Const) and part.value is None:
         return T.unsqueezed(t, axis), axis + 1
     if _is_part(part):
-        ends = [None if isinstance(e, Const) and e.value is None else x.scalar(e, "slice") for e in part.items[1:]]
+        ends = [
+            None if isinstance(e, Const) and e.value is None else x.scalar(e, "slice") for e in part.items[1:]
+        ]
         return T.sliced(t, axis, (ends[0], ends[1], ends[2])), axis + 1
     if isinstance(part, Num) and part.kind in ("int", "any") and part.elem is not None:
         return T.selected(t, axis), axis
     return None, axis
-
-
-def _sliced_prefix(x: HostExecutor, t: Tensor, parts: Sequence[Any]) -> Any:
-    """`x[a:b]` of a tensor of unknown rank: a piece whose other axes stay unknown."""
-    if len(parts) == 1 and isinstance(parts[0], Const) and parts[0].value is ...:
-        return t
-    raise unsupported("slice of a tensor of unknown rank")

@@ -18,14 +18,16 @@ from tilecheck.frontend.host_methods import literal
 from tilecheck.frontend.host_values import Table, Tensor, Unknown
 from tilecheck.frontend.modules import dotted
 from tilecheck.frontend.syntax import walk
-from tilecheck.frontend.values import Const, Frame, Num, Poison, Range, Seq
+from tilecheck.frontend.values import Const, Frame, Function, Num, Poison, Range, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 
 if TYPE_CHECKING:
+    from tilecheck.frontend.executor import Arguments
     from tilecheck.frontend.host import HostExecutor
 
-_MUTATORS = frozenset("append extend insert pop remove clear sort reverse update setdefault popitem add".split())
+UNKNOWN_KEYWORDS = "**"  # stands for keyword arguments whose names are not known
+MUTATORS = frozenset("append extend insert pop remove clear sort reverse update setdefault popitem add".split())
 _MOST_UNROLLED = 16  # items of a loop that is run item by item
 
 
@@ -63,7 +65,9 @@ def assigned(node: cst.CSTNode) -> list[str]:
                 found[inner.name.value] = None
             case cst.ExceptHandler() if inner.name is not None:
                 _names(inner.name.name, found)
-            case cst.Call(func=cst.Attribute(value=cst.Name(held), attr=cst.Name(method))) if method in _MUTATORS:
+            case cst.Call(func=cst.Attribute(value=cst.Name(held), attr=cst.Name(method))) if (
+                method in MUTATORS
+            ):
                 found[held] = None
     return list(found)
 
@@ -104,7 +108,7 @@ def assign_target(x: HostExecutor, target: cst.BaseExpression, value: Any, frame
 
 
 def _assign_item(x: HostExecutor, target: cst.Subscript, value: Any, frame: Frame) -> None:
-    """`d[k] = v`: a tensor keeps its shape, a display with literal keys is followed, another container is lost."""
+    """`d[k] = v`: a tensor keeps its shape, a display with literal keys is followed, others are lost."""
     name = dotted(target.value)
     held = frame.find(name) if name else None
     if isinstance(held, Table) and len(target.slice) == 1 and isinstance(target.slice[0].slice, cst.Index):
@@ -112,6 +116,58 @@ def _assign_item(x: HostExecutor, target: cst.Subscript, value: Any, frame: Fram
         frame.names[name] = x.unread(name) if key is None else Table({**held.items, key: value})
     elif isinstance(held, Table | Seq):
         frame.names[name] = x.unread(name)
+    elif held is None and isinstance(target.value, cst.Name):
+        kept = x.stored.setdefault((frame.table.file, name), {})
+        kept[frame.table.span(target).start] = form_of(value)
+
+
+def form_of(value: Any) -> Any:
+    """What of a stored value is the same whenever it is stored: kernels, and how many items there are."""
+    match value:
+        case Function():
+            return value
+        case Seq():
+            return Seq(tuple(form_of(item) for item in value.items))
+        case _:
+            return None
+
+
+def of_form(x: HostExecutor, form: Any, text: str) -> Any:
+    """A value of that form; all but kernels is unknown."""
+    match form:
+        case Function():
+            return form
+        case Seq():
+            return Seq(tuple(of_form(x, item, f"{text}[{k}]") for k, item in enumerate(form.items)))
+        case _:
+            return Unknown(text, opaque=True)
+
+
+def bind_starred(x: HostExecutor, function: Function, args: Arguments) -> Frame | None:
+    """The frame of a call whose function takes `*args` or `**kwargs`; None if it takes neither."""
+    params = function.node.params
+    star = params.star_arg if isinstance(params.star_arg, cst.Param) else None
+    rest = params.star_kwarg
+    if star is None and rest is None:
+        return None
+    plain = [*params.posonly_params, *params.params]
+    known = {p.name.value for p in (*plain, *params.kwonly_params)}
+    extra = tuple(args.positional[len(plain) :])
+    others = {k: v for k, v in args.keywords if k not in known}
+    if (extra and star is None) or (others and rest is None):
+        raise UnsupportedConstruct(f"call of `{function.name}` with more arguments than it takes")
+    named = params.with_changes(star_arg=cst.MaybeSentinel.DEFAULT, star_kwarg=None)
+    simple = Function(function.node.with_changes(params=named), function.table, function.closure)
+    keywords = tuple((k, v) for k, v in args.keywords if k in known)
+    frame = statements.bind_parameters(
+        x, simple, type(args)(args.positional[: len(plain)], keywords, args.node, args.table)
+    )
+    if star is not None:
+        frame.names[star.name.value] = Seq(extra)
+    if rest is not None:
+        whole = UNKNOWN_KEYWORDS not in others
+        frame.names[rest.name.value] = Table(others) if whole else x.unread(rest.name.value)
+    return frame
 
 
 def _unpack_starred(x: HostExecutor, target: cst.Tuple | cst.List, value: Any, frame: Frame) -> None:
@@ -210,8 +266,16 @@ def _name_tensor(target: cst.CSTNode, frame: Frame) -> None:
         held = frame.names.get(target.value)
         if isinstance(held, Tensor) and held.fresh and held.name in ("empty", "new", "arange", "result"):
             frame.names[target.value] = Tensor(
-                target.value, held.storage, held.fresh, held.shape, held.strides, held.shape_of, held.strides_of,
-                held.contiguous, held.expanded, held.whole,
+                target.value,
+                held.storage,
+                held.fresh,
+                held.shape,
+                held.strides,
+                held.shape_of,
+                held.strides_of,
+                held.contiguous,
+                held.expanded,
+                held.whole,
             )
 
 
@@ -301,13 +365,15 @@ def _while(x: HostExecutor, node: cst.While, frame: Frame) -> None:
 
 
 def _with(x: HostExecutor, node: cst.With, frame: Frame) -> None:
-    """Context managers run around the body; one that swallows exceptions makes its end reachable from anywhere."""
+    """Managers run around the body; past one that swallows exceptions, the body may have ended anywhere."""
     suppresses = False
     for item in node.items:
         value = evaluate(x, item.item, frame)
         suppresses |= isinstance(value, Unknown) and "suppress" in value.name
         if item.asname is not None:
-            statements.assign(x, item.asname.name, value if isinstance(value, Unknown) else x.unread("with"), frame)
+            statements.assign(
+                x, item.asname.name, value if isinstance(value, Unknown) else x.unread("with"), frame
+            )
     if suppresses:
         _attempt(x, node.body.body, (), node, frame)
     else:
@@ -384,12 +450,12 @@ def _class(x: HostExecutor, node: cst.ClassDef, frame: Frame) -> None:
 _HANDLERS: Mapping[type, Callable[[HostExecutor, Any, Frame], None]] = {
     cst.SimpleStatementLine: _line,
     cst.SimpleStatementSuite: _line,
-    cst.If: lambda x, node, frame: statements.run_if(x, node, frame),
+    cst.If: statements.run_if,
     cst.For: _for,
     cst.While: _while,
     cst.With: _with,
     cst.Try: _try,
-    cst.TryStar: lambda x, node, frame: forget(x, node, frame),
+    cst.TryStar: forget,
     cst.Match: _match,
     cst.ClassDef: _class,
 }

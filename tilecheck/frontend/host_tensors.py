@@ -84,7 +84,12 @@ def rank(t: Tensor) -> Expr | None:
 def like(t: Tensor, name: str, storage: str) -> Tensor:
     """`empty_like` and its kin keep the strides of a dense tensor, which need not be row-major."""
     return Tensor(
-        name, storage, fresh=True, shape=t.shape, shape_of=t.shape_of, contiguous=t.contiguous and not t.expanded
+        name,
+        storage,
+        fresh=True,
+        shape=t.shape,
+        shape_of=t.shape_of,
+        contiguous=t.contiguous and not t.expanded,
     )
 
 
@@ -96,7 +101,7 @@ def dense(t: Tensor) -> Tensor:
 
 
 def converted(t: Tensor) -> Tensor:
-    """`t.to(...)`, `t.half()`: `t` itself where nothing changes, else a copy, whose strides need not be the same."""
+    """`t.to(...)`, `t.half()`: `t` itself where nothing changes, else a copy with strides of its own."""
     return t if t.contiguous else replace(t, strides=None, strides_of="", expanded=False)
 
 
@@ -164,7 +169,11 @@ def expanded(t: Tensor, sizes: Sequence[Expr]) -> Tensor | None:
         steps.append(same if kept else E.ite(E.eq(old, size), same, E.ZERO))
     known = None if strides is None else tuple(steps)
     return replace(
-        t, shape=tuple(shape), strides=known, expanded=t.expanded or repeats, contiguous=t.contiguous and not repeats
+        t,
+        shape=tuple(shape),
+        strides=known,
+        expanded=t.expanded or repeats,
+        contiguous=t.contiguous and not repeats,
     )
 
 

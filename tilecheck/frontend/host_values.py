@@ -64,4 +64,4 @@ class BitLength:
 class Table:
     """A dictionary display with literal keys."""
 
-    items: Mapping[str | int, Any]
+    items: Mapping[Any, Any]  # keyed by str and int

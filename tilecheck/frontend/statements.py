@@ -289,9 +289,9 @@ def range_loop(x: Executor, node: cst.For, r: Range, frame: Frame) -> None:
     with x.at(frame.table, node.iter):
         start, stop, step = (x.scalar(n, "loop bound") for n in (r.start, r.stop, r.step))
         if step.value == 0 or (step.value is None and step.op != "sym"):
-            x.check(CheckKind.STEP, E.le(1, step), E.render(step))
+            x.steps_by(step)
         elif step.op == "sym" and step.args[0].kind is not Kind.GRID:
-            x.check(CheckKind.STEP, E.le(1, step), E.render(step))
+            x.steps_by(step)
     name = dotted(node.target) or "i"
     counts = start is E.ZERO and step is E.ONE
     k = E.sym(Symbol(name if counts else f"iteration({name})", Kind.LOOP, x.number()))
@@ -667,14 +667,18 @@ def call_function(x: Executor, function: Function, args: Arguments) -> Any:
             raise UnsupportedConstruct("async function")
         run_block(x, function.node.body.body, frame)
         after = x.guard_after(before, frame)
-        return _returned(x, frame)
+        return _returned(x, frame, before)
     finally:
         x.depth -= 1
         x.guard, x.loops = after, loops
 
 
-def _returned(x: Executor, frame: Frame) -> Any:
-    """Merge what the paths of a function return; falling off the end returns None."""
+def _returned(x: Executor, frame: Frame, before: Expr) -> Any:
+    """Merge what the paths of a function return; falling off the end returns None.
+
+    The result is used where `before` holds, so the conditions need not repeat it.
+    """
+    given = frozenset(E.conjuncts(before))
     paths = list(frame.returns)
     if x.guard is not E.FALSE:
         paths.append((x.guard, Const(None)))
@@ -682,7 +686,8 @@ def _returned(x: Executor, frame: Frame) -> Any:
         return Const(None)
     result = paths[-1][1]
     for guard, value in reversed(paths[:-1]):
-        result = x.merge(guard, value, result)
+        own = E.all_of(*(c for c in E.conjuncts(guard) if c not in given))
+        result = x.merge(own, value, result)
     return result
 
 

@@ -1,0 +1,320 @@
+"""From one execution of `ct.launch(...)` to a `Launch`.
+
+A value that a branch chose is taken apart: one launch for each way, with the choice among its facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import host_tensors as T
+from tilecheck.frontend.annotations import Annotation, read_annotation
+from tilecheck.frontend.host import facts_of
+from tilecheck.frontend.host_values import Tensor, Unknown
+from tilecheck.frontend.lower import find_kernels
+from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Seq, Token
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr, Kind, Symbol
+from tilecheck.ir.host import SAME_SHAPE, host_ranges, host_scalar, ranks_in, shape_facts, with_ranks
+from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
+
+if TYPE_CHECKING:
+    from tilecheck.frontend.executor import Arguments
+    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.modules import ModuleTable
+
+_MOST_CHOICES = 3  # of one launch: each doubles the ways in which it is seen
+_NAMES = ("stream", "grid", "kernel", "kernel_args")
+
+
+def record(x: HostExecutor, args: Arguments, function: str) -> list[Launch]:
+    """The launches that one call makes, one for each combination of choices."""
+    given = dict(zip(_NAMES, args.positional, strict=False))
+    given.update(("kernel_args" if k == "args" else k, v) for k, v in args.keywords)
+    values = [given.get(name) for name in _NAMES[1:]]
+    conditions = list(dict.fromkeys(_conditions(values)))[:_MOST_CHOICES]
+    found = []
+    for ways in product((True, False), repeat=len(conditions)):
+        chosen = dict(zip(conditions, ways, strict=True))
+        guard = E.all_of(x.guard, *(c if way else E.negate(c) for c, way in chosen.items()))
+        if guard is not E.FALSE:
+            found.append(_launch(x, args, function, guard, [resolved(v, chosen) for v in values]))
+    return list(dict.fromkeys(found))
+
+
+def _conditions(values: Iterable[Any]) -> Iterator[Expr]:
+    """The conditions of the choices in the grid and the kernel first, then in the arguments."""
+    grid, kernel, arguments = values
+    for value in (kernel, grid, arguments):
+        stack = [value]
+        while stack:
+            match stack.pop():
+                case Choice() as choice:
+                    yield choice.cond
+                    stack += [choice.second, choice.first]
+                case Seq() as seq:
+                    stack += reversed(seq.items)
+
+
+def resolved(value: Any, chosen: Mapping[Expr, bool]) -> Any:
+    match value:
+        case Choice() if value.cond in chosen:
+            return resolved(value.first if chosen[value.cond] else value.second, chosen)
+        case Choice():
+            first, second = resolved(value.first, chosen), resolved(value.second, chosen)
+            return _either(value.cond, first, second)
+        case Seq():
+            return Seq(tuple(resolved(item, chosen) for item in value.items), value.is_list)
+        case _:
+            return value
+
+
+def _either(cond: Expr, a: Any, b: Any) -> Any:
+    """One tensor or another: what both have in common."""
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor):
+        return None
+    shape = None
+    if a.shape is not None and b.shape is not None and len(a.shape) == len(b.shape):
+        shape = tuple(E.ite(cond, u, v) for u, v in zip(a.shape, b.shape, strict=True))
+    return Tensor(
+        f"{a.name} or {b.name}",
+        f"{a.storage} or {b.storage}",
+        fresh=a.fresh and b.fresh,
+        shape=shape,
+        contiguous=a.contiguous and b.contiguous,
+        whole=a.whole and b.whole,
+    )
+
+
+def _launch(x: HostExecutor, args: Arguments, function: str, guard: Expr, values: list[Any]) -> Launch:
+    grid, kernel, arguments = values
+    found = Launch("", "", function, args.table.site(args.node), _grid(x, grid), (), ())
+    definition = _definition(x, kernel)
+    if definition is None:
+        return replace(found, facts=facts_of(guard), problem=f"the kernel is {_words(kernel)}")
+    found = replace(found, kernel=definition.node.name.value, kernel_file=definition.table.file)
+    if not isinstance(arguments, Seq):
+        return replace(found, problem=f"the arguments are {_words(arguments)}")
+    names = _parameters(definition.node)
+    if len(names) != len(arguments.items):
+        given = f"{len(arguments.items)} arguments for the {len(names)} parameters of `{found.kernel}`"
+        return replace(found, problem=given)
+    pairs = zip(names.items(), arguments.items, strict=True)
+    bound = tuple((n, host_value(x, v, read_annotation(definition.table, note))) for (n, note), v in pairs)
+    found = replace(found, arguments=bound, captured=_captured(x, definition.closure))
+    return _completed(found, guard, x.definitions)
+
+
+def _words(value: Any) -> str:
+    match value:
+        case Unknown() | Named():
+            return f"not known: `{value.name}`"
+        case _:
+            return "not known"
+
+
+def _definition(x: HostExecutor, kernel: Any) -> _Definition | None:
+    if not isinstance(kernel, Function) or not isinstance(kernel.node, cst.FunctionDef):
+        return None
+    known = x.known.kernels
+    if kernel.table.file not in known:
+        known[kernel.table.file] = tuple(d.node for d in find_kernels(kernel.table))
+    if not any(node is kernel.node for node in known[kernel.table.file]):
+        return None
+    return _Definition(kernel.node, kernel.table, kernel.closure)
+
+
+class _Definition:
+    """A kernel's `def`, its module and what it closes over."""
+
+    def __init__(self, node: cst.FunctionDef, table: ModuleTable, closure: Frame | None) -> None:
+        self.node, self.table, self.closure = node, table, closure
+
+
+def _parameters(node: cst.FunctionDef) -> dict[str, cst.BaseExpression | None]:
+    params = (*node.params.posonly_params, *node.params.params, *node.params.kwonly_params)
+    return {p.name.value: None if p.annotation is None else p.annotation.annotation for p in params}
+
+
+def _grid(x: HostExecutor, value: Any) -> tuple[Expr | None, ...] | None:
+    match value:
+        case Seq():
+            return tuple(_extent(x, item) for item in value.items)
+        case Num():
+            return (_extent(x, value),)
+        case _:
+            return None
+
+
+def _extent(x: HostExecutor, value: Any) -> Expr | None:
+    try:
+        number = x.number_of(value, "grid")
+        return None if number.elem is None or number.shape else x.scalar(value, "grid")
+    except UnsupportedConstruct:
+        return None
+
+
+def host_value(x: HostExecutor, value: Any, note: Annotation) -> HostValue:
+    """An argument as plain data."""
+    match value:
+        case Unknown():
+            is_scalar = note.constant or note.scalar or value.name in x.integers_seen
+            if is_scalar and not note.array:
+                return E.sym(host_scalar(value.name, opaque=value.opaque))
+            return _tensor(T.free(value.name))
+        case Tensor():
+            return _tensor(x.laid_out(x.known_rank(value)))
+        case Num():
+            return value.elem if not value.shape else None
+        case Const():
+            return repr(value.value)
+        case Named() | Token():
+            return value.name
+        case Seq():
+            return HostList(tuple(host_value(x, item, note) for item in value.items))
+        case _:
+            return None
+
+
+def _tensor(t: Tensor) -> HostTensor:
+    return HostTensor(
+        t.name,
+        t.storage,
+        t.fresh,
+        t.shape,
+        T.strides_of(t),
+        t.expanded,
+        t.whole,
+        t.shape_of,
+        t.strides_of,
+        t.contiguous,
+    )
+
+
+def _captured(x: HostExecutor, frame: Frame | None) -> tuple[tuple[str, HostValue], ...]:
+    found: dict[str, HostValue] = {}
+    while frame is not None:
+        for name, value in frame.names.items():
+            if isinstance(value, Num | Const | Unknown):
+                found.setdefault(name, host_value(x, value, Annotation(constant=True)))
+        frame = frame.parent
+    return tuple(found.items())
+
+
+# ---- facts -------------------------------------------------------------------------------------------------
+
+
+def _completed(launch: Launch, guard: Expr, definitions: Mapping[Expr, Expr]) -> Launch:
+    """Write ranks out, and add what holds of every symbol that occurs."""
+    launch = replace(launch, facts=facts_of(guard))
+    own: dict[Expr, Expr] = {}
+    launch = mapped(launch, lambda e: _of_host(e, own))
+    ranks = all_ranks(launch.facts)
+    memo: dict[Expr, Expr] = {}
+    launch = mapped(launch, lambda e: with_ranks(e, ranks, memo))
+    launch = replace(launch, arguments=tuple((n, _ranked(v, ranks)) for n, v in launch.arguments))
+    facts = dict.fromkeys(part for fact in launch.facts for part in E.conjuncts(fact))
+    used = set(E.symbols(*expressions(launch), *facts))
+    for symbol, fact in reversed(list(definitions.items())):
+        if symbol.args[0] in used:
+            known = with_ranks(_of_host(fact, own), ranks, memo)
+            used.update(E.symbols(known))
+            facts.update(dict.fromkeys(E.conjuncts(known)))
+    facts.update(dict.fromkeys(shape_facts((*expressions(launch), *facts), ranks)))
+    facts.update(dict.fromkeys(host_ranges((*expressions(launch), *facts))))
+    return replace(launch, facts=tuple(f for f in facts if f is not E.TRUE))
+
+
+def all_ranks(facts: Iterable[Expr]) -> dict[str, int]:
+    """The ranks that facts fix, through equal shapes too."""
+    facts = tuple(facts)
+    ranks = ranks_in(facts)
+    single = [part for fact in facts for part in E.conjuncts(fact)]
+    same = [p.args[0].name for p in single if p.op == "bsym" and p.args[0].origin == SAME_SHAPE]
+    for _ in same:
+        for name in same:
+            a, _, b = (part.removesuffix(".shape") for part in name.partition(" == "))
+            for one, other in ((a, b), (b, a)):
+                if one in ranks:
+                    ranks.setdefault(other, ranks[one])
+    return ranks
+
+
+def _ranked(value: HostValue, ranks: Mapping[str, int]) -> HostValue:
+    match value:
+        case HostTensor():
+            t = Tensor("", "", shape=value.shape, strides=value.strides, shape_of=value.shape_of)
+            t = replace(t, strides_of=value.strides_of, contiguous=value.contiguous)
+            for name in dict.fromkeys((value.shape_of, value.strides_of)):
+                t = T.with_rank(t, ranks[name]) if name in ranks else t
+            return replace(
+                value, shape=t.shape, strides=T.strides_of(t), shape_of=t.shape_of, strides_of=t.strides_of
+            )
+        case HostList():
+            return HostList(tuple(_ranked(item, ranks) for item in value.items))
+        case _:
+            return value
+
+
+def expressions(launch: Launch) -> tuple[Expr, ...]:
+    """The expressions of a launch, without its facts."""
+    found: list[Expr] = [e for e in launch.grid or () if e is not None]
+    for _, value in (*launch.arguments, *launch.captured):
+        found += _parts(value)
+    return tuple(found)
+
+
+def _parts(value: HostValue) -> list[Expr]:
+    match value:
+        case Expr():
+            return [value]
+        case HostTensor():
+            return [*(value.shape or ()), *(value.strides or ())]
+        case HostList():
+            return [e for item in value.items for e in _parts(item)]
+        case _:
+            return []
+
+
+def mapped(launch: Launch, change: Any) -> Launch:
+    """A launch with every expression changed."""
+
+    def of(value: HostValue) -> HostValue:
+        match value:
+            case Expr():
+                result: HostValue = change(value)
+                return result
+            case HostTensor():
+                shape = None if value.shape is None else tuple(map(change, value.shape))
+                strides = None if value.strides is None else tuple(map(change, value.strides))
+                return replace(value, shape=shape, strides=strides)
+            case HostList():
+                return HostList(tuple(map(of, value.items)))
+            case _:
+                return value
+
+    return replace(
+        launch,
+        grid=None if launch.grid is None else tuple(None if e is None else change(e) for e in launch.grid),
+        arguments=tuple((name, of(value)) for name, value in launch.arguments),
+        captured=tuple((name, of(value)) for name, value in launch.captured),
+        facts=tuple(map(change, launch.facts)),
+    )
+
+
+def _of_host(e: Expr, memo: dict[Expr, Expr]) -> Expr:
+    """Tests that the executor names as kernels would (`x is None`) belong to the host function here."""
+
+    def change(node: Expr) -> Expr | None:
+        if node.op in ("sym", "bsym") and node.args[0].kind is Kind.CONSTANT:
+            own = Symbol(node.args[0].name, Kind.HOST, origin="test")
+            return E.sym(own) if node.op == "sym" else E.bool_sym(own)
+        return None
+
+    return E.rebuild(e, change, memo)

@@ -1,0 +1,283 @@
+"""Finds the launches in a module by executing its host functions.
+
+Every function that contains a launch is executed with free parameters, and so is every function of the
+module that calls one (then the launch is seen with the caller's values). A launch that is not understood is
+reported with a `problem`; nothing here raises on weird code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import libcst as cst
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.annotations import read_annotation
+from tilecheck.frontend.executor import Arguments
+from tilecheck.frontend.host import HostDialect, HostExecutor, HostStopped, HostTooLarge, Shared, parameter
+from tilecheck.frontend.host_expressions import is_own
+from tilecheck.frontend.host_values import Unknown
+from tilecheck.frontend.launch_records import record
+from tilecheck.frontend.lower import is_kernel_decorator
+from tilecheck.frontend.modules import Import, ModuleTable, dotted, imports_of
+from tilecheck.frontend.statements import run_block
+from tilecheck.frontend.syntax import children, walk
+from tilecheck.frontend.values import Frame, Function
+from tilecheck.ir.launch import Launch
+from tilecheck.model import Site
+
+MAX_RUNS = 4  # until it has settled which unknowns are integers
+MODULE = "<module>"
+
+
+def find_launches(table: ModuleTable) -> tuple[Launch, ...]:
+    """The launches of a module, in the order of their sites; one site may be seen from several functions."""
+    if b"launch" not in table.parsed.source.data:
+        return ()
+    module = _Module(table)
+    found: dict[Launch, None] = {}
+    shared = Shared()
+    for host in module.hosts():
+        # A nested function is executed where it is called; alone, it would lack the names around it.
+        if host.enclosing and host.sites <= {launch.site for launch in found}:
+            continue
+        found.update(dict.fromkeys(_execute(table, host, shared)))
+    kept = _without_helpers(tuple(found), module)
+    seen = {launch.site for launch in kept}
+    missed = [site for site in module.sites() if site not in seen]
+    kept += tuple(_problem(site, "the code around this launch is not read") for site in missed)
+    return tuple(sorted(kept, key=lambda la: (la.site.file != table.file, la.site.file, la.site.span.start)))
+
+
+def _problem(site: Site, why: str) -> Launch:
+    return Launch("", "", "", site, None, (), (), why)
+
+
+def _without_helpers(found: tuple[Launch, ...], module: _Module) -> tuple[Launch, ...]:
+    """A private helper is judged where the module calls it, not with arguments that nobody passes."""
+    understood = {(la.site, la.function) for la in found if la.problem is None}
+
+    def is_seen_elsewhere(launch: Launch) -> bool:
+        return any(site == launch.site and function != launch.function for site, function in understood)
+
+    private = module.private_functions()
+    return tuple(la for la in found if la.function not in private or not is_seen_elsewhere(la))
+
+
+# ---- which functions to execute ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Host:
+    """A function to execute; None for the module's own statements. `sites` are the launches in its text."""
+
+    node: cst.FunctionDef | None
+    enclosing: tuple[cst.FunctionDef, ...]
+    sites: frozenset[Site]
+
+    @property
+    def name(self) -> str:
+        return MODULE if self.node is None else self.node.name.value
+
+
+@dataclass(slots=True, eq=False)
+class _Module:
+    """The host functions of a module and who calls whom. Mutable: filled once."""
+
+    table: ModuleTable
+    functions: list[tuple[cst.FunctionDef, tuple[cst.FunctionDef, ...]]] = field(default_factory=list)
+    inside: dict[cst.FunctionDef | None, list[cst.Call]] = field(default_factory=dict)
+    calls: dict[cst.FunctionDef | None, set[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        launch_names = _launch_names(self.table)
+        stack: list[tuple[cst.CSTNode, tuple[cst.FunctionDef, ...]]] = [(self.table.parsed.module, ())]
+        while stack:
+            node, enclosing = stack.pop()
+            owner = enclosing[-1] if enclosing else None
+            if isinstance(node, cst.FunctionDef):
+                if any(is_kernel_decorator(self.table, d.decorator) for d in node.decorators):
+                    continue
+                self.functions.append((node, enclosing))
+                enclosing = (*enclosing, node)
+            elif isinstance(node, cst.Call):
+                name = dotted(node.func)
+                self.calls.setdefault(owner, set()).add(name)
+                if name in launch_names:
+                    self.inside.setdefault(owner, []).append(node)
+            stack.extend((child, enclosing) for child in reversed(children(node)))
+
+    def sites(self) -> list[Site]:
+        return [self.table.site(call) for calls in self.inside.values() for call in calls]
+
+    def hosts(self) -> Iterator[_Host]:
+        """The functions that launch, or call a function of this module that does; outer ones first."""
+        launching = {node.name.value for node, _ in self.functions if self.inside.get(node)}
+        wanted = {node for node in (None, *(f for f, _ in self.functions)) if self.inside.get(node)}
+        names = set(launching)
+        while True:
+            more = [n for n, _ in self.functions if n not in wanted and self.calls.get(n, set()) & names]
+            if not more:
+                break
+            wanted.update(more)
+            names.update(n.name.value for n in more)
+        if self.inside.get(None):
+            yield _Host(None, (), self._sites_in(None))
+        for node, enclosing in sorted(self.functions, key=lambda f: len(f[1])):
+            nested = [n for n, around in self.functions if node in around]
+            if node in wanted or any(n in wanted for n in nested):
+                yield _Host(node, enclosing, self._sites_in(node))
+
+    def _sites_in(self, node: cst.FunctionDef | None) -> frozenset[Site]:
+        return frozenset(self.table.site(call) for call in self.inside.get(node, ()))
+
+    def private_functions(self) -> frozenset[str]:
+        """Functions that only this module calls: underscored or nested ones."""
+        called = set().union(*self.calls.values()) if self.calls else set()
+        return frozenset(
+            node.name.value
+            for node, enclosing in self.functions
+            if node.name.value in called and (node.name.value.startswith("_") or enclosing)
+        )
+
+
+def _launch_names(table: ModuleTable) -> frozenset[str]:
+    """How this file spells `cuda.tile.launch`, whether imported at the top or inside a function."""
+    found: set[str] = set()
+    bindings = [(n, b) for n, b in table.bindings.items() if isinstance(b, Import)]
+    for node in walk(table.parsed.module):
+        if isinstance(node, cst.Import | cst.ImportFrom):
+            bindings.extend(imports_of(node))
+    for name, binding in bindings:
+        full = f"{binding.module}.{binding.member}" if binding.member else binding.module
+        for target in ("cuda.tile.launch", "cuda.tile._execution.launch"):
+            if target == full or target.startswith(f"{full}."):
+                found.add(name + target[len(full) :])
+    return frozenset(found)
+
+
+# ---- executing them ----------------------------------------------------------------------------------------
+
+
+def _execute(table: ModuleTable, host: _Host, shared: Shared) -> list[Launch]:
+    """The launches that a run of `host` meets."""
+    integers: frozenset[str] = frozenset()
+    forms: dict[tuple[str, str], Any] = {}
+    launches: list[Launch] = []
+    for _ in range(MAX_RUNS):
+        launches = []
+        x = _executor(table, host, launches.append, integers)
+        x.forms, x.known = forms, shared
+        why = _run(x, table, host)
+        if why is not None:
+            met = {launch.site for launch in launches}
+            launches += [_problem(site, why) for site in sorted(host.sites - met, key=lambda s: s.span.start)]
+        learned = _forms(x, table, shared)
+        if x.integers_seen <= integers and learned == forms:
+            break
+        integers, forms = integers | x.integers_seen, learned
+    return launches
+
+
+def _forms(x: HostExecutor, table: ModuleTable, shared: Shared) -> dict[tuple[str, str], Any]:
+    """What module-level containers hold, where this run saw every store of the module into them.
+
+    Whoever stored it ran the same statement, so what does not depend on the run (which kernel it is) is so
+    whenever it is read back. Everything else in it is unknown.
+    """
+    found: dict[tuple[str, str], Any] = {}
+    for key, stored in x.stored.items():
+        forms = list(stored.values())
+        if key[0] != table.file or forms[0] is None or any(form != forms[0] for form in forms):
+            continue
+        if set(stored) == _stores(table, shared).get(key[1]):
+            found[key] = forms[0]
+    return found
+
+
+def _stores(table: ModuleTable, shared: Shared) -> dict[str, set[int]]:
+    """Where the module stores into containers; methods that add to one count as stores that nobody sees."""
+    known = shared.stores.get(table.file)
+    if known is not None:
+        return known
+    found: dict[str, set[int]] = {}
+    for node in walk(table.parsed.module):
+        match node:
+            case cst.AssignTarget(target=cst.Subscript(value=cst.Name(held))):
+                found.setdefault(held, set()).add(table.span(node.target).start)
+            case cst.Call(func=cst.Attribute(value=cst.Name(held), attr=cst.Name(method))):
+                if method in ("update", "setdefault", "append", "extend", "insert", "add"):
+                    found.setdefault(held, set()).add(-1)
+    shared.stores[table.file] = found
+    return found
+
+
+def _executor(
+    table: ModuleTable, host: _Host, found: Callable[[Launch], None], integers: frozenset[str]
+) -> HostExecutor:
+    site = table.site(table.parsed.module if host.node is None else host.node.name)
+    x = HostExecutor(table.project, HostDialect(), site)
+    x.integer_names = integers
+
+    def keep(run: HostExecutor, args: Arguments) -> None:
+        if not run.dry:
+            for launch in record(run, args, host.name):
+                found(launch)
+
+    x.record_launch = keep
+    return x
+
+
+def _run(x: HostExecutor, table: ModuleTable, host: _Host) -> str | None:
+    """Execute; why it ended early, if it did."""
+    try:
+        if host.node is None:
+            frame = Frame({}, None, table, MODULE, [], 0)
+            run_block(x, table.parsed.module.body, frame)
+        else:
+            frame = _frame(x, table, host)
+            x.running.append(host.node)
+            run_block(x, host.node.body.body, frame)
+    except HostTooLarge:
+        return f"`{host.name}` is too large to follow"
+    except RecursionError:
+        return f"`{host.name}` is nested too deeply to follow"
+    except HostStopped as problem:
+        return str(problem)
+    except UnsupportedConstruct as problem:
+        return f"not read: {problem.construct}"
+    return None
+
+
+def _frame(x: HostExecutor, table: ModuleTable, host: _Host) -> Frame:
+    outer: Frame | None = None
+    for function in host.enclosing:
+        outer = Frame({}, outer, table, function.name.value, [], 0)
+        _add_parameters(outer, table, function)
+        for node in walk(function.body, is_own):
+            match node:
+                case cst.FunctionDef():
+                    outer.names[node.name.value] = Function(node, table, outer)
+                case cst.AssignTarget(cst.Name(name)) | cst.AnnAssign(cst.Name(name)) | cst.For(cst.Name(name)):
+                    outer.names.setdefault(name, Unknown(name, opaque=True))
+    frame = Frame({}, outer, table, host.name, [], 0)
+    if host.node is not None:
+        _add_parameters(frame, table, host.node)
+    x.storages.update(dict.fromkeys(frame.names, 1))  # a local allocation gets another name than a parameter
+    return frame
+
+
+def _add_parameters(frame: Frame, table: ModuleTable, function: cst.FunctionDef) -> None:
+    params = function.params
+    for p in (*params.posonly_params, *params.params, *params.kwonly_params):
+        note = read_annotation(table, None if p.annotation is None else p.annotation.annotation)
+        optional = p.default is not None and isinstance(p.default, cst.Name) and p.default.value == "None"
+        plain = p.annotation is not None and isinstance(p.annotation.annotation, cst.Name | cst.Attribute)
+        tensor = note.array and not note.array_list and plain and not optional
+        scalar = note.scalar if plain and not optional else ""
+        frame.names[p.name.value] = parameter(p.name.value, scalar, tensor=tensor)
+    for star in (params.star_arg, params.star_kwarg):
+        if isinstance(star, cst.Param):
+            frame.names[star.name.value] = Unknown(star.name.value)
