@@ -170,14 +170,19 @@ def _lanes_meet(goal: Disjoint, context: Context, assume: Expr) -> tuple[Expr, .
     """One block, one iteration, two different lanes of one operation."""
     varies = differs_between_lanes
     first, second = _renamed(goal.first, 1, varies), _renamed(goal.second, 2, varies)
-    different = any_of(
-        *(ne(sym(a), sym(b)) for a, b in zip(first.lanes, second.lanes, strict=False)),
-    )
-    if goal.first.lanes != goal.second.lanes:
-        different = TRUE  # two operations: which of their lanes are the same one is not known
+    different = TRUE
+    if goal.first.lanes == goal.second.lanes and _has_lanes(goal.first):
+        different = any_of(*(ne(sym(a), sym(b)) for a, b in zip(first.lanes, second.lanes, strict=True)))
     assumed = in_instance(assume, 1, varies), in_instance(assume, 2, varies)
     shared = (*context.uniform_facts, *_own_blocks(context))
     return (*shared, different, *assumed, first.happens, second.happens, *_touched_equal(first, second))
+
+
+def _has_lanes(access: Access) -> bool:
+    """Whether the elements of the access are told apart by `access.lanes`: if something differs between
+    lanes that are not named, nothing says that two lanes are two."""
+    unnamed = any(map(differs_between_lanes, symbols(access.mask, *_places(access))))
+    return bool(access.lanes) or not unnamed
 
 
 # -- two iterations -------------------------------------------------------------------------------------
