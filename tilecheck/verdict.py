@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tilecheck.analysis.facts import Facts
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols, walk
@@ -29,9 +30,14 @@ from tilecheck.proof.decide import Decision, Settled
 from tilecheck.proof.obligation import Disjoint, Obligation
 from tilecheck.registry import rule_files
 
+if TYPE_CHECKING:
+    from tilecheck.proof.launch_check import Broken
+
 UNSUPPORTED = "TC905"
 UNDECIDED = "TC906"
 UNNEEDED_UNSAFE = "TC105"
+ALIASED = "TC401"
+STANDING = "TC403"
 
 
 def conclude(
@@ -39,7 +45,8 @@ def conclude(
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
     """The report of one kernel and everything that was found in it."""
     kernel = facts.kernel
-    launched = _check_launches(facts, decision, launches, path)
+    findings = _with_aliases(facts, findings, path)
+    launched = _check_launches(facts, decision, launches, path, findings)
     diagnostics = [*findings, *_violations(kernel, decision), *launched.diagnostics]
     diagnostics += _unneeded_unsafe(kernel, decision)
     verdict, reason, site = _verdict(kernel, decision, launched)
@@ -346,9 +353,74 @@ def _undecided(kernel: Kernel, decision: Decision, launched: _Launched, reason: 
 # ---- launches ----------------------------------------------------------------------------------------------
 
 
-def _check_launches(facts: Facts, decision: Decision, launches: tuple[Launch, ...], path: str) -> _Launched:
-    reports = tuple(
-        LaunchReport(la.site, tuple(ConditionAt(condition_text(c), "caller") for c in decision.conditions))
-        for la in launches
+def _check_launches(
+    facts: Facts, decision: Decision, launches: tuple[Launch, ...], path: str, findings: Sequence[Diagnostic]
+) -> _Launched:
+    """Judge every visible launch; a condition counts as broken only after the launch was replayed."""
+    if not launches:
+        return _Launched()
+    from tilecheck.proof.launch_check import check_launch  # lazy: most files have no launch that needs it
+    from tilecheck.proof.session import Session  # lazy
+
+    session, kernel = Session(), facts.kernel
+    reports, diagnostics = [], []
+    for launch in launches:
+        seen: dict[str, Witness] = {}
+
+        def replayed(broken: Broken, seen: dict[str, Witness] = seen) -> bool:
+            from tilecheck.proof.launch_replay import replay_launch  # lazy: loads NumPy
+
+            witness = replay_launch(kernel, broken, path)
+            if witness is not None:
+                seen[broken.text] = witness
+            return witness is not None
+
+        checked = check_launch(kernel, decision.conditions, launch, session, replayed)
+        reports.append(LaunchReport(launch.site, tuple(ConditionAt(t, s) for t, s in checked.conditions)))
+        diagnostics += [_broken_launch(kernel, launch, b, seen.get(b.text)) for b in checked.broken]
+    aliased = [d for d in findings if d.code == ALIASED and d.witness is not None]
+    return _Launched(tuple(reports), tuple(diagnostics), broken=bool(diagnostics or aliased))
+
+
+def _broken_launch(kernel: Kernel, launch: Launch, broken: Broken, witness: Witness | None) -> Diagnostic:
+    inputs = ", ".join(f"{name} = {value}" for name, value in broken.values.items())
+    notes = [f"with {inputs}" if inputs else "whatever the inputs are"]
+    if witness is not None:
+        element = "" if witness.element is None else f"[{', '.join(map(str, witness.element))}]"
+        blocks = " and ".join(f"block {_block(b)}" for b in witness.blocks)
+        verb = "meet in" if len(witness.blocks) > 1 else "goes wrong at"
+        notes.append(f"the grid is {witness.grid}; {blocks} {verb} {witness.array}{element}")
+    standing = broken.rule == STANDING
+    what = "a standing obligation" if standing else "a condition"
+    return Diagnostic(
+        code=broken.rule,
+        name=_rule_name(broken.rule),
+        severity=Severity.ERROR,
+        message=f"this launch of `{kernel.name}` breaks {what} of the kernel: {broken.text}",
+        site=launch.site,
+        kernel=kernel.name,
+        label=f"not met by what `{launch.function}` passes",
+        related=(Related(kernel.site, "the kernel that needs it"),),
+        witness=witness,
+        notes=tuple(notes),
+        help="launch with a grid and arguments that meet it, or check them before the launch",
     )
-    return _Launched(reports)
+
+
+def _with_aliases(facts: Facts, findings: Sequence[Diagnostic], path: str) -> tuple[Diagnostic, ...]:
+    """Attach to each aliasing finding what a replay with one buffer bound twice shows."""
+    aliases = {(a.launch, a.mutable, a.other): a for a in facts.graph.aliases()}
+    if not aliases or not any(d.code == ALIASED for d in findings):
+        return tuple(findings)
+    from tilecheck.proof.alias import find_alias  # lazy: loads NumPy
+    from tilecheck.proof.context import Context  # lazy
+
+    found: list[Diagnostic] = []
+    for finding in findings:
+        alias = next((a for a in aliases.values() if a.launch == finding.site and f"`{a.other}`" in finding.message), None)
+        if finding.code == ALIASED and alias is not None:
+            witness = find_alias(Context(facts.kernel), alias.mutable, alias.other, path)
+            found.append(replace(finding, witness=witness))
+        else:
+            found.append(finding)
+    return tuple(found)

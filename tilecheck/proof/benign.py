@@ -36,7 +36,7 @@ _STEPS = 20_000
 
 def has_benign_launch(obligation: Obligation, context: Context, path: str) -> bool:
     """Whether an ordinary launch performs the accesses of `obligation` and does not break it."""
-    for number, concrete in enumerate(_ordinary_launches(context)):
+    for number, concrete in enumerate(ordinary_launches(context)):
         if number >= _LAUNCHES:
             return False
         given = arguments(concrete, context.kernel)
@@ -67,7 +67,7 @@ def _blocks_at(site: Site, log: Log) -> int:
     return len({r.block for r in at_site(site, log.accesses) if len(r.elements)})
 
 
-def _ordinary_launches(context: Context) -> Iterator[Concrete]:
+def ordinary_launches(context: Context) -> Iterator[Concrete]:
     """Launches with several blocks and tiles on every axis, the largest admitted grids first."""
     kernel = context.kernel
     launch = launch_symbols(context)

@@ -1,0 +1,70 @@
+"""What happens when a launch binds one buffer to two parameters: replayed with one array bound twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilecheck.ir.expr import Kind
+from tilecheck.jit.reference import AccessRecord, Launch, Log, ReplayError, run
+from tilecheck.model import Witness
+from tilecheck.proof.benign import ordinary_launches
+from tilecheck.proof.concrete import Concrete, arguments, launch_symbols
+from tilecheck.proof.context import Context
+
+_LAUNCHES = 6
+_STEPS = 20_000
+
+_Meeting = tuple[AccessRecord, AccessRecord, tuple[int, ...]]
+
+
+def find_alias(context: Context, mutable: str, other: str, path: str) -> Witness | None:
+    """Two accesses that meet in one element because `mutable` and `other` are one buffer.
+
+    The compiler orders accesses of different parameters in no way, not even within one block.
+    """
+    kernel = context.kernel
+    for number, concrete in enumerate(ordinary_launches(context)):
+        if number >= _LAUNCHES:
+            return None
+        given = arguments(concrete, kernel)
+        if given is None:
+            continue
+        if getattr(given[other], "shape", None) != getattr(given[mutable], "shape", None):
+            continue  # one buffer has one shape
+        given[other] = given[mutable]
+        try:
+            log = run(Launch(path, kernel.name, concrete.grid(kernel), given, None, _STEPS))
+        except ReplayError:
+            continue
+        found = _meeting(log, mutable, other)
+        if found is not None:
+            return _witness(context, concrete, mutable, found)
+    return None
+
+
+def _meeting(log: Log, mutable: str, other: str) -> _Meeting | None:
+    written: dict[tuple[int, ...], AccessRecord] = {}
+    for record in log.accesses:
+        if record.array == mutable and record.effect != "read":
+            written.update((element, record) for element in _elements(record))
+    for record in log.accesses:
+        if record.array == other:
+            for element in _elements(record):
+                if element in written:
+                    return written[element], record, element
+    return None
+
+
+def _elements(record: AccessRecord) -> Sequence[tuple[int, ...]]:
+    return [tuple(int(c) for c in row) for row in record.elements]
+
+
+def _witness(context: Context, concrete: Concrete, mutable: str, found: _Meeting) -> Witness:
+    kernel = context.kernel
+    first, second, element = found
+    axes = kernel.grid_axes or (0,)
+    blocks = tuple(dict.fromkeys(tuple(r.block[: max(axes) + 1]) for r in (first, second)))
+    grid = concrete.grid(kernel)[: max(axes) + 1]
+    values = {s.name: int(concrete.value(s)) for s in launch_symbols(context) if s.kind is not Kind.GRID}
+    return Witness("alias", grid, blocks, dict(values), mutable, element)
+

@@ -1,0 +1,258 @@
+"""Whether a visible launch meets what a kernel needs.
+
+Each condition is rewritten over the host function's values and decided under what its text establishes:
+
+    holds    it follows for every host input
+    broken   some host input, with caller tensors that agree as the kernel asks, breaks it, and the launch
+             with these inputs was replayed and went wrong
+    caller   neither: the caller of the host function answers for it
+
+Who must meet a condition? The host function, where its own text decides: a condition that bounds the grid or
+asks for divisibility, and any condition about a tensor that the function allocates itself. A relation between
+two tensors (or a tensor and a number) that the caller hands in is the caller's, and so is a least size such as
+`x.shape[0] >= 1`, unless the text contradicts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tilecheck.ir.expr import (
+    FALSE,
+    ONE,
+    TRUE,
+    Expr,
+    Kind,
+    Symbol,
+    bool_sym,
+    le,
+    lt,
+    mul,
+    ne,
+    negate,
+    substitute,
+    sym,
+    symbols,
+    walk,
+)
+from tilecheck.ir.kernel import Effect, Kernel, extent_symbol, grid_symbol, stride_symbol
+from tilecheck.ir.launch import HostTensor, HostValue, Launch
+from tilecheck.proof.conditions import condition_kind, condition_text
+from tilecheck.proof.predicate import ranges
+from tilecheck.proof.session import Session
+from tilecheck.proof.solver import Model, satisfiable
+
+_SMALL = (2, 8, 70, 300, 5000)  # host inputs that are tried, smallest first
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """What a launch breaks: a rule, the condition's text, and host inputs that show it."""
+
+    rule: str  # TC402 | TC403
+    text: str
+    values: Mapping[str, int]
+    concrete: Mapping[Symbol, int | bool]  # the same launch in the kernel's values
+    expanded: tuple[str, ...] = ()  # parameters whose elements share memory
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchCheck:
+    """One launch, judged: the status of each condition, and what is broken."""
+
+    launch: Launch
+    conditions: tuple[tuple[str, str], ...]  # text, status
+    broken: tuple[Broken, ...]
+
+
+Replayed = Callable[[Broken], bool]
+
+
+def check_launch(
+    kernel: Kernel, conditions: Sequence[Expr], launch: Launch, session: Session, replayed: Replayed
+) -> LaunchCheck:
+    """Judge one launch; `replayed` says whether a broken condition was seen to do harm."""
+    if launch.problem is not None:
+        return LaunchCheck(launch, tuple((condition_text(c), "caller") for c in conditions), ())
+    judge = _Judge(kernel, launch, _host_values(kernel, launch), session, replayed)
+    agreed = tuple(judge.rewritten(c) for c in conditions if not judge.is_hosts(c))
+    statuses, broken = [], []
+    for condition in conditions:
+        status, found = judge.decide(condition, agreed)
+        statuses.append((condition_text(condition), status))
+        broken += [] if found is None else [found]
+    for requirement in kernel.requires:
+        status, found = judge.requirement(requirement.condition, requirement.text)
+        statuses.append((requirement.text, status))
+        broken += [] if found is None else [found]
+    return LaunchCheck(launch, tuple(statuses), (*broken, *judge.standing()))
+
+
+def _host_values(kernel: Kernel, launch: Launch) -> dict[Expr, Expr]:
+    """Every launch value of the kernel that the launch's text gives."""
+    known: dict[Expr, Expr] = {}
+    for axis in range(3):
+        value = launch.grid[axis] if launch.grid is not None and axis < len(launch.grid) else None
+        if launch.grid is not None and axis >= len(launch.grid):
+            known[sym(grid_symbol(axis))] = ONE
+        elif value is not None:
+            known[sym(grid_symbol(axis))] = value
+    for name, value in (*launch.arguments, *launch.captured):
+        _bind(known, kernel, name, value)
+    return known
+
+
+def _bind(known: dict[Expr, Expr], kernel: Kernel, name: str, value: HostValue) -> None:
+    if isinstance(value, HostTensor):
+        _bind_tensor(known, kernel, name, value)
+        return
+    if not isinstance(value, Expr):
+        return
+    for kind in (Kind.SCALAR, Kind.CONSTANT):
+        for origin in ("", "untyped", "converted"):
+            symbol = Symbol(name, kind, origin=origin)
+            if value.is_bool:
+                known[bool_sym(symbol)] = value
+            else:
+                known[sym(symbol)] = value
+                known[bool_sym(symbol)] = ne(value, 0)
+
+
+def _bind_tensor(known: dict[Expr, Expr], kernel: Kernel, name: str, tensor: HostTensor) -> None:
+    rank = next((p.rank for p in kernel.params if p.name == name), None) or 0
+    shape = tensor.shape
+    if shape is None:
+        source = tensor.shape_of or tensor.name
+        shape = tuple(sym(Symbol(f"{source}.shape[{k}]", Kind.HOST)) for k in range(rank))
+    for k, length in enumerate(shape):
+        known[sym(extent_symbol(name, k))] = length
+    known[sym(Symbol(f"numel({name})", Kind.EXTENT))] = mul(*shape)
+    for k, stride in enumerate(tensor.strides or ()):
+        known[sym(stride_symbol(name, k))] = stride
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """One launch of one kernel, with the kernel's values written over the host's."""
+
+    kernel: Kernel
+    launch: Launch
+    known: Mapping[Expr, Expr]
+    session: Session
+    replayed: Replayed
+
+    def rewritten(self, condition: Expr) -> Expr:
+        return substitute(condition, self.known)
+
+    def decide(self, condition: Expr, agreed: Sequence[Expr]) -> tuple[str, Broken | None]:
+        """The status of a derived condition."""
+        wanted = self.rewritten(condition)
+        if self._follows(wanted):
+            return "holds", None
+        if not self._is_understood(condition) or (not self.is_hosts(condition) and self._possible(wanted)):
+            return "caller", None
+        model = self._model((*(a for a in agreed if a is not wanted), negate(wanted)))
+        found = None if model is None else self._broken("TC402", condition_text(condition), model)
+        return ("caller", None) if found is None or not self.replayed(found) else ("broken", found)
+
+    def requirement(self, condition: Expr, text: str) -> tuple[str, Broken | None]:
+        """The author's own precondition: broken only where the host's text contradicts it."""
+        wanted = self.rewritten(condition)
+        if self._follows(wanted):
+            return "holds", None
+        model = None if self._possible(wanted) else self._model(())
+        if model is None:
+            return "caller", None
+        return "broken", self._broken("TC402", text, model)
+
+    def is_hosts(self, condition: Expr) -> bool:
+        """Whether the host function itself must meet a condition."""
+        tensors = self._tensors(condition)
+        if any(t.fresh for t in tensors.values()):
+            return not _is_least_size(condition)
+        if condition_kind(condition) not in "ab" or _is_least_size(condition):
+            return False
+        givers = {_giver(s) for s in symbols(self.rewritten(condition)) if s.kind is Kind.HOST}
+        return len(givers) <= 1
+
+    def standing(self) -> tuple[Broken, ...]:
+        """S2 and S3 at this launch."""
+        written = {a.array for a in self.kernel.accesses if a.effect is not Effect.READ}
+        found: list[Broken] = []
+        for name, value in self.launch.arguments:
+            if isinstance(value, HostTensor) and value.expanded and name in written:
+                text = f"S2: `{name}` is written, but several of its indices share one element"
+                found += self._standing(text, lt(1, mul(*(value.shape or ()))), (name,))
+        for axis in range(3 if written else 0):
+            if axis not in self.kernel.grid_axes:
+                size = self.rewritten(sym(grid_symbol(axis)))
+                text = f"S3: grid[{axis}] is more than 1, but the kernel never reads axis {axis}"
+                found += self._standing(text, lt(1, size), ())
+        return tuple(found)
+
+    def _standing(self, text: str, harm: Expr, expanded: tuple[str, ...]) -> list[Broken]:
+        if harm is FALSE or any(s.kind is not Kind.HOST for s in symbols(harm)):
+            return []
+        model = self._model((harm,))
+        broken = None if model is None else self._broken("TC403", text, model, expanded)
+        return [broken] if broken is not None and self.replayed(broken) else []
+
+    # ---- the host's values ----------------------------------------------------------------------------
+
+    def _tensors(self, condition: Expr) -> dict[str, HostTensor]:
+        names = {s.name.partition(".")[0] for s in symbols(condition) if s.kind in (Kind.EXTENT, Kind.STRIDE)}
+        return {n: v for n, v in self.launch.arguments if n in names and isinstance(v, HostTensor)}
+
+    def _is_understood(self, condition: Expr) -> bool:
+        rewritten = self.rewritten(condition)
+        return all(s.kind is Kind.HOST for s in symbols(rewritten)) and not any(
+            n.op == "read" for n in walk(rewritten)
+        )
+
+    def _premises(self) -> tuple[Expr, ...]:
+        facts = tuple(f for f in self.launch.facts if f is not TRUE)
+        grids = [g for g in self.launch.grid or () if g is not None]
+        lengths = [s for s in symbols(*facts, *grids, *self.known.values()) if ".shape[" in s.name]
+        # A launch with an empty grid does not run.
+        return (*facts, *(le(1, g) for g in grids), *(le(0, sym(s)) for s in lengths))
+
+    def _follows(self, wanted: Expr) -> bool:
+        goal = (*self._premises(), negate(wanted))
+        return satisfiable((*ranges(goal), *goal), session=self.session, prove_only=True).status == "unsat"
+
+    def _possible(self, wanted: Expr) -> bool:
+        goal = (*self._premises(), wanted)
+        return satisfiable((*ranges(goal), *goal), session=self.session).status != "unsat"
+
+    def _model(self, more: Sequence[Expr]) -> Model | None:
+        goal = (*self._premises(), *more)
+        answer = satisfiable((*ranges(goal), *goal), session=self.session, smallest=True, bounds=_SMALL)
+        return answer.model
+
+    def _broken(
+        self, rule: str, text: str, model: Model, expanded: tuple[str, ...] = ()
+    ) -> Broken | None:
+        concrete: dict[Symbol, int | bool] = {}
+        for kernel_value, host_value in self.known.items():
+            if any(n.op == "read" for n in walk(host_value)):
+                continue
+            try:
+                concrete[kernel_value.args[0]] = model.evaluate(host_value)
+            except ZeroDivisionError:
+                return None
+        inputs = {s.name: int(v) for s, v in model.symbols.items() if s.kind is Kind.HOST}
+        return Broken(rule, text, inputs, concrete, expanded)
+
+
+def _is_least_size(condition: Expr) -> bool:
+    """`x.shape[k] >= 3`, `n >= 1`: a bound by a literal or a tile size."""
+    if condition.op != "le":
+        return False
+    low, high = condition.args
+    return high.op == "sym" and all(s.kind is Kind.CONSTANT for s in symbols(low))
+
+
+def _giver(symbol: Symbol) -> str:
+    """What the caller hands in that a host value comes from: a tensor, or a number."""
+    return symbol.name.partition(".")[0]
