@@ -55,8 +55,8 @@ def scale(x: Shared, out, T: ct.Constant[int]):  # verdict: conditional
 
 ## When it says unknown
 
-When the write hangs on a condition that cannot be decided: a branch on values in memory for which
-no replayed launch takes it, or a bound beyond the arithmetic that tilecheck knows.
+When the write hangs on a condition that cannot be decided: a branch on values in memory that
+ordinary launches do not take, or a bound beyond the arithmetic that tilecheck knows.
 """
 
 from __future__ import annotations

@@ -56,7 +56,6 @@ from __future__ import annotations
 from tilecheck.model import Severity
 from tilecheck.rule import Rule
 
-
 # The finding follows from the verdict: every obligation with a site in the block was proved.
 
 RULE = Rule(

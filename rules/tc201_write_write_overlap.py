@@ -116,11 +116,12 @@ def write_rows(x, slots, cache, T: ct.Constant[int]):  # verdict: conditional
 ## When it says unknown
 
 When the index multiplies or divides launch values in a way that no proof covers (`nonlinear`), when
-the solver's steps run out (`budget`), or when the place depends on values in memory or a branch
-depends on the result of an atomic, so that blocks may wait for one another (`needs-contract`), and
-no counterexample could be replayed either. A table without a contract that may name one element
-twice is not unknown but violated: the counterexample fills the table. Contracts bind the
-counterexample as well.
+the solver's steps run out (`budget`), when the place is read from memory and no contract says that
+the values differ, or when a branch depends on the result of an atomic, so that blocks may wait for
+one another (`needs-contract`).
+
+A table could always be filled so that two blocks collide. That alone makes no kernel violated: as
+long as a table of distinct values keeps the blocks apart, a contract is what is missing.
 
 ## References
 

@@ -67,10 +67,12 @@ def pair_sums(x, out, T: ct.Constant[int]):  # verdict: proved
 
 ## When it says unknown
 
-When the index tile is computed in a way that tilecheck does not follow (a sort, a scan, a shift by
-an unknown amount), or divides by launch values, and no launch with two equal indices could be
-replayed. Indices that are read from memory are violated rather than unknown: memory may hold one
-index twice.
+When the index tile is read from memory and no contract says that its values differ
+(`needs-contract`), when it is computed in a way that tilecheck does not follow (a sort, a scan, a
+shift by an unknown amount), or when it divides by launch values beyond what is covered.
+
+A gather gives lanes outside its array the padding value, the same for all of them. Mask these lanes
+off in the scatter too, or the contract over the table does not speak of them.
 
 ## References
 

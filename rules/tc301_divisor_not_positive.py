@@ -69,8 +69,9 @@ def repeat_tiles(x, out, ratio: int, T: ct.Constant[int]):  # verdict: condition
 
 ## When it says unknown
 
-When the divisor is read from memory and no launch in which it is zero could be replayed, or when it
-is itself made of products and quotients that no proof covers. `max(divisor, 1)` settles both.
+When the divisor is read from memory and no contract bounds it, unless ordinary values fail as well,
+or when it is itself made of products and quotients that no proof covers. `max(divisor, 1)` settles
+both, and so does `within(t, 1, n)` for a table.
 """
 
 from __future__ import annotations

@@ -81,9 +81,9 @@ def pick_tiles(x, table, out, T: ct.Constant[int]):  # verdict: conditional
 
 ## When it says unknown
 
-When the index is carried through a loop in a way that has no closed form, or when it multiplies and
-divides launch values beyond what is covered. Clamping the index,
-`min(index, ct.num_tiles(...) - 1)`, or guarding the access settles the bound.
+When the index is read from memory and no contract bounds it, when it is carried through a loop in a
+way that has no closed form, or when it multiplies and divides launch values beyond what is covered.
+Clamping the index, `min(index, ct.num_tiles(...) - 1)`, or guarding the access settles the bound.
 
 ## References
 

@@ -68,9 +68,9 @@ def double_whole_tiles(x, T: ct.Constant[int]):  # verdict: proved
 
 ## When it says unknown
 
-When the index or the mask depends on values in memory and no launch that leaves the array could be
-replayed, or when a product of launch values is beyond what is covered. For raw memory the size of
-the storage is free unless a contract or a visible launch relates it to the shape.
+When the index or the mask depends on values in memory and no contract bounds them, or when a
+product of launch values is beyond what is covered. For raw memory the size of the storage is free
+unless a contract or a visible launch relates it to the shape.
 """
 
 from __future__ import annotations

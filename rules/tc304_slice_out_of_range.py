@@ -69,11 +69,9 @@ def first_rows(x, starts, out, T: ct.Constant[int]):  # verdict: conditional
 
 ## When it says unknown
 
-When the bounds multiply or divide launch values beyond what is covered, or when a kernel with a
-contract over its table needs more than the contract says: `increasing(starts)` and
-`within(starts, 0, n)` speak of one extent, so a second array that is sliced by the same table needs
-a comparison in the kernel. A table without a contract is violated, since the counterexample fills
-it.
+When the bounds are read from memory and no contract bounds them, or multiply and divide launch
+values beyond what is covered. `increasing(starts)` with `within(starts, 0, n)` speaks of one
+extent: a second array that is sliced by the same table needs a comparison in the kernel.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def sum_of_parts(parts, out, T: ct.Constant[int]):  # verdict: proved
 
 ## When it says unknown
 
-When the index is read from memory and no launch in which it is out of range could be replayed, or
+When the index is read from memory and no contract such as `within(t, 0, len(parts))` bounds it, or
 is computed in a way that no proof covers.
 """
 
