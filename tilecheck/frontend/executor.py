@@ -144,6 +144,7 @@ class Executor:
     tables: frozenset[str] = frozenset()  # arrays of integers, by a contract about their values
     files: dict[str, None] = field(default_factory=dict)
     names: dict[str, Expr] = field(default_factory=dict)
+    moves: dict[tuple[Symbol, tuple[tuple[Expr, Expr], ...]], Symbol] = field(default_factory=dict)
 
     # ---- what a run over host code does its own way ------------------------------------------------------
     # A kernel is read strictly: what is not modelled ends the run. A run over host code overrides these to
@@ -187,6 +188,13 @@ class Executor:
         """An unknown that may differ in every block and iteration, and in every lane if `per_lane`."""
         symbol = Symbol(name, Kind.OPAQUE, self.number(), origin=origin, per_lane=per_lane)
         return E.bool_sym(symbol) if boolean else E.sym(symbol)
+
+    def moved(self, symbol: Symbol, positions: tuple[tuple[Expr, Expr], ...]) -> Expr:
+        """The unknown that a tile of unknowns holds at other positions; the same one for the same move."""
+        found = self.moves.get((symbol, positions))
+        if found is None:
+            found = self.moves[symbol, positions] = replace(symbol, uid=self.number())
+        return E.sym(found)
 
     def is_integer_memory(self, value: Expr) -> bool:
         """Whether everything read from memory or passed untyped in `value` is used as an integer."""
@@ -423,14 +431,14 @@ class Executor:
 
 
 def memory_names(value: Expr) -> set[str]:
-    """The arrays and untyped scalars whose values occur in `value`."""
+    """The arrays and untyped scalars whose values occur in `value`, other than converted to an integer."""
     names: set[str] = set()
     for node in E.walk(value):
         if node.op == "read":
-            names.add(node.args[0].removesuffix(":int"))
+            names |= set() if node.args[0].endswith(":int") else {node.args[0]}
         elif node.op in ("sym", "bsym"):
             symbol: Symbol = node.args[0]
-            if symbol.origin.startswith(("memory:", "atomic:")):
+            if symbol.origin.startswith(("memory:", "atomic:")) and not symbol.origin.endswith(":int"):
                 names.add(symbol.origin.partition(":")[2])
             elif symbol.origin == "untyped":
                 names.add(symbol.name)

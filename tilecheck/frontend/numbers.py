@@ -7,12 +7,13 @@ a widening) must it fit. So `fits` is asked for there, and nowhere else.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.values import Num, lane
 from tilecheck.ir import expr as E
-from tilecheck.ir.expr import Expr
+from tilecheck.ir.expr import Expr, Kind, Symbol
 
 INT32_MAX = 2**31 - 1
 
@@ -27,6 +28,8 @@ class Machine(Protocol):
     def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> None: ...
 
     def is_integer_memory(self, value: Expr) -> bool: ...
+
+    def moved(self, symbol: Symbol, positions: tuple[tuple[Expr, Expr], ...]) -> Expr: ...
 
 
 def broadcast_shapes(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> tuple[Expr, ...]:
@@ -233,7 +236,23 @@ def select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:
 # ---- shapes ------------------------------------------------------------------------------------------------
 
 
-def permute(a: Num, axes: list[int]) -> Num:
+def rearrange(elem: Expr, mapping: Mapping[Expr, Expr], machine: Machine) -> Expr:
+    """`elem` read at other positions of its tile: each placeholder becomes where it is read now.
+
+    An unknown that differs between lanes is a function of the position, although its symbol does not show
+    that. Read elsewhere it is another unknown: `v[:, None] == v[None, :]` does not hold in every lane.
+    """
+    positions = tuple((a, b) for a, b in mapping.items() if a is not b)
+    unknown = [s for s in E.symbols(elem) if s.kind is Kind.OPAQUE and s.per_lane] if positions else []
+    changes = dict(mapping)
+    for symbol in unknown:
+        moved = machine.moved(symbol, positions)
+        changes[E.sym(symbol)] = moved
+        changes[E.bool_sym(symbol)] = E.bool_sym(moved.args[0])
+    return E.substitute(elem, changes)
+
+
+def permute(a: Num, axes: list[int], machine: Machine) -> Num:
     """`result.shape[k] = a.shape[axes[k]]`."""
     rank = len(a.shape)
     shape = tuple(a.shape[k] for k in axes)
@@ -241,43 +260,44 @@ def permute(a: Num, axes: list[int]) -> Num:
         return Num(shape, None, a.kind, a.bits)
     # Old axis axes[k] is read at the position along new axis k.
     mapping = {lane(rank - 1 - old): lane(rank - 1 - new) for new, old in enumerate(axes)}
-    return Num(shape, E.substitute(a.elem, mapping), a.kind, a.bits)
+    return Num(shape, rearrange(a.elem, mapping, machine), a.kind, a.bits)
 
 
-def reshape(a: Num, shape: tuple[Expr, ...]) -> Num:
+def reshape(a: Num, shape: tuple[Expr, ...], machine: Machine) -> Num:
     """Row-major reshape. Only sizes of 1 added or dropped is the common case and stays simple."""
     if a.elem is None:
         return Num(shape, None, a.kind, a.bits)
     old = [(i, size) for i, size in enumerate(reversed(a.shape)) if size is not E.ONE]
     new = [(i, size) for i, size in enumerate(reversed(shape)) if size is not E.ONE]
     ones = {lane(i): E.ZERO for i, size in enumerate(reversed(a.shape)) if size is E.ONE}
+    elem = E.substitute(a.elem, ones)  # no element moves along an axis that has only one
     if [s for _, s in old] == [s for _, s in new]:
         moved = {lane(i): lane(j) for (i, _), (j, _) in zip(old, new, strict=True)}
-        return Num(shape, E.substitute(a.elem, {**ones, **moved}), a.kind, a.bits)
+        return Num(shape, rearrange(elem, moved, machine), a.kind, a.bits)
     flat, weight = E.ZERO, E.ONE
     for i, size in new:
         flat = E.add(flat, E.mul(lane(i), weight))
         weight = E.mul(weight, size)
-    mapping, rest = dict(ones), flat
+    mapping, rest = {}, flat
     for n, (i, size) in enumerate(old):
         mapping[lane(i)] = rest if n == len(old) - 1 else E.mod(rest, size)
         rest = E.floordiv(rest, size)
-    return Num(shape, E.substitute(a.elem, mapping), a.kind, a.bits)
+    return Num(shape, rearrange(elem, mapping, machine), a.kind, a.bits)
 
 
-def concatenate(a: Num, b: Num, axis: int) -> Num:
+def concatenate(a: Num, b: Num, axis: int, machine: Machine) -> Num:
     """`cat((a, b), axis)`."""
     rank = len(a.shape)
     shape = (*a.shape[:axis], E.add(a.shape[axis], b.shape[axis]), *a.shape[axis + 1 :])
     if a.elem is None or b.elem is None or "bool" in (a.kind, b.kind):
         return Num(shape, None, "data", a.bits)
     place = lane(rank - 1 - axis)
-    second = E.substitute(b.elem, {place: E.sub(place, a.shape[axis])})
+    second = rearrange(b.elem, {place: E.sub(place, a.shape[axis])}, machine)
     kind = "any" if "any" in (a.kind, b.kind) else "int"
     return Num(shape, E.ite(E.lt(place, a.shape[axis]), a.elem, second), kind, _result_bits(a, b))
 
 
-def extract(a: Num, index: list[Expr], shape: tuple[Expr, ...]) -> Num:
+def extract(a: Num, index: list[Expr], shape: tuple[Expr, ...], machine: Machine) -> Num:
     """`extract(x, index, shape)`: the sub-tile at tile index `index`."""
     if a.elem is None:
         return Num(shape, None, a.kind, a.bits)
@@ -285,4 +305,4 @@ def extract(a: Num, index: list[Expr], shape: tuple[Expr, ...]) -> Num:
     mapping = {
         lane(rank - 1 - k): E.add(E.mul(index[k], size), lane(rank - 1 - k)) for k, size in enumerate(shape)
     }
-    return Num(shape, E.substitute(a.elem, mapping), a.kind, a.bits)
+    return Num(shape, rearrange(a.elem, mapping, machine), a.kind, a.bits)

@@ -442,7 +442,7 @@ def _advanced(x: Executor, given: dict[str, Any], what: str) -> _Elements:
         if len(tile.shape) != 1 or tile.elem is None:
             raise UnsupportedConstruct(f"{what} with an index of this rank")
         shape.append(tile.shape[0])
-        indices.append(E.substitute(tile.elem, {lane(0): place}))
+        indices.append(numbers.rearrange(tile.elem, {lane(0): place}, x))
         _starts_inside(x, array, axis, E.substitute(tile.elem, {lane(0): E.ZERO}))
     mapping, lanes = _lanes(x, shape)
     axes, coordinates, valid = [], [], E.TRUE

@@ -8,6 +8,7 @@ touch memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
@@ -119,7 +120,8 @@ def _filled(x: Executor, args: Arguments, value: Any) -> Num:
         if is_bool and num.elem is not None:
             return Num(shape, numbers.as_bool(num, x), "bool")
         return data(shape)
-    return Num(shape, numbers.as_int(num, x), num.kind, _bits_of(dtype))
+    value = _converted(x, num, dtype.name.rsplit(".", 1)[-1]) if isinstance(dtype, Named) else None
+    return Num(shape, value, num.kind, _bits_of(dtype))
 
 
 def _astile(x: Executor, args: Arguments) -> Any:
@@ -132,8 +134,6 @@ def _astile(x: Executor, args: Arguments) -> Any:
 
 def _cast(x: Executor, num: Num, dtype: Any) -> Num:
     integral = _is_integer(dtype)
-    if integral is None and isinstance(dtype, Token):
-        return Num(num.shape, None if num.kind == "any" else num.elem, num.kind, num.bits)
     if not integral:
         if isinstance(dtype, Named) and dtype.name.endswith("bool_"):
             return Num(num.shape, numbers.as_bool(num, x), "bool")
@@ -141,10 +141,11 @@ def _cast(x: Executor, num: Num, dtype: Any) -> Num:
     if num.elem is None:
         return Num(num.shape, x.fresh("data", per_lane=bool(num.shape)), "int", _bits_of(dtype))
     if num.kind == "any":
-        return Num(num.shape, _truncated(x, num.elem), "any", _bits_of(dtype))
+        num = Num(num.shape, _truncated(x, num.elem, per_lane=bool(num.shape)), "any", num.bits)
     if num.bits == 32 and num.elem.op in ("add", "mul"):
         x.fits(num.elem, num.shape)  # widening happens after the 32-bit value was computed
-    return Num(num.shape, _converted(x, num, dtype.name.rsplit(".", 1)[-1]), "int", _bits_of(dtype))
+    kind = "any" if num.kind == "any" else "int"
+    return Num(num.shape, _converted(x, num, dtype.name.rsplit(".", 1)[-1]), kind, _bits_of(dtype))
 
 
 def _converted(x: Executor, num: Num, name: str) -> Expr:
@@ -160,15 +161,26 @@ def _converted(x: Executor, num: Num, name: str) -> Expr:
     return E.ite(E.le(0, value), value, unknown) if name.startswith("u") else value
 
 
-def _truncated(x: Executor, elem: Expr) -> Expr:
-    """Memory of unknown dtype cast to an integer: some function of the memory's value, not that value."""
+def _truncated(x: Executor, elem: Expr, *, per_lane: bool) -> Expr:
+    """Memory of unknown dtype cast to an integer: some function of the memory's value, not that value.
 
-    def change(node: Expr) -> Expr | None:
-        if node.op != "read" or node.args[0].endswith(":int") or node.args[0] in x.tables:
-            return None
-        return E.read(f"{node.args[0]}:int", *node.args[1:])
-
-    return E.rebuild(elem, change)
+    Of what was computed from it nothing is known: 0.5 becomes 0 and 2 * 0.5 becomes 1.
+    """
+    if elem.op == "ite":
+        test, first, second = elem.args
+        first, second = (_truncated(x, e, per_lane=per_lane) for e in (first, second))
+        return E.ite(test, first, second)
+    if x.is_integer_memory(elem):  # also what has been converted before
+        return elem
+    match elem.op:
+        case "read":
+            return E.read(f"{elem.args[0]}:int", *elem.args[1:])
+        case "sym" if elem.args[0].origin == "untyped":
+            return E.sym(replace(elem.args[0], origin="converted"))
+        case "sym" if elem.args[0].kind is Kind.OPAQUE:
+            return x.moved(replace(elem.args[0], origin=f"{elem.args[0].origin}:int"), ())
+        case _:
+            return x.fresh(numbers.origin(elem), per_lane=per_lane)
 
 
 def _shape_of(x: Executor, args: Arguments, name: str) -> Num:
@@ -176,7 +188,7 @@ def _shape_of(x: Executor, args: Arguments, name: str) -> Num:
         case "reshape":
             given = args.bind(("x", "shape"), name)
             num = x.number_of(given["x"], name)
-            return numbers.reshape(num, _reshaped(x, num, given["shape"]))
+            return numbers.reshape(num, _reshaped(x, num, given["shape"]), x)
         case "broadcast_to":
             given = args.bind(("x", "shape"), name)
             return numbers.broadcast(x.number_of(given["x"], name), memory.tile_sizes(x, given["shape"]))
@@ -184,12 +196,12 @@ def _shape_of(x: Executor, args: Arguments, name: str) -> Num:
             given = args.bind(("x", "axis"), name)
             num = x.number_of(given["x"], name)
             axis = _constant(x, given["axis"], "axis") % (len(num.shape) + 1)
-            return numbers.reshape(num, (*num.shape[:axis], E.ONE, *num.shape[axis:]))
+            return numbers.reshape(num, (*num.shape[:axis], E.ONE, *num.shape[axis:]), x)
         case "permute":
             given = args.bind(("x", "axes"), name)
             num = x.number_of(given["x"], name)
             axes = [_constant(x, a, "axis") % len(num.shape) for a in _axes(x, given["axes"])]
-            return numbers.permute(num, axes)
+            return numbers.permute(num, axes, x)
         case _:
             return _transpose(x, args)
 
@@ -219,7 +231,7 @@ def _transpose(x: Executor, args: Arguments) -> Num:
     axes = list(range(rank))
     if rank:
         axes[first % rank], axes[second % rank] = axes[second % rank], axes[first % rank]
-    return numbers.permute(num, axes)
+    return numbers.permute(num, axes, x)
 
 
 def _cat(x: Executor, args: Arguments) -> Num:
@@ -228,7 +240,7 @@ def _cat(x: Executor, args: Arguments) -> Num:
     axis = _constant(x, given["axis"], "axis") % len(tiles[0].shape)
     result = tiles[0]
     for tile in tiles[1:]:
-        result = numbers.concatenate(result, tile, axis)
+        result = numbers.concatenate(result, tile, axis, x)
     return result
 
 
@@ -239,7 +251,7 @@ def _extract(x: Executor, args: Arguments) -> Num:
     index = [x.scalar(i, "index of extract") for i in _as_tuple(given["index"])]
     if len(index) != len(shape) or len(shape) != len(num.shape):
         raise UnsupportedConstruct("extract with another rank")
-    return numbers.extract(num, index, shape)
+    return numbers.extract(num, index, shape, x)
 
 
 def _insert(x: Executor, args: Arguments) -> Num:
@@ -767,6 +779,6 @@ def _tile_index(x: Executor, value: Num, index: Any) -> Num:
                 consuming -= 1
             case _:
                 raise UnsupportedConstruct("tile subscript")
-    return numbers.reshape(value, (*shape, *rest))
+    return numbers.reshape(value, (*shape, *rest), x)
 
 
