@@ -34,7 +34,7 @@ class Session:
 
     def query(self, text: str) -> Query:
         """A solver that holds `text`."""
-        import z3
+        import z3  # lazy: what the cheap rungs prove needs no solver
 
         if self._context is None:
             self._context = z3.Context()
@@ -64,7 +64,7 @@ class Query:
     def check(self, budget: int, also: str = "") -> Status:
         """Decide the assertions, together with the SMT-LIB text `also` (which may not declare anything),
         with at most `budget` resource units."""
-        import z3
+        import z3  # lazy: what the cheap rungs prove needs no solver
 
         self._solver.set("rlimit", max(1, budget))  # 0 would mean no limit
         if also:
