@@ -24,7 +24,7 @@ from tilecheck.frontend.host_values import Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Param, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.host import ARGUMENT, OPAQUE, host_rank, host_scalar, is_contiguous, ranks_in
+from tilecheck.ir.host import ARGUMENT, OPAQUE, host_rank, host_scalar, host_test, is_contiguous, ranks_in
 
 if TYPE_CHECKING:
     from tilecheck.frontend.modules import ModuleTable
@@ -86,9 +86,9 @@ class HostExecutor(Executor):
         """A value that nothing else is known to be equal to."""
         return Unknown(self._unique(text), opaque=True)
 
-    def unread_test(self, text: str, *, fresh: bool = True) -> Expr:
-        """An unknown truth; with `fresh` off, the same one for the same text."""
-        return E.bool_sym(Symbol(self._unique(text) if fresh else text, Kind.HOST, origin=OPAQUE))
+    def unread_test(self, text: str) -> Expr:
+        """A truth that nothing else is known to be equal to."""
+        return E.bool_sym(Symbol(self._unique(text), Kind.HOST, origin=OPAQUE))
 
     def stable(self, text: str) -> Unknown:
         """A value that is the same wherever this text stands."""
@@ -189,7 +189,7 @@ class HostExecutor(Executor):
             case Num() | Const() | Seq() | Choice():
                 return Executor.truth(self, value)
             case Param() | Token() | Named():
-                return self.unread_test(f"bool({value.name})", fresh=False)
+                return host_test(f"bool({value.name})")
             case _:
                 return self.unread_test("a test")
 

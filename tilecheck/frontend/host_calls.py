@@ -13,8 +13,8 @@ from tilecheck.frontend.host_methods import integers, number, product
 from tilecheck.frontend.host_values import HostShape, Ratio, Table, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Named, Num, Range, Record, Seq, Token, integer
 from tilecheck.ir import expr as E
-from tilecheck.ir.expr import Expr
-from tilecheck.ir.host import host_numel, host_rank, host_scalar
+from tilecheck.ir.expr import Expr, Kind, Symbol
+from tilecheck.ir.host import DEFINED, host_numel, host_rank, host_test
 
 if TYPE_CHECKING:
     from tilecheck.frontend.executor import Arguments
@@ -229,7 +229,7 @@ def _isinstance(x: HostExecutor, args: Arguments) -> Any:
         return Num((), E.TRUE, "bool", None)
     names = [v.name for v in (value, kind) if isinstance(v, Unknown | Named | Tensor | Token)]
     if len(names) == 2:
-        return Num((), x.unread_test(f"isinstance({names[0]}, {names[1]})", fresh=False), "bool", None)
+        return Num((), host_test(f"isinstance({names[0]}, {names[1]})"), "bool", None)
     raise UnsupportedConstruct("isinstance")
 
 
@@ -246,7 +246,7 @@ def _namespace(x: HostExecutor, args: Arguments) -> Any:
 def power_above(x: HostExecutor, value: Expr) -> Num:
     """The least power of two above `value`: exact while that is at most 2**24, then some number."""
     name = f"next_power_of_2({x.short(E.add(value, 1))})"
-    power = E.sym(host_scalar(name, opaque=True))
+    power = E.sym(Symbol(name, Kind.HOST, origin=DEFINED))
     result = power
     for exponent in range(_MOST_DOUBLINGS, -1, -1):
         result = E.ite(E.lt(value, 1 << exponent), E.const(1 << exponent), result)
@@ -357,5 +357,4 @@ _TENSORS: Mapping[str, Handler] = {
     },
     "ascontiguousarray": _as_tensor_method("contiguous"),
     "numel": _as_tensor_method("numel"),
-    "is_tensor": lambda x, a: Num((), x.unread_test("is_tensor"), "bool", None),
 }

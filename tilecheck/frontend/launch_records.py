@@ -21,8 +21,9 @@ from tilecheck.frontend.lower import find_kernels
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.host import SAME_SHAPE, host_ranges, host_scalar, ranks_in, shape_facts, with_ranks
+from tilecheck.ir.host import TEST, host_scalar
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
+from tilecheck.ir.launch_ranks import launch_expressions, map_launch, with_known_ranks
 
 if TYPE_CHECKING:
     from tilecheck.frontend.executor import Arguments
@@ -211,101 +212,18 @@ def _captured(x: HostExecutor, frame: Frame | None) -> tuple[tuple[str, HostValu
 
 
 def _completed(launch: Launch, guard: Expr, definitions: Mapping[Expr, Expr]) -> Launch:
-    """Write ranks out, and add what holds of every symbol that occurs."""
-    launch = replace(launch, facts=facts_of(guard))
+    """Add the facts: the path condition, and what the symbols made on the way are equal to."""
     own: dict[Expr, Expr] = {}
-    launch = mapped(launch, lambda e: _of_host(e, own))
-    ranks = all_ranks(launch.facts)
-    memo: dict[Expr, Expr] = {}
-    launch = mapped(launch, lambda e: with_ranks(e, ranks, memo))
-    launch = replace(launch, arguments=tuple((n, _ranked(v, ranks)) for n, v in launch.arguments))
-    facts = dict.fromkeys(part for fact in launch.facts for part in E.conjuncts(fact))
-    used = set(E.symbols(*expressions(launch), *facts))
+    launch = replace(launch, facts=facts_of(guard))
+    launch = map_launch(launch, lambda e: _of_host(e, own))
+    facts = dict.fromkeys(launch.facts)
+    used = set(E.symbols(*launch_expressions(launch), *facts))
     for symbol, fact in reversed(list(definitions.items())):
         if symbol.args[0] in used:
-            known = with_ranks(_of_host(fact, own), ranks, memo)
+            known = _of_host(fact, own)
             used.update(E.symbols(known))
             facts.update(dict.fromkeys(E.conjuncts(known)))
-    facts.update(dict.fromkeys(shape_facts((*expressions(launch), *facts), ranks)))
-    facts.update(dict.fromkeys(host_ranges((*expressions(launch), *facts))))
-    return replace(launch, facts=tuple(f for f in facts if f is not E.TRUE))
-
-
-def all_ranks(facts: Iterable[Expr]) -> dict[str, int]:
-    """The ranks that facts fix, through equal shapes too."""
-    facts = tuple(facts)
-    ranks = ranks_in(facts)
-    single = [part for fact in facts for part in E.conjuncts(fact)]
-    same = [p.args[0].name for p in single if p.op == "bsym" and p.args[0].origin == SAME_SHAPE]
-    for _ in same:
-        for name in same:
-            a, _, b = (part.removesuffix(".shape") for part in name.partition(" == "))
-            for one, other in ((a, b), (b, a)):
-                if one in ranks:
-                    ranks.setdefault(other, ranks[one])
-    return ranks
-
-
-def _ranked(value: HostValue, ranks: Mapping[str, int]) -> HostValue:
-    match value:
-        case HostTensor():
-            t = Tensor("", "", shape=value.shape, strides=value.strides, shape_of=value.shape_of)
-            t = replace(t, strides_of=value.strides_of, contiguous=value.contiguous)
-            for name in dict.fromkeys((value.shape_of, value.strides_of)):
-                t = T.with_rank(t, ranks[name]) if name in ranks else t
-            return replace(
-                value, shape=t.shape, strides=T.strides_of(t), shape_of=t.shape_of, strides_of=t.strides_of
-            )
-        case HostList():
-            return HostList(tuple(_ranked(item, ranks) for item in value.items))
-        case _:
-            return value
-
-
-def expressions(launch: Launch) -> tuple[Expr, ...]:
-    """The expressions of a launch, without its facts."""
-    found: list[Expr] = [e for e in launch.grid or () if e is not None]
-    for _, value in (*launch.arguments, *launch.captured):
-        found += _parts(value)
-    return tuple(found)
-
-
-def _parts(value: HostValue) -> list[Expr]:
-    match value:
-        case Expr():
-            return [value]
-        case HostTensor():
-            return [*(value.shape or ()), *(value.strides or ())]
-        case HostList():
-            return [e for item in value.items for e in _parts(item)]
-        case _:
-            return []
-
-
-def mapped(launch: Launch, change: Any) -> Launch:
-    """A launch with every expression changed."""
-
-    def of(value: HostValue) -> HostValue:
-        match value:
-            case Expr():
-                result: HostValue = change(value)
-                return result
-            case HostTensor():
-                shape = None if value.shape is None else tuple(map(change, value.shape))
-                strides = None if value.strides is None else tuple(map(change, value.strides))
-                return replace(value, shape=shape, strides=strides)
-            case HostList():
-                return HostList(tuple(map(of, value.items)))
-            case _:
-                return value
-
-    return replace(
-        launch,
-        grid=None if launch.grid is None else tuple(None if e is None else change(e) for e in launch.grid),
-        arguments=tuple((name, of(value)) for name, value in launch.arguments),
-        captured=tuple((name, of(value)) for name, value in launch.captured),
-        facts=tuple(map(change, launch.facts)),
-    )
+    return with_known_ranks(replace(launch, facts=tuple(facts)), {})
 
 
 def _of_host(e: Expr, memo: dict[Expr, Expr]) -> Expr:
@@ -313,7 +231,7 @@ def _of_host(e: Expr, memo: dict[Expr, Expr]) -> Expr:
 
     def change(node: Expr) -> Expr | None:
         if node.op in ("sym", "bsym") and node.args[0].kind is Kind.CONSTANT:
-            own = Symbol(node.args[0].name, Kind.HOST, origin="test")
+            own = Symbol(node.args[0].name, Kind.HOST, origin=TEST)
             return E.sym(own) if node.op == "sym" else E.bool_sym(own)
         return None
 

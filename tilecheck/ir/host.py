@@ -34,6 +34,8 @@ NUMEL = "numel"
 RANK = "rank"
 ARGUMENT = "argument"  # a scalar that the caller passes
 OPAQUE = "opaque"  # a value computed by code that is not read
+DEFINED = "defined"  # a value that a fact fixes, as a power of two
+TEST = "test"  # whether an argument is None, has some type, ...: a truth that says nothing about sizes
 DEVICE = "device"  # a count that the machine decides: any number from 1 on
 SAME_SHAPE = "same-shape"
 CONTIGUOUS = "contiguous"
@@ -60,6 +62,11 @@ def host_rank(tensor: str) -> Symbol:
 
 def host_scalar(name: str, *, opaque: bool = False) -> Symbol:
     return Symbol(name, Kind.HOST, origin=OPAQUE if opaque else ARGUMENT)
+
+
+def host_test(text: str) -> Expr:
+    """Whether an argument has some type or attribute: the same truth for the same text."""
+    return bool_sym(Symbol(text, Kind.HOST, origin=TEST))
 
 
 def same_shape(a: str, b: str) -> Expr:

@@ -1,0 +1,115 @@
+"""Rewrites of launches: every expression mapped, and ranks written out once they are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from tilecheck.ir.expr import TRUE, Expr, conjuncts, sym
+from tilecheck.ir.host import (
+    SAME_SHAPE,
+    host_extent,
+    host_ranges,
+    host_stride,
+    ranks_in,
+    row_major,
+    shape_facts,
+    with_ranks,
+)
+from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
+
+
+def launch_expressions(launch: Launch) -> tuple[Expr, ...]:
+    """The expressions of a launch, without its facts."""
+    found: list[Expr] = [e for e in launch.grid or () if e is not None]
+    for _, value in (*launch.arguments, *launch.captured):
+        found += _parts(value)
+    return tuple(found)
+
+
+def _parts(value: HostValue) -> list[Expr]:
+    match value:
+        case Expr():
+            return [value]
+        case HostTensor():
+            return [*(value.shape or ()), *(value.strides or ())]
+        case HostList():
+            return [e for item in value.items for e in _parts(item)]
+        case _:
+            return []
+
+
+def map_launch(launch: Launch, change: Callable[[Expr], Expr]) -> Launch:
+    """A launch with every expression changed."""
+
+    def of(value: HostValue) -> HostValue:
+        match value:
+            case Expr():
+                return change(value)
+            case HostTensor():
+                shape = None if value.shape is None else tuple(map(change, value.shape))
+                strides = None if value.strides is None else tuple(map(change, value.strides))
+                return replace(value, shape=shape, strides=strides)
+            case HostList():
+                return HostList(tuple(map(of, value.items)))
+            case _:
+                return value
+
+    return replace(
+        launch,
+        grid=None if launch.grid is None else tuple(None if e is None else change(e) for e in launch.grid),
+        arguments=tuple((name, of(value)) for name, value in launch.arguments),
+        captured=tuple((name, of(value)) for name, value in launch.captured),
+        facts=tuple(map(change, launch.facts)),
+    )
+
+
+def with_known_ranks(launch: Launch, known: Mapping[str, int]) -> Launch:
+    """A launch in terms of single extents, for free tensors whose rank is `known` or follows from the facts.
+
+    What equal shapes, contiguity and the kinds of the symbols say is added to the facts.
+    """
+    ranks = {**_ranks_of(launch.facts), **known}
+    memo: dict[Expr, Expr] = {}
+    launch = map_launch(launch, lambda e: with_ranks(e, ranks, memo))
+    launch = replace(launch, arguments=tuple((n, _ranked(v, ranks)) for n, v in launch.arguments))
+    facts = dict.fromkeys(part for fact in launch.facts for part in conjuncts(fact))
+    facts.update(dict.fromkeys(shape_facts((*launch_expressions(launch), *facts), ranks)))
+    facts.update(dict.fromkeys(host_ranges((*launch_expressions(launch), *facts))))
+    return replace(launch, facts=tuple(f for f in facts if f is not TRUE))
+
+
+def _ranks_of(facts: Iterable[Expr]) -> dict[str, int]:
+    """The ranks that facts fix, through equal shapes too."""
+    single = tuple(part for fact in facts for part in conjuncts(fact))
+    ranks = ranks_in(single)
+    same = [p.args[0].name for p in single if p.op == "bsym" and p.args[0].origin == SAME_SHAPE]
+    for _ in same:
+        for name in same:
+            a, _, b = (part.removesuffix(".shape") for part in name.partition(" == "))
+            for one, other in ((a, b), (b, a)):
+                if one in ranks:
+                    ranks.setdefault(other, ranks[one])
+    return ranks
+
+
+def _ranked(value: HostValue, ranks: Mapping[str, int]) -> HostValue:
+    match value:
+        case HostTensor():
+            return _ranked_tensor(value, ranks)
+        case HostList():
+            return HostList(tuple(_ranked(item, ranks) for item in value.items))
+        case _:
+            return value
+
+
+def _ranked_tensor(t: HostTensor, ranks: Mapping[str, int]) -> HostTensor:
+    if t.shape is None and t.shape_of in ranks:
+        shape = tuple(sym(host_extent(t.shape_of, k)) for k in range(ranks[t.shape_of]))
+        t = replace(t, shape=shape, shape_of="")
+    if t.strides is None and t.contiguous and t.shape is not None:
+        t = replace(t, strides=row_major(t.shape))
+    elif t.strides is None and t.strides_of in ranks:
+        strides = tuple(sym(host_stride(t.strides_of, k)) for k in range(ranks[t.strides_of]))
+        t = replace(t, strides=strides, strides_of="")
+    return t
