@@ -36,14 +36,17 @@ from tilecheck.ir.expr import (
     symbols,
     walk,
 )
+from tilecheck.ir.host import host_extent, owners
 from tilecheck.ir.kernel import Effect, Kernel, extent_symbol, grid_symbol, stride_symbol
 from tilecheck.ir.launch import HostTensor, HostValue, Launch
+from tilecheck.ir.launch_ranks import with_known_ranks
 from tilecheck.proof.conditions import condition_kind, condition_text
 from tilecheck.proof.predicate import ranges
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Model, satisfiable
 
-_SMALL = (2, 8, 70, 300, 5000)  # host inputs that are tried, smallest first
+_LEAST = (1, 8, 70, 300, 2000, 10_000, 0)  # how large host inputs are, at least: tried in turn
+_BOUNDS = (8, 70, 300, 5000, 40_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,7 @@ def check_launch(
     """Judge one launch; `replayed` says whether a broken condition was seen to do harm."""
     if launch.problem is not None:
         return LaunchCheck(launch, tuple((condition_text(c), "caller") for c in conditions), ())
+    launch = with_known_ranks(launch, _ranks(kernel, launch))
     judge = _Judge(kernel, launch, _host_values(kernel, launch), session, replayed)
     agreed = tuple(judge.rewritten(c) for c in conditions if not judge.is_hosts(c))
     statuses, broken = [], []
@@ -87,6 +91,16 @@ def check_launch(
         statuses.append((requirement.text, status))
         broken += [] if found is None else [found]
     return LaunchCheck(launch, tuple(statuses), (*broken, *judge.standing()))
+
+
+def _ranks(kernel: Kernel, launch: Launch) -> dict[str, int]:
+    """The ranks of the caller's tensors, as the kernel uses them."""
+    ranks = {p.name: p.rank for p in kernel.params if p.rank is not None}
+    found = {}
+    for name, value in launch.arguments:
+        if isinstance(value, HostTensor) and name in ranks:
+            found[value.shape_of or value.name] = ranks[name]
+    return found
 
 
 def _host_values(kernel: Kernel, launch: Launch) -> dict[Expr, Expr]:
@@ -123,8 +137,7 @@ def _bind_tensor(known: dict[Expr, Expr], kernel: Kernel, name: str, tensor: Hos
     rank = next((p.rank for p in kernel.params if p.name == name), None) or 0
     shape = tensor.shape
     if shape is None:
-        source = tensor.shape_of or tensor.name
-        shape = tuple(sym(Symbol(f"{source}.shape[{k}]", Kind.HOST)) for k in range(rank))
+        shape = tuple(sym(host_extent(tensor.shape_of or tensor.name, k)) for k in range(rank))
     for k, length in enumerate(shape):
         known[sym(extent_symbol(name, k))] = length
     known[sym(Symbol(f"numel({name})", Kind.EXTENT))] = mul(*shape)
@@ -152,9 +165,9 @@ class _Judge:
             return "holds", None
         if not self._is_understood(condition) or (not self.is_hosts(condition) and self._possible(wanted)):
             return "caller", None
-        model = self._model((*(a for a in agreed if a is not wanted), negate(wanted)))
-        found = None if model is None else self._broken("TC402", condition_text(condition), model)
-        return ("caller", None) if found is None or not self.replayed(found) else ("broken", found)
+        others = tuple(a for a in agreed if a is not wanted)
+        found = self._harm("TC402", condition_text(condition), (*others, negate(wanted)), ())
+        return ("caller", None) if found is None else ("broken", found)
 
     def requirement(self, condition: Expr, text: str) -> tuple[str, Broken | None]:
         """The author's own precondition: broken only where the host's text contradicts it."""
@@ -173,8 +186,7 @@ class _Judge:
             return not _is_least_size(condition)
         if condition_kind(condition) not in "ab" or _is_least_size(condition):
             return False
-        givers = {_giver(s) for s in symbols(self.rewritten(condition)) if s.kind is Kind.HOST}
-        return len(givers) <= 1
+        return len(owners(self.rewritten(condition))) <= 1
 
     def standing(self) -> tuple[Broken, ...]:
         """S2 and S3 at this launch."""
@@ -194,9 +206,21 @@ class _Judge:
     def _standing(self, text: str, harm: Expr, expanded: tuple[str, ...]) -> list[Broken]:
         if harm is FALSE or any(s.kind is not Kind.HOST for s in symbols(harm)):
             return []
-        model = self._model((harm,))
-        broken = None if model is None else self._broken("TC403", text, model, expanded)
-        return [broken] if broken is not None and self.replayed(broken) else []
+        found = self._harm("TC403", text, (harm,), expanded)
+        return [] if found is None else [found]
+
+    def _harm(
+        self, rule: str, text: str, premises: Sequence[Expr], expanded: tuple[str, ...]
+    ) -> Broken | None:
+        """Host inputs that break something and were seen to do harm, the smallest that are tried."""
+        inputs = [s for s in symbols(*premises, *self._premises(), *self.known.values()) if s.kind is Kind.HOST]
+        numbers = [s for s in inputs if not any(n.op == "bsym" and n.args[0] is s for n in walk(*premises))]
+        for least in _LEAST:
+            model = self._model((*premises, *(le(least, sym(s)) for s in numbers if ".shape[" in s.name or least)))
+            found = None if model is None else self._broken(rule, text, model, expanded)
+            if found is not None and self.replayed(found):
+                return found
+        return None
 
     # ---- the host's values ----------------------------------------------------------------------------
 
@@ -227,7 +251,7 @@ class _Judge:
 
     def _model(self, more: Sequence[Expr]) -> Model | None:
         goal = (*self._premises(), *more)
-        answer = satisfiable((*ranges(goal), *goal), session=self.session, smallest=True, bounds=_SMALL)
+        answer = satisfiable((*ranges(goal), *goal), session=self.session, smallest=True, bounds=_BOUNDS)
         return answer.model
 
     def _broken(
@@ -237,6 +261,8 @@ class _Judge:
         for kernel_value, host_value in self.known.items():
             if any(n.op == "read" for n in walk(host_value)):
                 continue
+            if kernel_value.op == "bsym" and sym(kernel_value.args[0]) in self.known:
+                continue  # a number that is also used as a truth value: the number is what is passed
             try:
                 concrete[kernel_value.args[0]] = model.evaluate(host_value)
             except ZeroDivisionError:
@@ -252,7 +278,3 @@ def _is_least_size(condition: Expr) -> bool:
     low, high = condition.args
     return high.op == "sym" and all(s.kind is Kind.CONSTANT for s in symbols(low))
 
-
-def _giver(symbol: Symbol) -> str:
-    """What the caller hands in that a host value comes from: a tensor, or a number."""
-    return symbol.name.partition(".")[0]

@@ -21,7 +21,8 @@ _Place = tuple[str, int | None, int]
 
 def replay_launch(kernel: Kernel, broken: Broken, path: str) -> Witness | None:
     """What goes wrong when the launch runs with these inputs; None if nothing was seen."""
-    concrete = Concrete(dict(broken.concrete)).settled(kernel)
+    values = {s: v for s, v in broken.concrete.items() if s.name.partition(".stride")[0] not in broken.expanded}
+    concrete = Concrete(values).settled(kernel)
     given = arguments(concrete, kernel)
     grid = _grid(kernel, broken)
     if given is None or prod(grid) > _MOST_BLOCKS or 0 in grid:
