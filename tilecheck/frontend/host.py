@@ -78,6 +78,7 @@ class HostExecutor(Executor):
     known: Shared = field(default_factory=Shared)
     stored: dict[tuple[str, str], dict[int, Any]] = field(default_factory=dict)  # into module-level containers
     forms: Mapping[tuple[str, str], Any] = field(default_factory=dict)  # what an earlier run saw stored there
+    inputs: frozenset[str] = frozenset()  # the parameters of the function that is executed
     allocation: str = ""  # the name that the value being computed will get
 
     # ---- unknown values ------------------------------------------------------------------------------
@@ -90,6 +91,11 @@ class HostExecutor(Executor):
         """A truth that nothing else is known to be equal to."""
         return E.bool_sym(Symbol(self._unique(text), Kind.HOST, origin=OPAQUE))
 
+    def is_given(self, name: str) -> bool:
+        """Whether a value of this name is handed in: a parameter, or a part of one."""
+        root = name.partition(".")[0].partition("[")[0]
+        return root in self.inputs and "(" not in name
+
     def stable(self, text: str) -> Unknown:
         """A value that is the same wherever this text stands."""
         return Unknown(text, opaque=True)
@@ -101,7 +107,7 @@ class HostExecutor(Executor):
 
     def storage(self, kind: str) -> str:
         """A name for a new allocation, after the variable that it is assigned to."""
-        text = self.allocation or kind
+        text = kind if "," in self.allocation else self.allocation or kind
         count = self.storages.get(text, 0) + 1
         self.storages[text] = count
         return text if count == 1 else f"{text} ({count})"

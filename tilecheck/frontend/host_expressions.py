@@ -34,6 +34,7 @@ from tilecheck.frontend.values import (
     RecordType,
     Seq,
     Token,
+    integer,
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.host import host_extent, host_rank, same_shape
@@ -182,6 +183,27 @@ def _elementwise(x: HostExecutor, a: Any, b: Any) -> Tensor:
     )
 
 
+def _unary(x: HostExecutor, node: cst.UnaryOperation, frame: Frame) -> Any:
+    value = evaluate(x, node.expression, frame)
+    if isinstance(node.operator, cst.Not):
+        return Num((), E.negate(x.truth(value)), "bool", None)
+    if isinstance(value, Tensor):
+        return _elementwise(x, value, value)
+    if (
+        isinstance(value, Const)
+        and isinstance(value.value, float)
+        and not isinstance(node.operator, cst.BitInvert)
+    ):
+        return Const(-value.value if isinstance(node.operator, cst.Minus) else value.value)
+    num = x.number_of(value, "operand")
+    if num.kind == "bool":
+        raise UnsupportedConstruct("arithmetic on a truth")
+    if isinstance(node.operator, cst.Plus):
+        return num
+    less = numbers.negative(num)
+    return less if isinstance(node.operator, cst.Minus) else numbers.binary("-", less, integer(1), x)
+
+
 def _boolean(x: HostExecutor, node: cst.BooleanOperation, frame: Frame) -> Any:
     """`a and b`, `a or b`: one of the two values."""
     is_and = isinstance(node.operator, cst.And)
@@ -298,8 +320,11 @@ def _sequence(x: HostExecutor, node: cst.Tuple | cst.List, frame: Frame) -> Any:
         if isinstance(value, HostShape):
             return value  # (*x.shape,)
     items: list[Any] = []
-    for element in elements:
+    names, x.allocation = x.allocation.split(","), ""
+    for k, element in enumerate(elements):
+        x.allocation = names[k] if len(names) == len(elements) > 1 else ""
         value = evaluate(x, element.value, frame)
+        x.allocation = ""
         if isinstance(element, cst.StarredElement):
             items.extend(expressions.static_items(x, value, "starred element"))
         else:
@@ -479,6 +504,7 @@ HANDLERS: Mapping[type, Callable[[HostExecutor, Any, Frame], Any]] = {
     cst.Attribute: _attribute,
     cst.BinaryOperation: _binary,
     cst.BooleanOperation: _boolean,
+    cst.UnaryOperation: _unary,
     cst.Comparison: _comparison,
     cst.Dict: _dict,
     cst.Tuple: _sequence,

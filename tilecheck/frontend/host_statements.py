@@ -7,6 +7,7 @@ was before it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -236,12 +237,13 @@ def _small(x: HostExecutor, node: cst.BaseSmallStatement, frame: Frame) -> None:
     match node:
         case cst.Assign() | cst.AnnAssign() if node.value is not None:
             target = node.targets[0].target if isinstance(node, cst.Assign) else node.target
-            x.allocation = target.value if isinstance(target, cst.Name) else ""
+            x.allocation = ",".join(_target_names(target))
             try:
                 statements.run_small(x, node, frame)
             finally:
                 x.allocation = ""
-            _name_tensor(target, frame)
+            for name in _target_names(target):
+                _name_tensor(name, frame)
         case cst.Return():
             value = Const(None) if node.value is None else evaluate(x, node.value, frame)
             frame.returns.append((x.guard, value))
@@ -260,23 +262,23 @@ def _small(x: HostExecutor, node: cst.BaseSmallStatement, frame: Frame) -> None:
             statements.run_small(x, node, frame)
 
 
-def _name_tensor(target: cst.CSTNode, frame: Frame) -> None:
+def _target_names(target: cst.CSTNode) -> list[str]:
+    """The plain names of a target, in order; none if it has other parts."""
+    match target:
+        case cst.Name():
+            return [target.value]
+        case cst.Tuple() | cst.List():
+            names = [e.value.value for e in target.elements if isinstance(e.value, cst.Name)]
+            return names if len(names) == len(target.elements) else []
+        case _:
+            return []
+
+
+def _name_tensor(name: str, frame: Frame) -> None:
     """A fresh tensor is called what it is first assigned to."""
-    if isinstance(target, cst.Name):
-        held = frame.names.get(target.value)
-        if isinstance(held, Tensor) and held.fresh and held.name in ("empty", "new", "arange", "result"):
-            frame.names[target.value] = Tensor(
-                target.value,
-                held.storage,
-                held.fresh,
-                held.shape,
-                held.strides,
-                held.shape_of,
-                held.strides_of,
-                held.contiguous,
-                held.expanded,
-                held.whole,
-            )
+    held = frame.names.get(name)
+    if isinstance(held, Tensor) and held.fresh and held.name in ("empty", "new", "arange", "result"):
+        frame.names[name] = replace(held, name=name)
 
 
 def _append(x: HostExecutor, node: cst.Call, frame: Frame) -> None:

@@ -21,7 +21,7 @@ from tilecheck.frontend.lower import find_kernels
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.host import TEST, host_scalar
+from tilecheck.ir.host import TEST, host_scalar, owners
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
 from tilecheck.ir.launch_ranks import launch_expressions, map_launch, with_known_ranks
 
@@ -109,7 +109,9 @@ def _launch(x: HostExecutor, args: Arguments, function: str, guard: Expr, values
     pairs = zip(names.items(), arguments.items, strict=True)
     bound = tuple((n, host_value(x, v, read_annotation(definition.table, note))) for (n, note), v in pairs)
     found = replace(found, arguments=bound, captured=_captured(x, definition.closure))
-    return _completed(found, guard, x.definitions)
+    found = _completed(found, guard, x.definitions)
+    named = owners(*launch_expressions(found), *found.facts)
+    return replace(found, unread=tuple(name for name in named if not x.is_given(name)))
 
 
 def _words(value: Any) -> str:

@@ -265,7 +265,10 @@ def _frame(x: HostExecutor, table: ModuleTable, host: _Host) -> Frame:
     frame = Frame({}, outer, table, host.name, [], 0)
     if host.node is not None:
         _add_parameters(frame, table, host.node)
-    x.storages.update(dict.fromkeys(frame.names, 1))  # a local allocation gets another name than a parameter
+    x.inputs = frozenset(frame.names) | (frozenset(outer.names) if outer is not None else frozenset())
+    # What is made here gets other names than what is handed in.
+    x.storages.update(dict.fromkeys(x.inputs, 1))
+    x.names_taken.update(dict.fromkeys(x.inputs, 1))
     return frame
 
 

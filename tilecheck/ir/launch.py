@@ -54,7 +54,8 @@ class Launch:
     `grid` has one expression per given axis, None where it is not understood; missing axes are 1.
     `arguments` are the values in the order of the kernel's parameters, as far as they were given.
     `problem` says why a launch is not understood at all (then everything else may be empty). `captured` are
-    the values of the names that a kernel defined inside a function closes over.
+    the values of the names that a kernel defined inside a function closes over. `unread` are the tensors and
+    numbers in it that code which is not read computes: neither the caller nor the host's text decides them.
     """
 
     kernel: str
@@ -66,3 +67,4 @@ class Launch:
     facts: tuple[Expr, ...]
     problem: str | None = None
     captured: tuple[tuple[str, HostValue], ...] = ()
+    unread: tuple[str, ...] = ()

@@ -41,11 +41,12 @@ from tilecheck.ir.kernel import Effect, Kernel, extent_symbol, grid_symbol, stri
 from tilecheck.ir.launch import HostTensor, HostValue, Launch
 from tilecheck.ir.launch_ranks import with_known_ranks
 from tilecheck.proof.conditions import condition_kind, condition_text
+from tilecheck.proof.launch_unread import rests_on_unread
 from tilecheck.proof.predicate import ranges
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Model, satisfiable
 
-_LEAST = (1, 8, 70, 300, 2000, 10_000, 0)  # how large host inputs are, at least: tried in turn
+_LEAST = (1, 8, 70, 300, 2000, 0)  # how large host inputs are, at least: tried in turn
 _BOUNDS = (8, 70, 300, 5000, 40_000)
 
 
@@ -163,7 +164,8 @@ class _Judge:
         wanted = self.rewritten(condition)
         if self._follows(wanted):
             return "holds", None
-        if not self._is_understood(condition) or (not self.is_hosts(condition) and self._possible(wanted)):
+        answers = self.is_hosts(condition) and not rests_on_unread(self.launch, wanted)
+        if not self._is_understood(condition) or (not answers and self._possible(wanted)):
             return "caller", None
         others = tuple(a for a in agreed if a is not wanted)
         found = self._harm("TC402", condition_text(condition), (*others, negate(wanted)), ())
@@ -205,6 +207,8 @@ class _Judge:
 
     def _standing(self, text: str, harm: Expr, expanded: tuple[str, ...]) -> list[Broken]:
         if harm is FALSE or any(s.kind is not Kind.HOST for s in symbols(harm)):
+            return []
+        if rests_on_unread(self.launch, harm):
             return []
         found = self._harm("TC403", text, (harm,), expanded)
         return [] if found is None else [found]
