@@ -60,7 +60,7 @@ def decide(
     kernel: Kernel, obligations: Sequence[Obligation], path: str, *, without: frozenset[str], budget: int
 ) -> Decision:
     """Settle every obligation of `kernel`, whose text stands in the file `path`."""
-    session = Session()
+    session = Session(budget=budget)
     context = Context(kernel)
     obligations = [_for_every_member(_with_divisors(o, kernel)) for o in obligations]
     if kernel.requires and satisfiable(inhabited(context), session=session).status == "unsat":

@@ -15,6 +15,8 @@ from tilecheck.proof.launch_check import Broken
 
 _STEPS = 50_000
 _MOST_BLOCKS = 300
+_MOST_ELEMENTS = 1 << 17  # of one array
+_KEPT = 4  # accesses remembered for a place
 
 _Place = tuple[str, int | None, int]
 
@@ -26,6 +28,8 @@ def replay_launch(kernel: Kernel, broken: Broken, path: str) -> Witness | None:
     given = arguments(concrete, kernel)
     grid = _grid(kernel, broken)
     if given is None or prod(grid) > _MOST_BLOCKS or 0 in grid:
+        return None
+    if any(isinstance(a, np.ndarray) and a.size > _MOST_ELEMENTS for a in given.values()):
         return None
     for name in broken.expanded:
         given[name] = np.lib.stride_tricks.as_strided(given[name], strides=(0,) * given[name].ndim)
@@ -63,17 +67,20 @@ def _harm(log: Log, given: dict[str, Any], grid: tuple[int, int, int], broken: B
 
 
 def _meeting(log: Log, given: dict[str, Any]) -> tuple[AccessRecord, AccessRecord, tuple[int, ...]] | None:
-    """Two blocks (for an array that overlaps itself: two accesses) at one place, one of them writing."""
-    touched: dict[_Place, list[AccessRecord]] = {}
+    """Two blocks at one place, of which one writes."""
+    touched: dict[_Place, tuple[AccessRecord, ...]] = {}
     for record in log.accesses:
         array = given[record.array] if record.member is None else given[record.array][record.member]
         for row in record.elements:
             element = tuple(int(c) for c in row)
             place = (record.array, record.member, _offset(array, element, raw=record.raw))
-            for other in touched.get(place, ()):
+            before = touched.get(place, ())
+            for other in before:
                 if other.block != record.block and _conflict(other, record):
                     return other, record, element
-            touched.setdefault(place, []).append(record)
+            # Accesses of one effect and block meet the same others: one of them stands for all.
+            if not any(o.block == record.block and o.effect == record.effect for o in before) and len(before) < _KEPT:
+                touched[place] = (*before, record)
     return None
 
 
