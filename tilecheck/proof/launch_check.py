@@ -167,7 +167,8 @@ class _Judge:
         answers = self.is_hosts(condition) and not rests_on_unread(self.launch, wanted)
         if not self._is_understood(condition) or (not answers and self._possible(wanted)):
             return "caller", None
-        others = tuple(a for a in agreed if a is not wanted)
+        # What is left to the caller may be assumed here, even where it says the same in the host's values.
+        others = agreed if self.is_hosts(condition) else tuple(a for a in agreed if a is not wanted)
         found = self._harm("TC402", condition_text(condition), (*others, negate(wanted)), ())
         return ("caller", None) if found is None else ("broken", found)
 
