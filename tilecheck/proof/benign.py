@@ -7,6 +7,9 @@ ordinary launches are replayed: several blocks on every grid axis that the kerne
 every axis of every array, memory that holds distinct, increasing values. If the accesses run in at least two
 blocks of one of them and the claim is not seen, some launch fact tells the two cases apart, and the kernel
 is not called violated.
+
+A race needs blocks to meet, so grids are as large as the conditions admit; what leaves an array may fit into
+a larger one, so for bounds the arrays are large and the grids and numbers small.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from collections.abc import Callable, Iterator
 from math import prod
 
 from tilecheck.ir.expr import Symbol, symbols, walk
-from tilecheck.ir.kernel import Kernel, grid_symbol
+from tilecheck.ir.kernel import Kernel, extent_symbol, grid_symbol
 from tilecheck.jit.reference import Launch, Log, ReplayError, run
 from tilecheck.model import Site
 from tilecheck.proof.concrete import Concrete, arguments, is_admitted, kernel_expressions, launch_symbols, layouts
@@ -31,12 +34,17 @@ _GRIDS = (12, 6, 4, 3, 2)
 _TILES = (2, 4)
 _TILES_PER_AXIS = (4, 3, 8)
 _SCALARS = (2, 4, 3, 8, 16, 64)
+_ROOMY_GRIDS = (2, 3)
+_ROOMY_TILES_PER_AXIS = (64, 16, 8)
+_ROOMY_SCALARS = (2, 1, 3, 4)
+_MOST_ELEMENTS = 1 << 18  # of one array
 _STEPS = 20_000
 
 
 def has_benign_launch(obligation: Obligation, context: Context, path: str) -> bool:
     """Whether an ordinary launch performs the accesses of `obligation` and does not break it."""
-    for number, concrete in enumerate(ordinary_launches(context)):
+    roomy = isinstance(obligation.goal, Holds)
+    for number, concrete in enumerate(ordinary_launches(context, roomy=roomy)):
         if number >= _LAUNCHES:
             return False
         given = arguments(concrete, context.kernel)
@@ -67,8 +75,10 @@ def _blocks_at(site: Site, log: Log) -> int:
     return len({r.block for r in at_site(site, log.accesses) if len(r.elements)})
 
 
-def ordinary_launches(context: Context) -> Iterator[Concrete]:
-    """Launches with several blocks and tiles on every axis, the largest admitted grids first."""
+def ordinary_launches(context: Context, *, roomy: bool = False) -> Iterator[Concrete]:
+    """Launches with several blocks and tiles on every axis; `roomy`: small grids over large arrays."""
+    scalars = _ROOMY_SCALARS if roomy else _SCALARS
+    counts = _ROOMY_TILES_PER_AXIS if roomy else _TILES_PER_AXIS
     kernel = context.kernel
     launch = launch_symbols(context)
     booleans = frozenset(n.args[0] for n in walk(*kernel_expressions(kernel)) if n.op == "bsym")
@@ -82,12 +92,31 @@ def ordinary_launches(context: Context) -> Iterator[Concrete]:
             elif symbol in tiles:
                 values[symbol] = _TILES[mixture.below(len(_TILES))]
             else:
-                values[symbol] = _SCALARS[mixture.below(len(_SCALARS))]
-        count = _TILES_PER_AXIS[trial % len(_TILES_PER_AXIS)]
-        values = with_extents(values, launch, kernel, count.__mul__)
-        found = _with_largest_grid(values, context)
+                values[symbol] = scalars[mixture.below(len(scalars))]
+        values = with_extents(values, launch, kernel, counts[trial % len(counts)].__mul__)
+        if _largest_array(values, kernel) > _MOST_ELEMENTS:
+            continue
+        found = _with_smallest_grid(values, context) if roomy else _with_largest_grid(values, context)
         if found is not None:
             yield found
+
+
+def _largest_array(values: dict[Symbol, int | bool], kernel: Kernel) -> int:
+    sizes: dict[str, int] = {}
+    for param in kernel.params:
+        for axis in range(param.rank or 0):
+            extent = int(values.get(extent_symbol(param.name, axis), 1))
+            sizes[param.name] = sizes.get(param.name, 1) * extent
+    return max(sizes.values(), default=0)
+
+
+def _with_smallest_grid(values: dict[Symbol, int | bool], context: Context) -> Concrete | None:
+    axes = [grid_symbol(k) for k in context.kernel.grid_axes]
+    for size in _ROOMY_GRIDS:
+        concrete = Concrete({**values, **dict.fromkeys(axes, size)}).settled(context.kernel)
+        if is_admitted(concrete, context):
+            return concrete
+    return None
 
 
 def _with_largest_grid(values: dict[Symbol, int | bool], context: Context) -> Concrete | None:
