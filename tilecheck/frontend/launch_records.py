@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
     from tilecheck.frontend.modules import ModuleTable
 
-_MOST_CHOICES = 3  # of one launch: each doubles the ways in which it is seen
+_MOST_CHOICES = 2  # of one launch: each doubles the ways in which it is seen
 _NAMES = ("stream", "grid", "kernel", "kernel_args")
 
 
@@ -217,7 +217,7 @@ def _completed(launch: Launch, guard: Expr, definitions: Mapping[Expr, Expr]) ->
     """Add the facts: the path condition, and what the symbols made on the way are equal to."""
     own: dict[Expr, Expr] = {}
     launch = replace(launch, facts=facts_of(guard))
-    launch = map_launch(launch, lambda e: _of_host(e, own))
+    launch = _decided(map_launch(launch, lambda e: _of_host(e, own)))
     facts = dict.fromkeys(launch.facts)
     used = set(E.symbols(*launch_expressions(launch), *facts))
     for symbol, fact in reversed(list(definitions.items())):
@@ -226,6 +226,18 @@ def _completed(launch: Launch, guard: Expr, definitions: Mapping[Expr, Expr]) ->
             used.update(E.symbols(known))
             facts.update(dict.fromkeys(E.conjuncts(known)))
     return with_known_ranks(replace(launch, facts=tuple(facts)), {})
+
+
+def _decided(launch: Launch) -> Launch:
+    """The launch with every choice taken that a fact decides."""
+    known = dict.fromkeys(launch.facts, E.TRUE) | {E.negate(fact): E.FALSE for fact in launch.facts}
+    memo: dict[Expr, Expr] = {}
+    decided = map_launch(launch, lambda e: E.rebuild(e, known.get, memo))
+    facts = []
+    for fact in launch.facts:
+        others = {e: truth for e, truth in known.items() if e is not fact}
+        facts.append(E.substitute(fact, others))
+    return replace(decided, facts=tuple(dict.fromkeys(part for f in facts for part in facts_of(f))))
 
 
 def _of_host(e: Expr, memo: dict[Expr, Expr]) -> Expr:
