@@ -23,7 +23,7 @@ def find_alias(context: Context, mutable: str, other: str, path: str) -> Witness
     The compiler orders accesses of different parameters in no way, not even within one block.
     """
     kernel = context.kernel
-    for number, concrete in enumerate(ordinary_launches(context)):
+    for number, concrete in enumerate(ordinary_launches(context, {})):
         if number >= _LAUNCHES:
             return None
         given = arguments(concrete, kernel)

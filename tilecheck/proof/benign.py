@@ -1,23 +1,27 @@
-"""Whether a kernel has ordinary launches in which a claim does not come true.
+"""Whether launch facts that are not derived could save a kernel from a claim.
 
-A counterexample alone says that some launch goes wrong. Its verdict is `violated` only if no launch facts
-could have saved the kernel; conditions are derived for the kinds that are understood, and a contract about
-values in memory or a relation between scalars may be beyond them. So before a counterexample counts,
-ordinary launches are replayed: several blocks on every grid axis that the kernel reads, several tiles on
-every axis of every array, memory that holds distinct, increasing values. If the accesses run in at least two
-blocks of one of them and the claim is not seen, some launch fact tells the two cases apart, and the kernel
-is not called violated.
+A counterexample alone says that some launch goes wrong. The verdict is `violated` only if no launch facts
+could have saved the kernel, and not all of them are derived: contracts about values in memory, relations
+between scalars, sizes that follow from several others. So before a counterexample counts, ordinary launches
+are replayed, with the compile-time flags of the counterexample, and the kernel is not called violated if
 
-A race needs blocks to meet, so grids are as large as the conditions admit; what leaves an array may fit into
-a larger one, so for bounds the arrays are large and the grids and numbers small.
+    memory   the claim depends on values read from memory, and a launch in which memory holds distinct,
+             increasing values performs the accesses without it
+    numbers  it is a race that depends on scalars, and for some values of them no launch shows it, whatever
+             its shapes and grid
+    room     it is about bounds, and a small grid over large arrays performs the access without it
+
+A race that depends on none of these is settled by the search for conditions alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice, product
 from math import prod
 
-from tilecheck.ir.expr import Symbol, symbols, walk
+from tilecheck.ir.expr import Expr, Kind, Symbol, symbols, walk
 from tilecheck.ir.kernel import Kernel, extent_symbol, grid_symbol
 from tilecheck.jit.reference import Launch, Log, ReplayError, run
 from tilecheck.model import Site
@@ -27,7 +31,12 @@ from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.replay import at_site, seen
 from tilecheck.proof.scope import Mixture, with_extents
 
+Flags = Mapping[str, int | list[int]]
+
 _LAUNCHES = 10
+_LAUNCHES_FOR_NUMBERS = 5
+_CHOICES = 24
+_MOST_NUMBERS = 3
 _TRIALS = 120
 _MOST_BLOCKS = 48
 _GRIDS = (12, 6, 4, 3, 2)
@@ -41,23 +50,80 @@ _MOST_ELEMENTS = 1 << 18  # of one array
 _STEPS = 20_000
 
 
-def has_benign_launch(obligation: Obligation, context: Context, path: str) -> bool:
-    """Whether an ordinary launch performs the accesses of `obligation` and does not break it."""
-    roomy = isinstance(obligation.goal, Holds)
-    for number, concrete in enumerate(ordinary_launches(context, roomy=roomy)):
-        if number >= _LAUNCHES:
-            return False
-        given = arguments(concrete, context.kernel)
+def may_be_saved(obligation: Obligation, context: Context, path: str, flags: Flags) -> bool:
+    """Whether facts beyond the derived conditions may keep the claim from coming true.
+
+    Args:
+        obligation: the claim; a counterexample to it was seen.
+        context: the conditions that launches must meet.
+        path: the kernel's file.
+        flags: the counterexample's launch values by name, for the compile-time flags among them.
+    """
+    trial = _Trial(obligation, context, path, flags)
+    if isinstance(obligation.goal, Holds):
+        return trial.some_launch_is_clean(roomy=True)
+    terms = _terms(obligation)
+    if any(_is_memory(node) for node in walk(*terms)):
+        return trial.some_launch_is_clean(roomy=False)
+    tiles = frozenset(symbols(*context.kernel.powers_of_two))
+    numbers = [s for s in symbols(*terms) if s.kind in (Kind.SCALAR, Kind.CONSTANT) and s not in tiles]
+    numbers = [s for s in numbers if s not in _booleans(context.kernel)]
+    return bool(numbers) and trial.some_numbers_are_clean(tuple(numbers))
+
+
+def _terms(obligation: Obligation) -> list[Expr]:
+    goal = obligation.goal
+    if not isinstance(goal, Disjoint):
+        return []
+    found: list[Expr] = []
+    for access in (goal.first, goal.second):
+        found += [access.guard, access.mask, *(axis.coordinate for axis in access.axes)]
+    return found
+
+
+def _is_memory(node: Expr) -> bool:
+    if node.op == "read":
+        return True
+    return node.op in ("sym", "bsym") and node.args[0].origin.startswith(("memory", "atomic"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """One claim, ready to be replayed."""
+
+    obligation: Obligation
+    context: Context
+    path: str
+    flags: Flags
+
+    def some_launch_is_clean(self, *, roomy: bool) -> bool:
+        launches = ordinary_launches(self.context, self.flags, roomy=roomy)
+        return any(self._is_clean(launch) for launch in islice(launches, _LAUNCHES))
+
+    def some_numbers_are_clean(self, numbers: tuple[Symbol, ...]) -> bool:
+        """Whether for some values of `numbers` every launch that performs the accesses is clean."""
+        choices = product(_SCALARS, repeat=len(numbers)) if len(numbers) <= _MOST_NUMBERS else iter(())
+        for values in islice(choices, _CHOICES):
+            fixed = dict(zip(numbers, values, strict=True))
+            launches = ordinary_launches(self.context, self.flags, fixed=fixed)
+            answers = [self._is_clean(launch) for launch in islice(launches, _LAUNCHES_FOR_NUMBERS)]
+            if answers and False not in answers and True in answers:
+                return True
+        return False
+
+    def _is_clean(self, concrete: Concrete) -> bool | None:
+        """Whether the claim is absent; None if the accesses are not performed or nothing can be run."""
+        kernel = self.context.kernel
+        given = arguments(concrete, kernel)
         if given is None:
-            continue
+            return None
         try:
-            launch = Launch(path, context.kernel.name, concrete.grid(context.kernel), given, None, _STEPS)
-            log = run(launch)
+            log = run(Launch(self.path, kernel.name, concrete.grid(kernel), given, None, _STEPS))
         except ReplayError:
-            continue
-        if _is_performed(obligation, log, context.kernel) and seen(obligation, log, layouts(given)) is None:
-            return True
-    return False
+            return None
+        if seen(self.obligation, log, layouts(given)) is not None:
+            return False
+        return True if _is_performed(self.obligation, log, kernel) else None
 
 
 def _is_performed(obligation: Obligation, log: Log, kernel: Kernel) -> bool:
@@ -75,20 +141,31 @@ def _blocks_at(site: Site, log: Log) -> int:
     return len({r.block for r in at_site(site, log.accesses) if len(r.elements)})
 
 
-def ordinary_launches(context: Context, *, roomy: bool = False) -> Iterator[Concrete]:
-    """Launches with several blocks and tiles on every axis; `roomy`: small grids over large arrays."""
+def ordinary_launches(
+    context: Context, flags: Flags, *, roomy: bool = False, fixed: Mapping[Symbol, int] | None = None
+) -> Iterator[Concrete]:
+    """Launches with several blocks and tiles on every axis.
+
+    Args:
+        context: the conditions to meet.
+        flags: values of compile-time flags, by name.
+        roomy: small grids over large arrays, instead of the largest grids that are admitted.
+        fixed: launch values that are not varied.
+    """
     scalars = _ROOMY_SCALARS if roomy else _SCALARS
     counts = _ROOMY_TILES_PER_AXIS if roomy else _TILES_PER_AXIS
     kernel = context.kernel
     launch = launch_symbols(context)
-    booleans = frozenset(n.args[0] for n in walk(*kernel_expressions(kernel)) if n.op == "bsym")
+    booleans = _booleans(kernel)
     tiles = frozenset(symbols(*kernel.powers_of_two))
     mixture = Mixture()
     for trial in range(_TRIALS):
         values: dict[Symbol, int | bool] = {}
         for symbol in launch:
-            if symbol in booleans:
-                values[symbol] = mixture.below(2) == 1
+            if fixed is not None and symbol in fixed:
+                values[symbol] = fixed[symbol]
+            elif symbol in booleans:
+                values[symbol] = bool(flags[symbol.name]) if symbol.name in flags else mixture.below(2) == 1
             elif symbol in tiles:
                 values[symbol] = _TILES[mixture.below(len(_TILES))]
             else:
@@ -99,6 +176,10 @@ def ordinary_launches(context: Context, *, roomy: bool = False) -> Iterator[Conc
         found = _with_smallest_grid(values, context) if roomy else _with_largest_grid(values, context)
         if found is not None:
             yield found
+
+
+def _booleans(kernel: Kernel) -> frozenset[Symbol]:
+    return frozenset(n.args[0] for n in walk(*kernel_expressions(kernel)) if n.op == "bsym")
 
 
 def _largest_array(values: dict[Symbol, int | bool], kernel: Kernel) -> int:
