@@ -17,7 +17,8 @@ of races and of order, rests on that promise: it is the standing obligation S1.
 
 Each argument of a visible launch is followed to the allocation or the parameter of the host
 function that it comes from. Two arguments with one origin, both the whole of it, overlap for every
-input of the host function; the launch itself is the counterexample. `.clone()` and fresh
+input of the host function. The kernel is run with one array behind both parameters, and is
+`violated` if an element is written through one and touched through the other. `.clone()` and fresh
 allocations have origins of their own. Different slices of one tensor may or may not overlap; they
 are not reported here, and S1 asks for them at the launch.
 

@@ -15,15 +15,19 @@ tile of another block.
 
 The parameters of the host function are free, and so are the shapes and strides of the tensors that
 it is given. What its own text says is exact: the grid, fresh tensors with their shapes, constants.
-Its asserts and early raises, and the branches around the launch, are facts. Then for every input
-that these admit:
+Its asserts and early raises, and the branches around the launch, are facts; a launch with an empty
+grid does not run. Then for every input that these admit:
 
     facts   =>   condition
 
-has to hold for conditions on the grid (`grid[k] <= e`) and on divisibility (`e % c == 0`). If it
-does not, the finding shows inputs of the host function for which it fails. Conditions on layout, on
-the agreement of arguments and on overlap, and `requires`, may also be left to the caller, where the
-host function neither establishes nor breaks them.
+The host function must see to conditions on the grid (`grid[k] <= e`), on divisibility
+(`e % c == 0`), and on tensors that it allocates. A relation between tensors that its caller hands
+in, a least size, and a `requires` of the author are its caller's to keep, unless the text
+contradicts them.
+
+A condition that does not follow is put to the test: inputs of the host function are sought for
+which it fails, and the launch is run with them, block by block. It is reported if something goes
+wrong there: two blocks meet, or an access is undefined.
 
 ## Example
 
@@ -71,10 +75,11 @@ def scaled(x, stream):
 
 ## When it says unknown
 
-When the grid or an argument at the launch is not understood, the condition is left to the caller.
-When it is understood but the comparison multiplies or divides host values beyond what is covered,
-the kernel is `unknown(nonlinear)` at that launch. Launches in files that were not given to
-tilecheck are not seen at all.
+When the grid or an argument at the launch is not understood, when no inputs are found for which the
+condition fails, or when the launch with these inputs is too large to be run (hundreds of blocks,
+arrays of more than 100000 elements), the condition is left to the caller: the report says so, and
+the kernel stays `conditional`. Launches in files that were not given to tilecheck are not seen at
+all.
 """
 
 from __future__ import annotations

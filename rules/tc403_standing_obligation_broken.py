@@ -2,28 +2,27 @@
 
 ## What it does
 
-Checks the standing obligations at every launch in host code that tilecheck can see, and reports one
-that the host function's own text breaks:
+Reports a launch in host code that tilecheck can see whose text breaks one of these standing
+obligations:
 
-- S1: arguments of which one is written do not overlap (the same tensor passed twice is TC401);
 - S2: a written array does not overlap itself, as an expanded tensor does;
-- S3: a grid axis that the kernel never reads has one block, if the kernel stores anything;
-- S4: an array has fewer than 2^31 elements, unless a contract says more;
-- S5: block ids times tile extents fit in 32 bits.
+- S3: a grid axis that the kernel never reads has one block, if the kernel stores anything.
+
+S1, that arguments do not overlap, is the business of TC401. S4 and S5, the limits of 32 bits, are
+not checked at launches yet.
 
 ## Why is this bad?
 
-Verdicts of all kernels rest on these five, so nothing in a kernel's report speaks of them. A launch
-with a second grid axis runs every block twice, and the copies race with each other; a written
-tensor with stride 0 has one element behind many indices, so that blocks with different indices
-still collide.
+Verdicts of all kernels rest on them, so no condition of a kernel speaks of them. A launch with a
+second grid axis runs every block twice, and the copies race with each other; a written tensor with
+stride 0 has one element behind many indices, so that blocks with different indices still collide.
 
 ## How it is proved
 
-As for TC402: the host function's parameters are free, its text is exact. An obligation is broken if
-the text of the launch contradicts it: an axis of two blocks, a tensor made by `expand`, a fresh
-tensor of 2^31 elements. What the text neither establishes nor breaks is left to the caller and
-listed by `tilecheck audit`.
+As for TC402: the host function's parameters are free, its text is exact, and inputs are sought for
+which a written tensor made by `expand` has more than one element, or an axis that the kernel does
+not read more than one block. The launch is run with these inputs, and reported if two blocks meet.
+What the text neither establishes nor breaks is left to the caller and listed by `tilecheck audit`.
 
 ## Example
 
@@ -93,8 +92,8 @@ def scaled(x, stream):
 
 ## When it says unknown
 
-Never: what cannot be seen at a launch is left to the caller. These obligations never turn a proved
-kernel into a conditional one.
+Never: what cannot be seen at a launch, or is too large to be run, is left to the caller. These
+obligations never turn a proved kernel into a conditional one.
 """
 
 from __future__ import annotations
