@@ -50,7 +50,9 @@ _MOST_ELEMENTS = 1 << 18  # of one array
 _STEPS = 20_000
 
 
-def may_be_saved(obligation: Obligation, context: Context, path: str, flags: Flags) -> bool:
+def may_be_saved(
+    obligation: Obligation, context: Context, path: str, flags: Flags, *, searched: bool
+) -> bool:
     """Whether facts beyond the derived conditions may keep the claim from coming true.
 
     Args:
@@ -58,10 +60,13 @@ def may_be_saved(obligation: Obligation, context: Context, path: str, flags: Fla
         context: the conditions that launches must meet.
         path: the kernel's file.
         flags: the counterexample's launch values by name, for the compile-time flags among them.
+        searched: whether the search for conditions came to its end; if not, one clean launch is enough.
     """
     trial = _Trial(obligation, context, path, flags)
     if isinstance(obligation.goal, Holds):
         return trial.some_launch_is_clean(roomy=True)
+    if not searched and trial.some_launch_is_clean(roomy=False):
+        return True
     terms = _terms(obligation)
     if any(_is_memory(node) for node in walk(*terms)):
         return trial.some_launch_is_clean(roomy=False)

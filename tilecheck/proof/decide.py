@@ -169,9 +169,9 @@ def _refute(
     from tilecheck.proof.benign import may_be_saved  # lazy: loads NumPy
     from tilecheck.proof.counterexample import find  # lazy
 
-    if lost and not (_is_synchronised(obligation) or _depends_on_members(obligation)):
+    if not (_is_synchronised(obligation) or _depends_on_members(obligation)):
         witness = find(obligation, context, path, session)
-        if witness is not None and not may_be_saved(obligation, context, path, witness.values):
+        if witness is not None and not may_be_saved(obligation, context, path, witness.values, searched=lost):
             return Settled(obligation, "violated", "none", outcome.time_ms, witness=witness)
     return Settled(obligation, "unknown", "none", outcome.time_ms, _reason(obligation, outcome))
 
