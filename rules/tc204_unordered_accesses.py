@@ -87,7 +87,7 @@ from collections.abc import Iterator
 
 from tilecheck.analysis.accesses import sites_of, unsafe_of
 from tilecheck.analysis.facts import Facts
-from tilecheck.ir.kernel import Access, Effect
+from tilecheck.ir.kernel import Access, Effect, Space
 from tilecheck.model import Severity
 from tilecheck.proof.obligation import Between, Disjoint, Obligation, Ordered
 from tilecheck.rule import Rule
@@ -99,18 +99,18 @@ def check(facts: Facts) -> Iterator[Obligation]:
         first, second = conflict.first, conflict.second
         if first is second or Effect.WRITE not in (first.effect, second.effect):
             continue
-        if facts.graph.ordered(first, second):
-            # Discharged by the happens-before edge; recorded so that the report shows it.
-            yield Obligation(
-                rule=RULE.code,
-                goal=Ordered(first, second, conflict.array),
-                sites=sites_of(first, second),
-                cause=f"two accesses of `{conflict.array}` in one block are not ordered",
-                stage=1,
-                kind="overlap",
-                unsafe=unsafe_of(first, second),
-                array=conflict.array,
-            )
+        # Where the graph holds a happens-before edge, it discharges the obligation; without one nothing does.
+        ordered = facts.graph.ordered(first, second)
+        yield Obligation(
+            rule=RULE.code,
+            goal=Ordered(first, second, conflict.array if ordered else ""),
+            sites=sites_of(first, second),
+            cause=f"two accesses of `{conflict.array}` in one block are not ordered",
+            stage=1,
+            kind="overlap",
+            unsafe=unsafe_of(first, second),
+            array=conflict.array,
+        )
     for array in facts.graph.arrays():
         borrows = facts.graph.borrows(array)
         for access in borrows:
@@ -131,7 +131,8 @@ def _runs_parallel(access: Access, borrows: tuple[Access, ...]) -> bool:
     """Whether the compiler drops the order between a store's iterations: it is the only access of its array
     in the loop body, and the loop variable itself is one of its tile indices."""
     loop = access.stepped_by
-    return loop is not None and all(other.site == access.site for other in borrows if loop in other.loops)
+    whole_tiles = access.space is Space.TILE and all(axis.step is axis.size for axis in access.axes)
+    return loop is not None and whole_tiles and all(other.site == access.site for other in borrows if loop in other.loops)
 
 
 RULE = Rule(

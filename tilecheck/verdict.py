@@ -27,7 +27,7 @@ from tilecheck.model import (
 )
 from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.decide import Decision, Settled
-from tilecheck.proof.obligation import Disjoint, Obligation
+from tilecheck.proof.obligation import Between, Disjoint, Obligation
 from tilecheck.registry import rule_files
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class _Launched:
 def _verdict(kernel: Kernel, decision: Decision, launched: _Launched) -> tuple[Verdict, str | None, Site | None]:
     """violated over unknown over trusted over conditional over proved."""
     if decision.vacuous:
-        return Verdict.UNKNOWN, Reason.VACUOUS.value, kernel.requires[0].site
+        return Verdict.UNKNOWN, Reason.VACUOUS.value, _premises(kernel)[0]
     statuses = {s.status for s in decision.settled}
     if "violated" in statuses or launched.broken:
         return Verdict.VIOLATED, None, None
@@ -124,6 +124,10 @@ def _verdict(kernel: Kernel, decision: Decision, launched: _Launched) -> tuple[V
         return Verdict.TRUSTED, None, None
     conditional = decision.conditions or kernel.requires or kernel.contracts
     return (Verdict.CONDITIONAL if conditional else Verdict.PROVED), None, None
+
+
+def _premises(kernel: Kernel) -> list[Site]:
+    return [*(r.site for r in kernel.requires), *(c.site for c in kernel.contracts)]
 
 
 def standing(facts: Facts) -> tuple[str, ...]:
@@ -216,6 +220,8 @@ def _labels(obligation: Obligation, witness: Witness) -> tuple[str, str]:
     goal = obligation.goal
     element = "" if witness.element is None else f"{witness.array}[{', '.join(map(str, witness.element))}]"
     blocks = [_block(b) for b in witness.blocks]
+    if isinstance(goal, Disjoint) and goal.between is Between.ITERATIONS:
+        return f"block {blocks[0]} writes {element} in two iterations, in no order", ""
     if isinstance(goal, Disjoint) and len(blocks) > 1:
         verbs = [_verb(a) for a in (goal.first, goal.second)]
         if len(obligation.sites) == 1:
@@ -304,6 +310,7 @@ _HELP = {
     "TC101": "drop the declaration, or write to another array",
     "TC202": "read what the block itself wrote, or split the kernel in two launches",
     "TC203": "make the index different in every lane, or mask the duplicates off",
+    "TC204": "let every iteration write elements of its own, or store after the loop",
     "TC205": "use atomics for every access to this array, with device scope",
     "TC301": "guard the operation, or add a contract: `# tilecheck: requires ... -- why`",
     "TC302": "bound the index by the number of tiles, `ct.num_tiles(...)`",
@@ -329,9 +336,19 @@ def _undecided(kernel: Kernel, decision: Decision, launched: _Launched, reason: 
     if decision.vacuous:
         message = f"the contracts of `{kernel.name}` contradict each other, so nothing they prove means anything"
         yield Diagnostic(
-            UNDECIDED, name, Severity.WARNING, message, kernel.requires[0].site, kernel.name, "never true together"
+            UNDECIDED, name, Severity.WARNING, message, _premises(kernel)[0], kernel.name, "never true together"
         )
         return
+    if launched.undecided is not None:
+        yield Diagnostic(
+            UNDECIDED,
+            name,
+            Severity.WARNING,
+            f"not decided ({reason}): whether this launch of `{kernel.name}` meets what the kernel needs",
+            launched.undecided,
+            kernel.name,
+            "inputs that break it are too large to be replayed",
+        )
     for settled in decision.settled:
         key = (settled.obligation.rule, settled.obligation.sites)
         if settled.status != "unknown" or key in seen:
@@ -367,10 +384,13 @@ def _check_launches(
     for launch in launches:
         seen: dict[str, Witness] = {}
 
-        def replayed(broken: Broken, seen: dict[str, Witness] = seen) -> bool:
-            from tilecheck.proof.launch_replay import replay_launch  # lazy: loads NumPy
+        def replayed(broken: Broken, seen: dict[str, Witness] = seen) -> bool | None:
+            from tilecheck.proof.launch_replay import TooLarge, replay_launch  # lazy: loads NumPy
 
-            witness = replay_launch(kernel, broken, path)
+            try:
+                witness = replay_launch(kernel, broken, path)
+            except TooLarge:
+                return None
             if witness is not None:
                 seen[broken.text] = witness
             return witness is not None
@@ -379,7 +399,8 @@ def _check_launches(
         reports.append(LaunchReport(launch.site, tuple(ConditionAt(t, s) for t, s in checked.conditions)))
         diagnostics += [_broken_launch(kernel, launch, b, seen.get(b.text)) for b in checked.broken]
     aliased = [d for d in findings if d.code == ALIASED and d.witness is not None]
-    return _Launched(tuple(reports), tuple(diagnostics), broken=bool(diagnostics or aliased))
+    undecided = next((r.site for r in reports if any(c.status == "unknown" for c in r.conditions)), None)
+    return _Launched(tuple(reports), tuple(diagnostics), bool(diagnostics or aliased), undecided)
 
 
 def _broken_launch(kernel: Kernel, launch: Launch, broken: Broken, witness: Witness | None) -> Diagnostic:

@@ -331,6 +331,8 @@ def _contract(
     allowed = ["skip"] if kind == "distinct" else []
     if not fewest <= len(call.args) <= most or "." in array or any(k not in allowed for k in keywords):
         raise UnsupportedConstruct(f"contract `{text}`", site.span, site.file)
+    if kind != "within" and x.ranks.get(array, 1) != 1:
+        raise UnsupportedConstruct(f"contract `{text}` about an array of several axes", site.span, site.file)
     bounds = tuple(_term(x, definition, a.value, text, site) for a in call.args[1:])
     if kind == "permutation":
         length = E.sym(extent_symbol(array, 0))

@@ -135,7 +135,6 @@ class CheckKind(enum.Enum):
     DIVISOR = "divisor"  # a divisor is positive
     SLICE = "slice"  # 0 <= start < N and start <= stop <= N
     STEP = "step"  # the step of a range is not 0
-    SHAPE = "shape"  # a tile size is at least 1
     MEMBER = "member"  # an index into a list of arrays is inside it
     TILE = "tile"  # a tile of an advanced access is not wholly outside its array
 

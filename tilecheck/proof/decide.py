@@ -19,15 +19,18 @@ from tilecheck.ir.expr import (
     any_of,
     conjuncts,
     le,
+    lt,
     negate,
+    read,
     substitute,
     sym,
     symbols,
     walk,
 )
-from tilecheck.ir.kernel import CheckKind, Kernel
+from tilecheck.ir.kernel import CheckKind, Kernel, extent_symbol
 from tilecheck.model import Reason, Witness
 from tilecheck.proof.context import Context, Outcome
+from tilecheck.proof.contracts import instances
 from tilecheck.proof.ladder import prove
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation, Ordered
 from tilecheck.proof.predicate import inhabited
@@ -63,7 +66,7 @@ def decide(
     session = Session(budget=budget)
     context = Context(kernel)
     obligations = [_for_every_member(_with_divisors(o, kernel)) for o in obligations]
-    if kernel.requires and satisfiable(inhabited(context), session=session).status == "unsat":
+    if _is_vacuous(kernel, context, session):
         unknown = tuple(Settled(o, "unknown", "none", 0.0, Reason.VACUOUS.value) for o in obligations)
         return Decision(unknown, (), vacuous=True)
     outcomes = _prove_all(obligations, context, session, without)
@@ -84,6 +87,17 @@ def decide(
         else:
             settled.append(_refute(obligation, outcome, under, path, session, lost=i in lost))
     return Decision(tuple(settled), conditions)
+
+
+def _is_vacuous(kernel: Kernel, context: Context, session: Session) -> bool:
+    """Whether no launch meets the author's premises, or no memory that is not empty keeps the contracts."""
+    if not kernel.requires and not kernel.contracts:
+        return False
+    ranks = {p.name: p.rank or 1 for p in kernel.params}
+    cells = [read(c.array, *[0] * ranks.get(c.array, 1)) for c in kernel.contracts]
+    exists = [lt(0, sym(extent_symbol(c.array, k))) for c in kernel.contracts for k in range(ranks.get(c.array, 1))]
+    premises = (*inhabited(context), *exists, *instances(kernel.contracts, cells))
+    return satisfiable(premises, session=session).status == "unsat"
 
 
 def _prove_all(

@@ -5,6 +5,7 @@ Each condition is rewritten over the host function's values and decided under wh
     holds    it follows for every host input
     broken   some host input, with caller tensors that agree as the kernel asks, breaks it, and the launch
              with these inputs was replayed and went wrong
+    unknown  some host input breaks it, but every such launch that was tried is too large to be replayed
     caller   neither: the caller of the host function answers for it
 
 Who must meet a condition? The host function, where its own text decides: a condition that bounds the grid or
@@ -70,7 +71,7 @@ class LaunchCheck:
     broken: tuple[Broken, ...]
 
 
-Replayed = Callable[[Broken], bool]
+Replayed = Callable[[Broken], bool | None]  # whether harm was seen; None if it could not be run
 
 
 def check_launch(
@@ -91,7 +92,8 @@ def check_launch(
         status, found = judge.requirement(requirement.condition, requirement.text)
         statuses.append((requirement.text, status))
         broken += [] if found is None else [found]
-    return LaunchCheck(launch, tuple(statuses), (*broken, *judge.standing()))
+    harmed, open_ = judge.standing()
+    return LaunchCheck(launch, (*statuses, *open_), (*broken, *harmed))
 
 
 def _ranks(kernel: Kernel, launch: Launch) -> dict[str, int]:
@@ -169,8 +171,10 @@ class _Judge:
             return "caller", None
         # What is left to the caller may be assumed here, even where it says the same in the host's values.
         others = agreed if self.is_hosts(condition) else tuple(a for a in agreed if a is not wanted)
-        found = self._harm("TC402", condition_text(condition), (*others, negate(wanted)), ())
-        return ("caller", None) if found is None else ("broken", found)
+        found, ran = self._harm("TC402", condition_text(condition), (*others, negate(wanted)), ())
+        if found is not None:
+            return "broken", found
+        return ("caller" if ran else "unknown"), None
 
     def requirement(self, condition: Expr, text: str) -> tuple[str, Broken | None]:
         """The author's own precondition: broken only where the host's text contradicts it."""
@@ -191,41 +195,59 @@ class _Judge:
             return False
         return len(owners(self.rewritten(condition))) <= 1
 
-    def standing(self) -> tuple[Broken, ...]:
-        """S2 and S3 at this launch."""
+    def standing(self) -> tuple[tuple[Broken, ...], tuple[tuple[str, str], ...]]:
+        """S2 and S3 at this launch: what is broken, and what could not be judged."""
         written = {a.array for a in self.kernel.accesses if a.effect is not Effect.READ}
         found: list[Broken] = []
+        open_: list[tuple[str, str]] = []
         for name, value in self.launch.arguments:
             if isinstance(value, HostTensor) and value.expanded and name in written:
                 text = f"S2: `{name}` is written, but several of its indices share one element"
-                found += self._standing(text, lt(1, mul(*(value.shape or ()))), (name,))
+                self._standing(text, lt(1, mul(*(value.shape or ()))), (name,), found, open_)
         for axis in range(3 if written else 0):
             if axis not in self.kernel.grid_axes:
                 size = self.rewritten(sym(grid_symbol(axis)))
                 text = f"S3: grid[{axis}] is more than 1, but the kernel never reads axis {axis}"
-                found += self._standing(text, lt(1, size), ())
-        return tuple(found)
+                self._standing(text, lt(1, size), (), found, open_)
+        return tuple(found), tuple(open_)
 
-    def _standing(self, text: str, harm: Expr, expanded: tuple[str, ...]) -> list[Broken]:
+    def _standing(
+        self,
+        text: str,
+        harm: Expr,
+        expanded: tuple[str, ...],
+        found: list[Broken],
+        open_: list[tuple[str, str]],
+    ) -> None:
         if harm is FALSE or any(s.kind is not Kind.HOST for s in symbols(harm)):
-            return []
+            return
         if rests_on_unread(self.launch, harm):
-            return []
-        found = self._harm("TC403", text, (harm,), expanded)
-        return [] if found is None else [found]
+            return
+        broken, ran = self._harm("TC403", text, (harm,), expanded)
+        if broken is not None:
+            found.append(broken)
+        elif not ran:
+            open_.append((text, "unknown"))
 
     def _harm(
         self, rule: str, text: str, premises: Sequence[Expr], expanded: tuple[str, ...]
-    ) -> Broken | None:
-        """Host inputs that break something and were seen to do harm, the smallest that are tried."""
+    ) -> tuple[Broken | None, bool]:
+        """Host inputs that break something and were seen to do harm, the smallest that are tried; and whether
+        any were run (or there are none)."""
+        tried = ran = False
         inputs = [s for s in symbols(*premises, *self._premises(), *self.known.values()) if s.kind is Kind.HOST]
         numbers = [s for s in inputs if not any(n.op == "bsym" and n.args[0] is s for n in walk(*premises))]
         for least in _LEAST:
             model = self._model((*premises, *(le(least, sym(s)) for s in numbers if ".shape[" in s.name or least)))
             found = None if model is None else self._broken(rule, text, model, expanded)
-            if found is not None and self.replayed(found):
-                return found
-        return None
+            if found is None:
+                continue
+            tried = True
+            harmful = self.replayed(found)
+            if harmful:
+                return found, True
+            ran |= harmful is not None
+        return None, ran or not tried
 
     # ---- the host's values ----------------------------------------------------------------------------
 

@@ -2,42 +2,75 @@
 
 from __future__ import annotations
 
+from itertools import product
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from tilecheck.ir.kernel import Kernel
-from tilecheck.jit.reference import AccessRecord, Launch, Log, ReplayError, run
+from tilecheck.ir.kernel import Kernel, extent_symbol, stride_symbol
+from tilecheck.jit.reference import AccessRecord, Launch, Log, ReplayError, StepLimit, run
 from tilecheck.model import Witness
 from tilecheck.proof.concrete import Concrete, arguments
 from tilecheck.proof.launch_check import Broken
 
 _STEPS = 50_000
 _MOST_BLOCKS = 300
-_MOST_ELEMENTS = 1 << 17  # of one array
+_MOST_ELEMENTS = 1 << 24  # of one array
 _KEPT = 4  # accesses remembered for a place
 
 _Place = tuple[str, int | None, int]
 
 
+class TooLarge(Exception):  # noqa: N818 - what happened, not an error of the user's
+    """The launch cannot be replayed at these inputs."""
+
+
 def replay_launch(kernel: Kernel, broken: Broken, path: str) -> Witness | None:
-    """What goes wrong when the launch runs with these inputs; None if nothing was seen."""
+    """What goes wrong when the launch runs with these inputs; None if nothing was seen.
+
+    Of a large grid only the blocks at its corners run.
+
+    Raises:
+        TooLarge: the arrays are too large, or the kernel does not end in time.
+    """
+    if _elements(kernel, broken) > _MOST_ELEMENTS:
+        raise TooLarge
     values = {s: v for s, v in broken.concrete.items() if s.name.partition(".stride")[0] not in broken.expanded}
     concrete = Concrete(values).settled(kernel)
     given = arguments(concrete, kernel)
     grid = _grid(kernel, broken)
-    if given is None or prod(grid) > _MOST_BLOCKS or 0 in grid:
-        return None
-    if any(isinstance(a, np.ndarray) and a.size > _MOST_ELEMENTS for a in given.values()):
+    if given is None or 0 in grid:
         return None
     for name in broken.expanded:
-        given[name] = np.lib.stride_tricks.as_strided(given[name], strides=(0,) * given[name].ndim)
+        given[name] = _expanded(given[name], name, broken)
+    chosen = None if prod(grid) <= _MOST_BLOCKS else tuple(product(*map(_ends, grid)))
     try:
-        log = run(Launch(path, kernel.name, grid, given, None, _STEPS))
+        log = run(Launch(path, kernel.name, grid, given, chosen, _STEPS))
+    except StepLimit as limit:
+        raise TooLarge from limit
     except ReplayError:
         return None
     return _harm(log, given, grid, broken)
+
+
+def _elements(kernel: Kernel, broken: Broken) -> int:
+    """The size of the largest array of the launch."""
+    sizes = [1]
+    for param in kernel.params:
+        extents = [broken.concrete.get(extent_symbol(param.name, k), 1) for k in range(param.rank or 0)]
+        sizes.append(prod(int(n) for n in extents))
+    return max(sizes)
+
+
+def _expanded(array: Any, name: str, broken: Broken) -> Any:
+    """The array with the strides of the launch: 0 along the axes that were expanded."""
+    strides = [int(broken.concrete.get(stride_symbol(name, k), 1)) for k in range(array.ndim)]
+    return np.lib.stride_tricks.as_strided(array, strides=[s * array.itemsize for s in strides])
+
+
+def _ends(size: int) -> tuple[int, ...]:
+    return tuple(sorted({0, min(1, size - 1), max(0, size - 2), size - 1}))
 
 
 def _grid(kernel: Kernel, broken: Broken) -> tuple[int, int, int]:

@@ -41,7 +41,10 @@ class Holds:
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Two accesses of one block are ordered by the language (cuTile: by the token chain of `array`)."""
+    """Two accesses of one block are ordered by the language: cuTile chains the accesses of `array` by tokens.
+
+    `array` is empty where no happens-before edge leads from one to the other; that is never proved.
+    """
 
     first: Access
     second: Access
