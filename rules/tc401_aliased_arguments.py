@@ -98,7 +98,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                     f"this launch of `{facts.kernel.name}` passes `{alias.buffer}` as `{alias.mutable}`,"
                     f" which is written, and again as `{alias.other}`"
                 ),
-                site=alias.launch,
+                site=alias.launch.site,
                 kernel=facts.kernel.name,
                 label=f"`{alias.buffer}` is borrowed mutably and once more",
                 help="pass a copy, or a kernel that reads and writes one parameter in place",

@@ -429,19 +429,32 @@ def _broken_launch(kernel: Kernel, launch: Launch, broken: Broken, witness: Witn
 
 
 def _with_aliases(facts: Facts, findings: Sequence[Diagnostic], path: str) -> tuple[Diagnostic, ...]:
-    """Attach to each aliasing finding what a replay with one buffer bound twice shows."""
-    aliases = {(a.launch, a.mutable, a.other): a for a in facts.graph.aliases()}
-    if not aliases or not any(d.code == ALIASED for d in findings):
-        return tuple(findings)
+    """Attach to each aliasing finding what a replay with one buffer bound twice shows.
+
+    One call can stand for several launches (one for each choice that the host function makes): a finding
+    counts if the replay shows it for one of them, with the flags of that launch. Others are dropped.
+    """
+    kept = [d for d in findings if d.code != ALIASED]
+    aliased = {d.message: d for d in findings if d.code == ALIASED}
+    if not aliased:
+        return tuple(kept)
     from tilecheck.proof.alias import find_alias  # lazy: loads NumPy
     from tilecheck.proof.context import Context  # lazy
+    from tilecheck.proof.launch_check import launch_flags  # lazy
 
-    found: list[Diagnostic] = []
-    for finding in findings:
-        alias = next((a for a in aliases.values() if a.launch == finding.site and f"`{a.other}`" in finding.message), None)
-        if finding.code == ALIASED and alias is not None:
-            witness = find_alias(Context(facts.kernel), alias.mutable, alias.other, path)
-            found.append(replace(finding, witness=witness))
-        else:
-            found.append(finding)
-    return tuple(found)
+    for alias in facts.graph.aliases():
+        finding = next(
+            (
+                d
+                for d in aliased.values()
+                if d.site == alias.launch.site
+                and d.witness is None
+                and all(f"`{n}`" in d.message for n in (alias.buffer, alias.mutable, alias.other))
+            ),
+            None,
+        )
+        if finding is not None:
+            flags = launch_flags(alias.launch)
+            witness = find_alias(Context(facts.kernel), alias.mutable, alias.other, path, flags)
+            aliased[finding.message] = replace(finding, witness=witness)
+    return (*kept, *(d for d in aliased.values() if d.witness is not None))

@@ -36,7 +36,7 @@ class Conflict:
 class Alias:
     """One launch that moves one buffer into two parameters, of which `mutable` is written."""
 
-    launch: Site
+    launch: Launch
     buffer: str
     mutable: str
     other: str
@@ -184,7 +184,7 @@ def _add_launch(graph: nx.MultiDiGraph, launch: Launch, number: int) -> None:
         for tensor in tensors(value):
             buffer = f"buffer:{number}:{tensor.storage}"
             if buffer not in graph:
-                graph.add_node(buffer, kind="buffer", name=tensor.storage, launch=launch.site)
+                graph.add_node(buffer, kind="buffer", name=tensor.storage, launch=launch)
                 graph.add_edge(node, buffer, kind="borrows", mode="launch")
             if array_node(param) in graph:
                 graph.add_edge(buffer, array_node(param), kind="moves", whole=tensor.whole, text=tensor.name)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tilecheck.ir.expr import Kind
 from tilecheck.jit.reference import AccessRecord, Launch, Log, ReplayError, run
 from tilecheck.model import Witness
-from tilecheck.proof.benign import ordinary_launches
+from tilecheck.proof.benign import Flags, ordinary_launches
 from tilecheck.proof.concrete import Concrete, arguments, launch_symbols
 from tilecheck.proof.context import Context
 
@@ -17,13 +17,15 @@ _STEPS = 20_000
 _Meeting = tuple[AccessRecord, AccessRecord, tuple[int, ...]]
 
 
-def find_alias(context: Context, mutable: str, other: str, path: str) -> Witness | None:
+def find_alias(context: Context, mutable: str, other: str, path: str, flags: Flags) -> Witness | None:
     """Two accesses that meet in one element because `mutable` and `other` are one buffer.
 
-    The compiler orders accesses of different parameters in no way, not even within one block.
+    The compiler orders accesses of different parameters in no way, not even within one block. `flags` are
+    the compile-time values that the launch passes, by name.
     """
     kernel = context.kernel
-    for number, concrete in enumerate(ordinary_launches(context, {})):
+    fixed = {s: int(v) for s in launch_symbols(context) for n, v in flags.items() if s.name == n and not isinstance(v, list)}
+    for number, concrete in enumerate(ordinary_launches(context, flags, fixed=fixed)):
         if number >= _LAUNCHES:
             return None
         given = arguments(concrete, kernel)

@@ -96,6 +96,24 @@ def check_launch(
     return LaunchCheck(launch, (*statuses, *open_), (*broken, *harmed))
 
 
+def launch_flags(launch: Launch) -> dict[str, int | list[int]]:
+    """The numbers and truth values that a launch passes and that its text decides, by parameter."""
+    session = Session()
+    found: dict[str, int | list[int]] = {}
+    for name, value in launch.arguments:
+        if not isinstance(value, Expr):
+            continue
+        if value.value is not None:
+            found[name] = value.value
+        elif value.is_bool:
+            for wanted in (TRUE, FALSE):
+                other = value if wanted is FALSE else negate(value)
+                goal = (*launch.facts, other)
+                if satisfiable((*ranges(goal), *goal), session=session, prove_only=True).status == "unsat":
+                    found[name] = int(wanted is TRUE)
+    return found
+
+
 def _ranks(kernel: Kernel, launch: Launch) -> dict[str, int]:
     """The ranks of the caller's tensors, as the kernel uses them."""
     ranks = {p.name: p.rank for p in kernel.params if p.rank is not None}
