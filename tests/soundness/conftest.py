@@ -17,5 +17,13 @@ def _register(file: str) -> None:
     spec.loader.exec_module(module)
 
 
-for _file in ("launches", "points", "coverage"):  # in the order of their imports
+for _file in (
+    "launches",
+    "points",
+    "coverage",
+    "texts",
+    "oracle",
+    "mutate",
+    "judge",
+):  # in the order of their imports
     _register(_file)

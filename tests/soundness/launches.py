@@ -16,7 +16,7 @@ import numpy as np
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, children, evaluate, symbols, walk
 from tilecheck.ir.kernel import Kernel, Ownership, Param, extent_symbol, stride_symbol
-from tilecheck.jit.reference import Launch, Log, NotInterpretable, ReplayError, run
+from tilecheck.jit.reference import Launch, Log, ReplayError, run
 from tilecheck.proof.concrete import Concrete, arguments, integer_arrays, kernel_expressions, launch_symbols
 from tilecheck.proof.context import Context
 
@@ -216,6 +216,15 @@ def _value(e: Expr, concrete: Concrete) -> int | None:
 # ---- memory ------------------------------------------------------------------------------------------------
 
 
+def made(kernel: Kernel, concrete: Concrete, rng: random.Random, *, integers: bool) -> dict[str, Any] | None:
+    """The arguments of a launch, and values for the names that a kernel inside a function closes over."""
+    given = arguments(Concrete(concrete.values, concrete.memory, integers=integers), kernel)
+    if given is None or not fill(kernel, given, concrete, rng):
+        return None
+    captured = (s for s in concrete.values if s.kind is Kind.CONSTANT and s.name.isidentifier())
+    return {**{s.name: concrete.values[s] for s in captured}, **given}
+
+
 def fill(kernel: Kernel, given: Mapping[str, Any], concrete: Concrete, rng: random.Random) -> bool:
     """Put small integers into every array; False when its contracts cannot be met."""
     for name, value in given.items():
@@ -261,16 +270,23 @@ def execute(kernel: Kernel, path: str, concrete: Concrete, rng: random.Random) -
     integers = integer_arrays(kernel)
     floats = not integers or rng.random() < 0.5
     for all_integers in (not floats, floats):
-        given = arguments(Concrete(concrete.values, concrete.memory, integers=all_integers), kernel)
-        if given is None or not fill(kernel, given, concrete, rng):
+        given = made(kernel, concrete, rng, integers=all_integers)
+        if given is None:
             return None
-        arrays = {n: v for n, v in given.items() if isinstance(v, np.ndarray | list)}
-        contents = {n: [p.copy() for p in v] if isinstance(v, list) else v.copy() for n, v in arrays.items()}
-        try:
-            log = run(Launch(path, kernel.name, grid, given, None, STEPS))
-        except NotInterpretable:
-            continue  # with other element types perhaps
-        except ReplayError:
-            return None
-        return Trial(kernel, path, concrete, grid, contents, arrays, log)
+        trial = started(kernel, path, concrete, grid, given)
+        if trial is not None:
+            return trial  # else with other element types perhaps
     return None
+
+
+def started(
+    kernel: Kernel, path: str, concrete: Concrete, grid: tuple[int, int, int], given: Mapping[str, Any]
+) -> Trial | None:
+    """Run a launch with these arguments; None when the backend does not run it to its end."""
+    arrays = {n: v for n, v in given.items() if isinstance(v, np.ndarray | list)}
+    contents = {n: [p.copy() for p in v] if isinstance(v, list) else v.copy() for n, v in arrays.items()}
+    try:
+        log = run(Launch(path, kernel.name, grid, given, None, STEPS))
+    except ReplayError:
+        return None
+    return Trial(kernel, path, concrete, grid, contents, arrays, log)
