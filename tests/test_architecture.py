@@ -68,7 +68,13 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.kernels": set(),
 }
 # Only these may see the reference backend: they replay counterexamples on it.
-REPLAY = {"tilecheck.proof.replay", "tilecheck.proof.counterexample"}
+REPLAY = {
+    "tilecheck.proof.alias",
+    "tilecheck.proof.benign",
+    "tilecheck.proof.counterexample",
+    "tilecheck.proof.launch_replay",
+    "tilecheck.proof.replay",
+}
 # These look for counterexamples by evaluating many points at once.
 SEARCH = {"tilecheck.proof.concrete", "tilecheck.proof.tables", "tilecheck.proof.witness"}
 THIRD_PARTY: dict[str, set[str]] = {

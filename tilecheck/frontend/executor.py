@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
+from tilecheck.frontend.modules import Import, dotted
 from tilecheck.frontend.values import (
     Array,
     ArrayList,
     Choice,
     Const,
     Frame,
+    Function,
     Named,
     Num,
     Param,
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
     from tilecheck.frontend.modules import ModuleTable, Project
 
+# Decorators that leave a function what its text says, to code that a kernel calls.
+TRANSPARENT = frozenset({"function", "staticmethod", "lru_cache", "cache", "kernel", "contextmanager"})
 MAX_DEPTH = 40  # nested helper calls
 MAX_STEPS = 60_000  # statements and expressions of one run, unrolled loops included
 
@@ -144,6 +148,7 @@ class Executor:
     tables: frozenset[str] = frozenset()  # arrays of integers, by a contract about their values
     files: dict[str, None] = field(default_factory=dict)
     names: dict[str, Expr] = field(default_factory=dict)
+    makers: dict[Expr, Site] = field(default_factory=dict)  # where each 32-bit sum or product was computed
     moves: dict[tuple[Symbol, tuple[tuple[Expr, Expr], ...]], Symbol] = field(default_factory=dict)
 
     # ---- what a run over host code does its own way ------------------------------------------------------
@@ -173,6 +178,15 @@ class Executor:
     def bind(self, function: Function, args: Arguments) -> Frame | None:
         """Another way to bind arguments to parameters, or None for the usual one."""
         return None
+
+    def undecorated(self, function: Function) -> None:
+        """Refuse a function whose decorator may have put another in its place."""
+        for decorator in getattr(function.node, "decorators", ()):
+            node = decorator.decorator
+            name = dotted(node.func if hasattr(node, "func") else node)
+            written_here = not isinstance(function.table.bindings.get(name.partition(".")[0], Import("", None)), Import)
+            if written_here or name.rpartition(".")[2] not in TRANSPARENT:
+                raise UnsupportedConstruct(f"decorator of `{function.name}`", self.site.span, self.site.file)
 
     def guard_after(self, before: Expr, frame: Frame) -> Expr:
         """The path condition after a call whose paths returned into `frame.returns`."""
@@ -223,13 +237,19 @@ class Executor:
             mapping[lane(i)] = place
             bounds += [E.le(0, place), E.lt(place, size)]
         guard = E.all_of(self.guard, *bounds)
-        self.arithmetic.append(Arithmetic(E.substitute(value, mapping), guard, self.site, self.unsafe))
+        steps = tuple((E.substitute(n, mapping), self.makers[n]) for n in E.walk(value) if n in self.makers)
+        self.arithmetic.append(
+            Arithmetic(E.substitute(value, mapping), guard, self.site, self.unsafe, tuple(reversed(steps)))
+        )
 
     def note_name(self, name: str, value: Any) -> None:
         """Remember what the author calls a block-dependent integer; reports use it."""
         if isinstance(value, Num) and not value.shape and value.kind == "int" and value.elem is not None:
             if any(s.kind is Kind.BLOCK for s in E.symbols(value.elem)):
                 self.names.setdefault(name, value.elem)
+
+    def made(self, value: Expr) -> None:
+        self.makers.setdefault(value, self.site)
 
     def use_as_integer(self, value: Expr) -> None:
         self.integers.update(memory_names(value))

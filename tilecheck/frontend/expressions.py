@@ -73,9 +73,16 @@ _PYTHON_NAMES = frozenset(
 )
 
 
+MODULE = "<module>"  # the function of a frame for code that runs when its module is imported
+
+
 def _name(x: Executor, node: cst.Name, frame: Frame) -> Any:
     found = frame.find(node.value)
-    return found if found is not None else module_name(x, frame.table, node.value)
+    if found is not None:
+        return found
+    if frame.function == MODULE and node.value in frame.table.rebound:
+        return Poison(f"name `{node.value}` bound more than once")  # which one module code saw is not known
+    return module_name(x, frame.table, node.value)
 
 
 def module_name(x: Executor, table: ModuleTable, name: str) -> Any:
@@ -102,7 +109,7 @@ def module_name(x: Executor, table: ModuleTable, name: str) -> Any:
         return imported(x, binding, table)
     if x.depth > 30:
         raise UnsupportedConstruct(f"name `{name}` defined through itself")
-    frame = Frame({}, None, table, "<module>", [], 0)
+    frame = Frame({}, None, table, MODULE, [], 0)
     x.depth += 1
     try:
         if isinstance(binding, Element):
@@ -129,12 +136,20 @@ def imported(x: Executor, binding: Import, table: ModuleTable) -> Any:
     return ModuleRef(found) if found is not None else Named(as_module.module)
 
 
+# Methods after which the fields of an object are not what the class body and the call say.
+_MAKES_FIELDS = frozenset(
+    "__init__ __post_init__ __new__ __getattr__ __getattribute__ __setattr__ __init_subclass__".split()
+)
+
+
 def _class(x: Executor, node: cst.ClassDef, table: ModuleTable) -> Any:
     """A class of plain fields (a dataclass, a namespace of constants, an enum)."""
     fields: list[tuple[str, Any]] = []
-    frame = Frame({}, None, table, node.name.value, [], 0)
+    frame = Frame({}, None, table, MODULE, [], 0)
     for statement in node.body.body:
         if not isinstance(statement, cst.SimpleStatementLine):
+            if isinstance(statement, cst.FunctionDef) and statement.name.value in _MAKES_FIELDS:
+                return Poison(f"class `{node.name.value}` with `{statement.name.value}`")
             continue
         for small in statement.body:
             if isinstance(small, cst.AnnAssign) and isinstance(small.target, cst.Name):
@@ -162,7 +177,7 @@ def _string(x: Executor, node: cst.SimpleString | cst.ConcatenatedString, frame:
 
 
 def _formatted(x: Executor, node: cst.FormattedString, frame: Frame) -> Any:
-    return Token("text")
+    return Token(f"text {x.number()}")
 
 
 def _sequence(x: Executor, node: cst.Tuple | cst.List, frame: Frame) -> Any:
@@ -181,7 +196,9 @@ def _ellipsis(x: Executor, node: cst.Ellipsis, frame: Frame) -> Any:
 
 
 def _lambda(x: Executor, node: cst.Lambda, frame: Frame) -> Any:
-    return Function(node, frame.table, frame)
+    named = (*node.params.posonly_params, *node.params.params, *node.params.kwonly_params)
+    defaults = tuple((p.name.value, evaluate(x, p.default, frame)) for p in named if p.default is not None)
+    return Function(node, frame.table, frame, defaults)
 
 
 def _named_expression(x: Executor, node: cst.NamedExpr, frame: Frame) -> Any:
@@ -397,11 +414,24 @@ def equal(x: Executor, a: Any, b: Any) -> Num:
             return result
     if isinstance(a, Token | Named | Param | Const) and isinstance(b, Token | Named | Param | Const):
         return Num((), E.bool_sym(Symbol(f"{_words_of(a)} == {_words_of(b)}", Kind.CONSTANT)), "bool", None)
-    if isinstance(a, Num) and isinstance(b, Const | Named | Token):
-        return _flag(False)
-    if isinstance(b, Num) and isinstance(a, Const | Named | Token):
+    if isinstance(b, Num):
+        a, b = b, a
+    if isinstance(a, Num) and isinstance(b, Token | Named):
+        return _equals_opaque(x, a, b)
+    if isinstance(a, Num) and isinstance(b, Const):
         return _flag(False)
     raise UnsupportedConstruct("comparison of these values")
+
+
+def _equals_opaque(x: Executor, number: Num, other: Token | Named) -> Num:
+    """A number against a compile-time value that may be one: a float parameter, `math.inf`."""
+    if isinstance(other, Named) and other.name.startswith("cuda.tile."):
+        return _flag(False)  # a dtype or a function
+    if isinstance(other, Token) and number.elem is not None and number.elem.value is not None:
+        name = f"{other.name} == {number.elem.value}"
+        return Num((), E.bool_sym(Symbol(name, Kind.CONSTANT)), "bool", None)
+    truth = x.fresh(numbers.origin(number.elem), per_lane=bool(number.shape), boolean=True)
+    return Num(number.shape, truth, "bool")
 
 
 def _words_of(value: Any) -> str:

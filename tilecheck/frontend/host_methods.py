@@ -24,6 +24,13 @@ _CONVERSIONS = frozenset(
 )
 _SAME = frozenset("data detach requires_grad_ pin_memory record_stream".split())
 _COPIES = frozenset("clone copy".split())
+# What gives a tensor with the storage of another, or may give one.
+_VIEWS = frozenset(
+    "view reshape flatten ravel permute transpose swapaxes swapdims movedim moveaxis t expand expand_as "
+    "broadcast_to unsqueeze squeeze narrow select diagonal unfold unflatten view_as reshape_as as_strided "
+    "contiguous adjoint".split()
+)
+_MOST_CHUNKS = 16
 _CHANGES = frozenset("resize_ resize_as_ set_ t_ transpose_ swapaxes_ squeeze_ unsqueeze_ as_strided_".split())
 
 
@@ -70,7 +77,7 @@ def _tensor_attribute(x: HostExecutor, t: Tensor, name: str) -> Any:
             found = T.rank(x.known_rank(t))
             return x.unread(f"{t.name}.ndim") if found is None else number(found)
         case "T" | "mT" | "H":
-            return x.given(_transposed(x, t, whole=name == "T"), f"{t.name}.{name}")
+            return _transposed(x, t, whole=name == "T") or T.piece(t, x.unread(f"{t.name}.{name}").name)
         case _ if name in _SAME:
             return t
         case _:
@@ -107,7 +114,7 @@ def method(x: HostExecutor, value: Any, name: str, args: Arguments) -> Any:
             return number(E.sym(host_numel(value.of)))
         case Seq() if name == "numel":
             return product(x, value)
-        case Unknown() if name in _METHODS or name in _CONVERSIONS or name in _COPIES:
+        case Unknown() if name in _METHODS or name in _CONVERSIONS or name in _COPIES or name in _VIEWS:
             return _tensor_method(x, x.tensor(value), name, args)
         case Tensor():
             return _tensor_method(x, value, name, args)
@@ -159,12 +166,24 @@ def product(x: HostExecutor, items: Seq) -> Num:
     return number(E.mul(E.ONE, *(x.scalar(i, "extent") for i in items.items)))
 
 
+def _known(found: Tensor | None) -> Tensor:
+    if found is None:
+        raise unsupported("view of a tensor of unknown shape")
+    return found
+
+
 def _tensor_method(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> Any:
     if name in _CHANGES:
         x.stop(f"`.{name}` changes a tensor's shape")
     t = x.known_rank(t)
-    if name in _METHODS:
-        return _METHODS[name](x, t, args)
+    try:
+        if name in _METHODS:
+            return _METHODS[name](x, t, args)
+    except UnsupportedConstruct:
+        if name not in _VIEWS:
+            raise
+    if name in _VIEWS:
+        return T.piece(t, x.unread(f"{t.name}.{name}()").name)
     if name in _CONVERSIONS:
         return T.converted(t)
     if name in _COPIES:
@@ -209,7 +228,7 @@ def _view(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
         kept = t.shape_of == first.of
         return t if kept else replace(t, shape=None, shape_of=first.of, strides=None, strides_of="")
     if isinstance(first, Named | Token):
-        return replace(t, shape=None, shape_of="", strides=None, strides_of="")  # `view(dtype)`
+        raise unsupported("view as another type")
     t = x.laid_out(t)
     found = T.reshaped(t, integers(x, args))
     if found is None:
@@ -265,24 +284,25 @@ def _contiguous(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
 
 
 def _t(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
-    return x.given(_transposed(x, t, whole=True), f"{t.name}.t()")
+    return _known(_transposed(x, t, whole=True))
 
 
 def _transpose(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     first, second = _constants(x, args)
-    return x.given(T.swapped(t, first, second), f"{t.name}.transpose()")
+    return _known(T.swapped(t, first, second))
 
 
 def _permute(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     axes = _constants(x, args)
-    return x.given(T.permuted(x.has_rank(t, len(axes)), axes), f"{t.name}.permute()")
+    return _known(T.permuted(x.has_rank(t, len(axes)), axes))
 
 
 def _expand(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     if args.positional and isinstance(args.positional[0], HostShape):
         other = replace(t, shape=None, shape_of=args.positional[0].of, strides=None, strides_of="")
         return replace(other, expanded=True, contiguous=False)
-    return x.given(T.expanded(t, integers(x, args)), f"{t.name}.expand()")
+    found = T.expanded(t, integers(x, args))
+    return found or replace(T.piece(t, x.unread(f"{t.name}.expand()").name), expanded=True)
 
 
 def _expand_as(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
@@ -294,21 +314,21 @@ def _expand_as(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
 def _flatten(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     axes = _constants(x, args) if args.positional or args.keywords else []
     start, end = axes[0] if axes else 0, axes[1] if len(axes) > 1 else -1
-    return x.given(T.flattened(x.laid_out(t), start, end), f"{t.name}.flatten()")
+    return _known(T.flattened(x.laid_out(t), start, end))
 
 
 def _ravel(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
-    return x.given(T.flattened(x.laid_out(t), 0, -1), f"{t.name}.ravel()")
+    return _known(T.flattened(x.laid_out(t), 0, -1))
 
 
 def _unsqueeze(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
-    return x.given(T.unsqueezed(t, _optional_axis(x, args, 0)), f"{t.name}.unsqueeze()")
+    return _known(T.unsqueezed(t, _optional_axis(x, args, 0)))
 
 
 def _squeeze(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     if not args.positional and not args.keywords:
         raise unsupported("squeeze of every axis")
-    return x.given(T.squeezed(t, _optional_axis(x, args, 0)), f"{t.name}.squeeze()")
+    return _known(T.squeezed(t, _optional_axis(x, args, 0)))
 
 
 def _narrow(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
@@ -317,19 +337,25 @@ def _narrow(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     if axis.value is None:
         raise unsupported("symbolic axis")
     part = (start, E.add(start, length), None)
-    return x.given(T.sliced(t, axis.value, part), f"{t.name}.narrow()")
+    return _known(T.sliced(t, axis.value, part))
 
 
 def _chunk(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     given = args.bind(("chunks", "dim?"), "chunk")
     pieces = x.scalar(given["chunks"], "chunks").value
     axis = x.scalar(given.get("dim", integer(0)), "dim").value
-    size = None if axis is None else T.extent(t, axis)
-    if pieces is None or axis is None or size is None or not 0 < pieces <= 16:
+    if pieces is None or not 0 < pieces <= _MOST_CHUNKS:
         raise unsupported("chunk")
-    step = E.cdiv(size, pieces)
-    ends = [(E.mul(k, step), E.mul(k + 1, step), None) for k in range(pieces)]
-    return Seq(tuple(x.given(T.sliced(t, axis, end), f"{t.name}.chunk()[{k}]") for k, end in enumerate(ends)))
+    return Seq(tuple(_one_chunk(x, t, axis, k, pieces) for k in range(pieces)))
+
+
+def _one_chunk(x: HostExecutor, t: Tensor, axis: int | None, k: int, pieces: int) -> Tensor:
+    size = None if axis is None else T.extent(t, axis)
+    found = None
+    if axis is not None and size is not None:
+        step = E.cdiv(size, pieces)
+        found = T.sliced(t, axis, (E.mul(k, step), E.mul(k + 1, step), None))
+    return found or T.piece(t, x.unread(f"{t.name}.chunk()[{k}]").name)
 
 
 def _new(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
@@ -384,11 +410,14 @@ def subscript(x: HostExecutor, value: Any, index: Any) -> Any:
         case Table():
             return _lookup_or_fail(value, index)
         case Tensor():
-            return _slice(x, value, index)
+            return _slice(x, x.known_rank(value), index)
         case Unknown() if _is_slice(index):
-            return _slice(x, x.tensor(value), index)
+            return _slice(x, x.known_rank(x.tensor(value)), index)
         case Unknown():
             key = literal(index)
+            known = x.known_rank(x.tensor(value))
+            if known.shape is not None and isinstance(key, int):
+                return _slice(x, known, index)
             if key is not None:
                 return Unknown(f"{value.name}[{key!r}]", opaque=value.opaque)
             raise unsupported("subscript with a computed key")
@@ -426,6 +455,8 @@ def _is_part(index: Any) -> bool:
 def _slice(x: HostExecutor, t: Tensor, index: Any) -> Any:
     """Basic indexing; with a tensor or a list as an index the result is an unknown copy."""
     parts = (index,) if not isinstance(index, Seq) or _is_part(index) else index.items
+    if t.shape is None and all(_is_basic(p) for p in parts):
+        return T.piece(t, x.unread(f"{t.name}[...]").name)
     if t.shape is None:
         raise unsupported("slice of a tensor of unknown rank")
     axis = 0
@@ -438,6 +469,10 @@ def _slice(x: HostExecutor, t: Tensor, index: Any) -> Any:
             raise unsupported("slice")
         t = found
     return t
+
+
+def _is_basic(part: Any) -> bool:
+    return _is_part(part) or isinstance(part, Num) or (isinstance(part, Const) and part.value in (..., None))
 
 
 def _axes_after(parts: Sequence[Any], ellipsis: Any) -> int:

@@ -28,13 +28,31 @@ Part = tuple[Expr | None, Expr | None, Expr | None]  # start:stop:step of a subs
 
 
 def free(name: str) -> Tensor:
-    """The tensor behind an argument: everything about it is free."""
+    """The tensor behind an argument: everything about it is free. `xs[0]` is a member or a part of `xs`."""
+    whole, _, index = name.rpartition("[")
+    if whole and index.endswith("]"):
+        return Tensor(name, whole, shape_of=name, strides_of=name, whole=False)
     return Tensor(name, name, shape_of=name, strides_of=name)
 
 
 def fresh(name: str, storage: str, shape: tuple[Expr, ...] | None, shape_of: str = "") -> Tensor:
     """A tensor that this function allocates, in row-major order."""
     return Tensor(name, storage, fresh=True, shape=shape, shape_of=shape_of, contiguous=True)
+
+
+def piece(t: Tensor, name: str) -> Tensor:
+    """Some view of a tensor, of unknown shape: it has the tensor's storage."""
+    return replace(
+        t,
+        name=name,
+        shape=None,
+        strides=None,
+        shape_of="",
+        strides_of="",
+        contiguous=False,
+        expanded=False,
+        whole=False,
+    )
 
 
 def with_rank(t: Tensor, rank: int) -> Tensor:
@@ -97,7 +115,8 @@ def dense(t: Tensor) -> Tensor:
     """`t.contiguous()`: `t` itself where it is contiguous already, so its storage may be the same."""
     if t.contiguous:
         return t
-    return replace(t, strides=None, strides_of="", contiguous=True, expanded=False)
+    name = f"{t.name}.contiguous()"
+    return replace(t, name=name, strides=None, strides_of="", contiguous=True, expanded=False)
 
 
 def converted(t: Tensor) -> Tensor:
@@ -152,8 +171,11 @@ def swapped(t: Tensor, a: int, b: int) -> Tensor | None:
 
 def expanded(t: Tensor, sizes: Sequence[Expr]) -> Tensor | None:
     """`t.expand(sizes)`: an axis of length 1 is repeated with stride 0."""
-    t = with_rank(t, len(sizes))
     strides = strides_of(t)
+    if t.shape is None and all(size.value != -1 for size in sizes):
+        return replace(
+            t, shape=tuple(sizes), shape_of="", strides=None, strides_of="", expanded=True, contiguous=False
+        )
     if t.shape is None or len(sizes) < len(t.shape):
         return None
     added = len(sizes) - len(t.shape)

@@ -116,7 +116,7 @@ def _launch(x: HostExecutor, args: Arguments, function: str, guard: Expr, values
 
 def _words(value: Any) -> str:
     match value:
-        case Unknown() | Named():
+        case Unknown() | Named() | Tensor():
             return f"not known: `{value.name}`"
         case _:
             return "not known"
@@ -235,7 +235,8 @@ def _decided(launch: Launch) -> Launch:
     decided = map_launch(launch, lambda e: E.rebuild(e, known.get, memo))
     facts = []
     for fact in launch.facts:
-        others = {e: truth for e, truth in known.items() if e is not fact}
+        own = (fact, E.negate(fact))
+        others = {e: truth for e, truth in known.items() if e not in own}
         facts.append(E.substitute(fact, others))
     return replace(decided, facts=tuple(dict.fromkeys(part for f in facts for part in facts_of(f))))
 

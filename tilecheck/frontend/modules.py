@@ -1,7 +1,8 @@
 """Module-level names of the files of a project, resolved from text alone.
 
 A module is never imported or run. Names are bound to syntax and evaluated on demand; a name that is bound
-more than one way (in an `if`, a `try`, or a loop) is ambiguous and using it is unsupported.
+more than one way (in an `if`, a `try`, or a loop), or changed where this reading does not follow it (by a
+function's `global`, through an attribute or an item), is ambiguous and using it is unsupported.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import libcst as cst
 from tilecheck.errors import SourceError
 from tilecheck.frontend.pragmas import Pragma, PragmaKind, read_pragmas
 from tilecheck.frontend.source import ParsedModule, load
+from tilecheck.frontend.syntax import walk
 from tilecheck.ir.kernel import UnsafeBlock
 from tilecheck.model import Site, Span
 
@@ -46,6 +48,7 @@ class ModuleTable:
     project: Project
     bindings: dict[str, Binding] = field(default_factory=dict)
     ambiguous: set[str] = field(default_factory=set)
+    rebound: set[str] = field(default_factory=set)  # bound more than once: what module code saw is not known
     pragmas: tuple[Pragma, ...] = ()
 
     def unsafe_pragma(self, node: cst.CSTNode) -> UnsafeBlock | None:
@@ -112,6 +115,7 @@ class Project:
         table = ModuleTable(parsed, self, pragmas=read_pragmas(parsed.source))
         self.tables[key] = table
         _bind(table, parsed.module.body, conditional=False)
+        _bind_elsewhere(table)
         return table
 
 
@@ -175,35 +179,93 @@ def _bind(table: ModuleTable, body: object, *, conditional: bool) -> None:
                 _bind_small(table, small, conditional=conditional)
         elif isinstance(statement, cst.FunctionDef | cst.ClassDef):
             _set(table, statement.name.value, statement, conditional=conditional)
-        elif isinstance(statement, cst.Try | cst.If | cst.With | cst.Else | cst.Finally | cst.ExceptHandler):
-            _bind_compound(table, statement)
+        elif isinstance(statement, cst.Try):
+            _bind_try(table, statement, conditional=conditional)
+        elif isinstance(statement, cst.If):
+            _bind_branches(table, statement)
+        elif isinstance(statement, cst.With):
+            for item in statement.items:
+                if item.asname is not None:
+                    _lose(table, item.asname.name)
+            _bind(table, statement.body.body, conditional=conditional)
         elif isinstance(statement, cst.For | cst.While):
+            if isinstance(statement, cst.For):
+                _lose(table, statement.target)
             _bind(table, statement.body.body, conditional=True)
+            if statement.orelse is not None:
+                _bind(table, statement.orelse.body.body, conditional=True)
+        else:  # `match` and what later versions of Python add
+            for node in walk(statement):
+                if isinstance(node, cst.Name):
+                    table.ambiguous.add(node.value)
 
 
-def _bind_compound(table: ModuleTable, statement: cst.CSTNode) -> None:
-    # `try: import a / except ImportError: a = None`: the first binding counts, since a kernel that needs
-    # the module can only run where it imports.
-    if isinstance(statement, cst.With | cst.Try):
-        _bind(table, statement.body.body, conditional=False)
-    if isinstance(statement, cst.If | cst.Else | cst.Finally | cst.ExceptHandler):
-        _bind(table, statement.body.body, conditional=True)
-    if isinstance(statement, cst.Try):
-        known = dict(table.bindings)
-        for part in (*statement.handlers, statement.orelse, statement.finalbody):
-            if part is not None:
-                _bind_compound(table, part)
-        for name, binding in known.items():
+def _bind_branches(table: ModuleTable, statement: cst.If) -> None:
+    _bind(table, statement.body.body, conditional=True)
+    if isinstance(statement.orelse, cst.If):
+        _bind_branches(table, statement.orelse)
+    elif statement.orelse is not None:
+        _bind(table, statement.orelse.body.body, conditional=True)
+
+
+def _bind_try(table: ModuleTable, statement: cst.Try, *, conditional: bool) -> None:
+    """`try: import a / except ImportError: a = None`: the import counts, since a kernel that needs the module
+    can only run where it imports. Any other name may have its value from any of the parts."""
+    before, unsure = dict(table.bindings), set(table.ambiguous)
+    _bind(table, statement.body.body, conditional=conditional)
+    tried = {n: b for n, b in table.bindings.items() if before.get(n) is not b}
+    for part in (*statement.handlers, statement.orelse, statement.finalbody):
+        if part is not None:
+            _bind(table, part.body.body, conditional=True)
+    for name, binding in tried.items():
+        if isinstance(binding, Import) and (name not in before or _is_none(before[name])):
             table.bindings[name] = binding
             table.ambiguous.discard(name)
-    if isinstance(statement, cst.If) and statement.orelse is not None:
-        _bind_compound(table, statement.orelse)
+            table.rebound.discard(name)
+        elif name in before:  # the part that binds it anew may have ended before it got there
+            table.ambiguous.add(name)
+    table.ambiguous |= unsure - tried.keys()
+
+
+def _is_none(binding: Binding) -> bool:
+    return isinstance(binding, cst.Name) and binding.value == "None"
+
+
+def _bind_elsewhere(table: ModuleTable) -> None:
+    """Names that a function declares `global` may hold what it assigned whenever a kernel is compiled; so may
+    a value or class whose attributes or items are assigned."""
+    for node in walk(table.parsed.module):
+        if isinstance(node, cst.NamedExpr):
+            _change(table, dotted(node.target))
+        elif isinstance(node, cst.Global):
+            table.ambiguous.update(item.name.value for item in node.names)
+        elif isinstance(node, cst.AssignTarget | cst.AugAssign | cst.AnnAssign):
+            head: cst.BaseExpression = node.target
+            while isinstance(head, cst.Attribute | cst.Subscript):
+                head = head.value
+            if head is not node.target and isinstance(head, cst.Name):
+                _change(table, head.value)
+
+
+def _change(table: ModuleTable, name: str) -> None:
+    """Something in what `name` holds is assigned; a local variable of that name is taken for it as well."""
+    if name in table.bindings and not isinstance(table.bindings[name], Import | cst.FunctionDef):
+        table.ambiguous.add(name)
+
+
+def _lose(table: ModuleTable, target: cst.CSTNode) -> None:
+    """The names in a target whose value is not known."""
+    for node in walk(target):
+        if isinstance(node, cst.Name):
+            table.ambiguous.add(node.value)
 
 
 def _bind_small(table: ModuleTable, small: cst.BaseSmallStatement, *, conditional: bool) -> None:
     if isinstance(small, cst.Import | cst.ImportFrom):
         for name, imported in imports_of(small):
             _set(table, name, imported, conditional=conditional)
+        if isinstance(small, cst.ImportFrom) and isinstance(small.names, cst.ImportStar):
+            _bind_star(table, Import(dotted(small.module), None, len(small.relative)))
     elif isinstance(small, cst.Assign):
         for target in small.targets:
             _bind_target(table, target.target, small.value, conditional=conditional)
@@ -211,6 +273,16 @@ def _bind_small(table: ModuleTable, small: cst.BaseSmallStatement, *, conditiona
         _bind_target(table, small.target, small.value, conditional=conditional)
     elif isinstance(small, cst.AugAssign) and isinstance(small.target, cst.Name):
         table.ambiguous.add(small.target.value)
+    elif isinstance(small, cst.Del):
+        _lose(table, small.target)
+
+
+def _bind_star(table: ModuleTable, module: Import) -> None:
+    """`from m import *` binds anew what `m` binds; of a module that is not found, all values may be new."""
+    found = table.project.find(module, table.file)
+    for name, binding in table.bindings.items():
+        if name in found.bindings if found is not None else isinstance(binding, cst.BaseExpression | Element):
+            table.ambiguous.add(name)
 
 
 def _bind_target(
@@ -225,6 +297,8 @@ def _bind_target(
 
 
 def _set(table: ModuleTable, name: str, binding: Binding, *, conditional: bool) -> None:
+    if name in table.bindings and table.bindings[name] != binding:
+        table.rebound.add(name)
     if conditional and name in table.bindings:
         table.ambiguous.add(name)
     elif not conditional:

@@ -27,6 +27,8 @@ class Machine(Protocol):
 
     def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> None: ...
 
+    def made(self, value: Expr) -> None: ...
+
     def is_integer_memory(self, value: Expr) -> bool: ...
 
     def moved(self, symbol: Symbol, positions: tuple[tuple[Expr, Expr], ...]) -> Expr: ...
@@ -155,7 +157,10 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     x, y = stretch(_to_int(a, machine), shape), stretch(_to_int(b, machine), shape)
     assert x is not None
     assert y is not None
-    return Num(shape, _integer(op, x, y, bits, shape, machine), kind, bits)
+    value = _integer(op, x, y, bits, shape, machine)
+    if bits == 32 and value.op in ("add", "mul"):
+        machine.made(value)
+    return Num(shape, value, kind, bits)
 
 
 def _to_int(a: Num, machine: Machine) -> Num:

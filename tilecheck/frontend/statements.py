@@ -19,6 +19,7 @@ from tilecheck.frontend import numbers
 from tilecheck.frontend.executor import MAX_DEPTH, Arguments, Executor, Loop
 from tilecheck.frontend.expressions import (
     MAX_UNROLL,
+    MODULE,
     call,
     evaluate,
     imported,
@@ -89,7 +90,7 @@ def run_statement(x: Executor, node: cst.CSTNode, frame: Frame) -> None:
         case cst.With():
             _with(x, node, frame)
         case cst.FunctionDef():
-            frame.names[node.name.value] = Function(node, frame.table, frame)
+            frame.names[node.name.value] = defined(x, node, frame)
         case _:
             raise _unsupported(f"{type(node).__name__.lower()} statement", node, frame)
 
@@ -665,6 +666,7 @@ def call_function(x: Executor, function: Function, args: Arguments) -> Any:
             return evaluate(x, function.node.body, frame)
         if function.node.asynchronous is not None:
             raise UnsupportedConstruct("async function")
+        x.undecorated(function)
         run_block(x, function.node.body.body, frame)
         after = x.guard_after(before, frame)
         return _returned(x, frame, before)
@@ -691,6 +693,14 @@ def _returned(x: Executor, frame: Frame, before: Expr) -> Any:
     return result
 
 
+def defined(x: Executor, node: cst.FunctionDef, frame: Frame) -> Function:
+    """A nested function; its defaults are evaluated where it is defined."""
+    params = node.params
+    named = (*params.posonly_params, *params.params, *params.kwonly_params)
+    defaults = tuple((p.name.value, evaluate(x, p.default, frame)) for p in named if p.default is not None)
+    return Function(node, frame.table, frame, defaults)
+
+
 def bind_parameters(x: Executor, function: Function, args: Arguments) -> Frame:
     """A new frame with the parameters bound as Python binds them."""
     params = function.node.params
@@ -712,7 +722,10 @@ def bind_parameters(x: Executor, function: Function, args: Arguments) -> Frame:
             continue
         if param.default is None:
             raise UnsupportedConstruct(f"call of `{function.name}` without `{param.name.value}`")
-        outer = function.closure or Frame({}, None, function.table, "<module>", [], 0)
+        if function.closure is not None and param.name.value in dict(function.defaults):
+            frame.names[param.name.value] = dict(function.defaults)[param.name.value]
+            continue
+        outer = function.closure or Frame({}, None, function.table, MODULE, [], 0)
         frame.names[param.name.value] = evaluate(x, param.default, outer)
     return frame
 

@@ -150,11 +150,15 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function or lambda of the user's, with the frame that it closes over."""
+    """A function or lambda of the user's, with the frame that it closes over.
+
+    `defaults` are those of a nested function, evaluated where it was defined.
+    """
 
     node: cst.FunctionDef | cst.Lambda
     table: ModuleTable
     closure: Frame | None
+    defaults: tuple[tuple[str, Any], ...] = ()
 
     @property
     def name(self) -> str:

@@ -127,12 +127,9 @@ def _ranks(kernel: Kernel, launch: Launch) -> dict[str, int]:
 def _host_values(kernel: Kernel, launch: Launch) -> dict[Expr, Expr]:
     """Every launch value of the kernel that the launch's text gives."""
     known: dict[Expr, Expr] = {}
-    for axis in range(3):
-        value = launch.grid[axis] if launch.grid is not None and axis < len(launch.grid) else None
-        if launch.grid is not None and axis >= len(launch.grid):
-            known[sym(grid_symbol(axis))] = ONE
-        elif value is not None:
-            known[sym(grid_symbol(axis))] = value
+    for axis, size in enumerate((*launch.grid, ONE, ONE)[:3] if launch.grid is not None else ()):
+        if size is not None:
+            known[sym(grid_symbol(axis))] = size
     for name, value in (*launch.arguments, *launch.captured):
         _bind(known, kernel, name, value)
     return known

@@ -44,7 +44,8 @@ def replay_launch(kernel: Kernel, broken: Broken, path: str) -> Witness | None:
         return None
     for name in broken.expanded:
         given[name] = _expanded(given[name], name, broken)
-    chosen = None if prod(grid) <= _MOST_BLOCKS else tuple(product(*map(_ends, grid)))
+    corners = tuple((x, y, z) for x, y, z in product(*map(_ends, grid)))
+    chosen = None if prod(grid) <= _MOST_BLOCKS else corners
     try:
         log = run(Launch(path, kernel.name, grid, given, chosen, _STEPS))
     except StepLimit as limit:

@@ -42,13 +42,32 @@ _ORDERED = ("memory_order?", "memory_scope?")
 def tile_size(x: Executor, size: Expr) -> Expr:
     """Note that `size` is a tile size: the compiler takes powers of two only, so it is at least 1."""
     if size.value is None and not any(s.varies for s in E.symbols(size)):
-        x.facts[E.le(1, size)] = None
+        assume_where_compiled(x, E.le(1, size))
         x.powers[size] = None
     elif size.value is None:
         raise UnsupportedConstruct("tile size that is not a compile-time constant")
     elif size.value < 1:
         raise UnsupportedConstruct("tile size below 1")
     return size
+
+
+def assume_where_compiled(x: Executor, fact: Expr) -> None:
+    """Note what the compiler demands of its constants here: it holds wherever this code is compiled.
+
+    Code under a compile-time condition that fails is not compiled; a run-time condition is no obstacle.
+    """
+    x.facts[E.any_of(E.negate(_compiled(x.guard)), fact)] = None
+
+
+def _compiled(guard: Expr) -> Expr:
+    """Whether code under `guard` is compiled: each run-time condition in it may hold."""
+    if guard.op in ("all", "any"):
+        join = E.all_of if guard.op == "all" else E.any_of
+        return join(*map(_compiled, guard.args))
+    if guard.op == "not" and guard.args[0].op in ("all", "any"):
+        join = E.any_of if guard.args[0].op == "all" else E.all_of
+        return join(*(_compiled(E.negate(part)) for part in guard.args[0].args))
+    return guard if all(s.kind is Kind.CONSTANT for s in E.symbols(guard)) else E.TRUE
 
 
 def tile_sizes(x: Executor, shape: Any) -> tuple[Expr, ...]:
@@ -129,6 +148,8 @@ def _shape_entry(x: Executor, shape: Shape, axis: int) -> Num:
     bits = 64 if shape.array.name in x.wide else 32
     if shape.strides:
         x.used.add(shape.array.name)
+        if shape.array.member is not None:  # each member has its own
+            return Num((), x.fresh("data", per_lane=False), "int", bits)
         return Num((), E.sym(stride_symbol(shape.array.name, axis)), "int", bits)
     return Num((), extent(x, shape.array, axis), "int", bits)
 
@@ -481,6 +502,8 @@ def array_method(x: Executor, array: Array, name: str, args: Arguments) -> Any:
             return _shape_entry(x, Shape(array, strides=True), axis)
         case "get_raw_memory":
             args.bind((), name)
+            if array.views:  # its offsets count from the start of the slice
+                raise UnsupportedConstruct("raw memory of a slice")
             return RawMemory(array)
         case _:
             raise UnsupportedConstruct(f"array method `.{name}`")
@@ -489,7 +512,7 @@ def array_method(x: Executor, array: Array, name: str, args: Arguments) -> Any:
 def _traversal_step(x: Executor, value: Any) -> Expr:
     step = x.scalar(value, "traversal step")
     if step.value is None:
-        x.facts[E.le(1, step)] = None
+        assume_where_compiled(x, E.le(1, step))
     return step
 
 

@@ -121,7 +121,7 @@ def _filled(x: Executor, args: Arguments, value: Any) -> Num:
             return Num(shape, numbers.as_bool(num, x), "bool")
         return data(shape)
     value = _converted(x, num, dtype.name.rsplit(".", 1)[-1]) if isinstance(dtype, Named) else None
-    return Num(shape, value, num.kind, _bits_of(dtype))
+    return Num(shape, value, "int" if num.kind == "bool" else num.kind, _bits_of(dtype))
 
 
 def _astile(x: Executor, args: Arguments) -> Any:
@@ -142,7 +142,7 @@ def _cast(x: Executor, num: Num, dtype: Any) -> Num:
         return Num(num.shape, x.fresh("data", per_lane=bool(num.shape)), "int", _bits_of(dtype))
     if num.kind == "any":
         num = Num(num.shape, _truncated(x, num.elem, per_lane=bool(num.shape)), "any", num.bits)
-    if num.bits == 32 and num.elem.op in ("add", "mul"):
+    if num.bits == 32 and num.elem is not None and num.elem.op in ("add", "mul"):
         x.fits(num.elem, num.shape)  # widening happens after the 32-bit value was computed
     kind = "any" if num.kind == "any" else "int"
     return Num(num.shape, _converted(x, num, dtype.name.rsplit(".", 1)[-1]), kind, _bits_of(dtype))
@@ -396,7 +396,8 @@ def _scan(x: Executor, args: Arguments) -> Any:
 def _scanned(x: Executor, num: Num) -> Num:
     if num.elem is None:
         return data(num.shape)
-    return Num(num.shape, x.fresh(numbers.origin(num.elem), per_lane=True), num.kind, num.bits)
+    kind = "int" if num.kind == "bool" else num.kind
+    return Num(num.shape, x.fresh(numbers.origin(num.elem), per_lane=True), kind, num.bits)
 
 
 def _arg_reduce(x: Executor, args: Arguments) -> Num:
@@ -513,7 +514,7 @@ def _python_bool(x: Executor, args: Arguments) -> Num:
 
 
 def _python_float(x: Executor, args: Arguments) -> Any:
-    return Token("float") if isinstance(args.positional[0], Const) else data(())
+    return Token(f"float {x.number()}") if isinstance(args.positional[0], Const) else data(())
 
 
 def _python_sequence(x: Executor, args: Arguments, *, is_list: bool) -> Seq:
@@ -694,7 +695,7 @@ class CuTile:
             case Num() if name == "ndim":
                 return integer(len(value.shape))
             case Num() if name == "dtype":
-                return Token("dtype of a tile")
+                return Token(f"dtype of tile {x.number()}")  # two tiles may differ in it
             case RawMemory() if name == "dtype":
                 return Token(f"{value.array.name}.dtype")
             case DenseSlice() | Record():
@@ -756,7 +757,7 @@ def _unpack(x: Executor, name: str, length: int) -> Seq:
     """`a, b = pair`: a list of just that many arrays, or the compiler rejects the kernel."""
     x.lists.add(name)
     x.used.add(name)
-    x.facts[E.eq(E.sym(Symbol(f"len({name})", Kind.EXTENT)), length)] = None
+    memory.assume_where_compiled(x, E.eq(E.sym(Symbol(f"len({name})", Kind.EXTENT)), length))
     return Seq(tuple(Array(name, member=E.const(i)) for i in range(length)))
 
 
