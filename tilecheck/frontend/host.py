@@ -62,10 +62,12 @@ class Shared:
 class HostExecutor(Executor):
     """Mutable state of one run over a host function.
 
-    `integer_names` are the unknowns that an earlier run saw used as integers, `definitions` what the symbols
-    made on the way are equal to, `names_taken` counts the values that share a text.
+    `handlers` evaluate the expressions that host code evaluates its own way, `record_launch` is told of every
+    launch. `integer_names` are the unknowns that an earlier run saw used as integers, `definitions` what the
+    symbols made on the way are equal to, `names_taken` counts the values that share a text.
     """
 
+    handlers: Mapping[type, Callable[..., Any]] = field(default_factory=dict)  # of expressions
     record_launch: Recorder = lambda x, args: None
     integer_names: frozenset[str] = frozenset()
     integers_seen: set[str] = field(default_factory=set)
@@ -217,9 +219,7 @@ class HostExecutor(Executor):
     # ---- what is done another way --------------------------------------------------------------------
 
     def expression(self, node: cst.BaseExpression, frame: Frame) -> Callable[[], Any] | None:
-        from tilecheck.frontend.host_expressions import HANDLERS
-
-        handler = HANDLERS.get(type(node))
+        handler = self.handlers.get(type(node))
         return None if handler is None else lambda: handler(self, node, frame)
 
     def recover(self, problem: UnsupportedConstruct, node: cst.BaseExpression, frame: Frame) -> Any:

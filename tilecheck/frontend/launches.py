@@ -17,7 +17,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.annotations import read_annotation
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.host import HostDialect, HostExecutor, HostStopped, HostTooLarge, Shared, parameter
-from tilecheck.frontend.host_expressions import is_own
+from tilecheck.frontend.host_expressions import HANDLERS, is_own
 from tilecheck.frontend.host_values import Unknown
 from tilecheck.frontend.launch_records import record
 from tilecheck.frontend.lower import is_kernel_decorator
@@ -218,7 +218,7 @@ def _executor(
     table: ModuleTable, host: _Host, found: Callable[[Launch], None], integers: frozenset[str]
 ) -> HostExecutor:
     site = table.site(table.parsed.module if host.node is None else host.node.name)
-    x = HostExecutor(table.project, HostDialect(), site)
+    x = HostExecutor(table.project, HostDialect(), site, handlers=HANDLERS)
     x.integer_names = integers
 
     def keep(run: HostExecutor, args: Arguments) -> None:

@@ -33,7 +33,7 @@ def texts(exprs: tuple[Expr, ...] | None) -> list[str] | None:
     return None if exprs is None else list(map(render, exprs))
 
 
-# ---- grids ----------------------------------------------------------------------------------------------------
+# ---- grids ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_the_grid_of_each_launch_is_the_one_at_that_point(launches: Any) -> None
     assert (grid(first), grid(second)) == (["n"], ["n + 1"])
 
 
-# ---- facts ----------------------------------------------------------------------------------------------------
+# ---- facts ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_launch_in_a_loop_has_the_facts_of_its_iteration(launch: Any) -> None:
     assert facts(found) == ["16 * iteration(i) < n"]
 
 
-# ---- tensors --------------------------------------------------------------------------------------------------
+# ---- tensors -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_a_number_of_elements_is_spelt_out_once_the_rank_is_known(launch: Any) -
     assert grid(found) == ["x.shape[0] * x.shape[1]"]
 
 
-# ---- values that are not tensors ------------------------------------------------------------------------------
+# ---- values that are not tensors -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

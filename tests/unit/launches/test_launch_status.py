@@ -64,7 +64,7 @@ def one(body: str, kernel: str, verified) -> str:
     return next(iter(found.values()))
 
 
-# ---- a grid over one array ------------------------------------------------------------------------------------
+# ---- a grid over one array -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_swapped_axes(verified) -> None:
     assert "broken" in statuses(verified(swapped), "fill_rows").values()
 
 
-# ---- several arrays -------------------------------------------------------------------------------------------
+# ---- several arrays ------------------------------------------------------------------------------------------
 
 IN, OUT = "grid[0] <= cdiv(x.shape[0], 64)", "grid[0] <= cdiv(out.shape[0], 64)"
 
@@ -183,7 +183,7 @@ def test_a_tensor_made_like_another_argument_is_an_agreement_of_both(verified) -
     assert statuses(verified(body), "copy")[IN] == "holds"
 
 
-# ---- tile sizes -----------------------------------------------------------------------------------------------
+# ---- tile sizes ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_tile_sizes(tile: str, divisor: str, expected: str, verified) -> None:
     assert one(body, "sized", verified) == expected
 
 
-# ---- standing obligations -------------------------------------------------------------------------------------
+# ---- standing obligations ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
