@@ -84,12 +84,22 @@ def _walk(
         stack.extend((child, inner) for child in reversed(children(node)))
 
 
+_MOST_ALIASES = 8  # of one decorator: `jit = ct.kernel`
+
+
 def is_kernel_decorator(table: ModuleTable, node: cst.BaseExpression) -> bool:
     """Whether a decorator is `cuda.tile.kernel`, called or not, under whatever name it was imported."""
+    return _is_kernel_decorator(table, node, 0)
+
+
+def _is_kernel_decorator(table: ModuleTable, node: cst.BaseExpression, depth: int) -> bool:
     if isinstance(node, cst.Call):
-        node = node.func
+        first = node.args[0].value if node.args and dotted(node.func).rpartition(".")[2] == "partial" else node.func
+        return _is_kernel_decorator(table, first, depth)
     head, _, rest = dotted(node).partition(".")
-    binding = table.bindings.get(head)
+    binding = table.bindings.get(head) or table.local_imports.get(head)
+    if isinstance(binding, cst.BaseExpression) and not rest and depth < _MOST_ALIASES:
+        return _is_kernel_decorator(table, binding, depth + 1)
     if not isinstance(binding, Import):
         return False
     module = f"{binding.module}.{binding.member}" if binding.member else binding.module

@@ -49,6 +49,7 @@ class ModuleTable:
     bindings: dict[str, Binding] = field(default_factory=dict)
     ambiguous: set[str] = field(default_factory=set)
     rebound: set[str] = field(default_factory=set)  # bound more than once: what module code saw is not known
+    local_imports: dict[str, Import] = field(default_factory=dict)  # those inside functions
     pragmas: tuple[Pragma, ...] = ()
 
     def unsafe_pragma(self, node: cst.CSTNode) -> UnsafeBlock | None:
@@ -235,7 +236,9 @@ def _bind_elsewhere(table: ModuleTable) -> None:
     """Names that a function declares `global` may hold what it assigned whenever a kernel is compiled; so may
     a value or class whose attributes or items are assigned."""
     for node in walk(table.parsed.module):
-        if isinstance(node, cst.NamedExpr):
+        if isinstance(node, cst.Import | cst.ImportFrom):
+            table.local_imports.update(imports_of(node))
+        elif isinstance(node, cst.NamedExpr):
             _change(table, dotted(node.target))
         elif isinstance(node, cst.Global):
             table.ambiguous.update(item.name.value for item in node.names)

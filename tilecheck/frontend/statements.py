@@ -307,7 +307,7 @@ def range_loop(x: Executor, node: cst.For, r: Range, frame: Frame) -> None:
         x.guard = E.all_of(x.guard, E.le(0, k), within)
         assign(x, node.target, Num((), value, "int", bits), frame)
 
-    symbolic_loop(x, node, k, enter, trips, frame, variable=value)
+    symbolic_loop(x, node, k, enter, trips, frame, variable=value, static=r.static)
 
 
 def run_while(x: Executor, node: cst.While, frame: Frame) -> None:
@@ -339,10 +339,13 @@ def symbolic_loop(
     trips: Expr | None,
     frame: Frame,
     variable: Expr | None = None,
+    *,
+    static: bool = False,
 ) -> bool:
     """Run a loop body for iteration `k`; returns whether a `break` was seen.
 
-    `variable` is the value of a `for` loop's variable, which the body may hand to a store as it is.
+    `variable` is the value of a `for` loop's variable, which the body may hand to a store as it is. `static`
+    says that the compiler unrolls the loop: then a variable may change its type.
     """
     before = x.guard
     x.nest.append((k.args[0], variable))
@@ -350,6 +353,8 @@ def symbolic_loop(
     carried = [n for n in names if n in frame.names]
     entry = {n: frame.names[n] for n in carried}
     steps = _find_steps(x, node, enter, entry, k.args[0].uid, frame)
+    if static and any(_is_reshaped(steps[n]) for n in carried):
+        raise _unsupported("tile whose shape changes in a loop of unknown length", node, frame)
     for n in carried:
         frame.names[n] = _advance(x, entry[n], steps[n], k)
     loop = Loop(frame)
@@ -410,6 +415,7 @@ def assigned_names(node: cst.For | cst.While) -> list[str]:
 
 _UNKNOWN = object()  # the variable has no closed form
 _SAME = object()  # the loop does not change the variable
+_RESHAPED = object()  # the variable is a tile of another shape after an iteration
 
 
 def _find_steps(
@@ -451,10 +457,16 @@ def _unknown_like(x: Executor, value: Any) -> Any:
             return value
 
 
+def _is_reshaped(step: Any) -> bool:
+    return any(map(_is_reshaped, step)) if isinstance(step, tuple) else step is _RESHAPED
+
+
 def _step_of(before: Any, after: Any, mark: int) -> Any:
     """What one iteration adds to a variable that held `before` and then `after`."""
     if before is after:
         return _SAME
+    if isinstance(before, Num) and isinstance(after, Num) and before.shape != after.shape:
+        return _RESHAPED
     match before, after:
         case Num(), Num() if before.elem is not None and after.elem is not None:
             if len(before.shape) != len(after.shape) or before.kind == "bool" or after.kind == "bool":
@@ -550,7 +562,7 @@ def _after(x: Executor, entry: Any, step: Any, last: Expr, ended: Any) -> Any:
     value = _advance(x, entry, step, last)
     if isinstance(value, Poison) and ended is not None:
         return _forget(x, ended)
-    if isinstance(entry, Num) and isinstance(ended, Num) and step is _UNKNOWN:
+    if isinstance(entry, Num) and isinstance(ended, Num) and step in (_UNKNOWN, _RESHAPED):
         # The loop may run zero times: either what went in or what came out, both unknown here.
         return _forget(x, ended if len(ended.shape) >= len(entry.shape) else entry)
     return value

@@ -35,7 +35,13 @@ from tilecheck.proof.ladder import prove
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation, Ordered
 from tilecheck.proof.predicate import inhabited
 from tilecheck.proof.session import Session
-from tilecheck.proof.solver import satisfiable
+from tilecheck.proof.solver import Answer, satisfiable
+
+
+# A kernel that stays unknown after so many searches is not worth more of them.
+_MOST_FAILED_HUNTS = 8
+# What the search for the launch conditions of one kernel may cost, in budgets of one query.
+_DERIVATION = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +84,16 @@ def decide(
         conditions, saved, lost = _derive([obligations[i] for i in open_], context, session, without)
         saved, lost = {open_[k] for k in saved}, {open_[k] for k in lost}
     under = context.under(*conditions)
-    settled = []
+    settled: list[Settled] = []
     for i, (obligation, outcome) in enumerate(zip(obligations, outcomes, strict=True)):
         if outcome.proved:
             settled.append(Settled(obligation, "proved", outcome.rung, outcome.time_ms))
         elif i in saved:
             settled.append(Settled(obligation, "conditional", "launch", outcome.time_ms))
         else:
-            settled.append(_refute(obligation, outcome, under, path, session, lost=i in lost))
+            failed = sum(1 for s in settled if s.status == "unknown")
+            hunts = failed < _MOST_FAILED_HUNTS
+            settled.append(_refute(obligation, outcome, under, path, session, lost=i in lost, hunts=hunts))
     return Decision(tuple(settled), conditions)
 
 
@@ -136,6 +144,13 @@ def _derive(
     """
     from tilecheck.proof.conditions import derive  # lazy: most kernels of a proved library never need it
 
+    limit = session.spent + _DERIVATION * session.budget
+
+    def decides(assertions: Sequence[Expr]) -> Answer:
+        if session.spent > limit:
+            return Answer("unknown", reason=Reason.BUDGET.value)
+        return satisfiable(assertions, session=session)
+
     groups: dict[Expr, list[int]] = {TRUE: []}
     for k, obligation in enumerate(open_):
         groups.setdefault(_flags(obligation), []).append(k)
@@ -146,11 +161,9 @@ def _derive(
         under = context.under(*conditions, *(() if flags is TRUE else (flags,)))
 
         def proves(obligation: Obligation, extra: tuple[Expr, ...], under: Context = under) -> bool:
-            return prove(obligation, under.under(*extra), session, without).proved
+            return session.spent <= limit and prove(obligation, under.under(*extra), session, without).proved
 
-        derivation = derive(
-            [open_[k] for k in members], under, proves, lambda assertions: satisfiable(assertions, session=session)
-        )
+        derivation = derive([open_[k] for k in members], under, proves, decides)
         conditions.update(dict.fromkeys(any_of(negate(flags), c) for c in derivation.conditions))
         saved |= {k for k, used in zip(members, derivation.used, strict=True) if used is not None}
         lost |= {k for k, refuted in zip(members, derivation.refuted, strict=True) if refuted}
@@ -172,18 +185,26 @@ def _flags(obligation: Obligation) -> Expr:
 
 
 def _refute(
-    obligation: Obligation, outcome: Outcome, context: Context, path: str, session: Session, *, lost: bool
+    obligation: Obligation,
+    outcome: Outcome,
+    context: Context,
+    path: str,
+    session: Session,
+    *,
+    lost: bool,
+    hunts: bool,
 ) -> Settled:
     """Trusted inside an unsafe block; else violated if a counterexample runs, else unknown.
 
-    `lost` says that the search for launch conditions came to its end and found that none saves it.
+    `lost` says that the search for launch conditions came to its end and found that none saves it; `hunts`
+    whether a counterexample is still looked for.
     """
     if obligation.unsafe:
         return Settled(obligation, "trusted", "none", outcome.time_ms)
     from tilecheck.proof.benign import may_be_saved  # lazy: loads NumPy
     from tilecheck.proof.counterexample import find  # lazy
 
-    if not (_is_synchronised(obligation) or _depends_on_members(obligation)):
+    if hunts and not (_is_synchronised(obligation) or _depends_on_members(obligation)):
         witness = find(obligation, context, path, session)
         if witness is not None and not may_be_saved(obligation, context, path, witness.values, searched=lost):
             return Settled(obligation, "violated", "none", outcome.time_ms, witness=witness)

@@ -82,7 +82,7 @@ the table guarantees, above the kernel:
     # tilecheck: requires increasing(offsets) -- prefix sums of lengths
     # tilecheck: requires distinct(slots, skip=-1) -- each slot belongs to one row
 
-The named contracts are increasing, distinct, permutation, distinct_pairs, prefix_sum, within and disjoint.
+The named contracts are within(t, low, high), distinct(t, skip=-1), increasing(t) and permutation(t).
 """,
     "vacuous": """
 The premises of the proof contradict each other: no launch meets all `requires` of the kernel and its facts.
