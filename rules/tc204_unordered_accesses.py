@@ -132,7 +132,11 @@ def _runs_parallel(access: Access, borrows: tuple[Access, ...]) -> bool:
     in the loop body, and the loop variable itself is one of its tile indices."""
     loop = access.stepped_by
     whole_tiles = access.space is Space.TILE and all(axis.step is axis.size for axis in access.axes)
-    return loop is not None and whole_tiles and all(other.site == access.site for other in borrows if loop in other.loops)
+    return (
+        loop is not None
+        and whole_tiles
+        and all(other.site == access.site for other in borrows if loop in other.loops)
+    )
 
 
 RULE = Rule(

@@ -110,12 +110,16 @@ class ConditionAt:
 
 @dataclass(frozen=True, slots=True)
 class LaunchReport:
+    """One visible launch and how its text meets each condition."""
+
     site: Site
     conditions: tuple[ConditionAt, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ObligationReport:
+    """What became of one obligation, and the rung that settled it."""
+
     rule: str
     verdict: str  # proved | conditional | trusted | violated | unknown
     rung: str  # provenance | fold | entail | smt | launch | none
@@ -125,12 +129,16 @@ class ObligationReport:
 
 @dataclass(frozen=True, slots=True)
 class TrustedBlock:
+    """An unsafe block that a verdict rests on."""
+
     site: Site
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class ParamReport:
+    """A parameter and what the kernel does with it."""
+
     name: str
     ownership: str  # mut | shared | value | constant | unused
     declared: bool

@@ -17,10 +17,10 @@ from tilecheck.options import Options
 from tilecheck.text import decode
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.lower import Definition
-    from tilecheck.frontend.modules import ModuleTable, Project
-    from tilecheck.frontend.pragmas import Pragma
     from tilecheck.analysis.facts import Facts
+    from tilecheck.frontend.lower import Definition
+    from tilecheck.frontend.modules import Project
+    from tilecheck.frontend.pragmas import Pragma
     from tilecheck.ir.launch import Launch
     from tilecheck.proof.obligation import Obligation
     from tilecheck.rule import Rule
@@ -75,7 +75,9 @@ def _verify(found: Discovery, options: Options) -> Report:
 
 
 def _suppressed(
-    diagnostics: list[Diagnostic], results: list[tuple[Candidate, _FileResult]], kernels: tuple[KernelReport, ...]
+    diagnostics: list[Diagnostic],
+    results: list[tuple[Candidate, _FileResult]],
+    kernels: tuple[KernelReport, ...],
 ) -> tuple[Diagnostic, ...]:
     from tilecheck.suppress import apply_suppressions  # lazy: needs the tokenizer only
 
@@ -93,7 +95,11 @@ def _extra_sources(
     for diagnostic in diagnostics:
         files.update(dict.fromkeys([diagnostic.site.file, *(r.site.file for r in diagnostic.related)]))
     for kernel in kernels:
-        sites = [kernel.site, *(la.site for la in kernel.launches), *(s for o in kernel.obligations for s in o.sites)]
+        sites = [
+            kernel.site,
+            *(la.site for la in kernel.launches),
+            *(s for o in kernel.obligations for s in o.sites),
+        ]
         files.update(dict.fromkeys(s.file for s in sites))
     found = {}
     for file in files:

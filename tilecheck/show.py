@@ -98,9 +98,7 @@ def _obligations(kernel: Kernel, graph: BorrowGraph) -> tuple[Obligation, ...]:
     return obligations
 
 
-def _decisions(
-    definition: Definition, kernel: Kernel, obligations: tuple[Obligation, ...]
-) -> Iterator[str]:
+def _decisions(definition: Definition, kernel: Kernel, obligations: tuple[Obligation, ...]) -> Iterator[str]:
     from tilecheck.proof.context import Context  # lazy
     from tilecheck.proof.ladder import prove  # lazy
     from tilecheck.proof.session import Session  # lazy

@@ -63,7 +63,9 @@ def conclude(
         standing=standing(facts),
         launches=launched.reports,
         trusted=_trusted(kernel, decision),
-        requires=tuple(dict.fromkeys([*(r.text for r in kernel.requires), *(c.text for c in kernel.contracts)])),
+        requires=tuple(
+            dict.fromkeys([*(r.text for r in kernel.requires), *(c.text for c in kernel.contracts)])
+        ),
         params=_params(facts),
         obligations=tuple(
             ObligationReport(s.obligation.rule, s.status, s.rung, s.obligation.sites, s.time_ms)
@@ -108,7 +110,9 @@ class _Launched:
     undecided: Site | None = None
 
 
-def _verdict(kernel: Kernel, decision: Decision, launched: _Launched) -> tuple[Verdict, str | None, Site | None]:
+def _verdict(
+    kernel: Kernel, decision: Decision, launched: _Launched
+) -> tuple[Verdict, str | None, Site | None]:
     """violated over unknown over trusted over conditional over proved."""
     if decision.vacuous:
         return Verdict.UNKNOWN, Reason.VACUOUS.value, _premises(kernel)[0]
@@ -139,7 +143,7 @@ def standing(facts: Facts) -> tuple[str, ...]:
         found.append("S1")
     if written:
         found.append("S2")
-        if len(facts.kernel.grid_axes) < 3:  # noqa: PLR2004 - a grid has three axes
+        if len(facts.kernel.grid_axes) < 3:
             found.append("S3")
     if any(facts.graph.borrows(a) for a in arrays):
         found.append("S4")
@@ -160,21 +164,21 @@ def _params(facts: Facts) -> tuple[ParamReport, ...]:
 
 def _trusted(kernel: Kernel, decision: Decision) -> tuple[TrustedBlock, ...]:
     used = dict.fromkeys(n for s in decision.settled if s.status == "trusted" for n in s.obligation.unsafe)
-    return tuple(
-        TrustedBlock(kernel.unsafe_blocks[n].site, kernel.unsafe_blocks[n].reason or "") for n in used
-    )
+    return tuple(TrustedBlock(kernel.unsafe_blocks[n].site, kernel.unsafe_blocks[n].reason or "") for n in used)
 
 
 def _unneeded_unsafe(kernel: Kernel, decision: Decision) -> Iterator[Diagnostic]:
     """An unsafe block is needed when an obligation inside it was not proved."""
-    needed = {n for s in decision.settled if s.status not in ("proved", "conditional") for n in s.obligation.unsafe}
+    needed = {
+        n for s in decision.settled if s.status not in ("proved", "conditional") for n in s.obligation.unsafe
+    }
     for number, block in enumerate(kernel.unsafe_blocks):
         if number not in needed:
             yield Diagnostic(
                 code=UNNEEDED_UNSAFE,
                 name=_rule_name(UNNEEDED_UNSAFE),
                 severity=Severity.WARNING,
-                message=f"this unsafe block of `{kernel.name}` has nothing to trust: everything inside is proved",
+                message=f"this unsafe block of `{kernel.name}` has nothing to trust: all of it is proved",
                 site=block.site,
                 kernel=kernel.name,
                 label="not needed",
@@ -235,7 +239,10 @@ def _labels(obligation: Obligation, witness: Witness) -> tuple[str, str]:
         case "overlap":
             return f"{where} writes {element} twice in one store", ""
         case "bounds":
-            return f"{where} reaches outside `{witness.array}`" if witness.array else f"{where} reaches outside", ""
+            return (
+                f"{where} reaches outside `{witness.array}`" if witness.array else f"{where} reaches outside",
+                "",
+            )
         case "ownership":
             return f"{where} writes `{witness.array}` here", "declared shared here"
         case "overflow":
@@ -255,7 +262,7 @@ def _block(block: tuple[int, ...]) -> str:
 def _missing(kernel: Kernel, obligation: Obligation, witness: Witness) -> list[str]:
     """The author's values that tell the two blocks apart and that no index of the accesses depends on."""
     goal = obligation.goal
-    if not isinstance(goal, Disjoint) or len(witness.blocks) < 2:  # noqa: PLR2004 - two blocks
+    if not isinstance(goal, Disjoint) or len(witness.blocks) < 2:
         return []
     used = set(walk(*(axis.index for a in (goal.first, goal.second) for axis in a.axes)))
     named = [(n, e) for n, e in kernel.names if e not in used and _differs(e, kernel, witness)]
@@ -334,7 +341,9 @@ def _undecided(kernel: Kernel, decision: Decision, launched: _Launched, reason: 
     seen: set[tuple[str, tuple[Site, ...]]] = set()
     name = _rule_name(UNDECIDED)
     if decision.vacuous:
-        message = f"the contracts of `{kernel.name}` contradict each other, so nothing they prove means anything"
+        message = (
+            f"the contracts of `{kernel.name}` contradict each other, so nothing they prove means anything"
+        )
         yield Diagnostic(
             UNDECIDED, name, Severity.WARNING, message, _premises(kernel)[0], kernel.name, "never true together"
         )

@@ -17,7 +17,6 @@ import networkx as nx
 
 from tilecheck.ir.kernel import Access, Effect, Kernel, Ownership
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
-from tilecheck.model import Site
 
 MODES = {Effect.READ: "shared", Effect.ATOMIC: "atomic", Effect.WRITE: "mutable"}
 BLOCK = "block"
@@ -99,7 +98,9 @@ class BorrowGraph:
                 moves.add_edge(buffer, array)
         groups = []
         for component in nx.connected_components(moves):
-            names = sorted(self.graph.nodes[n]["name"] for n in component if self.graph.nodes[n]["kind"] == "array")
+            names = sorted(
+                self.graph.nodes[n]["name"] for n in component if self.graph.nodes[n]["kind"] == "array"
+            )
             if len(names) > 1:
                 groups.append(tuple(names))
         return tuple(sorted(groups))

@@ -1,0 +1,1 @@
+"""From source text to the IR: modules, symbolic execution, contracts, launches."""

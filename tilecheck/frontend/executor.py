@@ -184,7 +184,9 @@ class Executor:
         for decorator in getattr(function.node, "decorators", ()):
             node = decorator.decorator
             name = dotted(node.func if hasattr(node, "func") else node)
-            written_here = not isinstance(function.table.bindings.get(name.partition(".")[0], Import("", None)), Import)
+            written_here = not isinstance(
+                function.table.bindings.get(name.partition(".")[0], Import("", None)), Import
+            )
             if written_here or name.rpartition(".")[2] not in TRANSPARENT:
                 raise UnsupportedConstruct(f"decorator of `{function.name}`", self.site.span, self.site.file)
 
@@ -244,9 +246,10 @@ class Executor:
 
     def note_name(self, name: str, value: Any) -> None:
         """Remember what the author calls a block-dependent integer; reports use it."""
-        if isinstance(value, Num) and not value.shape and value.kind == "int" and value.elem is not None:
-            if any(s.kind is Kind.BLOCK for s in E.symbols(value.elem)):
-                self.names.setdefault(name, value.elem)
+        if not isinstance(value, Num) or value.shape or value.kind != "int" or value.elem is None:
+            return
+        if any(s.kind is Kind.BLOCK for s in E.symbols(value.elem)):
+            self.names.setdefault(name, value.elem)
 
     def made(self, value: Expr) -> None:
         self.makers.setdefault(value, self.site)

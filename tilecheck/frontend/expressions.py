@@ -48,14 +48,16 @@ def evaluate(x: Executor, node: cst.BaseExpression, frame: Frame) -> Any:
     try:
         if other is not None:
             return other()
-        if handler is None:
-            raise UnsupportedConstruct(_words(node))
-        return handler(x, node, frame)
+        return (handler or _unread)(x, node, frame)
     except UnsupportedConstruct as problem:
         if problem.span is None:
             located = UnsupportedConstruct(problem.construct, frame.table.span(node), frame.table.file)
             return x.recover(located, node, frame)
         return x.recover(problem, node, frame)
+
+
+def _unread(x: Executor, node: cst.BaseExpression, frame: Frame) -> Any:
+    raise UnsupportedConstruct(_words(node))
 
 
 def _words(node: cst.CSTNode) -> str:
@@ -468,9 +470,7 @@ def _contains(x: Executor, a: Any, b: Any) -> Num:
 def _conditional(x: Executor, node: cst.IfExp, frame: Frame) -> Any:
     cond = x.truth(evaluate(x, node.test, frame))
     x.branch_on(cond)
-    return x.split(
-        cond, lambda: evaluate(x, node.body, frame), lambda: evaluate(x, node.orelse, frame)
-    )
+    return x.split(cond, lambda: evaluate(x, node.body, frame), lambda: evaluate(x, node.orelse, frame))
 
 
 # ---- attributes, subscripts, calls -------------------------------------------------------------------------
@@ -604,7 +604,7 @@ def call(x: Executor, function: Any, args: Arguments) -> Any:
             return _split_keyword(x, function, args, i, value)
     match function:
         case Function():
-            from tilecheck.frontend.statements import call_function  # noqa: PLC0415 - mutual recursion
+            from tilecheck.frontend.statements import call_function
 
             return call_function(x, function, args)
         case Named():
@@ -680,7 +680,7 @@ def _comprehension(x: Executor, node: cst.ListComp | cst.GeneratorExp, frame: Fr
         raise UnsupportedConstruct("nested comprehension")
     inner = Frame(dict(frame.names), frame.parent, frame.table, frame.function, frame.returns, frame.depth)
     items = []
-    from tilecheck.frontend.statements import assign  # noqa: PLC0415 - mutual recursion
+    from tilecheck.frontend.statements import assign
 
     for item in static_items(x, evaluate(x, loop.iter, frame), "comprehension"):
         assign(x, loop.target, item, inner)

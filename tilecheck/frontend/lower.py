@@ -94,7 +94,9 @@ def is_kernel_decorator(table: ModuleTable, node: cst.BaseExpression) -> bool:
 
 def _is_kernel_decorator(table: ModuleTable, node: cst.BaseExpression, depth: int) -> bool:
     if isinstance(node, cst.Call):
-        first = node.args[0].value if node.args and dotted(node.func).rpartition(".")[2] == "partial" else node.func
+        first = (
+            node.args[0].value if node.args and dotted(node.func).rpartition(".")[2] == "partial" else node.func
+        )
         return _is_kernel_decorator(table, first, depth)
     head, _, rest = dotted(node).partition(".")
     binding = table.bindings.get(head) or table.local_imports.get(head)
@@ -239,7 +241,9 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         contracts=tuple(c for c in contracts if c.array not in x.knowledge.written),
         unsafe_blocks=tuple(x.unsafe_blocks),
         files=tuple(x.files),
-        constants=tuple((p.name, Symbol(p.name, Kind.CONSTANT)) for p in params if p.ownership is Ownership.CONSTANT),
+        constants=tuple(
+            (p.name, Symbol(p.name, Kind.CONSTANT)) for p in params if p.ownership is Ownership.CONSTANT
+        ),
         unknown_names=tuple(unknown),
         names=tuple(x.names.items()),
         powers_of_two=tuple(x.powers),
@@ -358,8 +362,9 @@ def kernel_pragmas(definition: Definition) -> tuple[Pragma, ...]:
     span = definition.table.span(definition.node)
     # Where decorators are, the comment's target starts at the first of them; both lie in the node.
     return tuple(
-        p for p in definition.table.pragmas if p.target.start < span.end and span.start < p.target.end
-        and p.target.end <= span.end + 1
+        p
+        for p in definition.table.pragmas
+        if p.target.start < span.end and span.start < p.target.end and p.target.end <= span.end + 1
     )
 
 
@@ -396,9 +401,7 @@ def _requirement(
         raise UnsupportedConstruct(f"contract `{text}`", site.span, site.file) from problem
 
 
-def _term(
-    x: Executor, definition: Definition, node: cst.BaseExpression, text: str, site: Site
-) -> E.Expr:
+def _term(x: Executor, definition: Definition, node: cst.BaseExpression, text: str, site: Site) -> E.Expr:
     """An integer in a contract, over launch values."""
     try:
         with x.dry_run():

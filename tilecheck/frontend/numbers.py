@@ -172,9 +172,7 @@ def _ask_divisor(divisor: Expr | None, machine: Machine) -> None:
         machine.divides(divisor)
 
 
-def _integer(
-    op: str, x: Expr, y: Expr, bits: int | None, shape: tuple[Expr, ...], machine: Machine
-) -> Expr:
+def _integer(op: str, x: Expr, y: Expr, bits: int | None, shape: tuple[Expr, ...], machine: Machine) -> Expr:
     match op:
         case "+":
             return E.add(x, y)

@@ -15,7 +15,6 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import numbers
 from tilecheck.frontend.executor import MAX_DEPTH, Arguments, Executor, Loop
 from tilecheck.frontend.expressions import (
     MAX_UNROLL,
@@ -42,7 +41,7 @@ from tilecheck.frontend.values import (
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.kernel import CheckKind, UnsafeBlock
+from tilecheck.ir.kernel import UnsafeBlock
 
 _AUGMENTED = {
     cst.AddAssign: "+",
@@ -138,9 +137,7 @@ def run_small(x: Executor, node: cst.BaseSmallStatement, frame: Frame) -> None:
         case cst.Raise():
             x.guard = E.FALSE  # a compile-time error on this path: nothing runs after it
         case cst.Assert():
-            x.dialect.call(
-                x, "assert", Arguments((evaluate(x, node.test, frame),), (), node, frame.table)
-            )
+            x.dialect.call(x, "assert", Arguments((evaluate(x, node.test, frame),), (), node, frame.table))
         case _:
             raise _unsupported(f"{type(node).__name__.lower()} statement", node, frame)
 
@@ -289,9 +286,11 @@ def _body(x: Executor, body: Sequence[cst.CSTNode], loop: Loop, frame: Frame) ->
 def range_loop(x: Executor, node: cst.For, r: Range, frame: Frame) -> None:
     with x.at(frame.table, node.iter):
         start, stop, step = (x.scalar(n, "loop bound") for n in (r.start, r.stop, r.step))
-        if step.value == 0 or (step.value is None and step.op != "sym"):
-            x.steps_by(step)
-        elif step.op == "sym" and step.args[0].kind is not Kind.GRID:
+        if (
+            step.value == 0
+            or (step.value is None and step.op != "sym")
+            or (step.op == "sym" and step.args[0].kind is not Kind.GRID)
+        ):
             x.steps_by(step)
     name = dotted(node.target) or "i"
     counts = start is E.ZERO and step is E.ONE
@@ -638,9 +637,7 @@ def _user_manager(
         raise _unsupported("context manager", item, frame)
     arguments = [evaluate(x, a.value, frame) for a in item.item.args if a.keyword is None]
     keywords = [(a.keyword.value, evaluate(x, a.value, frame)) for a in item.item.args if a.keyword]
-    inner = bind_parameters(
-        x, function, Arguments(tuple(arguments), tuple(keywords), item, frame.table)
-    )
+    inner = bind_parameters(x, function, Arguments(tuple(arguments), tuple(keywords), item, frame.table))
     statements = definition.body.body
     run_block(x, statements[:position], inner)
     value = Const(None) if yielded is None else evaluate(x, yielded, inner)

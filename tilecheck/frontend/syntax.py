@@ -31,9 +31,7 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     return found
 
 
-def walk(
-    node: cst.CSTNode, enter: Callable[[cst.CSTNode], bool] = lambda _: True
-) -> Iterator[cst.CSTNode]:
+def walk(node: cst.CSTNode, enter: Callable[[cst.CSTNode], bool] = lambda _: True) -> Iterator[cst.CSTNode]:
     """`node` and what is below it, parents first; the inside of a node is skipped if `enter` says no."""
     stack = [node]
     while stack:

@@ -238,5 +238,3 @@ class Frame:
 def integer(value: int) -> Num:
     """A compile-time integer."""
     return Num((), const(value), "int", None)
-
-

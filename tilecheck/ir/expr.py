@@ -576,7 +576,7 @@ def _text(a: Expr, name: Callable[[Symbol], str], level: int) -> str:
 def _sum_text(a: Expr, name: Callable[[Symbol], str]) -> str:
     # The literal is stored first but reads better last: `i + 1`, `n - 1`.
     terms = [*a.args[1:], a.args[0]] if a.args[0].op == "const" else list(a.args)
-    terms.sort(key=lambda t: _is_negative(t))
+    terms.sort(key=_is_negative)
     text = _render(terms[0], name, 6)
     for term in terms[1:]:
         if _is_negative(term):

@@ -1,0 +1,1 @@
+"""Back ends that run kernels. Here: the NumPy reference."""

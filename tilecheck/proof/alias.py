@@ -24,7 +24,12 @@ def find_alias(context: Context, mutable: str, other: str, path: str, flags: Fla
     the compile-time values that the launch passes, by name.
     """
     kernel = context.kernel
-    fixed = {s: int(v) for s in launch_symbols(context) for n, v in flags.items() if s.name == n and not isinstance(v, list)}
+    fixed = {
+        s: int(v)
+        for s in launch_symbols(context)
+        for n, v in flags.items()
+        if s.name == n and not isinstance(v, list)
+    }
     for number, concrete in enumerate(ordinary_launches(context, flags, fixed=fixed)):
         if number >= _LAUNCHES:
             return None
@@ -69,4 +74,3 @@ def _witness(context: Context, concrete: Concrete, mutable: str, found: _Meeting
     grid = concrete.grid(kernel)[: max(axes) + 1]
     values = {s.name: int(concrete.value(s)) for s in launch_symbols(context) if s.kind is not Kind.GRID}
     return Witness("alias", grid, blocks, dict(values), mutable, element)
-

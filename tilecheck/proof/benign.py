@@ -25,7 +25,14 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, symbols, walk
 from tilecheck.ir.kernel import Kernel, extent_symbol, grid_symbol
 from tilecheck.jit.reference import Launch, Log, ReplayError, run
 from tilecheck.model import Site
-from tilecheck.proof.concrete import Concrete, arguments, is_admitted, kernel_expressions, launch_symbols, layouts
+from tilecheck.proof.concrete import (
+    Concrete,
+    arguments,
+    is_admitted,
+    kernel_expressions,
+    launch_symbols,
+    layouts,
+)
 from tilecheck.proof.context import Context
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.replay import at_site, seen
@@ -50,9 +57,7 @@ _MOST_ELEMENTS = 1 << 18  # of one array
 _STEPS = 20_000
 
 
-def may_be_saved(
-    obligation: Obligation, context: Context, path: str, flags: Flags, *, searched: bool
-) -> bool:
+def may_be_saved(obligation: Obligation, context: Context, path: str, flags: Flags, *, searched: bool) -> bool:
     """Whether facts beyond the derived conditions may keep the claim from coming true.
 
     Args:
@@ -229,13 +234,12 @@ def _raise_each(
     grid: dict[Symbol, int], found: Concrete, admitted: Callable[[dict[Symbol, int]], Concrete | None]
 ) -> Concrete:
     """Give each axis in turn the largest size that is still admitted."""
-    for axis in grid:
+    for axis, current in list(grid.items()):
         for size in _GRIDS:
-            if size <= grid[axis]:
+            if size <= current:
                 break
             larger = admitted({**grid, axis: size})
             if larger is not None:
                 grid, found = {**grid, axis: size}, larger
                 break
     return found
-

@@ -37,7 +37,6 @@ from tilecheck.proof.predicate import inhabited
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Answer, satisfiable
 
-
 # A kernel that stays unknown after so many searches is not worth more of them.
 _MOST_FAILED_HUNTS = 8
 # What the search for the launch conditions of one kernel may cost, in budgets of one query.
@@ -103,7 +102,9 @@ def _is_vacuous(kernel: Kernel, context: Context, session: Session) -> bool:
         return False
     ranks = {p.name: p.rank or 1 for p in kernel.params}
     cells = [read(c.array, *[0] * ranks.get(c.array, 1)) for c in kernel.contracts]
-    exists = [lt(0, sym(extent_symbol(c.array, k))) for c in kernel.contracts for k in range(ranks.get(c.array, 1))]
+    exists = [
+        lt(0, sym(extent_symbol(c.array, k))) for c in kernel.contracts for k in range(ranks.get(c.array, 1))
+    ]
     premises = (*inhabited(context), *exists, *instances(kernel.contracts, cells))
     return satisfiable(premises, session=session).status == "unsat"
 
@@ -264,7 +265,8 @@ def _reads_memory(obligation: Obligation) -> bool:
     if _is_synchronised(obligation):
         return True
     return any(
-        node.op == "read" or (node.op in ("sym", "bsym") and node.args[0].origin.startswith(("memory", "atomic")))
+        node.op == "read"
+        or (node.op in ("sym", "bsym") and node.args[0].origin.startswith(("memory", "atomic")))
         for node in walk(*_terms(obligation))
     )
 

@@ -253,7 +253,9 @@ class _Judge:
         inputs = [s for s in symbols(*premises, *self._premises(), *self.known.values()) if s.kind is Kind.HOST]
         numbers = [s for s in inputs if not any(n.op == "bsym" and n.args[0] is s for n in walk(*premises))]
         for least in _LEAST:
-            model = self._model((*premises, *(le(least, sym(s)) for s in numbers if ".shape[" in s.name or least)))
+            model = self._model(
+                (*premises, *(le(least, sym(s)) for s in numbers if ".shape[" in s.name or least))
+            )
             found = None if model is None else self._broken(rule, text, model, expanded)
             if found is None:
                 continue
@@ -296,9 +298,7 @@ class _Judge:
         answer = satisfiable((*ranges(goal), *goal), session=self.session, smallest=True, bounds=_BOUNDS)
         return answer.model
 
-    def _broken(
-        self, rule: str, text: str, model: Model, expanded: tuple[str, ...] = ()
-    ) -> Broken | None:
+    def _broken(self, rule: str, text: str, model: Model, expanded: tuple[str, ...] = ()) -> Broken | None:
         concrete: dict[Symbol, int | bool] = {}
         for kernel_value, host_value in self.known.items():
             if any(n.op == "read" for n in walk(host_value)):
@@ -319,4 +319,3 @@ def _is_least_size(condition: Expr) -> bool:
         return False
     low, high = condition.args
     return high.op == "sym" and all(s.kind is Kind.CONSTANT for s in symbols(low))
-

@@ -22,7 +22,7 @@ _KEPT = 4  # accesses remembered for a place
 _Place = tuple[str, int | None, int]
 
 
-class TooLarge(Exception):  # noqa: N818 - what happened, not an error of the user's
+class TooLarge(Exception):
     """The launch cannot be replayed at these inputs."""
 
 
@@ -113,7 +113,10 @@ def _meeting(log: Log, given: dict[str, Any]) -> tuple[AccessRecord, AccessRecor
                 if other.block != record.block and _conflict(other, record):
                     return other, record, element
             # Accesses of one effect and block meet the same others: one of them stands for all.
-            if not any(o.block == record.block and o.effect == record.effect for o in before) and len(before) < _KEPT:
+            if (
+                not any(o.block == record.block and o.effect == record.effect for o in before)
+                and len(before) < _KEPT
+            ):
                 touched[place] = (*before, record)
     return None
 

@@ -1,0 +1,1 @@
+"""The cuTile dialect: what its names mean, and how its accesses touch memory."""

@@ -167,10 +167,10 @@ class _Order:
 _PLAIN = _Order()
 
 
-def _order(given: dict[str, Any], order: str = "WEAK", scope: str = "NONE", atomic: str | None = None) -> _Order:
-    return _Order(
-        _member(given.get("memory_order"), order), _member(given.get("memory_scope"), scope), atomic
-    )
+def _order(
+    given: dict[str, Any], order: str = "WEAK", scope: str = "NONE", atomic: str | None = None
+) -> _Order:
+    return _Order(_member(given.get("memory_order"), order), _member(given.get("memory_scope"), scope), atomic)
 
 
 def _member(value: Any, default: str) -> str:
@@ -281,11 +281,9 @@ def load(x: Executor, args: Arguments) -> Num:
     array = x.array_of(given["array"], "array of load")
     index = _indices(x, given["index"], "load")
     shape = tile_sizes(x, given["shape"])
-    sizes = shape if shape else (E.ONE,) * len(index)
+    sizes = shape or (E.ONE,) * len(index)
     axes, lanes, coordinates, inside = _tile_axes(x, array, index, sizes, sizes, given.get("order", Const("C")))
-    _record(
-        x, array, Effect.READ, Space.TILE, axes, lanes, E.TRUE, _order(given), checked=_checked(x, given)
-    )
+    _record(x, array, Effect.READ, Space.TILE, axes, lanes, E.TRUE, _order(given), checked=_checked(x, given))
     return _value(x, array, coordinates, inside, shape, _order(given))
 
 
@@ -296,11 +294,9 @@ def store(x: Executor, args: Arguments) -> Const:
     array = x.array_of(given["array"], "array of store")
     index = _indices(x, given["index"], "store")
     shape = x.number_of(given["tile"], "stored tile").shape
-    sizes = shape if shape else (E.ONE,) * len(index)
+    sizes = shape or (E.ONE,) * len(index)
     axes, lanes, _, _ = _tile_axes(x, array, index, sizes, sizes, given.get("order", Const("C")))
-    _record(
-        x, array, Effect.WRITE, Space.TILE, axes, lanes, E.TRUE, _order(given), checked=_checked(x, given)
-    )
+    _record(x, array, Effect.WRITE, Space.TILE, axes, lanes, E.TRUE, _order(given), checked=_checked(x, given))
     return Const(None)
 
 
@@ -619,5 +615,3 @@ def _raw_access(
         return Const(None)
     origin = f"{'atomic' if effect is Effect.ATOMIC else 'memory'}:{raw.array.name}"
     return Num(shape, x.fresh(origin, per_lane=bool(shape)), "any")
-
-

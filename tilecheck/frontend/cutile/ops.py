@@ -25,8 +25,8 @@ from tilecheck.frontend.values import (
     Named,
     Num,
     Param,
-    RawMemory,
     Range,
+    RawMemory,
     Record,
     Seq,
     Shape,
@@ -200,10 +200,16 @@ def _shape_of(x: Executor, args: Arguments, name: str) -> Num:
         case "permute":
             given = args.bind(("x", "axes"), name)
             num = x.number_of(given["x"], name)
-            axes = [_constant(x, a, "axis") % len(num.shape) for a in _axes(x, given["axes"])]
+            axes = [_tile_axis(x, a, num) for a in _axes(x, given["axes"])]
             return numbers.permute(num, axes, x)
         case _:
             return _transpose(x, args)
+
+
+def _tile_axis(x: Executor, value: Any, num: Num) -> int:
+    if not num.shape:
+        raise UnsupportedConstruct("axis of a scalar")
+    return _constant(x, value, "axis") % len(num.shape)
 
 
 def _axes(x: Executor, value: Any) -> tuple[Any, ...]:
@@ -226,7 +232,9 @@ def _transpose(x: Executor, args: Arguments) -> Num:
     given = args.bind(("x", "axis0?", "axis1?"), "transpose")
     num = x.number_of(given["x"], "transpose")
     rank = len(num.shape)
-    first = _constant(x, given.get("axis0", integer(rank - 2)), "axis") if "axis0" in given else max(rank - 2, 0)
+    first = (
+        _constant(x, given.get("axis0", integer(rank - 2)), "axis") if "axis0" in given else max(rank - 2, 0)
+    )
     second = _constant(x, given.get("axis1", integer(rank - 1)), "axis") if "axis1" in given else rank - 1
     axes = list(range(rank))
     if rank:
@@ -237,7 +245,7 @@ def _transpose(x: Executor, args: Arguments) -> Num:
 def _cat(x: Executor, args: Arguments) -> Num:
     given = args.bind(("tiles", "axis"), "cat")
     tiles = [x.number_of(t, "cat") for t in static_items(x, given["tiles"], "cat")]
-    axis = _constant(x, given["axis"], "axis") % len(tiles[0].shape)
+    axis = _tile_axis(x, given["axis"], tiles[0])
     result = tiles[0]
     for tile in tiles[1:]:
         result = numbers.concatenate(result, tile, axis, x)
@@ -358,9 +366,24 @@ def _reduce(x: Executor, args: Arguments) -> Any:
     names = ("x", "axis?", "func?", "identity?", "*", "keepdims?", *_HINTS)
     given = args.bind(names, "reduction")
     value = given["x"]
-    if isinstance(value, Seq):  # several tiles reduced together
-        return Seq(tuple(_reduced(x, x.number_of(v, "reduction"), given) for v in value.items))
-    return _reduced(x, x.number_of(value, "reduction"), given)
+    tiles = [x.number_of(v, "reduction") for v in _as_tuple(value)]
+    _combine(x, args, given, tiles)
+    results = [_reduced(x, tile, given) for tile in tiles]  # several tiles are reduced together
+    return Seq(tuple(results)) if isinstance(value, Seq) else results[0]
+
+
+def _combine(x: Executor, args: Arguments, given: Mapping[str, Any], tiles: list[Num]) -> None:
+    """Execute the function of a reduction or scan, for what it may do: on two unknown elements of each tile."""
+    if "func" not in given:
+        return
+    elements = [
+        Num((), None if t.elem is None else x.fresh(numbers.origin(t.elem), per_lane=True), t.kind, t.bits)
+        for t in (*tiles, *tiles)
+        if t.kind != "bool"
+    ]
+    if len(elements) != 2 * len(tiles):
+        raise UnsupportedConstruct("reduction of booleans by a function")
+    call(x, given["func"], Arguments(tuple(elements), (), args.node, args.table))
 
 
 def _reduced(x: Executor, num: Num, given: Mapping[str, Any]) -> Num:
@@ -374,23 +397,25 @@ def _reduced(x: Executor, num: Num, given: Mapping[str, Any]) -> Num:
     if keep is not E.TRUE and keep is not E.FALSE:
         raise UnsupportedConstruct("symbolic keepdims")
     shape = tuple(
-        E.ONE if k in axes else size
-        for k, size in enumerate(num.shape)
-        if k not in axes or keep is E.TRUE
+        E.ONE if k in axes else size for k, size in enumerate(num.shape) if k not in axes or keep is E.TRUE
     )
     if num.kind in ("int", "bool", "any") and num.elem is not None:
         # Some integer; which one is not modelled.
         origin = numbers.origin(num.elem)
-        return Num(shape, x.fresh(origin, per_lane=bool(shape)), "any" if num.kind == "any" else "int", num.bits)
+        return Num(
+            shape, x.fresh(origin, per_lane=bool(shape)), "any" if num.kind == "any" else "int", num.bits
+        )
     return data(shape)
 
 
 def _scan(x: Executor, args: Arguments) -> Any:
     names = ("x", "axis?", "func?", "identity?", "*", "reverse?", *_HINTS)
-    value = args.bind(names, "scan")["x"]
-    if isinstance(value, Seq):
-        return Seq(tuple(_scanned(x, x.number_of(v, "scan")) for v in value.items))
-    return _scanned(x, x.number_of(value, "scan"))
+    given = args.bind(names, "scan")
+    value = given["x"]
+    tiles = [x.number_of(v, "scan") for v in _as_tuple(value)]
+    _combine(x, args, given, tiles)
+    results = [_scanned(x, tile) for tile in tiles]
+    return Seq(tuple(results)) if isinstance(value, Seq) else results[0]
 
 
 def _scanned(x: Executor, num: Num) -> Num:
@@ -423,7 +448,7 @@ def _mma_scaled(x: Executor, args: Arguments) -> Num:
 def _matmul(x: Executor, args: Arguments) -> Num:
     given = args.bind(("x", "y"), "matmul")
     a, b = x.number_of(given["x"], "operand"), x.number_of(given["y"], "operand")
-    if len(a.shape) < 2 or len(b.shape) < 2:  # noqa: PLR2004 - matrices
+    if len(a.shape) < 2 or len(b.shape) < 2:
         raise UnsupportedConstruct("matmul of a vector")
     batch = numbers.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     return data((*batch, a.shape[-2], b.shape[-1]))
@@ -454,11 +479,11 @@ def _static_iter(x: Executor, args: Arguments) -> Any:
 
 def _range(x: Executor, args: Arguments) -> Range:
     values = [x.number_of(v, "range") for v in args.positional]
-    if args.keywords or not 1 <= len(values) <= 3:  # noqa: PLR2004 - range takes 1 to 3
+    if args.keywords or not 1 <= len(values) <= 3:
         raise UnsupportedConstruct("range with these arguments")
     if len(values) == 1:
         return Range(integer(0), values[0], integer(1))
-    return Range(values[0], values[1], values[2] if len(values) == 3 else integer(1))  # noqa: PLR2004
+    return Range(values[0], values[1], values[2] if len(values) == 3 else integer(1))
 
 
 def _assume_divisible(x: Executor, args: Arguments) -> Any:
@@ -781,5 +806,3 @@ def _tile_index(x: Executor, value: Num, index: Any) -> Num:
             case _:
                 raise UnsupportedConstruct("tile subscript")
     return numbers.reshape(value, (*shape, *rest), x)
-
-
