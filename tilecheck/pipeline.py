@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import time
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tilecheck.discover import Candidate, Discovery, discover
 from tilecheck.errors import SourceError, UnsupportedConstruct, UsageError
@@ -48,8 +50,43 @@ def verify_paths(paths: Sequence[str], options: Options | None = None) -> Report
 
 
 def verify_source(data: bytes, path: str, options: Options) -> Report:
-    """Verify the kernels of one file that is given as bytes; `path` names it in the report."""
-    return _verify(Discovery((Candidate(path, data),), (), (), 1, {path: data}), options)
+    """Verify the kernels of one file that is given as bytes; `path` names it in the report.
+
+    Counterexamples are replayed from a file. Text that is not what lies at `path` is verified in a file of
+    its own, where imports of sibling modules are not found.
+    """
+    if _is_at(path, data):
+        return _verify(Discovery((Candidate(path, data),), (), (), 1, {path: data}), options)
+    with tempfile.TemporaryDirectory(prefix="tilecheck-") as folder:
+        copy = (Path(folder) / (Path(path).name or "source")).with_suffix(".py")
+        copy.write_bytes(data)
+        name = copy.as_posix()
+        report = _verify(Discovery((Candidate(name, data),), (), (), 1, {name: data}), options)
+        return _renamed(report, name, path)
+
+
+def _is_at(path: str, data: bytes) -> bool:
+    try:
+        return Path(path).is_file() and Path(path).read_bytes() == data
+    except (OSError, ValueError):
+        return False
+
+
+_T = TypeVar("_T")
+
+
+def _renamed(value: _T, old: str, new: str) -> _T:
+    """The same value with one file name replaced by another."""
+    found: Any = value
+    if isinstance(value, str):
+        found = new if value == old else value
+    elif isinstance(value, tuple):
+        found = tuple(_renamed(item, old, new) for item in value)
+    elif isinstance(value, dict):
+        found = {_renamed(k, old, new): _renamed(v, old, new) for k, v in value.items()}
+    elif is_dataclass(value) and not isinstance(value, type):
+        found = replace(value, **{f.name: _renamed(getattr(value, f.name), old, new) for f in fields(value)})
+    return cast("_T", found)
 
 
 def _verify(found: Discovery, options: Options) -> Report:
