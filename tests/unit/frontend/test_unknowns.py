@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.lower import find_kernels, lower
 from tilecheck.frontend.modules import Project
 from tilecheck.frontend.source import parse
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, symbols
-from tilecheck.ir.kernel import Access, Effect, Kernel
+from tilecheck.ir.kernel import Access, CheckKind, Effect, Kernel
 from tilecheck.text import decode
 
 
@@ -115,3 +116,18 @@ NARROW = {
 def test_a_narrower_type_may_not_hold_the_value(index: str) -> None:
     kernel = lowered(f"b = ct.bid(0)\nct.scatter(out, {index}, 1.0)")
     assert any(s.kind is Kind.OPAQUE for s in symbols(last_write(kernel).axes[0].index))
+
+
+@pytest.mark.parametrize("call", ["ct.reduce(v, 0, f, 0)", "ct.scan(v, 0, f, 0)"])
+@pytest.mark.parametrize(
+    "function", ["f = lambda a, c: a // c", "def f(a, c):\n    return a // c"], ids=["lambda", "def"]
+)
+def test_the_function_of_a_reduction_is_executed(call: str, function: str) -> None:
+    kernel = lowered(f"v = ct.load(x, index=(0,), shape=(4,))\n{function}\nr = {call}")
+    assert [check.kind for check in kernel.checks] == [CheckKind.DIVISOR]
+
+
+@pytest.mark.parametrize("call", ["ct.permute(b, (0,))", "ct.cat((b, b), 0)"])
+def test_a_scalar_has_no_axes(call: str) -> None:
+    with pytest.raises(UnsupportedConstruct, match="axis of a scalar"):
+        lowered(f"b = ct.bid(0)\nr = {call}")
