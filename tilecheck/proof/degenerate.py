@@ -1,10 +1,10 @@
 """Whether launch conditions save a kernel only by forbidding its use.
 
 A set of conditions is kept when some launch meets it in which every grid axis that the kernel reads has two
-blocks or more, the access happens inside its array (for a race: in two different blocks), tiles may have
-more than one element, and every digit that the kernel takes of its block indices (`bid // d`) can still be
-other than 0. Anything the solver does
-not decide counts as degenerate: a condition is never derived on a guess.
+blocks or more (unless a `requires` gives it one), the access happens inside its array (for a race: in two
+different blocks), tiles may have more than one element, and every digit that the kernel takes of its block
+indices (`bid // d`) can still be other than 0. Anything the solver does not decide counts as degenerate: a
+condition is never derived on a guess.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
-from tilecheck.ir.expr import Expr, Kind, le, sym, symbols, walk
-from tilecheck.ir.kernel import Kernel, grid_symbol
+from tilecheck.ir.expr import Expr, Kind, le, symbols, walk
+from tilecheck.ir.kernel import Kernel
 from tilecheck.proof.context import Context
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
-from tilecheck.proof.predicate import both_perform, ranges
+from tilecheck.proof.predicate import both_perform, ranges, several_blocks
 
 _DIGITS = 6  # quotients of block indices that are looked at
 
@@ -52,7 +52,7 @@ def _performed(obligation: Obligation, context: Context) -> tuple[Expr, ...]:
         happens = [goal.given] if goal.access is None else [goal.given, goal.access.happens]
     else:
         happens = [goal.first.happens]
-    assertions = (*context.uniform_facts, *_wide(context.kernel), *happens)
+    assertions = (*context.uniform_facts, *several_blocks(context.kernel), *happens)
     return (*assertions, *ranges(assertions))
 
 
@@ -65,10 +65,6 @@ def _is_narrow(
     if satisfiable((*performed, *wide)).status == "sat":
         return False
     return satisfiable((*_performed(obligation, context), *wide)).status != "unsat"
-
-
-def _wide(kernel: Kernel) -> tuple[Expr, ...]:
-    return tuple(le(2, sym(grid_symbol(axis))) for axis in kernel.grid_axes)
 
 
 def _digits(kernel: Kernel) -> tuple[Expr, ...]:
@@ -89,7 +85,7 @@ def _is_frozen(digit: Expr, context: Context, conditions: tuple[Expr, ...], sati
     """
 
     def moves(under: Context) -> str:
-        assertions = (*under.uniform_facts, *_wide(context.kernel), le(1, digit))
+        assertions = (*under.uniform_facts, *several_blocks(context.kernel), le(1, digit))
         return satisfiable((*assertions, *ranges(assertions))).status
 
     return moves(context.under(*conditions)) != "sat" and moves(context) != "unsat"

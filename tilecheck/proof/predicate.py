@@ -20,6 +20,8 @@ from tilecheck.ir.expr import (
     all_of,
     any_of,
     bool_sym,
+    conjuncts,
+    const,
     eq,
     le,
     lt,
@@ -27,10 +29,11 @@ from tilecheck.ir.expr import (
     ne,
     negate,
     rebuild,
+    substitute,
     sym,
     symbols,
 )
-from tilecheck.ir.kernel import Access, Axis, Space, block_symbol, grid_symbol, stride_symbol
+from tilecheck.ir.kernel import Access, Axis, Kernel, Space, block_symbol, grid_symbol, stride_symbol
 from tilecheck.proof.context import Context
 from tilecheck.proof.contracts import instances
 from tilecheck.proof.obligation import Between, Disjoint, Goal, Holds
@@ -68,11 +71,30 @@ def inhabited(context: Context, accesses: Sequence[Access] = ()) -> tuple[Expr, 
 
 
 def both_perform(context: Context, first: Access, second: Access) -> tuple[Expr, ...]:
-    """Every grid axis that the kernel reads is at least 2, and two different blocks perform the accesses
-    inside their arrays: what a set of launch conditions must leave possible."""
-    several = tuple(le(2, sym(grid_symbol(axis))) for axis in context.kernel.grid_axes)
+    """Every grid axis that the kernel reads is at least 2 if it may be, and two different blocks perform the
+    accesses inside their arrays: what a set of launch conditions must leave possible."""
+    several = several_blocks(context.kernel)
     one, two = in_instance(first.happens, 1), in_instance(second.happens, 2)
     return _closed(context, (*context.uniform_facts, *several, _different_blocks(context), one, two))
+
+
+def several_blocks(kernel: Kernel) -> tuple[Expr, ...]:
+    """Every grid axis that the kernel reads is at least 2, but for those that a `requires` fixes to 1."""
+    axes = (sym(grid_symbol(axis)) for axis in kernel.grid_axes)
+    return tuple(le(2, axis) for axis in axes if not _is_fixed_to_one(axis, kernel))
+
+
+def _is_fixed_to_one(axis: Expr, kernel: Kernel) -> bool:
+    """Whether a term of a requirement speaks of this axis alone and holds for 1 only, of a few numbers."""
+    terms = [term for requirement in kernel.requires for term in conjuncts(requirement.condition)]
+    return any(
+        symbols(term) == symbols(axis)
+        and [n for n in range(1, _A_FEW_BLOCKS) if substitute(term, {axis: const(n)}) is TRUE] == [1]
+        for term in terms
+    )
+
+
+_A_FEW_BLOCKS = 9
 
 
 def in_instance(e: Expr, instance: int, varies: Varies = lambda s: s.varies) -> Expr:
