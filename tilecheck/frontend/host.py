@@ -235,6 +235,14 @@ class HostExecutor(Executor):
             b = self.number_of(b, "value")
         return Executor.merge(self, cond, a, b)
 
+    def merge_names(self, cond: Expr, a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
+        merged = Executor.merge_names(self, cond, a, b)
+        for name in merged:
+            # `ctx.n` that only one path assigned is what it was before on the other.
+            if "." in name and not (name in a and name in b):
+                merged[name] = self.unread(name)
+        return merged
+
     def statement(self, node: cst.CSTNode, frame: Frame) -> bool:
         return host_statements.execute(self, node, frame)
 

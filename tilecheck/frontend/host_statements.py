@@ -16,6 +16,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import statements
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host_methods import literal
+from tilecheck.frontend.host_operators import operate
 from tilecheck.frontend.host_values import Table, Tensor, Unknown
 from tilecheck.frontend.modules import dotted
 from tilecheck.frontend.syntax import walk
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 UNKNOWN_KEYWORDS = "**"  # stands for keyword arguments whose names are not known
 MUTATORS = frozenset("append extend insert pop remove clear sort reverse update setdefault popitem add".split())
+_SWALLOWING = ("suppress", "raises", "assertRaises")  # context managers that swallow exceptions
 _MOST_UNROLLED = 16  # items of a loop that is run item by item
 
 
@@ -93,7 +95,7 @@ def assign_target(x: HostExecutor, target: cst.BaseExpression, value: Any, frame
         case cst.Name() if isinstance(value, Poison):
             frame.names[target.value] = x.unread(target.value)
         case cst.Attribute():
-            frame.names[dotted(target)] = value
+            _assign_attribute(x, target, value, frame)
         case cst.Subscript():
             _assign_item(x, target, value, frame)
         case cst.Tuple() | cst.List() if any(isinstance(e, cst.StarredElement) for e in target.elements):
@@ -108,15 +110,22 @@ def assign_target(x: HostExecutor, target: cst.BaseExpression, value: Any, frame
     return True
 
 
+def _assign_attribute(x: HostExecutor, target: cst.Attribute, value: Any, frame: Frame) -> None:
+    if target.attr.value in ("data", "shape", "strides"):
+        x.stop(f"`.{target.attr.value}` of a tensor is assigned")
+    if dotted(target):
+        frame.names[dotted(target)] = value
+
+
 def _assign_item(x: HostExecutor, target: cst.Subscript, value: Any, frame: Frame) -> None:
     """`d[k] = v`: a tensor keeps its shape, a display with literal keys is followed, others are lost."""
     name = dotted(target.value)
     held = frame.find(name) if name else None
     if isinstance(held, Table) and len(target.slice) == 1 and isinstance(target.slice[0].slice, cst.Index):
         key = literal(evaluate(x, target.slice[0].slice.value, frame))
-        frame.names[name] = x.unread(name) if key is None else Table({**held.items, key: value})
+        _change(held, x.unread(name) if key is None else Table({**held.items, key: value}), frame)
     elif isinstance(held, Table | Seq):
-        frame.names[name] = x.unread(name)
+        _change(held, x.unread(name), frame)
     elif held is None and isinstance(target.value, cst.Name):
         kept = x.stored.setdefault((frame.table.file, name), {})
         kept[frame.table.span(target).start] = form_of(value)
@@ -215,7 +224,17 @@ def forget_lists(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
         name = dotted(value)
         held = frame.names.get(name) if name else None
         if isinstance(held, Table) or (isinstance(held, Seq) and held.is_list):
-            frame.names[name] = x.unread(name)
+            _change(held, x.unread(name), frame)
+
+
+def _change(held: Any, value: Any, frame: Frame) -> None:
+    """A container changes in place: all names of it show the new value."""
+    at: Frame | None = frame
+    while at is not None:
+        for name, other in at.names.items():
+            if other is held:
+                at.names[name] = value
+        at = at.parent
 
 
 # ---- simple statements -------------------------------------------------------------------------------------
@@ -244,6 +263,8 @@ def _small(x: HostExecutor, node: cst.BaseSmallStatement, frame: Frame) -> None:
                 x.allocation = ""
             for name in _target_names(target):
                 _name_tensor(name, frame)
+        case cst.AugAssign():
+            _augmented(x, node, frame)
         case cst.Return():
             value = Const(None) if node.value is None else evaluate(x, node.value, frame)
             frame.returns.append((x.guard, value))
@@ -260,6 +281,23 @@ def _small(x: HostExecutor, node: cst.BaseSmallStatement, frame: Frame) -> None:
             x.guard = E.FALSE
         case _:
             statements.run_small(x, node, frame)
+
+
+def _augmented(x: HostExecutor, node: cst.AugAssign, frame: Frame) -> None:
+    """`n += 1`. A tensor is updated in place, a list too."""
+    before, amount = evaluate(x, node.target, frame), evaluate(x, node.value, frame)
+    if isinstance(before, Tensor):
+        return
+    if isinstance(before, Table) or (isinstance(before, Seq) and before.is_list):
+        longer = (
+            isinstance(before, Seq) and isinstance(amount, Seq) and isinstance(node.operator, cst.AddAssign)
+        )
+        _change(before, Seq((*before.items, *amount.items), True) if longer else x.unread("list"), frame)
+        return
+    op = statements.AUGMENTED.get(type(node.operator))
+    if op is None:
+        raise UnsupportedConstruct("augmented assignment")
+    statements.assign(x, node.target, operate(x, op, before, amount), frame)
 
 
 def _target_names(target: cst.CSTNode) -> list[str]:
@@ -285,7 +323,7 @@ def _append(x: HostExecutor, node: cst.Call, frame: Frame) -> None:
     name = dotted(node.func).rpartition(".")[0]
     held = frame.names.get(name)
     if isinstance(held, Seq) and len(node.args) == 1 and not x.loops:
-        frame.names[name] = Seq((*held.items, evaluate(x, node.args[0].value, frame)), held.is_list)
+        _change(held, Seq((*held.items, evaluate(x, node.args[0].value, frame)), held.is_list), frame)
     else:
         evaluate(x, node, frame)
 
@@ -371,7 +409,7 @@ def _with(x: HostExecutor, node: cst.With, frame: Frame) -> None:
     suppresses = False
     for item in node.items:
         value = evaluate(x, item.item, frame)
-        suppresses |= isinstance(value, Unknown) and "suppress" in value.name
+        suppresses |= isinstance(value, Unknown) and any(w in value.name for w in _SWALLOWING)
         if item.asname is not None:
             statements.assign(
                 x, item.asname.name, value if isinstance(value, Unknown) else x.unread("with"), frame

@@ -43,7 +43,7 @@ from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.kernel import UnsafeBlock
 
-_AUGMENTED = {
+AUGMENTED = {
     cst.AddAssign: "+",
     cst.SubtractAssign: "-",
     cst.MultiplyAssign: "*",
@@ -114,10 +114,10 @@ def run_small(x: Executor, node: cst.BaseSmallStatement, frame: Frame) -> None:
         case cst.AugAssign():
             before = evaluate(x, node.target, frame)
             amount = evaluate(x, node.value, frame)
-            if type(node.operator) not in _AUGMENTED:
+            if type(node.operator) not in AUGMENTED:
                 raise _unsupported("augmented assignment", node, frame)
             with x.at(frame.table, node):
-                assign(x, node.target, operate(x, _AUGMENTED[type(node.operator)], before, amount), frame)
+                assign(x, node.target, operate(x, AUGMENTED[type(node.operator)], before, amount), frame)
         case cst.Return():
             value = Const(None) if node.value is None else evaluate(x, node.value, frame)
             if any(loop.frame is frame for loop in x.loops) and not _is_none(value):

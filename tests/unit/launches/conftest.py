@@ -26,6 +26,7 @@ from tilecheck.frontend.source import load
 from tilecheck.ir.launch import Launch
 
 HEADER = """
+import contextlib
 import functools
 import math
 import operator
@@ -252,7 +253,7 @@ def _run_host(body: str, function: str, arguments: dict[str, Any]) -> list[Seen]
     )
     triton = types.SimpleNamespace(cdiv=_cdiv, next_power_of_2=lambda n: 1 << (n - 1).bit_length())
     names: dict[str, Any] = {"ct": ct, "torch": torch, "triton": triton, "math": math, "operator": operator}
-    names.update(functools=functools, prod=math.prod, unread=lambda *a: a[0] if a else 3)
+    names.update(functools=functools, contextlib=contextlib, prod=math.prod, unread=lambda *a: a[0] if a else 3)
     lines = [line for line in module_text(body).splitlines() if not line.startswith(("import", "from"))]
     exec("\n".join(lines), names)  # text of these tests
     try:

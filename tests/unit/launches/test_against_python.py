@@ -63,7 +63,8 @@ def _solutions(
     """`value` extended to what the arguments do not decide, in every way that makes the facts true."""
     named = symbols(*launch.facts, *launch_expressions(launch))
     free = [symbol for symbol in named if not _is_decided(symbol, value)]
-    choices = [range(9) if s.origin != DEFINED else [1 << k for k in range(8)] for s in free]
+    most = 30 if len(free) < 3 else 9
+    choices = [range(most) if s.origin != DEFINED else [1 << k for k in range(8)] for s in free]
     for chosen in product(*choices):
         known = dict(zip(free, chosen, strict=True))
 

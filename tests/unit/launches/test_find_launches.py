@@ -212,6 +212,11 @@ def test_storage(text: str, fresh: bool, storage: str, whole: bool, launch: Any)
     assert (out.fresh, out.storage, out.whole) == (fresh, storage, whole)
 
 
+def test_a_tensor_that_is_added_to_in_place_stays_where_it_is(launch: Any) -> None:
+    found = launch("def host(x: torch.Tensor, y):\n    x += y\n    ct.launch(None, (1,), pair, (x, y))")
+    assert tensor(found, "x").storage == "x"
+
+
 def test_two_allocations_are_two_storages(launch: Any) -> None:
     found = launch(
         """

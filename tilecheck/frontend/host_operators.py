@@ -1,0 +1,127 @@
+"""Operators on host values: tensors, quotients, shapes, numbers of unknown type."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import expressions, host_calls
+from tilecheck.frontend.host_values import BitLength, HostShape, Ratio, Tensor, Unknown
+from tilecheck.frontend.values import Choice, Const, Num, Seq, Token
+from tilecheck.ir import expr as E
+from tilecheck.ir.host import host_extent, host_rank, same_shape
+
+if TYPE_CHECKING:
+    from tilecheck.frontend.host import HostExecutor
+
+
+def operate(x: HostExecutor, op: str, a: Any, b: Any) -> Any:
+    """A binary operator on host values."""
+    match a, b:
+        case Choice(), _:
+            return x.split(a.cond, lambda: operate(x, op, a.first, b), lambda: operate(x, op, a.second, b))
+        case _, Choice():
+            return x.split(b.cond, lambda: operate(x, op, a, b.first), lambda: operate(x, op, a, b.second))
+        case (Tensor(), _) | (_, Tensor()):
+            return elementwise(x, a, b)
+        case Num(), BitLength() if op == "<<" and a.elem is E.ONE:
+            return host_calls.power_above(x, b.of)
+        case Num(), BitLength() if op == "**" and a.elem is not None and a.elem.value == 2:
+            return host_calls.power_above(x, b.of)
+        case (Num() | Unknown(), Num() | Unknown()) if op == "/":
+            return _ratio(x, a, b)
+        case _:
+            return expressions.operate(x, op, a, b)
+
+
+def _ratio(x: HostExecutor, a: Any, b: Any) -> Any:
+    folded = expressions.fold_floats("/", a, b)
+    if folded is not None and isinstance(folded.value, float) and not folded.value.is_integer():
+        return folded
+    top, bottom = x.number_of(a, "dividend"), x.number_of(b, "divisor")
+    if top.elem is None or bottom.elem is None or "bool" in (top.kind, bottom.kind):
+        raise UnsupportedConstruct("division")
+    return Ratio(top.elem, bottom.elem)
+
+
+def elementwise(x: HostExecutor, a: Any, b: Any) -> Tensor:
+    """Arithmetic on tensors allocates its result; its shape is known where nothing is broadcast."""
+    tensors = [t for t in (a, b) if isinstance(t, Tensor)]
+    others = [v for v in (a, b) if not isinstance(v, Tensor)]
+    one = tensors[0]
+    same = all((t.shape, t.shape_of) == (one.shape, one.shape_of) for t in tensors)
+    if any(not isinstance(v, Num | Const | Ratio | Token) for v in others) or not same:
+        raise UnsupportedConstruct("arithmetic on tensors")
+    contiguous = all(t.contiguous for t in tensors)
+    return replace(
+        one,
+        name="result",
+        storage=x.storage("result"),
+        fresh=True,
+        strides=None,
+        strides_of="",
+        contiguous=contiguous,
+        expanded=False,
+        whole=True,
+    )
+
+
+# ---- comparisons ---------------------------------------------------------------------------------------------
+
+
+def compare(x: HostExecutor, operator: cst.BaseCompOp, a: Any, b: Any) -> Any:
+    """One comparison of host values."""
+    if isinstance(a, Choice):
+        return x.split(
+            a.cond, lambda: compare(x, operator, a.first, b), lambda: compare(x, operator, a.second, b)
+        )
+    if isinstance(b, Choice):
+        return x.split(
+            b.cond, lambda: compare(x, operator, a, b.first), lambda: compare(x, operator, a, b.second)
+        )
+    if isinstance(operator, cst.Equal | cst.NotEqual):
+        equal = _equal(x, a, b)
+        if equal is not None:
+            return Num((), equal if isinstance(operator, cst.Equal) else E.negate(equal), "bool", None)
+    elif _is_integer(a) and isinstance(b, Unknown):
+        x.use_as_integer(x.number_of(b, "operand").elem or E.ZERO)
+    elif _is_integer(b) and isinstance(a, Unknown):
+        x.use_as_integer(x.number_of(a, "operand").elem or E.ZERO)
+    return expressions.compare(x, operator, a, b)
+
+
+def _is_integer(value: Any) -> bool:
+    """Whether a value is an integer that a tensor's shape decides, not a literal."""
+    return (
+        isinstance(value, Num) and value.kind == "int" and value.elem is not None and value.elem.value is None
+    )
+
+
+def _equal(x: HostExecutor, a: Any, b: Any) -> E.Expr | None:
+    """`a == b` where it needs no types: an integer equals what is an integer and the same."""
+    match a, b:
+        case HostShape(), HostShape() if a.strides == b.strides:
+            return same_shape(a.of, b.of) if not a.strides else None
+        case (HostShape(), Seq()) | (Seq(), HostShape()):
+            shape, items = (a, b) if isinstance(a, HostShape) else (b, a)
+            if shape.strides:
+                return None
+            return _equals_items(x, shape, items)
+        case Num() | Unknown(), Num() | Unknown():
+            u, v = x.number_of(a, "operand"), x.number_of(b, "operand")
+            if u.elem is not None and v.elem is not None and "bool" not in (u.kind, v.kind):
+                return E.eq(u.elem, v.elem)
+    return None
+
+
+def _equals_items(x: HostExecutor, shape: HostShape, items: Seq) -> E.Expr | None:
+    tests = [E.eq(E.sym(host_rank(shape.of)), len(items.items))]
+    for k, item in enumerate(items.items):
+        num = x.number_of(item, "extent")
+        if num.elem is None or num.kind == "bool":
+            return None
+        tests.append(E.eq(E.sym(host_extent(shape.of, k)), num.elem))
+    return E.all_of(*tests)
