@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -38,6 +39,9 @@ from tilecheck.frontend.values import (
 from tilecheck.ir import expr as E
 
 MAX_HOST_DEPTH = 8
+_CHECKS = re.compile(
+    r"_*(check|validate|verify|ensure|require|assert)"
+)  # functions that raise if not satisfied
 # Decorators that leave the function's values and its effects as they are.
 _PLAIN_DECORATORS = frozenset(
     "functools.lru_cache functools.cache functools.wraps staticmethod torch.no_grad torch.inference_mode "
@@ -370,7 +374,20 @@ def unread_call(x: HostExecutor, node: cst.CSTNode, args: Arguments, frame: Fram
         if isinstance(value, Function) and launches_inside(value):
             _call_back(x, value, args, frame)
     forget_lists(x, node, frame)
-    return x.unread(text_of(node, args.table))
+    text = text_of(node, args.table)
+    if isinstance(node, cst.Call) and _CHECKS.match(_last_name(node.func)):
+        x.assume(x.unread_test(text))  # it raises, or something holds that we do not know
+    return x.unread(text)
+
+
+def _last_name(node: cst.BaseExpression) -> str:
+    match node:
+        case cst.Name():
+            return node.value
+        case cst.Attribute():
+            return node.attr.value
+        case _:
+            return ""
 
 
 def launches_inside(function: Function) -> bool:

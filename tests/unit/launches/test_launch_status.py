@@ -121,6 +121,8 @@ def test_grid_over_a_fresh_array(grid: str, out: str, expected: str, verified) -
         ("n = unread(out)", "ct.cdiv(n, T)", "caller"),
         ("if not unread(out):\n            raise ValueError", "16", "caller"),
         ("unread(out)", "16", "broken"),
+        ("check_sizes(out)", "16", "caller"),
+        ("unread.validate(k)", "16", "broken"),
     ],
 )
 def test_grid_over_the_callers_array(before: str, grid: str, expected: str, verified) -> None:
