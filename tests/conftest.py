@@ -1,7 +1,8 @@
-"""Shared by all tests: the option that rewrites golden files."""
+"""Shared by all tests: the option that rewrites golden files, and how an interrupt arrives."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,13 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="rewrite the golden files; review the diff")
+
+
+def pytest_configure() -> None:
+    # A shell starts background commands with interrupts ignored, and a child inherits that: the tests of
+    # interrupts would wait for something that never comes.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
