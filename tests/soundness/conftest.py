@@ -17,13 +17,6 @@ def _register(file: str) -> None:
     spec.loader.exec_module(module)
 
 
-for _file in (
-    "launches",
-    "points",
-    "coverage",
-    "texts",
-    "oracle",
-    "mutate",
-    "judge",
-):  # in the order of their imports
+# In the order of their imports.
+for _file in ("launches", "points", "coverage", "undefined", "texts", "oracle", "mutate", "judge", "generate"):
     _register(_file)

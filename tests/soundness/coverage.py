@@ -2,7 +2,8 @@
 
 `unadmitted`    logged accesses that no access of the IR admits: the IR misses something, a soundness bug
 `unlogged`      elements that the IR admits and that were not touched: it says more than the text does
-`unstated`      undefined behaviour that was logged and that no false obligation speaks of
+
+What was undefined is compared in `undefined`.
 """
 
 from __future__ import annotations
@@ -24,23 +25,13 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, symbols
 from tilecheck.ir.kernel import Access, Effect, Space, block_symbol, extent_symbol
 from tilecheck.jit.reference import AccessRecord, UndefinedRecord
 from tilecheck.model import Site
-from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 
 Block = tuple[int, int, int]
 EFFECTS = {Effect.READ: "read", Effect.ATOMIC: "atomic", Effect.WRITE: "write"}
-_REACH = {0: (1,), 1: (16, 800), 2: (12, 90), 3: (8, 24), 4: (5, 12)}  # iterations that are tried, per loop
+REACH = {0: (1,), 1: (16, 800), 2: (12, 90), 3: (8, 24)}  # iterations that are tried, per loop
 _MOST_POINTS = 60_000
 # What leaves a block with values that mean nothing: what it touches afterwards is not the IR's business.
-_MEANINGLESS = frozenset({"overflow", "slice", "divisor", "member"})
-_RULES = {
-    "tile-outside": ("TC302",),
-    "out-of-bounds": ("TC303",),
-    "divisor": ("TC301",),
-    "slice": ("TC304",),
-    "overflow": ("TC305",),
-    "duplicate": ("TC203",),
-    "member": ("TC306",),
-}
+MEANINGLESS = frozenset({"overflow", "slice", "divisor", "member"})
 
 
 @dataclass
@@ -91,17 +82,17 @@ class _Defaults(dict[Symbol, int | bool]):
         return self.trial.concrete.value(symbol)
 
 
-def _values_in(trial: Trial, block: Block) -> dict[Symbol, Any]:
+def values_in(trial: Trial, block: Block) -> dict[Symbol, Any]:
     values = launch_values(trial)
     values.update({block_symbol(k): i for k, i in enumerate(block)})
     return values
 
 
-def _merged(values: Mapping[Symbol, Any], more: Mapping[Symbol, Any], trial: Trial) -> dict[Symbol, Any]:
-    merged = _Defaults(trial)
-    merged.update(values)
-    merged.update(more)
-    return merged
+def merged(values: Mapping[Symbol, Any], more: Mapping[Symbol, Any], trial: Trial) -> dict[Symbol, Any]:
+    both = _Defaults(trial)
+    both.update(values)
+    both.update(more)
+    return both
 
 
 def _parts(access: Access) -> tuple[Expr, ...]:
@@ -109,18 +100,18 @@ def _parts(access: Access) -> tuple[Expr, ...]:
     return (access.guard, access.mask, access.inside, *(a.coordinate for a in access.axes), *own)
 
 
-def _loops(parts: Sequence[Expr]) -> list[Symbol]:
+def loops_of(parts: Sequence[Expr]) -> list[Symbol]:
     return [s for s in symbols(*parts) if s.kind is Kind.LOOP]
 
 
-def _combinations(loops: Sequence[Symbol], reach: int) -> dict[Symbol, Any]:
+def combinations(loops: Sequence[Symbol], reach: int) -> dict[Symbol, Any]:
     """Every combination of iteration numbers below `reach`, as columns."""
     grid = np.indices((reach,) * len(loops)).reshape(len(loops), reach ** len(loops))
     return {s: grid[i].reshape(-1, 1) for i, s in enumerate(loops)}
 
 
-def _chosen(combinations: Mapping[Symbol, Any], rows: Any) -> dict[Symbol, Any]:
-    return {s: column[rows] for s, column in combinations.items()}
+def _chosen(columns: Mapping[Symbol, Any], rows: Any) -> dict[Symbol, Any]:
+    return {s: column[rows] for s, column in columns.items()}
 
 
 @cache
@@ -128,7 +119,7 @@ def _real(path: str) -> str:
     return os.path.realpath(path)
 
 
-def _is_at(site: Site, record: AccessRecord | UndefinedRecord, *, exact: bool) -> bool:
+def is_at(site: Site, record: AccessRecord | UndefinedRecord, *, exact: bool) -> bool:
     if _real(site.file) != _real(record.path):
         return False
     if exact:
@@ -142,7 +133,7 @@ def _is_at(site: Site, record: AccessRecord | UndefinedRecord, *, exact: bool) -
 
 def unadmitted(trial: Trial, tally: Tally) -> Iterator[str]:
     """Every logged access that no access of the IR admits."""
-    lost = {u.block for u in trial.log.undefined if u.kind in _MEANINGLESS}
+    lost = {u.block for u in trial.log.undefined if u.kind in MEANINGLESS}
     for record in trial.log.accesses:
         if not len(record.elements):
             continue
@@ -152,8 +143,8 @@ def unadmitted(trial: Trial, tally: Tally) -> Iterator[str]:
         tally.records += 1
         of = (record.array, record.effect)
         same = [a for a in trial.kernel.accesses if (a.array, EFFECTS[a.effect]) == of]
-        candidates = [a for a in same if _is_at(a.site, record, exact=True)]
-        candidates = candidates or [a for a in same if _is_at(a.site, record, exact=False)]
+        candidates = [a for a in same if is_at(a.site, record, exact=True)]
+        candidates = candidates or [a for a in same if is_at(a.site, record, exact=False)]
         if not any(_admits(a, record, trial) for a in candidates):
             yield _not_admitted(record, candidates, trial)
 
@@ -182,17 +173,19 @@ def _admits(access: Access, record: AccessRecord, trial: Trial) -> bool:
         return False
     if (access.member is None) != (record.member is None):
         return False
-    values = _values_in(trial, record.block)
-    loops = _loops(_parts(access))
-    for reach in _REACH.get(len(loops), (4,)):
-        combinations = _combinations(loops, reach)
-        guard = Points(_merged(values, combinations, trial), trial.contents).of(access.guard).maybe
+    values = values_in(trial, record.block)
+    loops = loops_of(_parts(access))
+    if len(loops) > max(REACH):  # how often earlier loops ran: unknown
+        loops = [s for s in loops if s in access.loops][: max(REACH)]
+    for reach in REACH[len(loops)]:
+        combined = combinations(loops, reach)
+        guard = Points(merged(values, combined, trial), trial.contents).of(access.guard).maybe
         possible = np.flatnonzero(np.broadcast_to(guard, (reach ** len(loops), 1)))
         for count in (1, len(record.elements)):  # the first row leaves few combinations for the others
             if not len(possible):
                 break
-            chosen = _chosen(combinations, possible)
-            points = _merged(values, chosen, trial)
+            chosen = _chosen(combined, possible)
+            points = merged(values, chosen, trial)
             possible = possible[_covers(access, record, count, points, trial, len(possible))]
         if len(possible):
             return True
@@ -213,7 +206,7 @@ def _covers(
         axis = int(symbol.name.removeprefix("lane "))
         if axis < record.lanes.shape[1]:
             lanes[symbol] = record.lanes[:count, axis].reshape(1, -1)
-    points = Points(_merged(values, lanes, trial), trial.contents)
+    points = Points(merged(values, lanes, trial), trial.contents)
     fine = np.ones((iterations, count), bool)
     for condition in (access.lane_facts, access.mask, access.inside):
         fine = fine & points.of(condition).maybe
@@ -286,8 +279,8 @@ def _logged(access: Access, block: Block, touched: Mapping[_Key, set[tuple[int, 
 
 def _admitted(access: Access, block: Block, trial: Trial) -> set[tuple[int, ...]] | None:
     """The elements that the IR admits for one block; None when there are too many points to look at."""
-    values = _values_in(trial, block)
-    loops = _loops(_parts(access))
+    values = values_in(trial, block)
+    loops = loops_of(_parts(access))
     points = Points(values, trial.contents)
     sizes = [points.of(s.bound) for s in access.lanes if s.bound is not None]
     if len(sizes) != len(access.lanes) or any(s.data.ndim or not s.known for s in sizes):
@@ -297,16 +290,16 @@ def _admitted(access: Access, block: Block, trial: Trial) -> set[tuple[int, ...]
         return None
     cells = np.indices(widths).reshape(len(widths), prod(widths))
     lanes = {s: cells[i].reshape(1, -1) for i, s in enumerate(access.lanes)}
-    for reach in _REACH.get(len(loops), ()):
-        combinations = _combinations(loops, reach)
-        guard = Points(_merged(values, combinations, trial), trial.contents).of(access.guard)
+    for reach in REACH.get(len(loops), ()):
+        combined = combinations(loops, reach)
+        guard = Points(merged(values, combined, trial), trial.contents).of(access.guard)
         holds = np.flatnonzero(np.broadcast_to(guard.surely, (reach ** len(loops), 1)))
-        chosen = _chosen(combinations, holds)
+        chosen = _chosen(combined, holds)
         if any((column == reach - 1).any() for column in chosen.values()):
             continue  # there may be more iterations
         if len(holds) * cells.shape[1] > _MOST_POINTS * 10:
             return None
-        where = _merged(values, {**chosen, **lanes}, trial)
+        where = merged(values, {**chosen, **lanes}, trial)
         return _elements(access, where, trial, (len(holds), cells.shape[1]))
     return None
 
@@ -328,54 +321,3 @@ def _elements(
     rows = np.stack([c[sure] for c in columns], axis=1)
     prefix = () if access.member is not None else (-1,)
     return {(*prefix, *row) for row in rows.tolist()}
-
-
-# ---- undefined behaviour is spoken of ------------------------------------------------------------------------
-
-
-def unstated(trial: Trial, obligations: Sequence[Obligation], tally: Tally) -> Iterator[str]:
-    """Every undefined operation that no obligation, false for these values, speaks of."""
-    seen: set[tuple[str, int, int, str, Block]] = set()
-    lost: set[Block] = set()
-    for record in trial.log.undefined:
-        key = (record.kind, record.start, record.end, record.array, record.block)
-        if key in seen or record.block in lost:
-            continue
-        seen.add(key)
-        if record.kind in _MEANINGLESS:
-            lost.add(record.block)
-        tally.undefined += 1
-        own = [o for o in obligations if o.rule in _RULES[record.kind]]
-        exact = [o for o in own if any(_is_at(s, record, exact=True) for s in o.sites)]
-        near = exact or [o for o in own if any(_is_at(s, record, exact=False) for s in o.sites)]
-        if not any(_is_false(o, record, trial) for o in near):
-            goals = "\n".join(f"    {o.rule} {o.goal}" for o in near)
-            yield f"{trial.describe()}\n  {record}\n  is denied by none of {len(near)} obligations:\n{goals}"
-
-
-def _is_false(obligation: Obligation, record: UndefinedRecord, trial: Trial) -> bool:
-    goal = obligation.goal
-    if isinstance(goal, Disjoint):  # that two lanes meet was checked lane by lane in `unadmitted`
-        return goal.between is Between.LANES and goal.first.array == record.array
-    return isinstance(goal, Holds) and _fails(goal, obligation.assume, record.block, trial)
-
-
-def _fails(goal: Holds, assume: Expr, block: Block, trial: Trial) -> bool:
-    """Whether the goal may be false in some iteration and lane where what is given may hold."""
-    values = _values_in(trial, block)
-    parts = (goal.given, goal.goal, assume)
-    loops = _loops(parts)
-    lanes = [s for s in symbols(*parts) if s.kind is Kind.LANE]
-    start = Points(values, trial.contents)
-    sizes = [start.of(s.bound) for s in lanes if s.bound is not None]
-    if len(sizes) != len(lanes) or any(s.data.ndim or not s.known for s in sizes):
-        return True  # lanes that are not known
-    widths = [int(s.data) for s in sizes]
-    cells = np.indices(widths).reshape(len(widths), prod(widths))
-    rows = {s: cells[i].reshape(1, -1) for i, s in enumerate(lanes)}
-    for reach in _REACH.get(len(loops), (4,)):
-        points = Points(_merged(values, {**_combinations(loops, reach), **rows}, trial), trial.contents)
-        given, holds, assumed = (points.of(e) for e in (goal.given, goal.goal, assume))
-        if np.any(given.maybe & assumed.maybe & ~holds.surely):
-            return True
-    return False

@@ -258,6 +258,8 @@ def _fill(
     if "increasing" in kinds:
         cells.sort()
     part[...] = np.array(cells).reshape(part.shape)
+    if part.dtype.kind == "f" and not mine:  # what converts to an integer need not be one
+        part[...] += np.array(rng.choices((0, 0, 0.5, 0.25), k=part.size)).reshape(part.shape)
     return True
 
 

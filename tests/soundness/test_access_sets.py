@@ -13,8 +13,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from soundness_coverage import Tally, unadmitted, unlogged, unstated
+from soundness_coverage import Tally, unadmitted, unlogged
 from soundness_launches import trials
+from soundness_undefined import unstated
 
 from tilecheck.analysis.borrow import build
 from tilecheck.analysis.facts import Facts
