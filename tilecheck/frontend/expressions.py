@@ -604,7 +604,7 @@ def call(x: Executor, function: Any, args: Arguments) -> Any:
             return _split_keyword(x, function, args, i, value)
     match function:
         case Function():
-            from tilecheck.frontend.statements import call_function
+            from tilecheck.frontend.statements import call_function  # the two modules need each other
 
             return call_function(x, function, args)
         case Named():
@@ -680,7 +680,7 @@ def _comprehension(x: Executor, node: cst.ListComp | cst.GeneratorExp, frame: Fr
         raise UnsupportedConstruct("nested comprehension")
     inner = Frame(dict(frame.names), frame.parent, frame.table, frame.function, frame.returns, frame.depth)
     items = []
-    from tilecheck.frontend.statements import assign
+    from tilecheck.frontend.statements import assign  # as above
 
     for item in static_items(x, evaluate(x, loop.iter, frame), "comprehension"):
         assign(x, loop.target, item, inner)
