@@ -167,7 +167,8 @@ def _derive(
         derivation = derive([open_[k] for k in members], under, proves, decides)
         conditions.update(dict.fromkeys(any_of(negate(flags), c) for c in derivation.conditions))
         saved |= {k for k, used in zip(members, derivation.used, strict=True) if used is not None}
-        lost |= {k for k, refuted in zip(members, derivation.refuted, strict=True) if refuted}
+        if session.spent <= limit:  # a candidate that was given up on is not one that saves nothing
+            lost |= {k for k, refuted in zip(members, derivation.refuted, strict=True) if refuted}
     return tuple(conditions), saved, lost
 
 
