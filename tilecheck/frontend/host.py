@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import TilecheckError, UnsupportedConstruct
-from tilecheck.frontend import host_calls, host_methods, host_statements, numbers
+from tilecheck.frontend import host_calls, host_methods, host_statements, host_subscripts, host_targets, numbers
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.host_values import Tensor, Unknown
@@ -226,7 +226,7 @@ class HostExecutor(Executor):
         return self.unread(text_of(node, frame.table))
 
     def bind(self, function: Function, args: Arguments) -> Frame | None:
-        return host_statements.bind_starred(self, function, args)
+        return host_targets.bind_starred(self, function, args)
 
     def merge(self, cond: Expr, a: Any, b: Any) -> Any:
         if isinstance(a, Unknown) and isinstance(b, Num) and b.kind != "data":
@@ -247,7 +247,7 @@ class HostExecutor(Executor):
         return host_statements.execute(self, node, frame)
 
     def target(self, target: cst.BaseExpression, value: Any, frame: Frame) -> bool:
-        return host_statements.assign_target(self, target, value, frame)
+        return host_targets.assign_target(self, target, value, frame)
 
     def join(self, a: Expr, b: Expr) -> Expr:
         return join_paths(a, b)
@@ -329,7 +329,7 @@ class HostDialect:
         return host_methods.attribute(_host(x), value, name)
 
     def subscript(self, x: Executor, value: Any, index: Any) -> Any:
-        return host_methods.subscript(_host(x), value, index)
+        return host_subscripts.subscript(_host(x), value, index)
 
     def param(self, x: Executor, name: str) -> Num:
         return x.number_of(Unknown(name), "argument")

@@ -15,21 +15,18 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import statements
 from tilecheck.frontend.expressions import evaluate
-from tilecheck.frontend.host_methods import literal
 from tilecheck.frontend.host_operators import operate
+from tilecheck.frontend.host_targets import assigned, change, forget, unpack_unknown
 from tilecheck.frontend.host_values import Table, Tensor, Unknown
 from tilecheck.frontend.modules import dotted
 from tilecheck.frontend.syntax import walk
-from tilecheck.frontend.values import Const, Frame, Function, Num, Poison, Range, Seq
+from tilecheck.frontend.values import Const, Frame, Num, Range, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.executor import Arguments
     from tilecheck.frontend.host import HostExecutor
 
-UNKNOWN_KEYWORDS = "**"  # stands for keyword arguments whose names are not known
-MUTATORS = frozenset("append extend insert pop remove clear sort reverse update setdefault popitem add".split())
 _SWALLOWING = ("suppress", "raises", "assertRaises")  # context managers that swallow exceptions
 _MOST_UNROLLED = 16  # items of a loop that is run item by item
 
@@ -45,196 +42,6 @@ def execute(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> bool:
         x.guard = before
         forget(x, node, frame)
     return True
-
-
-def forget(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
-    """Make everything that `node` may assign unknown."""
-    for name in assigned(node):
-        frame.names[name] = x.unread(name)
-
-
-def assigned(node: cst.CSTNode) -> list[str]:
-    """The names, attribute paths included, that a statement may assign."""
-    found: dict[str, None] = {}
-    for inner in walk(node):
-        match inner:
-            case cst.AssignTarget() | cst.AnnAssign() | cst.AugAssign() | cst.For() | cst.NamedExpr():
-                _names(inner.target, found)
-            case cst.WithItem() if inner.asname is not None:
-                _names(inner.asname.name, found)
-            case cst.FunctionDef() | cst.ClassDef():
-                found[inner.name.value] = None
-            case cst.MatchAs() | cst.MatchStar() if inner.name is not None:
-                found[inner.name.value] = None
-            case cst.ExceptHandler() if inner.name is not None:
-                _names(inner.name.name, found)
-            case cst.Call(func=cst.Attribute(value=cst.Name(held), attr=cst.Name(method))) if (
-                method in MUTATORS
-            ):
-                found[held] = None
-    return list(found)
-
-
-def _names(target: cst.CSTNode, found: dict[str, None]) -> None:
-    match target:
-        case cst.Name() | cst.Attribute():
-            found[dotted(target)] = None
-        case cst.Subscript():
-            _names(target.value, found)
-        case cst.Tuple() | cst.List():
-            for element in target.elements:
-                _names(element.value, found)
-
-
-# ---- assignment --------------------------------------------------------------------------------------------
-
-
-def assign_target(x: HostExecutor, target: cst.BaseExpression, value: Any, frame: Frame) -> bool:
-    """Targets that kernels may not have: attributes, items, starred names."""
-    match target:
-        case cst.Name() if isinstance(value, Poison):
-            frame.names[target.value] = x.unread(target.value)
-        case cst.Attribute():
-            _assign_attribute(x, target, value, frame)
-        case cst.Subscript():
-            _assign_item(x, target, value, frame)
-        case cst.Tuple() | cst.List() if any(isinstance(e, cst.StarredElement) for e in target.elements):
-            _unpack_starred(x, target, value, frame)
-        case cst.Tuple() | cst.List() if isinstance(value, Tensor):
-            _unpack_unknown(x, target, frame)
-        case cst.Tuple() | cst.List() if isinstance(value, Seq) and len(value.items) != len(target.elements):
-            x.guard = E.FALSE  # Python raises
-            _unpack_unknown(x, target, frame)
-        case _:
-            return False
-    return True
-
-
-def _assign_attribute(x: HostExecutor, target: cst.Attribute, value: Any, frame: Frame) -> None:
-    if target.attr.value in ("data", "shape", "strides"):
-        x.stop(f"`.{target.attr.value}` of a tensor is assigned")
-    if dotted(target):
-        frame.names[dotted(target)] = value
-
-
-def _assign_item(x: HostExecutor, target: cst.Subscript, value: Any, frame: Frame) -> None:
-    """`d[k] = v`: a tensor keeps its shape, a display with literal keys is followed, others are lost."""
-    name = dotted(target.value)
-    held = frame.find(name) if name else None
-    if isinstance(held, Table) and len(target.slice) == 1 and isinstance(target.slice[0].slice, cst.Index):
-        key = literal(evaluate(x, target.slice[0].slice.value, frame))
-        _change(held, x.unread(name) if key is None else Table({**held.items, key: value}), frame)
-    elif isinstance(held, Table | Seq):
-        _change(held, x.unread(name), frame)
-    elif held is None and isinstance(target.value, cst.Name):
-        kept = x.stored.setdefault((frame.table.file, name), {})
-        kept[frame.table.span(target).start] = form_of(value)
-
-
-def form_of(value: Any) -> Any:
-    """What of a stored value is the same whenever it is stored: kernels, and how many items there are."""
-    match value:
-        case Function():
-            return value
-        case Seq():
-            return Seq(tuple(form_of(item) for item in value.items))
-        case _:
-            return None
-
-
-def of_form(x: HostExecutor, form: Any, text: str) -> Any:
-    """A value of that form; all but kernels is unknown."""
-    match form:
-        case Function():
-            return form
-        case Seq():
-            return Seq(tuple(of_form(x, item, f"{text}[{k}]") for k, item in enumerate(form.items)))
-        case _:
-            return Unknown(text, opaque=True)
-
-
-def bind_starred(x: HostExecutor, function: Function, args: Arguments) -> Frame | None:
-    """The frame of a call whose function takes `*args` or `**kwargs`; None if it takes neither."""
-    params = function.node.params
-    star = params.star_arg if isinstance(params.star_arg, cst.Param) else None
-    rest = params.star_kwarg
-    if star is None and rest is None:
-        return None
-    plain = [*params.posonly_params, *params.params]
-    known = {p.name.value for p in (*plain, *params.kwonly_params)}
-    extra = tuple(args.positional[len(plain) :])
-    others = {k: v for k, v in args.keywords if k not in known}
-    if (extra and star is None) or (others and rest is None):
-        raise UnsupportedConstruct(f"call of `{function.name}` with more arguments than it takes")
-    named = params.with_changes(star_arg=cst.MaybeSentinel.DEFAULT, star_kwarg=None)
-    simple = Function(function.node.with_changes(params=named), function.table, function.closure)
-    keywords = tuple((k, v) for k, v in args.keywords if k in known)
-    frame = statements.bind_parameters(
-        x, simple, type(args)(args.positional[: len(plain)], keywords, args.node, args.table)
-    )
-    if star is not None:
-        frame.names[star.name.value] = Seq(extra)
-    if rest is not None:
-        whole = UNKNOWN_KEYWORDS not in others
-        frame.names[rest.name.value] = Table(others) if whole else x.unread(rest.name.value)
-    return frame
-
-
-def _unpack_starred(x: HostExecutor, target: cst.Tuple | cst.List, value: Any, frame: Frame) -> None:
-    """`*batch, n = x.shape`: the names after the star count from the end."""
-    elements = target.elements
-    star = next(k for k, e in enumerate(elements) if isinstance(e, cst.StarredElement))
-    after = len(elements) - star - 1
-    if isinstance(value, Seq) and len(value.items) >= len(elements) - 1:
-        stop = len(value.items) - after
-        parts = [*value.items[:star], Seq(value.items[star:stop], True), *value.items[stop:]]
-        for element, item in zip(elements, parts, strict=True):
-            statements.assign(x, element.value, item, frame)
-        return
-    for k, element in enumerate(elements):
-        position = k if k < star else k - len(elements)
-        if isinstance(element, cst.StarredElement):
-            statements.assign(x, element.value, x.unread(dotted(element.value) or "rest"), frame)
-        else:
-            statements.assign(x, element.value, _item_of(x, value, position), frame)
-
-
-def _item_of(x: HostExecutor, value: Any, position: int) -> Any:
-    try:
-        return x.dialect.subscript(x, value, Num((), E.const(position), "int", None))
-    except UnsupportedConstruct:
-        return x.unread("item")
-
-
-def _unpack_unknown(x: HostExecutor, target: cst.Tuple | cst.List, frame: Frame) -> None:
-    found: dict[str, None] = {}
-    _names(target, found)
-    for name in found:
-        frame.names[name] = x.unread(name)
-
-
-def forget_lists(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
-    """Lists and dictionaries that unread code is given by name, or whose method it is, may change there."""
-    if not isinstance(node, cst.Call):
-        return
-    given = [a.value for a in node.args]
-    if isinstance(node.func, cst.Attribute):
-        given.append(node.func.value)
-    for value in given:
-        name = dotted(value)
-        held = frame.names.get(name) if name else None
-        if isinstance(held, Table) or (isinstance(held, Seq) and held.is_list):
-            _change(held, x.unread(name), frame)
-
-
-def _change(held: Any, value: Any, frame: Frame) -> None:
-    """A container changes in place: all names of it show the new value."""
-    at: Frame | None = frame
-    while at is not None:
-        for name, other in at.names.items():
-            if other is held:
-                at.names[name] = value
-        at = at.parent
 
 
 # ---- simple statements -------------------------------------------------------------------------------------
@@ -292,7 +99,7 @@ def _augmented(x: HostExecutor, node: cst.AugAssign, frame: Frame) -> None:
         longer = (
             isinstance(before, Seq) and isinstance(amount, Seq) and isinstance(node.operator, cst.AddAssign)
         )
-        _change(before, Seq((*before.items, *amount.items), True) if longer else x.unread("list"), frame)
+        change(before, Seq((*before.items, *amount.items), True) if longer else x.unread("list"), frame)
         return
     op = statements.AUGMENTED.get(type(node.operator))
     if op is None:
@@ -323,7 +130,7 @@ def _append(x: HostExecutor, node: cst.Call, frame: Frame) -> None:
     name = dotted(node.func).rpartition(".")[0]
     held = frame.names.get(name)
     if isinstance(held, Seq) and len(node.args) == 1 and not x.loops:
-        _change(held, Seq((*held.items, evaluate(x, node.args[0].value, frame)), held.is_list), frame)
+        change(held, Seq((*held.items, evaluate(x, node.args[0].value, frame)), held.is_list), frame)
     else:
         evaluate(x, node, frame)
 
@@ -389,7 +196,7 @@ def _any_items(x: HostExecutor, node: cst.For, frame: Frame) -> None:
 
     def enter() -> None:
         x.guard = E.all_of(x.guard, E.le(0, k))
-        _unpack_unknown(x, cst.Tuple([cst.Element(node.target)]), frame)
+        unpack_unknown(x, cst.Tuple([cst.Element(node.target)]), frame)
 
     statements.symbolic_loop(x, node, k, enter, None, frame)
 

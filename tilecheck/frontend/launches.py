@@ -17,7 +17,8 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.annotations import read_annotation
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.host import HostDialect, HostExecutor, HostStopped, HostTooLarge, Shared, parameter
-from tilecheck.frontend.host_expressions import HANDLERS, is_own
+from tilecheck.frontend.host_expressions import HANDLERS
+from tilecheck.frontend.host_functions import is_own
 from tilecheck.frontend.host_values import Unknown
 from tilecheck.frontend.launch_records import record
 from tilecheck.frontend.lower import is_kernel_decorator

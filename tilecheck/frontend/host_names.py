@@ -1,0 +1,92 @@
+"""Names, attributes and subscripts in host code, module-level values included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import expressions
+from tilecheck.frontend.expressions import evaluate, module_name
+from tilecheck.frontend.host import HostExecutor, text_of
+from tilecheck.frontend.host_targets import MUTATORS, of_form
+from tilecheck.frontend.modules import Import, ModuleTable, dotted
+from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.values import (
+    Frame,
+    Function,
+    ModuleRef,
+    Poison,
+)
+
+
+def name(x: HostExecutor, node: cst.Name, frame: Frame) -> Any:
+    found = frame.find(node.value)
+    if isinstance(found, Poison):  # lost by a loop or a branch: from here on one unknown value
+        found = frame.names[node.value] = x.unread(node.value)
+    return found if found is not None else module_value(x, frame.table, node.value)
+
+
+def module_value(x: HostExecutor, table: ModuleTable, name: str) -> Any:
+    """The value of a module-level name, computed once in a run."""
+    key = (table.file, name)
+    if key not in x.module_values:
+        guard, allocation = x.guard, x.allocation
+        x.allocation = name
+        try:
+            value = x.unread(name) if name in _rebound(x, table) else module_name(x, table, name)
+        except UnsupportedConstruct:
+            value = x.unread(name)
+        finally:
+            x.guard, x.allocation = guard, allocation
+        x.module_values[key] = x.unread(name) if isinstance(value, Poison) else value
+    return x.module_values[key]
+
+
+def _rebound(x: HostExecutor, table: ModuleTable) -> frozenset[str]:
+    """The names that some function of the module declares `global`, and containers that some code changes."""
+    known = x.known.changed.get(table.file)
+    if known is not None:
+        return known
+    found: set[str] = set()
+    for node in walk(table.parsed.module):
+        match node:
+            case cst.Global():
+                found.update(item.name.value for item in node.names)
+            case cst.AssignTarget(target=cst.Subscript(value=cst.Name(name))):
+                found.add(name)
+            case cst.AugAssign(target=cst.Subscript(value=cst.Name(name))):
+                found.add(name)
+            case cst.Call(func=cst.Attribute(value=cst.Name(name), attr=cst.Name(method))) if (
+                method in MUTATORS
+            ):
+                found.add(name)
+    fixed = {n for n, b in table.bindings.items() if isinstance(b, Import | cst.FunctionDef | cst.ClassDef)}
+    x.known.changed[table.file] = frozenset(found - fixed)
+    return x.known.changed[table.file]
+
+
+def subscript(x: HostExecutor, node: cst.Subscript, frame: Frame) -> Any:
+    """A module-level container gives what the module stores in it, if all of that has one form."""
+    index = expressions.index_of(x, node, frame)
+    if isinstance(node.value, cst.Name) and frame.find(node.value.value) is None:
+        key = (frame.table.file, node.value.value)
+        if key in x.forms:
+            return of_form(x, x.forms[key], x.unread(text_of(node, frame.table)).name)
+    return expressions.subscript(x, evaluate(x, node.value, frame), index)
+
+
+def attribute_node(x: HostExecutor, node: cst.Attribute, frame: Frame) -> Any:
+    assigned = frame.find(dotted(node)) if dotted(node) else None
+    if assigned is not None:
+        return assigned
+    return attribute(x, evaluate(x, node.value, frame), node.attr.value)
+
+
+def attribute(x: HostExecutor, value: Any, name: str) -> Any:
+    if isinstance(value, ModuleRef):
+        return module_value(x, value.table, name)
+    if isinstance(value, Function) and name == "_pyfunc":
+        return value  # the function that a kernel was made of
+    return expressions.attribute(x, value, name)

@@ -1,0 +1,107 @@
+"""Subscripts of host values: slices of tensors, extents of shapes, items of dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tilecheck.frontend import host_tensors as T
+from tilecheck.frontend.host_methods import literal, number, unsupported
+from tilecheck.frontend.host_values import HostShape, Table, Tensor, Unknown
+from tilecheck.frontend.values import Const, Named, Num, Seq
+from tilecheck.ir import expr as E
+from tilecheck.ir.host import host_extent, host_stride
+
+if TYPE_CHECKING:
+    from tilecheck.frontend.host import HostExecutor
+
+
+def subscript(x: HostExecutor, value: Any, index: Any) -> Any:
+    """`value[index]`."""
+    match value:
+        case HostShape():
+            return _shape_item(x, value, index)
+        case Table():
+            return _lookup_or_fail(value, index)
+        case Tensor():
+            return _slice(x, x.known_rank(value), index)
+        case Unknown() if _is_slice(index):
+            return _slice(x, x.known_rank(x.tensor(value)), index)
+        case Unknown():
+            key = literal(index)
+            known = x.known_rank(x.tensor(value))
+            if known.shape is not None and isinstance(key, int):
+                return _slice(x, known, index)
+            if key is not None:
+                return Unknown(f"{value.name}[{key!r}]", opaque=value.opaque)
+            raise unsupported("subscript with a computed key")
+        case _:
+            raise unsupported("subscript of this value")
+
+
+def _lookup_or_fail(table: Table, index: Any) -> Any:
+    key = literal(index)
+    if key is None or key not in table.items:
+        raise unsupported("dictionary with a computed key")
+    return table.items[key]
+
+
+def _shape_item(x: HostExecutor, value: HostShape, index: Any) -> Any:
+    if not isinstance(index, Seq):
+        axis = x.scalar(index, "axis").value
+        if axis is not None:
+            make = host_stride if value.strides else host_extent
+            return number(E.sym(make(value.of, axis)))
+    raise unsupported("part of a shape of unknown length")
+
+
+def _is_slice(index: Any) -> bool:
+    parts = index.items if isinstance(index, Seq) else (index,)
+    return _is_part(index) or any(
+        _is_part(p) or (isinstance(p, Const) and p.value in (..., None)) for p in parts
+    )
+
+
+def _is_part(index: Any) -> bool:
+    return isinstance(index, Seq) and index.items[:1] == (Named("slice"),)
+
+
+def _slice(x: HostExecutor, t: Tensor, index: Any) -> Any:
+    """Basic indexing; with a tensor or a list as an index the result is an unknown copy."""
+    parts = (index,) if not isinstance(index, Seq) or _is_part(index) else index.items
+    if t.shape is None and all(_is_basic(p) for p in parts):
+        return T.piece(t, x.unread(f"{t.name}[...]").name)
+    if t.shape is None:
+        raise unsupported("slice of a tensor of unknown rank")
+    axis = 0
+    for part in parts:
+        if isinstance(part, Const) and part.value is ...:
+            axis = len(t.shape or ()) - _axes_after(parts, part)
+            continue
+        found, axis = _one(x, t, axis, part)
+        if found is None:
+            raise unsupported("slice")
+        t = found
+    return t
+
+
+def _is_basic(part: Any) -> bool:
+    return _is_part(part) or isinstance(part, Num) or (isinstance(part, Const) and part.value in (..., None))
+
+
+def _axes_after(parts: Sequence[Any], ellipsis: Any) -> int:
+    rest = parts[list(parts).index(ellipsis) + 1 :]
+    return sum(1 for p in rest if not (isinstance(p, Const) and p.value is None))
+
+
+def _one(x: HostExecutor, t: Tensor, axis: int, part: Any) -> tuple[Tensor | None, int]:
+    if isinstance(part, Const) and part.value is None:
+        return T.unsqueezed(t, axis), axis + 1
+    if _is_part(part):
+        ends = [
+            None if isinstance(e, Const) and e.value is None else x.scalar(e, "slice") for e in part.items[1:]
+        ]
+        return T.sliced(t, axis, (ends[0], ends[1], ends[2])), axis + 1
+    if isinstance(part, Num) and part.kind in ("int", "any") and part.elem is not None:
+        return T.selected(t, axis), axis
+    return None, axis
