@@ -212,6 +212,15 @@ class Executor:
             found = self.moves[symbol, positions] = replace(symbol, uid=self.number())
         return E.sym(found)
 
+    def derived(self, *values: Expr) -> str:
+        """The origin of an unknown that is computed from `values` and has their type.
+
+        It names the memory that they come from: whether the unknown is an integer depends on that.
+        """
+        names = sorted(set().union(*map(memory_names, values)))
+        origin = numbers.origin(*values)
+        return f"{origin if origin == 'atomic' else 'memory'}:{','.join(names)}" if names else origin
+
     def is_integer_memory(self, value: Expr) -> bool:
         """Whether everything read from memory or passed untyped in `value` is used as an integer."""
         known = self.knowledge.integers | self.tables
@@ -462,7 +471,7 @@ def memory_names(value: Expr) -> set[str]:
         elif node.op in ("sym", "bsym"):
             symbol: Symbol = node.args[0]
             if symbol.origin.startswith(("memory:", "atomic:")) and not symbol.origin.endswith(":int"):
-                names.add(symbol.origin.partition(":")[2])
+                names.update(symbol.origin.partition(":")[2].split(","))
             elif symbol.origin == "untyped":
                 names.add(symbol.name)
     return names

@@ -445,7 +445,8 @@ def _unknown_like(x: Executor, value: Any) -> Any:
     match value:
         case Num() if value.elem is not None:
             boolean = value.kind == "bool"
-            elem = x.fresh("loop", per_lane=bool(value.shape), boolean=boolean)
+            origin = x.derived(value.elem) if value.kind == "any" else "loop"
+            elem = x.fresh(origin, per_lane=bool(value.shape), boolean=boolean)
             bits = 32 if value.bits is None and not boolean else value.bits
             return Num(value.shape, elem, value.kind, bits)
         case Seq():

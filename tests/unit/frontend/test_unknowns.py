@@ -131,3 +131,23 @@ def test_the_function_of_a_reduction_is_executed(call: str, function: str) -> No
 def test_a_scalar_has_no_axes(call: str) -> None:
     with pytest.raises(UnsupportedConstruct, match="axis of a scalar"):
         lowered(f"b = ct.bid(0)\nr = {call}")
+
+
+COMPUTED = {
+    "sum": "v = ct.sum(v, 0, keepdims=True)",
+    "scan": "v = ct.cumsum(v, 0)",
+    "loop": "for i in range(3):\n    v = v + v",
+    "loop that ends early": "for i in range(3):\n    v = v + v\n    if i > x.shape[0]:\n        break",
+    "reduction": "v = ct.reduce(v, 0, lambda a, c: a + c, 0, keepdims=True)",
+}
+
+
+@pytest.mark.parametrize("change", COMPUTED.values(), ids=COMPUTED)
+def test_what_is_computed_from_memory_has_its_type(change: str) -> None:
+    """Floats between 0 and 1, unless the values are used as indices: then there are none."""
+    load = "v = ct.load(x, index=(ct.bid(0),), shape=(4,))"
+    store = "ct.scatter(out, ct.full((4,), 0, ct.int32), 1.0, mask=(v > 0) & (v < 1))"
+    unknown = last_write(lowered(f"{load}\n{change}\n{store}")).mask
+    assert all(node.op in ("all", "bsym") for node in E.conjuncts(unknown))
+    known = last_write(lowered(f"{load}\n{change}\nt = ct.gather(tab, v)\n{store}")).mask
+    assert all(node.op == "lt" for node in E.conjuncts(known))

@@ -372,12 +372,18 @@ def _reduce(x: Executor, args: Arguments) -> Any:
     return Seq(tuple(results)) if isinstance(value, Seq) else results[0]
 
 
+def _computed(x: Executor, num: Num, *, per_lane: bool) -> Expr:
+    """A number that is computed from the elements of a tile: an integer only if they are."""
+    assert num.elem is not None
+    return x.fresh(x.derived(num.elem) if num.kind == "any" else numbers.origin(num.elem), per_lane=per_lane)
+
+
 def _combine(x: Executor, args: Arguments, given: Mapping[str, Any], tiles: list[Num]) -> None:
     """Execute the function of a reduction or scan, for what it may do: on two unknown elements of each tile."""
     if "func" not in given:
         return
     elements = [
-        Num((), None if t.elem is None else x.fresh(numbers.origin(t.elem), per_lane=True), t.kind, t.bits)
+        Num((), None if t.elem is None else _computed(x, t, per_lane=True), t.kind, t.bits)
         for t in (*tiles, *tiles)
         if t.kind != "bool"
     ]
@@ -401,10 +407,8 @@ def _reduced(x: Executor, num: Num, given: Mapping[str, Any]) -> Num:
     )
     if num.kind in ("int", "bool", "any") and num.elem is not None:
         # Some integer; which one is not modelled.
-        origin = numbers.origin(num.elem)
-        return Num(
-            shape, x.fresh(origin, per_lane=bool(shape)), "any" if num.kind == "any" else "int", num.bits
-        )
+        kind = "any" if num.kind == "any" else "int"
+        return Num(shape, _computed(x, num, per_lane=bool(shape)), kind, num.bits)
     return data(shape)
 
 
@@ -422,7 +426,7 @@ def _scanned(x: Executor, num: Num) -> Num:
     if num.elem is None:
         return data(num.shape)
     kind = "int" if num.kind == "bool" else num.kind
-    return Num(num.shape, x.fresh(numbers.origin(num.elem), per_lane=True), kind, num.bits)
+    return Num(num.shape, _computed(x, num, per_lane=True), kind, num.bits)
 
 
 def _arg_reduce(x: Executor, args: Arguments) -> Num:
