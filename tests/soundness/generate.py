@@ -43,6 +43,7 @@ class Writer:
     depth: int = 1
     scalars: list[str] = field(default_factory=list)
     tiles: list[str] = field(default_factory=list)
+    floats: list[str] = field(default_factory=list)  # tiles of `a`, whose type is not known
     loops: int = 0
     names: int = 0
     early: bool = False  # whether a loop may end before its range does
@@ -142,7 +143,16 @@ class Writer:
         other = self.rng.choice((f"ct.cat(({halves}), 0)", turned))
         return f"({x} {self.rng.choice(operators)} {other})"
 
+    def between(self) -> str:
+        """A mask that no integer meets, over elements of unknown type."""
+        x = self.rng.choice(self.floats) if self.floats else f"ct.gather(a, {self.row(0)})"
+        x = self.rng.choice((x, x, f"ct.cumsum({x}, 0)", f"ct.sum({x}, 0, keepdims=True)", f"({x} + {x})"))
+        low = self.rng.randint(0, 2)
+        return f"(({x} > {low}) & ({x} < {low + 1}))"
+
     def mask(self, size: int = 1) -> str:
+        if self.rng.random() < 0.15:
+            return self.between()
         if self.rng.random() < 0.15:
             return self._twist("!=", "<", "==")
         x, y = self.row(size), self.row(size) if self.rng.random() < 0.5 else self.scalar(0)
@@ -176,14 +186,14 @@ class Writer:
         self._access()
 
     def block(self, count: int) -> None:
-        scalars, tiles = list(self.scalars), list(self.tiles)
+        scalars, tiles, floats = list(self.scalars), list(self.tiles), list(self.floats)
         for _ in range(count):
             self.statement()
         if self.depth > 1:
-            self.scalars, self.tiles = scalars, tiles
+            self.scalars, self.tiles, self.floats = scalars, tiles, floats
 
     def statement(self) -> None:
-        kinds = ["scalar"] * 3 + ["row"] * 2 + ["access"] * 4 + ["again"] * 2
+        kinds = ["scalar"] * 3 + ["row"] * 2 + ["float"] + ["access"] * 4 + ["again"] * 2
         if self.depth < 4:
             kinds += ["if", "if", "for", "for", "while"]
         if self.loops:
@@ -200,7 +210,16 @@ class Writer:
         self.line(f"{name} = {value}")
         self.tiles.append(name)
 
+    def _float(self) -> None:
+        name, row = self.name("f"), self.row(1)
+        self.line(f"{name} = ct.gather(a, {row})")
+        self.floats.append(name)
+
     def _again(self) -> None:
+        if self.floats and self.rng.random() < 0.3:
+            name = self.rng.choice(self.floats)
+            self.line(f"{name} = {name} + {self.rng.choice(self.floats)}")
+            return
         own = [n for n in self.scalars if n.startswith("v")]
         if own and self.rng.random() < 0.7:
             name = self.rng.choice(own)

@@ -129,7 +129,16 @@ def _flags(kernel: Kernel) -> list[object]:
 def _is_seen(witness: Witness, trial: Trial) -> bool:
     if witness.kind == "overlap" and len(witness.blocks) > 1:
         return any(wrongs(trial, only_races=True))
+    if witness.kind == "overlap" and len(witness.iterations or ()) > 1:
+        return _is_written_twice(witness, trial)
     return bool(trial.log.undefined)
+
+
+def _is_written_twice(witness: Witness, trial: Trial) -> bool:
+    """Whether one block writes the element in two operations."""
+    block, element = (*witness.blocks[0], 0, 0)[:3], list(witness.element or ())
+    writes = [r for r in trial.log.accesses if (r.array, r.block, r.effect) == (witness.array, block, "write")]
+    return sum(element in r.elements.tolist() for r in writes) > 1
 
 
 def summary(judgements: Sequence[Judgement]) -> dict[str, int]:
