@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from tilecheck.errors import SourceError, UnsupportedConstruct, UsageError
@@ -103,12 +104,13 @@ def _decisions(definition: Definition, kernel: Kernel, obligations: tuple[Obliga
     from tilecheck.proof.ladder import prove  # lazy
     from tilecheck.proof.session import Session  # lazy
 
-    session, context = Session(), Context(kernel)
-    for obligation in obligations:
-        outcome = prove(obligation, context, session)
-        where = ", ".join(_place(definition, s) for s in obligation.sites)
-        answer = f"proved by {outcome.rung}" if outcome.proved else "open"
-        yield f"{obligation.rule} at {where}: never that {obligation.cause} — {answer}"
+    context = Context(kernel)
+    with closing(Session()) as session:
+        for obligation in obligations:
+            outcome = prove(obligation, context, session)
+            where = ", ".join(_place(definition, s) for s in obligation.sites)
+            answer = f"proved by {outcome.rung}" if outcome.proved else "open"
+            yield f"{obligation.rule} at {where}: never that {obligation.cause} — {answer}"
 
 
 def _smt(kernel: Kernel, obligations: tuple[Obligation, ...]) -> Iterator[str]:

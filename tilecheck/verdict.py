@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ from tilecheck.registry import rule_files
 
 if TYPE_CHECKING:
     from tilecheck.proof.launch_check import Broken
+    from tilecheck.proof.session import Session
 
 UNSUPPORTED = "TC905"
 UNDECIDED = "TC906"
@@ -385,31 +387,38 @@ def _check_launches(
     """Judge every visible launch; a condition counts as broken only after the launch was replayed."""
     if not launches:
         return _Launched()
-    from tilecheck.proof.launch_check import check_launch  # lazy: most files have no launch that needs it
-    from tilecheck.proof.session import Session  # lazy
+    from tilecheck.proof.session import Session  # lazy: most files have no launch that needs it
 
-    session, kernel = Session(), facts.kernel
-    reports, diagnostics = [], []
-    for launch in launches:
-        seen: dict[str, Witness] = {}
-
-        def replayed(broken: Broken, seen: dict[str, Witness] = seen) -> bool | None:
-            from tilecheck.proof.launch_replay import TooLarge, replay_launch  # lazy: loads NumPy
-
-            try:
-                witness = replay_launch(kernel, broken, path)
-            except TooLarge:
-                return None
-            if witness is not None:
-                seen[broken.text] = witness
-            return witness is not None
-
-        checked = check_launch(kernel, decision.conditions, launch, session, replayed)
-        reports.append(LaunchReport(launch.site, tuple(ConditionAt(t, s) for t, s in checked.conditions)))
-        diagnostics += [_broken_launch(kernel, launch, b, seen.get(b.text)) for b in checked.broken]
+    with closing(Session()) as session:
+        checked = [_check_one(facts.kernel, decision, launch, path, session) for launch in launches]
+    reports = tuple(report for report, _ in checked)
+    diagnostics = tuple(d for _, found in checked for d in found)
     aliased = [d for d in findings if d.code == ALIASED and d.witness is not None]
     undecided = next((r.site for r in reports if any(c.status == "unknown" for c in r.conditions)), None)
-    return _Launched(tuple(reports), tuple(diagnostics), bool(diagnostics or aliased), undecided)
+    return _Launched(reports, diagnostics, bool(diagnostics or aliased), undecided)
+
+
+def _check_one(
+    kernel: Kernel, decision: Decision, launch: Launch, path: str, session: Session
+) -> tuple[LaunchReport, list[Diagnostic]]:
+    from tilecheck.proof.launch_check import check_launch  # lazy: most files have no launch that needs it
+
+    seen: dict[str, Witness] = {}
+
+    def replayed(broken: Broken) -> bool | None:
+        from tilecheck.proof.launch_replay import TooLarge, replay_launch  # lazy: loads NumPy
+
+        try:
+            witness = replay_launch(kernel, broken, path)
+        except TooLarge:
+            return None
+        if witness is not None:
+            seen[broken.text] = witness
+        return witness is not None
+
+    checked = check_launch(kernel, decision.conditions, launch, session, replayed)
+    report = LaunchReport(launch.site, tuple(ConditionAt(t, s) for t, s in checked.conditions))
+    return report, [_broken_launch(kernel, launch, b, seen.get(b.text)) for b in checked.broken]
 
 
 def _broken_launch(kernel: Kernel, launch: Launch, broken: Broken, witness: Witness | None) -> Diagnostic:

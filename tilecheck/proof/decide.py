@@ -8,6 +8,7 @@ for what no condition saves. A counterexample counts only after it ran.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 from tilecheck.ir.expr import (
@@ -68,7 +69,13 @@ def decide(
     kernel: Kernel, obligations: Sequence[Obligation], path: str, *, without: frozenset[str], budget: int
 ) -> Decision:
     """Settle every obligation of `kernel`, whose text stands in the file `path`."""
-    session = Session(budget=budget)
+    with closing(Session(budget=budget)) as session:
+        return _decide(kernel, obligations, path, without, session)
+
+
+def _decide(
+    kernel: Kernel, obligations: Sequence[Obligation], path: str, without: frozenset[str], session: Session
+) -> Decision:
     context = Context(kernel)
     obligations = [_for_every_member(_with_divisors(o, kernel)) for o in obligations]
     if _is_vacuous(kernel, context, session):

@@ -17,6 +17,7 @@ two tensors (or a tensor and a number) that the caller hands in is the caller's,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 from tilecheck.ir.expr import (
@@ -98,19 +99,19 @@ def check_launch(
 
 def launch_flags(launch: Launch) -> dict[str, int | list[int]]:
     """The numbers and truth values that a launch passes and that its text decides, by parameter."""
-    session = Session()
     found: dict[str, int | list[int]] = {}
-    for name, value in launch.arguments:
-        if not isinstance(value, Expr):
-            continue
-        if value.value is not None:
-            found[name] = value.value
-        elif value.is_bool:
-            for wanted in (TRUE, FALSE):
-                other = value if wanted is FALSE else negate(value)
-                goal = (*launch.facts, other)
-                if satisfiable((*ranges(goal), *goal), session=session, prove_only=True).status == "unsat":
-                    found[name] = int(wanted is TRUE)
+    with closing(Session()) as session:
+        for name, value in launch.arguments:
+            if not isinstance(value, Expr):
+                continue
+            if value.value is not None:
+                found[name] = value.value
+            elif value.is_bool:
+                for wanted in (TRUE, FALSE):
+                    other = value if wanted is FALSE else negate(value)
+                    goal = (*launch.facts, other)
+                    if satisfiable((*ranges(goal), *goal), session=session, prove_only=True).status == "unsat":
+                        found[name] = int(wanted is TRUE)
     return found
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tilecheck.proof.interrupts import deferred_interrupts
+
 _DEFINED = re.compile(r"\(define-fun (\w+) \(\) \w+\s+(\(- )?(\w+)")
 
 Status = Literal["unsat", "sat", "unknown"]
@@ -23,7 +25,7 @@ class Session:
 
     Mutable because it counts and remembers. A fresh context per kernel keeps answers independent of what
     was verified before it in the same process. `budget` is for one question; `checks` and `spent` say what
-    the kernel cost.
+    the kernel cost. Close it when the kernel is done (`contextlib.closing`).
     """
 
     budget: int = DEFAULT_BUDGET
@@ -31,6 +33,11 @@ class Session:
     spent: int = 0
     answers: dict[object, Any] = field(default_factory=dict)
     _context: Any = None
+
+    def close(self) -> None:
+        """Let go of the context, where no interrupt can land in the middle of it."""
+        with deferred_interrupts():
+            self._context = None
 
     def query(self, text: str) -> Query:
         """A solver that holds `text`."""
@@ -41,7 +48,7 @@ class Session:
         # SimpleSolver, not Solver: choosing a tactic costs more than these queries do.
         solver = z3.SimpleSolver(ctx=self._context)
         # With its own handler z3 would swallow Ctrl-C and answer "canceled", as it does for a spent budget.
-        # Without it the interrupt reaches Python as KeyboardInterrupt when the (bounded) check returns.
+        # Without it the interrupt reaches Python, where `deferred_interrupts` holds it until the question ends.
         solver.set("ctrl_c", False)
         # Groebner bases cost much and are not counted well by the limit; no pattern needs them.
         solver.set("arith.nl.grobner", False)

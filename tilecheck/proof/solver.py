@@ -16,6 +16,7 @@ tried when those before found neither a proof nor a genuine model:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -35,6 +36,7 @@ from tilecheck.ir.expr import (
     symbols,
 )
 from tilecheck.proof import chain, lemmas
+from tilecheck.proof.interrupts import deferred_interrupts
 from tilecheck.proof.linear import Linear, numeral, postorder
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.session import DEFAULT_BUDGET, Query, Session, Status
@@ -94,12 +96,17 @@ def satisfiable(
 ) -> Answer:
     """Whether some assignment makes all of `assertions` true. See `Options` for the switches; the budget is
     that of the session unless one is given."""
-    session = Session() if session is None else session
+    if session is None:
+        with closing(Session()) as own:
+            return satisfiable(
+                assertions, session=own, budget=budget, prove_only=prove_only, smallest=smallest, bounds=bounds
+            )
     options = Options(session.budget if budget is None else budget, prove_only, smallest, tuple(bounds))
     flat = tuple(dict.fromkeys(c for a in assertions for c in conjuncts(a)))
     known = session.answers.get((flat, options))
     if known is None:
-        known = session.answers[flat, options] = _Search(flat, session, options).answer()
+        with deferred_interrupts():
+            known = session.answers[flat, options] = _Search(flat, session, options).answer()
     if not isinstance(known, Answer):
         raise TypeError("the session remembers something that is not an answer")
     return known

@@ -68,9 +68,7 @@ def copy(tmp_path: Path) -> BorrowGraph:
         ("matmul.py", "matmul_kernel"),
     ],
 )
-def test_the_graph_is_shown(
-    stage: str, file: str, kernel: str, golden: Callable[[Path, str], None]
-) -> None:
+def test_the_graph_is_shown(stage: str, file: str, kernel: str, golden: Callable[[Path, str], None]) -> None:
     suffix = "txt" if stage == "borrow" else "dot"
     golden(GOLDEN / f"{kernel}.{suffix}", show(stage, str(ROOT / "kernels" / file), kernel))
 
