@@ -12,7 +12,6 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 
 
 @contextmanager
@@ -26,11 +25,12 @@ def deferred_interrupts() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield
         return
-    arrived: list[tuple[int, FrameType | None]] = []
+    arrived: list[int] = []
     try:
-        signal.signal(signal.SIGINT, lambda *details: arrived.append(details))
+        signal.signal(signal.SIGINT, lambda number, _frame: arrived.append(number))
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
         if arrived:
-            handler(*arrived[0])
+            # Without the frame that was interrupted, which would keep solver objects alive.
+            handler(arrived[0], None)
