@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import cuda.tile as ct
+import numpy as np
+
+from tilecheck import Example
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
 
 TILE = 1024
@@ -39,3 +42,11 @@ def reference(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> np.ndarray[An
     """What `vector_add` computes."""
     out: np.ndarray[Any, Any] = x + y
     return out
+
+
+def examples() -> Iterator[Example]:
+    """A ragged length: the last tile hangs over the end."""
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((2, 5000), dtype=np.float32)
+    grid = (ct.cdiv(x.shape[0], TILE),)
+    yield Example(vector_add_kernel, grid, (x, y, np.empty_like(x), TILE), {"out": reference(x, y)})

@@ -34,9 +34,10 @@ ROOMS = (
 BASE = {"tilecheck", "tilecheck.model", "tilecheck.errors", "tilecheck.text"}
 EVERYTHING = None
 EDGES: dict[str, set[str] | None] = {
-    "tilecheck": {"tilecheck.model", "tilecheck.options", "tilecheck.pipeline"},  # lazy: the public interface
+    "tilecheck": {"tilecheck.example", "tilecheck.model", "tilecheck.options", "tilecheck.pipeline"},  # lazy
     "tilecheck.__main__": {"tilecheck.cli"},
     "tilecheck.model": set(),
+    "tilecheck.example": set(),
     "tilecheck.errors": {"tilecheck.model"},
     "tilecheck.text": BASE,
     "tilecheck.options": {"tilecheck.model"},
@@ -65,7 +66,7 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.pipeline": EVERYTHING,
     "tilecheck.cli": EVERYTHING,
     "tilecheck.testing": EVERYTHING,
-    "tilecheck.kernels": set(),
+    "tilecheck.kernels": {"tilecheck", "tilecheck.example"},
 }
 # Only these may see the reference backend: they replay counterexamples on it.
 REPLAY = {

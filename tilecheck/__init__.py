@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tilecheck.example import Example
     from tilecheck.model import Report, Verdict
     from tilecheck.options import Options
 
 __version__ = "0.1.0"
 __all__ = [
+    "Example",
     "Mut",
     "Report",
     "Shared",
@@ -57,6 +59,10 @@ def check_source(text: str, path: str = "<source>", options: Options | None = No
 
 
 def __getattr__(name: str) -> Any:
+    if name == "Example":
+        from tilecheck.example import Example  # lazy: so that `--version` imports next to nothing
+
+        return Example
     if name in ("Report", "Verdict"):
         from tilecheck import model  # lazy
 
