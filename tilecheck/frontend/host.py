@@ -20,7 +20,7 @@ from tilecheck.errors import TilecheckError, UnsupportedConstruct
 from tilecheck.frontend import host_calls, host_methods, host_statements, host_subscripts, host_targets, numbers
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.executor import Arguments, Executor
-from tilecheck.frontend.host_values import Tensor, Unknown
+from tilecheck.frontend.host_values import LAUNCHERS, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Param, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -314,7 +314,7 @@ class HostDialect:
 
     def call(self, x: Executor, name: str, args: Arguments) -> Any:
         host = _host(x)
-        if name == "cuda.tile.launch":
+        if name in LAUNCHERS:
             host.record_launch(host, args)
             return Const(None)
         handler = host_calls.meaning(name)

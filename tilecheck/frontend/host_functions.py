@@ -14,7 +14,7 @@ from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostExecutor, text_of
 from tilecheck.frontend.host_names import attribute
 from tilecheck.frontend.host_targets import UNKNOWN_KEYWORDS, forget_lists
-from tilecheck.frontend.host_values import HostShape, Table, Unknown
+from tilecheck.frontend.host_values import LAUNCHERS, HostShape, Table, Unknown
 from tilecheck.frontend.lower import is_kernel_decorator
 from tilecheck.frontend.modules import Import, ModuleTable, dotted
 from tilecheck.frontend.statements import call_function
@@ -113,7 +113,7 @@ def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any
             )
         case Named() if function.name in ("cuda.tile.kernel", "cuda.tile._execution.kernel"):
             return _kernel_of(x, args)
-        case Named() if function.name == "cuda.tile.launch":
+        case Named() if function.name in LAUNCHERS:
             x.dialect.call(x, function.name, args)
             return Const(None)
         case Method(value=Function()) if function.name == "replace_hints":

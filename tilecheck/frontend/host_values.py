@@ -9,6 +9,8 @@ from typing import Any
 from tilecheck.frontend.values import Param
 from tilecheck.ir.expr import Expr
 
+LAUNCHERS = ("cuda.tile.launch", "tilecheck.launch")  # what launches a kernel; the arguments are the same
+
 
 @dataclass(frozen=True, slots=True)
 class Unknown(Param):

@@ -19,7 +19,7 @@ from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.host import HostDialect, HostExecutor, HostStopped, HostTooLarge, Shared, parameter
 from tilecheck.frontend.host_expressions import HANDLERS
 from tilecheck.frontend.host_functions import is_own
-from tilecheck.frontend.host_values import Unknown
+from tilecheck.frontend.host_values import LAUNCHERS, Unknown
 from tilecheck.frontend.launch_records import record
 from tilecheck.frontend.lower import is_kernel_decorator
 from tilecheck.frontend.modules import Import, ModuleTable, dotted, imports_of
@@ -145,7 +145,7 @@ class _Module:
 
 
 def _launch_names(table: ModuleTable) -> frozenset[str]:
-    """How this file spells `cuda.tile.launch`, whether imported at the top or inside a function."""
+    """How this file spells `cuda.tile.launch` and `tilecheck.launch`, whether imported at the top or inside a function."""
     found: set[str] = set()
     bindings = [(n, b) for n, b in table.bindings.items() if isinstance(b, Import)]
     for node in walk(table.parsed.module):
@@ -153,7 +153,7 @@ def _launch_names(table: ModuleTable) -> frozenset[str]:
             bindings.extend(imports_of(node))
     for name, binding in bindings:
         full = f"{binding.module}.{binding.member}" if binding.member else binding.module
-        for target in ("cuda.tile.launch", "cuda.tile._execution.launch"):
+        for target in (*LAUNCHERS, "cuda.tile._execution.launch"):
             if target == full or target.startswith(f"{full}."):
                 found.add(name + target[len(full) :])
     return frozenset(found)

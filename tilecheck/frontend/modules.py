@@ -89,7 +89,13 @@ class Project:
         return table
 
     def find(self, imported: Import, importer: str) -> ModuleTable | None:
-        """The module that an import names, when it is a file of the same project."""
+        """The module that an import names, when it is a file of the same project.
+
+        tilecheck's own interface never is, not even in tilecheck's own repository: what `tilecheck.launch`
+        does is known, as what `cuda.tile.launch` does.
+        """
+        if imported.module == "tilecheck" and not imported.level:
+            return None
         key = (imported, importer)
         if key not in self.found:
             self.found[key] = self._find(imported, importer)

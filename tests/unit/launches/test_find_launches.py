@@ -319,3 +319,17 @@ def test_what_unread_code_computes_is_named(launch: Any) -> None:
     found = launch("def host(x, n):\n    m = unread(n)\n    ct.launch(None, (m,), fill, (unread(x),))")
     assert found.unread == ("unread(n)",)
     assert tensor(found, "out").shape_of == "unread(x)"
+
+
+@pytest.mark.parametrize(
+    ("imported", "called"),
+    [
+        ("import tilecheck", "tilecheck.launch"),
+        ("import tilecheck as tc", "tc.launch"),
+        ("from tilecheck import launch as go", "go"),
+    ],
+)
+def test_tilecheck_launch_is_a_launch(imported: str, called: str, launch: Any) -> None:
+    found = launch(f"{imported}\n\ndef host(x, out, n):\n    {called}(None, (n,), pair, (x, out))")
+    assert found.problem is None
+    assert grid(found) == ["n"]
