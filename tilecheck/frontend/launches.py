@@ -145,7 +145,7 @@ class _Module:
 
 
 def _launch_names(table: ModuleTable) -> frozenset[str]:
-    """How this file spells `cuda.tile.launch` and `tilecheck.launch`, whether imported at the top or inside a function."""
+    """How this file spells the functions that launch, whether imported at the top or inside a function."""
     found: set[str] = set()
     bindings = [(n, b) for n, b in table.bindings.items() if isinstance(b, Import)]
     for node in walk(table.parsed.module):
