@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import cuda.tile as ct
 import numpy as np
+
+import tilecheck
 
 if TYPE_CHECKING:
     import torch
@@ -41,7 +44,7 @@ def embedding(ids: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
         return out
     grid = (ct.cdiv(ids.shape[0], TILE_T), ct.cdiv(table.shape[1], TILE_D), 1)
     args = (ids, table, out, TILE_T, TILE_D)
-    ct.launch(torch.cuda.current_stream(), grid, embedding_kernel, args)
+    tilecheck.launch(torch.cuda.current_stream(), grid, embedding_kernel, args)
     return out
 
 
@@ -51,3 +54,14 @@ def reference(ids: np.ndarray[Any, Any], table: np.ndarray[Any, Any]) -> np.ndar
     known = (ids >= 0) & (ids < table.shape[0])
     out[known] = table[ids[known]]
     return out
+
+
+def examples() -> Iterator[tilecheck.Example]:
+    """Ids on both sides of the table; both extents of the output ragged."""
+    rng = np.random.default_rng(0)
+    ids = rng.integers(-3, 53, 21)
+    table = rng.standard_normal((50, 200)).astype(np.float16)
+    out = np.empty((21, 200), dtype=table.dtype)
+    grid = (ct.cdiv(out.shape[0], TILE_T), ct.cdiv(out.shape[1], TILE_D))
+    args = (ids, table, out, TILE_T, TILE_D)
+    yield tilecheck.Example(embedding_kernel, grid, args, {"out": reference(ids, table)})

@@ -5,11 +5,13 @@ All three compute `a @ b` with a float32 accumulator, one tile of the output at 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import cuda.tile as ct
 import numpy as np
 
+import tilecheck
 from tilecheck.kernels.sizes import multiprocessors
 
 if TYPE_CHECKING:
@@ -103,7 +105,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return out
     grid = (ct.cdiv(a.shape[0], TILE_M), ct.cdiv(b.shape[1], TILE_N), 1)
     args = (a, b, out, TILE_M, TILE_N, TILE_K)
-    ct.launch(torch.cuda.current_stream(), grid, matmul_kernel, args)
+    tilecheck.launch(torch.cuda.current_stream(), grid, matmul_kernel, args)
     return out
 
 
@@ -120,7 +122,7 @@ def matmul_grouped(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return out
     grid = (ct.cdiv(a.shape[0], TILE_M) * ct.cdiv(b.shape[1], TILE_N), 1, 1)
     args = (a, b, out, TILE_M, TILE_N, TILE_K)
-    ct.launch(torch.cuda.current_stream(), grid, matmul_grouped_kernel, args)
+    tilecheck.launch(torch.cuda.current_stream(), grid, matmul_grouped_kernel, args)
     return out
 
 
@@ -138,7 +140,7 @@ def matmul_persistent(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     tiles = ct.cdiv(a.shape[0], TILE_M) * ct.cdiv(b.shape[1], TILE_N)
     grid = (min(multiprocessors(a.device), tiles), 1, 1)
     args = (a, b, out, TILE_M, TILE_N, TILE_K)
-    ct.launch(torch.cuda.current_stream(), grid, matmul_persistent_kernel, args)
+    tilecheck.launch(torch.cuda.current_stream(), grid, matmul_persistent_kernel, args)
     return out
 
 
@@ -146,3 +148,18 @@ def reference(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[An
     """What all three kernels compute."""
     out: np.ndarray[Any, Any] = (a.astype(np.float32) @ b.astype(np.float32)).astype(a.dtype)
     return out
+
+
+def examples() -> Iterator[tilecheck.Example]:
+    """All three extents ragged, with one tile for each block or unequal work."""
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((200, 150)).astype(np.float16)
+    b = rng.standard_normal((150, 300)).astype(np.float16)
+    args = (a, b, np.empty((200, 300), dtype=a.dtype), TILE_M, TILE_N, TILE_K)
+    tiles = (ct.cdiv(200, TILE_M), ct.cdiv(300, TILE_N))
+    for kernel, grid in (
+        (matmul_kernel, tiles),
+        (matmul_grouped_kernel, (tiles[0] * tiles[1],)),
+        (matmul_persistent_kernel, (4,)),
+    ):
+        yield tilecheck.Example(kernel, grid, args, {"out": reference(a, b)}, tolerance=2e-3)

@@ -6,11 +6,13 @@ it the blocks of all heads write one tile.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import cuda.tile as ct
 import numpy as np
 
+import tilecheck
 from tilecheck.kernels.sizes import next_power_of_two
 
 if TYPE_CHECKING:
@@ -47,10 +49,20 @@ def permute_heads(x: torch.Tensor) -> torch.Tensor:
     tile_d = next_power_of_two(width)
     tile_m = TILE_ELEMENTS // tile_d
     grid = (batches * heads, ct.cdiv(tokens, tile_m), 1)
-    ct.launch(torch.cuda.current_stream(), grid, permute_heads_kernel, (x, out, tile_m, tile_d))
+    tilecheck.launch(torch.cuda.current_stream(), grid, permute_heads_kernel, (x, out, tile_m, tile_d))
     return out
 
 
 def reference(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """What `permute_heads` computes."""
     return np.ascontiguousarray(x.transpose(0, 2, 1, 3))
+
+
+def examples() -> Iterator[tilecheck.Example]:
+    """Heads narrower than their tile, and a last tile that is short of tokens."""
+    batches, heads, tokens, width = shape = (2, 3, 77, 80)
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float16)
+    out = np.empty((batches, tokens, heads, width), dtype=x.dtype)
+    tile_m = TILE_ELEMENTS // 128
+    grid = (batches * heads, ct.cdiv(tokens, tile_m))
+    yield tilecheck.Example(permute_heads_kernel, grid, (x, out, tile_m, 128), {"out": reference(x)})

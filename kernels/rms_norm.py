@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import cuda.tile as ct
 import numpy as np
 
+import tilecheck
 from tilecheck.kernels.sizes import multiprocessors, next_power_of_two
 
 if TYPE_CHECKING:
@@ -63,11 +65,11 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6) -> torch.
     blocks = multiprocessors(x.device)
     tile_n = next_power_of_two(x.shape[1])
     if x.shape[0] <= blocks:
-        ct.launch(stream, (x.shape[0], 1, 1), rms_norm_kernel, (x, weight, out, eps, tile_n))
+        tilecheck.launch(stream, (x.shape[0], 1, 1), rms_norm_kernel, (x, weight, out, eps, tile_n))
     else:
         tile_m = max(1, TILE_ELEMENTS // tile_n)
         grid = (min(blocks, ct.cdiv(x.shape[0], tile_m)), 1, 1)
-        ct.launch(stream, grid, rms_norm_persistent_kernel, (x, weight, out, eps, tile_m, tile_n))
+        tilecheck.launch(stream, grid, rms_norm_persistent_kernel, (x, weight, out, eps, tile_m, tile_n))
     return out
 
 
@@ -77,3 +79,17 @@ def reference(x: np.ndarray[Any, Any], weight: np.ndarray[Any, Any], eps: float 
     scale = 1 / np.sqrt(np.mean(values * values, axis=1, keepdims=True) + np.float32(eps))
     out: np.ndarray[Any, Any] = (values * scale * weight.astype(np.float32)).astype(x.dtype)
     return out
+
+
+def examples() -> Iterator[tilecheck.Example]:
+    """Rows of a width that is no tile; persistent blocks with unequal work, the last tile short of rows."""
+    rng = np.random.default_rng(0)
+    weight = rng.standard_normal(1000).astype(np.float16)
+    x = rng.standard_normal((3, 1000)).astype(np.float16)
+    args: tuple[Any, ...] = (x, weight, np.empty_like(x), 1e-6, 1024)
+    yield tilecheck.Example(rms_norm_kernel, (3,), args, {"out": reference(x, weight)}, tolerance=2e-3)
+    x = rng.standard_normal((21, 1000)).astype(np.float16)
+    args = (x, weight, np.empty_like(x), 1e-6, TILE_ELEMENTS // 1024, 1024)
+    yield tilecheck.Example(
+        rms_norm_persistent_kernel, (2,), args, {"out": reference(x, weight)}, tolerance=2e-3
+    )

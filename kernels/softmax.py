@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import cuda.tile as ct
 import numpy as np
 
+import tilecheck
 from tilecheck.kernels.sizes import multiprocessors, next_power_of_two
 
 if TYPE_CHECKING:
@@ -69,9 +71,9 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
         tile_n = next_power_of_two(x.shape[1])
         tile_m = max(1, TILE_ELEMENTS // tile_n)
         grid = (min(4 * multiprocessors(x.device), ct.cdiv(x.shape[0], tile_m)), 1, 1)
-        ct.launch(stream, grid, softmax_kernel, (x, out, tile_m, tile_n))
+        tilecheck.launch(stream, grid, softmax_kernel, (x, out, tile_m, tile_n))
     else:
-        ct.launch(stream, (x.shape[0], 1, 1), softmax_online_kernel, (x, out, LONG_TILE))
+        tilecheck.launch(stream, (x.shape[0], 1, 1), softmax_online_kernel, (x, out, LONG_TILE))
     return out
 
 
@@ -81,3 +83,14 @@ def reference(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     powers = np.exp(values - values.max(axis=1, keepdims=True))
     out: np.ndarray[Any, Any] = (powers / powers.sum(axis=1, keepdims=True)).astype(x.dtype)
     return out
+
+
+def examples() -> Iterator[tilecheck.Example]:
+    """Rows of a width that is no tile, in persistent blocks with unequal work; rows of several tiles."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((11, 3000)).astype(np.float16)
+    args: tuple[Any, ...] = (x, np.empty_like(x), TILE_ELEMENTS // 4096, 4096)
+    yield tilecheck.Example(softmax_kernel, (2,), args, {"out": reference(x)}, tolerance=1e-5)
+    x = rng.standard_normal((3, 20000)).astype(np.float16)
+    args = (x, np.empty_like(x), LONG_TILE)
+    yield tilecheck.Example(softmax_online_kernel, (3,), args, {"out": reference(x)}, tolerance=1e-5)

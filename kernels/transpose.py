@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import cuda.tile as ct
 import numpy as np
+
+import tilecheck
 
 if TYPE_CHECKING:
     import torch
@@ -32,10 +35,18 @@ def transpose(x: torch.Tensor) -> torch.Tensor:
     if x.shape[0] == 0 or x.shape[1] == 0:
         return out
     grid = (ct.cdiv(x.shape[0], TILE_M), ct.cdiv(x.shape[1], TILE_N), 1)
-    ct.launch(torch.cuda.current_stream(), grid, transpose_kernel, (x, out, TILE_M, TILE_N))
+    tilecheck.launch(torch.cuda.current_stream(), grid, transpose_kernel, (x, out, TILE_M, TILE_N))
     return out
 
 
 def reference(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """What `transpose` computes."""
     return np.ascontiguousarray(x.T)
+
+
+def examples() -> Iterator[tilecheck.Example]:
+    """Both extents ragged."""
+    x = np.random.default_rng(0).standard_normal((150, 100)).astype(np.float16)
+    grid = (ct.cdiv(x.shape[0], TILE_M), ct.cdiv(x.shape[1], TILE_N))
+    args = (x, np.empty_like(x, shape=x.shape[::-1]), TILE_M, TILE_N)
+    yield tilecheck.Example(transpose_kernel, grid, args, {"out": reference(x)})

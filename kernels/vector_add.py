@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import cuda.tile as ct
 import numpy as np
 
-from tilecheck import Example
+import tilecheck
 
 if TYPE_CHECKING:
     import torch
@@ -34,7 +34,7 @@ def vector_add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     if x.shape[0] == 0:
         return out
     grid = (ct.cdiv(x.shape[0], TILE), 1, 1)
-    ct.launch(torch.cuda.current_stream(), grid, vector_add_kernel, (x, y, out, TILE))
+    tilecheck.launch(torch.cuda.current_stream(), grid, vector_add_kernel, (x, y, out, TILE))
     return out
 
 
@@ -44,9 +44,10 @@ def reference(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> np.ndarray[An
     return out
 
 
-def examples() -> Iterator[Example]:
+def examples() -> Iterator[tilecheck.Example]:
     """A ragged length: the last tile hangs over the end."""
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((2, 5000), dtype=np.float32)
     grid = (ct.cdiv(x.shape[0], TILE),)
-    yield Example(vector_add_kernel, grid, (x, y, np.empty_like(x), TILE), {"out": reference(x, y)})
+    args = (x, y, np.empty_like(x), TILE)
+    yield tilecheck.Example(vector_add_kernel, grid, args, {"out": reference(x, y)})
