@@ -21,6 +21,14 @@ def zeros(*shape: int) -> np.ndarray[Any, Any]:
 
 MATRICES = {"a": (8, 8), "b": (8, 8), "out": (8, 8), "TILE_M": 4, "TILE_N": 4, "TILE_K": 4}
 NORM = {"x": (4, 8), "weight": (8,), "out": (4, 8), "eps": 1e-6, "TILE_N": 8}
+BATCH = {"a": (2, 8, 8), "b": (2, 8, 8), "out": (2, 8, 8), "TILE_M": 4, "TILE_N": 4, "TILE_K": 4}
+SPLITS = {"a": (8, 16), "b": (16, 8), "partial": (2, 8, 8), "TILE_M": 4, "TILE_N": 4, "TILE_K": 4}
+SUMS = {"partial": (4, 2, 8), "out": (2, 8), "TILE_S": 2, "TILE_N": 4}
+TOKEN_TILES = {"TILE_T": 2, "TILE_Q": 2, "TILE_K": 1, "TILE_D": 4}
+ROPE = {"q": (4, 2, 2, 4), "k": (4, 1, 2, 4), "cos": (9, 4), "sin": (9, 4)} | TOKEN_TILES
+SLOTS = {"keys": (4, 2, 4), "values": (4, 2, 4), "key_cache": (9, 2, 4), "value_cache": (9, 2, 4)}
+HEADS_OF_QUERIES = {"q": (1, 2, 8, 4), "k": (1, 1, 8, 4), "v": (1, 1, 8, 4), "out": (1, 2, 8, 4)}
+ATTENTION = HEADS_OF_QUERIES | {"scale": 1.0, "GROUP": 2, "TILE_M": 4, "TILE_N": 4, "TILE_D": 4}
 HEADS = {"x": (1, 2, 4, 4), "out": (1, 4, 2, 4), "TILE_M": 4, "TILE_D": 4}
 
 LAUNCHES: dict[tuple[str, str], tuple[tuple[int, int, int], dict[str, Any]]] = {
@@ -36,6 +44,15 @@ LAUNCHES: dict[tuple[str, str], tuple[tuple[int, int, int], dict[str, Any]]] = {
     ("matmul", "matmul_kernel"): ((2, 2, 2), MATRICES),
     ("matmul", "matmul_grouped_kernel"): ((8, 1, 1), MATRICES),
     ("matmul", "matmul_persistent_kernel"): ((2, 1, 1), MATRICES),
+    ("batched_matmul", "batched_matmul_kernel"): ((2, 2, 2), BATCH),
+    ("split_k_matmul", "split_k_partial_kernel"): ((2, 2, 2), SPLITS),
+    ("split_k_matmul", "split_k_reduce_kernel"): ((2, 2, 2), SUMS),
+    ("rope", "rope_kernel"): ((2, 1, 1), ROPE | {"positions": np.arange(4)}),
+    ("kv_cache_update", "kv_cache_update_kernel"): (
+        (2, 1, 1),
+        SLOTS | {"position": np.array([3], dtype=np.int32), "TILE_T": 2, "TILE_H": 2, "TILE_D": 4},
+    ),
+    ("flash_attention", "flash_attention_kernel"): ((2, 2, 1), ATTENTION),
     ("embedding", "embedding_kernel"): (
         (1, 2, 1),
         {"ids": (4,), "table": (3, 8), "out": (4, 8), "TILE_T": 4, "TILE_D": 4},
