@@ -57,6 +57,23 @@ LAUNCHES: dict[tuple[str, str], tuple[tuple[int, int, int], dict[str, Any]]] = {
         (1, 2, 1),
         {"ids": (4,), "table": (3, 8), "out": (4, 8), "TILE_T": 4, "TILE_D": 4},
     ),
+    ("axpy", "axpy_kernel"): ((2, 1, 1), {"a": 2.0, "x": (8,), "y": (8,), "TILE": 4}),
+    ("silu_mul", "silu_mul_kernel"): (
+        (4, 1, 1),
+        {"gate": (4, 8), "up": (4, 8), "out": (4, 8), "TILE_M": 2, "TILE_N": 4},
+    ),
+    ("add_rms_norm", "add_rms_norm_kernel"): (
+        (2, 2, 1),
+        {"x": (2, 8), "residual": (2, 8), "weight": (8,), "out": (2, 8), "eps": 1e-6, "TILE_N": 8, "HALF": 4},
+    ),
+    ("layer_norm", "layer_norm_kernel"): (
+        (4, 1, 1),
+        {"x": (4, 8), "weight": (8,), "bias": (8,), "out": (4, 8), "eps": 1e-5, "TILE_M": 2, "TILE_N": 8},
+    ),
+    ("cross_entropy", "cross_entropy_kernel"): (
+        (2, 2, 1),
+        {"logits": (2, 8), "targets": (2,), "losses": (2,), "TILE": 4},
+    ),
 }
 
 
@@ -65,8 +82,8 @@ def launched(module: str, kernel: str) -> Log:
     arguments = {
         name: zeros(*value) if isinstance(value, tuple) else value for name, value in described.items()
     }
-    if "ids" in arguments:
-        arguments["ids"] = np.zeros(4, dtype=np.int32)
+    for name in {"ids", "targets"} & arguments.keys():
+        arguments[name] = arguments[name].astype(np.int32)
     return run(Launch(str(MUTANTS / f"{module}.py"), kernel, grid, arguments))
 
 
