@@ -55,8 +55,8 @@ def test_silu_mul_saturates() -> None:
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize(("rows", "columns"), [(0, 8), (3, 100), (1001, 64), (1000, 4096), (5, 16_384)])
 def test_add_rms_norm(rows: int, columns: int, dtype: Any) -> None:
-    x, residual, weight = (values(rows, columns, dtype=dtype, seed=seed) for seed in (7, 8, 9))
-    weight = values(columns, dtype=dtype)
+    x, residual = values(rows, columns, dtype=dtype), values(rows, columns, dtype=dtype, seed=8)
+    weight = values(columns, dtype=dtype, seed=9)
     new = x + residual
     expected = torch.nn.functional.rms_norm(new.float(), (columns,), weight.float(), 1e-6).to(dtype)
     torch.testing.assert_close(host("add_rms_norm")(x, residual, weight), expected)
@@ -93,7 +93,6 @@ def test_cross_entropy_of_unknown_targets() -> None:
 
 
 def test_cross_entropy_of_another_ignored_index() -> None:
-    logits, targets = values(6, 50), torch.tensor([3, -1, 0, 3, 49, 3], device="cuda")
-    logits, targets = logits[:], targets.clamp(min=0)
+    logits, targets = values(4, 50), torch.tensor([3, 0, 49, 3], device="cuda")
     expected = torch.nn.functional.cross_entropy(logits.float(), targets, ignore_index=3, reduction="none")
     torch.testing.assert_close(host("cross_entropy")(logits, targets, 3), expected, atol=1e-4, rtol=1e-5)
