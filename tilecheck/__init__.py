@@ -12,20 +12,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tilecheck.errors import LaunchRefused
     from tilecheck.example import Example
+    from tilecheck.jit.cubin import CompiledKernel, load_kernels
+    from tilecheck.jit.launch import launch
+    from tilecheck.jit.verdicts import use_verdicts
     from tilecheck.model import Report, Verdict
     from tilecheck.options import Options
 
 __version__ = "0.1.0"
 __all__ = [
+    "CompiledKernel",
     "Example",
+    "LaunchRefused",
     "Mut",
     "Report",
     "Shared",
     "Verdict",
     "__version__",
     "check_source",
+    "launch",
+    "load_kernels",
     "unsafe",
+    "use_verdicts",
     "verify_paths",
 ]
 
@@ -58,13 +67,24 @@ def check_source(text: str, path: str = "<source>", options: Options | None = No
     return pipeline.verify_source(text.encode(), path, options or Options())
 
 
+_LAZY = {
+    "CompiledKernel": "tilecheck.jit.cubin",
+    "Example": "tilecheck.example",
+    "LaunchRefused": "tilecheck.errors",
+    "Report": "tilecheck.model",
+    "Verdict": "tilecheck.model",
+    "launch": "tilecheck.jit.launch",
+    "load_kernels": "tilecheck.jit.cubin",
+    "use_verdicts": "tilecheck.jit.verdicts",
+}
+
+
 def __getattr__(name: str) -> Any:
-    if name == "Example":
-        from tilecheck.example import Example  # lazy: so that `--version` imports next to nothing
+    """Import a public name when it is first used, so that importing the package costs next to nothing."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib  # lazy: as above
 
-        return Example
-    if name in ("Report", "Verdict"):
-        from tilecheck import model  # lazy
-
-        return getattr(model, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(_LAZY[name]), name)
+    globals()[name] = found
+    return found

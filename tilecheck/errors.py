@@ -44,3 +44,12 @@ class UnsupportedConstruct(TilecheckError):
         self.construct = construct
         self.span = span
         self.file = file
+
+
+class LaunchRefused(TilecheckError):
+    """A launch that its kernel's verdict does not cover. `report` says what is broken and where."""
+
+    def __init__(self, message: str, report: str = "") -> None:
+        super().__init__(f"{message}\n{report}" if report else message)
+        self.message = message
+        self.report = report

@@ -142,6 +142,24 @@ class ParamReport:
     name: str
     ownership: str  # mut | shared | value | constant | unused
     declared: bool
+    array: bool = False
+    rank: int | None = None
+    members: bool = False  # a list or tuple of arrays
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchTerms:
+    """What a launch must meet beside the conditions, for the guard.
+
+    `files` are the kernel's file and all that its verdict was read from. `grid_axes` are the grid axes that the
+    kernel reads. `requires` are the author's preconditions on launch values and `limits` the sizes at which S5
+    holds, both as Python expressions like the conditions.
+    """
+
+    files: tuple[str, ...]
+    grid_axes: tuple[int, ...]
+    requires: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +179,7 @@ class KernelReport:
     requires: tuple[str, ...] = ()  # the author's own preconditions, listed by `audit`
     params: tuple[ParamReport, ...] = ()
     obligations: tuple[ObligationReport, ...] = ()
+    terms: LaunchTerms | None = None  # None when the kernel could not be read
     cached: bool = False
     time_ms: float = 0.0
     internal_error: str | None = None  # traceback text, when a bug of ours ended the analysis

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilecheck.analysis.facts import Facts
-from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols, walk
+from tilecheck.analysis.limits import int32_limits
+from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, render, symbols, walk
 from tilecheck.ir.kernel import Access, Effect, Kernel, Ownership
 from tilecheck.ir.launch import Launch
 from tilecheck.model import (
@@ -16,6 +17,7 @@ from tilecheck.model import (
     Diagnostic,
     KernelReport,
     LaunchReport,
+    LaunchTerms,
     ObligationReport,
     ParamReport,
     Reason,
@@ -69,6 +71,12 @@ def conclude(
             dict.fromkeys([*(r.text for r in kernel.requires), *(c.text for c in kernel.contracts)])
         ),
         params=_params(facts),
+        terms=LaunchTerms(
+            kernel.files,
+            kernel.grid_axes,
+            tuple(render(r.condition) for r in kernel.requires),
+            int32_limits(kernel),
+        ),
         obligations=tuple(
             ObligationReport(s.obligation.rule, s.status, s.rung, s.obligation.sites, s.time_ms)
             for s in decision.settled
@@ -160,7 +168,16 @@ def _params(facts: Facts) -> tuple[ParamReport, ...]:
         ownership = facts.graph.ownership(param.name) if param.is_array else param.ownership
         if param.is_array and ownership is Ownership.UNUSED:
             ownership = param.ownership
-        found.append(ParamReport(param.name, ownership.value, param.declared is not None))
+        found.append(
+            ParamReport(
+                param.name,
+                ownership.value,
+                param.declared is not None,
+                array=param.is_array,
+                rank=param.rank,
+                members=param.is_list,
+            )
+        )
     return tuple(found)
 
 

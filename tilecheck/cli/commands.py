@@ -39,6 +39,10 @@ def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> E
         _emit_text(render_json(report), arguments, streams)
     else:
         _emit_lines(_findings(report, arguments, streams), arguments, streams)
+    if arguments.emit_verdicts:
+        from tilecheck.jit.records import dump, records_of  # lazy: only on demand
+
+        _write_file(arguments.emit_verdicts, lambda: dump(records_of(report)))
     code = exit_code_of(report, options)
     _log_end(report, arguments, streams, code)
     return code

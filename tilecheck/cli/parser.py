@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from tilecheck import __version__
-from tilecheck.cli import commands
+from tilecheck.cli import commands, execute
 from tilecheck.cli.engine import Engine
 from tilecheck.cli.selftest import run_tests
 from tilecheck.cli.streams import Streams
@@ -100,6 +100,10 @@ def _build() -> argparse.ArgumentParser:
             help="the weakest finding that fails the run: error (default), warning or info",
         )  # fmt: skip
         added.add_argument("-q", "--quiet", action="store_true", help="print findings only")
+        added.add_argument(
+            "--emit-verdicts", metavar="FILE",
+            help="write verdicts and launch conditions, for launching where nothing can be verified",
+        )  # fmt: skip
     explain = verb("explain", commands.explain, "explain a rule, a verdict or a reason")
     explain.add_argument("topic", metavar="TOPIC", help="for example TC201, conditional, unknown/budget, S1")
     rules = verb("rules", commands.rules, "list the rules")
@@ -115,6 +119,20 @@ def _build() -> argparse.ArgumentParser:
     show.add_argument("target", metavar="FILE::KERNEL", help="the kernel")
     audit = verb("audit", commands.audit, "list everything that is trusted, assumed or suppressed")
     _add_analysis(audit, ("text", "json"))
+    build = verb("compile", execute.compile_kernels, "compile verified kernels ahead of time; needs no GPU")
+    build.add_argument("paths", nargs="+", metavar="PATH", help="a file, a directory, or file.py::kernel")
+    build.add_argument("--arch", required=True, metavar="ARCH", help="the GPU to compile for, such as sm_90")
+    build.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder to write to")
+    build.add_argument(
+        "--format", choices=("cubin", "tileir", "both"), default="both", metavar="FORMAT",
+        help="cubin, tileir or both (default)",
+    )  # fmt: skip
+    start = verb("run", execute.run, "run the examples of modules whose kernels are verified")
+    start.add_argument("paths", nargs="+", metavar="PATH", help="a file, a directory, or file.py::kernel")
+    start.add_argument(
+        "--backend", choices=("auto", "gpu", "reference"), default="auto", metavar="BACKEND",
+        help="auto (default: the GPU if there is one), gpu, or reference (NumPy)",
+    )  # fmt: skip
     test = verb("test", run_tests, "run the examples of rules, and annotated fixtures")
     test.add_argument(
         "targets", nargs="*", metavar="RULE|PATH", help="rules, files or directories (default: all rules)"

@@ -17,7 +17,7 @@ from tilecheck.frontend.annotations import Annotation, read_annotation
 from tilecheck.frontend.cutile.ops import CuTile
 from tilecheck.frontend.executor import Executor, Knowledge
 from tilecheck.frontend.expressions import evaluate
-from tilecheck.frontend.modules import Import, ModuleTable, dotted
+from tilecheck.frontend.modules import Import, ModuleTable, Project, dotted
 from tilecheck.frontend.pragmas import Pragma, PragmaKind
 from tilecheck.frontend.statements import run_block
 from tilecheck.frontend.syntax import children, walk
@@ -240,7 +240,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         requires=requires,
         contracts=tuple(c for c in contracts if c.array not in x.knowledge.written),
         unsafe_blocks=tuple(x.unsafe_blocks),
-        files=tuple(x.files),
+        files=_files(x, definition.table.project),
         constants=tuple(
             (p.name, Symbol(p.name, Kind.CONSTANT)) for p in params if p.ownership is Ownership.CONSTANT
         ),
@@ -248,6 +248,22 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         names=tuple(x.names.items()),
         powers_of_two=tuple(x.powers),
     )
+
+
+def _files(x: Executor, project: Project) -> tuple[str, ...]:
+    """The kernel's file, then every file looked into on its behalf, such as for aliases and re-exports.
+
+    More than needed where another kernel or a host function of the same file looked there, never less.
+    """
+    files = dict(x.files)
+    todo = list(files)
+    while todo:
+        importer = todo.pop()
+        for (_, looked_from), table in project.found.items():
+            if looked_from == importer and table is not None and table.file not in files:
+                files[table.file] = None
+                todo.append(table.file)
+    return tuple(files)
 
 
 def _param(

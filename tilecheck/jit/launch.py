@@ -1,0 +1,71 @@
+"""`tilecheck.launch`: forwards a launch that the kernel's verdict covers, and refuses every other."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from tilecheck.errors import LaunchRefused
+from tilecheck.jit.cubin import CompiledKernel
+from tilecheck.jit.guard import Check, compile_guard
+from tilecheck.jit.verdicts import record_for
+
+_Forward = Callable[[Any, Any, Any], None]
+_ready: weakref.WeakKeyDictionary[Any, _Forward] = weakref.WeakKeyDictionary()
+
+
+def launch(stream: Any, grid: Any, kernel: Any, args: Any, /) -> None:
+    """Launch a verified kernel, as `cuda.tile.launch` does.
+
+    The first launch of a kernel finds its verdict: an emitted one (`use_verdicts`), else by verifying its file
+    now, which takes a second or so. Every launch is then checked against the conditions of the verdict and the
+    standing obligations.
+
+    Args:
+        stream: a CUDA stream: PyTorch's, or the handle as an integer.
+        grid: the number of blocks along one to three axes.
+        kernel: a `ct.kernel`, or a `CompiledKernel` of `tilecheck.load_kernels`.
+        args: one value for each parameter. Arrays are PyTorch tensors or have `__cuda_array_interface__`.
+
+    Raises:
+        LaunchRefused: the kernel is not verified, or this launch breaks a condition of its proof.
+    """
+    try:
+        forward = _ready[kernel]
+    except (KeyError, TypeError):
+        forward = _prepare(kernel)
+    forward(stream, grid, args)
+
+
+def _prepare(kernel: Any) -> _Forward:
+    """Find the verdict of a kernel and compile its guard, once."""
+    if isinstance(kernel, CompiledKernel):
+        forward: _Forward = kernel.forward
+    else:
+        check = _guard_of(kernel)
+        from cuda.tile import launch as launch_tile  # lazy: a cubin is launched without it
+
+        forward = _forwarding(kernel, check, launch_tile)
+    _ready[kernel] = forward
+    return forward
+
+
+def _forwarding(kernel: Any, check: Check, launch_tile: Callable[..., None]) -> _Forward:
+    held = weakref.ref(kernel)  # strongly held, the entry of `_ready` would keep its own key alive
+
+    def forward(stream: Any, grid: Any, args: Any) -> None:
+        check(grid, args)
+        launch_tile(stream, grid, held(), args)
+
+    return forward
+
+
+def _guard_of(kernel: Any) -> Check:
+    function = getattr(kernel, "_pyfunc", None)
+    if function is None:
+        raise LaunchRefused(f"a {type(kernel).__name__} is no kernel: `ct.kernel` or a `CompiledKernel` is")
+    record = record_for(function)  # refuses a kernel with a free variable that is not bound yet
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    captured = {name: cell.cell_contents for name, cell in cells if isinstance(cell.cell_contents, int)}
+    return compile_guard(record, captured)

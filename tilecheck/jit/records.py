@@ -1,0 +1,179 @@
+"""What the guard knows of a kernel: its verdict and what a launch must meet, as plain data and as JSON.
+
+A record is found by the bytes of the kernel's file, so it needs neither the prover nor the parser, and a file
+that was edited has none. It is as trustworthy as the file it comes from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilecheck.errors import UsageError
+
+if TYPE_CHECKING:
+    from tilecheck.model import KernelReport, Report
+
+SCHEMA_VERSION = 1
+ACCEPTED = ("proved", "conditional", "trusted")
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A parameter of a kernel as a launch fills it."""
+
+    name: str
+    ownership: str  # mut | shared | value | constant | unused
+    array: bool = False
+    rank: int | None = None
+    members: bool = False  # a list or tuple of arrays
+
+    @property
+    def is_accessed(self) -> bool:
+        return self.array and self.ownership != "unused"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One kernel.
+
+    `sources` maps paths, relative to the folder of the kernel's file, to the SHA-256 of their bytes; the
+    kernel's own file is among them under its name. `line` is the 1-based line of the kernel's `def`.
+    `conditions` are Python expressions over parameters, shapes, strides and the grid. `report` is the text
+    that tells why a kernel is not accepted.
+    """
+
+    name: str
+    file: str
+    line: int
+    sources: dict[str, str]
+    verdict: str
+    reason: str | None
+    arguments: tuple[Argument, ...] = ()
+    grid_axes: tuple[int, ...] = ()
+    conditions: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    standing: tuple[str, ...] = ()
+    report: str = field(default="", compare=False)
+
+    @property
+    def is_accepted(self) -> bool:
+        return self.verdict in ACCEPTED
+
+    @property
+    def source(self) -> str:
+        """The SHA-256 of the kernel's own file."""
+        return self.sources[Path(self.file).name]
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def records_of(report: Report) -> tuple[Record, ...]:
+    """The record of every kernel of a run.
+
+    Raises:
+        UsageError: a file that a verdict rests on cannot be read any more.
+    """
+    return tuple(_record(kernel, report) for kernel in report.kernels)
+
+
+def _record(kernel: KernelReport, report: Report) -> Record:
+    from tilecheck.report.places import Places  # lazy: a machine that only launches makes no records
+
+    terms = kernel.terms
+    file = kernel.site.file
+    files = (file,) if terms is None else dict.fromkeys((file, *terms.files))
+    folder = Path(file).parent
+    return Record(
+        name=kernel.name,
+        file=file,
+        line=Places(report.sources).of(kernel.site).line,
+        sources={Path(os.path.relpath(f, folder)).as_posix(): _digest(f, report) for f in files},
+        verdict=kernel.verdict.value,
+        reason=kernel.reason,
+        arguments=tuple(Argument(p.name, p.ownership, p.array, p.rank, p.members) for p in kernel.params),
+        grid_axes=() if terms is None else terms.grid_axes,
+        conditions=tuple(dict.fromkeys((*(() if terms is None else terms.requires), *kernel.conditions))),
+        limits=() if terms is None else terms.limits,
+        standing=kernel.standing,
+        report="" if kernel.verdict.value in ACCEPTED else _text(kernel, report),
+    )
+
+
+def _digest(file: str, report: Report) -> str:
+    from tilecheck.text import decode_leniently  # lazy: as above
+
+    data = _read(file)
+    if file in report.sources and decode_leniently(file, data).data != report.sources[file]:
+        raise UsageError(f"{file} changed while it was verified", "verify it again")
+    return digest(data)
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _text(kernel: KernelReport, report: Report) -> str:
+    """The findings of this kernel alone, as `verify` prints them."""
+    from tilecheck.report.full import render_findings  # lazy
+    from tilecheck.report.style import plain  # lazy
+
+    own = tuple(d for d in report.diagnostics if d.kernel == kernel.name and not d.suppressed)
+    return plain(render_findings(replace(report, kernels=(kernel,), diagnostics=own))).strip()
+
+
+# ---- as a file -----------------------------------------------------------------------------------------------
+
+
+def dump(records: Iterable[Record]) -> str:
+    """The text of a verdict file."""
+    from tilecheck import __version__  # lazy: the package's own interface imports this module
+
+    found = {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "tilecheck", "version": __version__},
+        "kernels": [as_json(record) for record in records],
+    }
+    return json.dumps(found, indent=1) + "\n"
+
+
+def as_json(record: Record) -> dict[str, Any]:
+    """The JSON object of a record."""
+    return asdict(record)
+
+
+def load(path: str | os.PathLike[str]) -> tuple[Record, ...]:
+    """The records of a verdict file.
+
+    Raises:
+        UsageError: it cannot be read, or is no verdict file of this version.
+    """
+    try:
+        found = json.loads(_read(os.fspath(path)))
+        if found["schema_version"] != SCHEMA_VERSION:
+            raise UsageError(
+                f"{path} is a verdict file of another version ({found['schema_version']})",
+                "write it again with `tilecheck verify --emit-verdicts`",
+            )
+        return tuple(record_from(item) for item in found["kernels"])
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(
+            f"{path} is not a verdict file", "`tilecheck verify --emit-verdicts FILE` writes one"
+        ) from None
+
+
+def record_from(item: dict[str, Any]) -> Record:
+    """The record that a JSON object describes."""
+    lists = {name: tuple(item[name]) for name in ("grid_axes", "conditions", "limits", "standing")}
+    arguments = tuple(Argument(**argument) for argument in item["arguments"])
+    return Record(**{**item, **lists, "arguments": arguments})

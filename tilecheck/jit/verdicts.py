@@ -1,0 +1,193 @@
+"""Finds the record of a kernel function: among emitted verdicts, else by verifying its file now.
+
+A verdict is about text, and what is launched is a function in memory. So the record is looked up by the bytes
+of the function's file, the files of its helpers are compared too, and the function's code object must be the
+one that those bytes compile to.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+from tilecheck.errors import LaunchRefused
+from tilecheck.jit import records
+from tilecheck.jit.records import Record
+
+VARIABLE = "TILECHECK_VERDICTS"  # verdict files, separated as in PATH
+
+_known: dict[tuple[str, int], list[Record]] = {}  # by the bytes of the kernel's file and the line of its `def`
+_verified: set[str] = set()  # digests of files that this process verified
+_state = {"environment": False}
+
+
+def use_verdicts(path: str | os.PathLike[str]) -> None:
+    """Accept the verdicts that `tilecheck verify --emit-verdicts` wrote to `path`.
+
+    The file decides what may be launched: take it only from where you would take the code.
+
+    Raises:
+        UsageError: it cannot be read, or is no verdict file of this version.
+    """
+    _add(records.load(path))
+
+
+def _add(found: tuple[Record, ...]) -> None:
+    for record in found:
+        _known.setdefault((record.source, record.line), []).append(record)
+
+
+def record_for(function: types.FunctionType) -> Record:
+    """The record of the kernel that `function` is.
+
+    Raises:
+        LaunchRefused: its text cannot be found or is not the text it was made from, or nothing can verify it.
+    """
+    if not _state["environment"]:
+        _state["environment"] = True
+        for path in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
+            use_verdicts(path)
+    name, file = function.__name__, function.__code__.co_filename
+    try:
+        data = Path(file).read_bytes()
+    except OSError:
+        raise LaunchRefused(f"`{name}` is not launched: its source, {file}, cannot be read") from None
+    line = line_of(function, data)
+    key = records.digest(data)
+    record = _fitting(key, line, Path(file).parent)
+    if record is None and key not in _verified:
+        _verify(file, key, name)
+        record = _fitting(key, line, Path(file).parent)
+    if record is None:
+        raise LaunchRefused(f"`{name}` is not launched: {file}:{line} is not a kernel that tilecheck knows")
+    _check_helpers(function, record, Path(file).parent)
+    return record
+
+
+def _fitting(key: str, line: int, folder: Path) -> Record | None:
+    """A record whose helper files are those that lie beside the kernel now."""
+    for record in _known.get((key, line), ()):
+        if all(_is_file(folder / path, wanted) for path, wanted in record.sources.items()):
+            return record
+    return None
+
+
+def _is_file(path: Path, wanted: str) -> bool:
+    try:
+        return records.digest(path.read_bytes()) == wanted
+    except OSError:
+        return False
+
+
+def _verify(file: str, key: str, name: str) -> None:
+    try:
+        from tilecheck.pipeline import verify_paths  # lazy: only where nothing was emitted
+
+        found = records.records_of(verify_paths([file]))
+    except ImportError as error:
+        raise LaunchRefused(
+            f"`{name}` is not launched: no emitted verdict speaks of {file}, and it cannot be verified here "
+            f"({error})",
+            "   = help: `tilecheck verify --emit-verdicts FILE` where tilecheck is installed whole, then "
+            f"`tilecheck.use_verdicts(FILE)` or {VARIABLE}=FILE here",
+        ) from None
+    _verified.add(key)
+    _add(found)
+
+
+# ---- the function in memory is the text ----------------------------------------------------------------------
+
+
+def line_of(function: types.FunctionType, data: bytes) -> int:
+    """The line of the function's `def` in `data`, the bytes of its file.
+
+    Raises:
+        LaunchRefused: the file does not hold the function.
+    """
+    code, file = function.__code__, function.__code__.co_filename
+    try:
+        tree = ast.parse(data)
+        same = any(found == code for found in _codes(compile(data, file, "exec", dont_inherit=True)))
+    except (SyntaxError, ValueError):
+        same = False
+    lines = [
+        node.lineno
+        for node in (ast.walk(tree) if same else ())
+        if isinstance(node, ast.FunctionDef)
+        and node.name == code.co_name
+        and min([node.lineno, *(d.lineno for d in node.decorator_list)]) == code.co_firstlineno
+    ]
+    if len(lines) != 1:
+        raise LaunchRefused(
+            f"`{function.__name__}` is not launched: it is not what {file} holds now",
+            "   = help: the file was edited after it was imported, or the function was made or rewritten by a "
+            "program; start again from the file",
+        )
+    return lines[0]
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+def _check_helpers(function: types.FunctionType, record: Record, folder: Path) -> None:
+    """Every Python function that the kernel can reach by a name comes from a file that the verdict speaks of.
+
+    Raises:
+        LaunchRefused: one does not.
+    """
+    known = {(folder / path).resolve() for path in record.sources}
+    todo, seen = [function], {function}
+    while todo:
+        current = todo.pop()
+        for helper in _reachable(current):
+            if helper in seen:
+                continue
+            seen.add(helper)
+            file = Path(helper.__code__.co_filename).resolve()
+            if file not in known or not _is_current(helper, file):
+                raise LaunchRefused(
+                    f"`{function.__name__}` is not launched: it uses `{helper.__name__}` of {file}, which was "
+                    "not verified with it",
+                    f"   = kernel `{record.name}` of {record.file}:{record.line}, verdict {record.verdict}",
+                )
+            todo.append(helper)
+
+
+def _reachable(function: types.FunctionType) -> Iterator[types.FunctionType]:
+    names = {name for code in _codes(function.__code__) for name in code.co_names}
+    values = [function.__globals__[name] for name in names if name in function.__globals__]
+    values += [vars(m)[n] for m in values if isinstance(m, types.ModuleType) for n in names if n in vars(m)]
+    values += [_content(cell, function) for cell in function.__closure__ or ()]
+    for value in values:
+        helper = getattr(value, "__wrapped__", value)  # `ct.function` wraps
+        if isinstance(helper, types.FunctionType) and not _is_library(helper):
+            yield helper
+
+
+def _content(cell: types.CellType, function: types.FunctionType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        raise LaunchRefused(
+            f"`{function.__name__}` is not launched: a variable around it is not bound yet"
+        ) from None
+
+
+def _is_library(function: types.FunctionType) -> bool:
+    """Whether the meaning of a function is built into tilecheck: the DSL and tilecheck's own interface."""
+    return function.__module__.startswith("cuda.tile") or function.__module__ == "tilecheck"
+
+
+def _is_current(function: types.FunctionType, file: Path) -> bool:
+    try:
+        data = file.read_bytes()
+        return any(c == function.__code__ for c in _codes(compile(data, str(file), "exec", dont_inherit=True)))
+    except (OSError, SyntaxError, ValueError):
+        return False
