@@ -17,6 +17,7 @@ import math
 import statistics
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -555,6 +556,7 @@ def main() -> int:
             cells = measure(entry, known, compiled=options.compile)
         except Exception as error:  # noqa: BLE001 - one kernel's failure must not cost the others' rows
             failed += 1
+            traceback.print_exc()
             lines = str(error).splitlines() or [""]
             cells = [entry.name, entry.size, f"{type(error).__name__}: {lines[0]}".replace("|", "/")]
             cells += [""] * (len(COLUMNS) - len(cells))
