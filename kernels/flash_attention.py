@@ -18,11 +18,16 @@ from tilecheck.kernels.sizes import next_power_of_two
 if TYPE_CHECKING:
     import torch
 
-TILE_M = 128
-TILE_N = 64
 MAX_HEAD = 256
+MIN_TILE = 16  # of the tensor cores
 LOG2E = 1.4426950408889634
 LOWEST = -3.4028234663852886e38  # the least float32: a running maximum that never makes inf - inf
+
+
+def tile_sizes(width: int) -> tuple[int, int, int]:
+    """Queries, keys and elements of a head in a tile: the most that stay in registers."""
+    tile_d = next_power_of_two(max(width, MIN_TILE))
+    return 128 if tile_d <= 128 else 64, 128 if tile_d <= 64 else 64, tile_d
 
 
 def attend(
@@ -101,7 +106,7 @@ def flash_attention_kernel(
     for j in range(whole, tiles):
         running = attend(queries, k, v, (batch, head // GROUP, j), running, last, scale, TILE_N, TILE_D)
     _, total, acc = running
-    result = ct.reshape(ct.astype(acc / total, out.dtype), (1, 1, TILE_M, TILE_D))
+    result = ct.reshape(ct.astype(acc * (1.0 / total), out.dtype), (1, 1, TILE_M, TILE_D))
     ct.store(out, index=(batch, head, m, 0), tile=result)
 
 
@@ -121,17 +126,15 @@ def flash_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal
     if kv_heads == 0 or heads % kv_heads != 0:
         raise ValueError("flash_attention needs a number of heads that the heads of the keys divide")
     if width == 0 or width > MAX_HEAD:
-        raise ValueError(f"flash_attention keeps heads in registers: 1 to {MAX_HEAD} elements")
+        raise ValueError(f"flash_attention keeps heads in registers: 1 to {MAX_HEAD} elements each")
     if length == 0 or (causal and queries > length):
         raise ValueError("flash_attention needs a key for each query to see")
     out = torch.empty_like(q)
     if batches == 0 or heads == 0 or queries == 0:
         return out
-    grid = (ct.cdiv(queries, TILE_M), heads, batches)
-    scale = LOG2E / width**0.5
-    group = heads // kv_heads
-    tile_d = next_power_of_two(width)
-    args = (q, k, v, out, scale, group, causal, TILE_M, TILE_N, tile_d)
+    tile_m, tile_n, tile_d = tile_sizes(width)
+    grid = (ct.cdiv(queries, tile_m), heads, batches)
+    args = (q, k, v, out, LOG2E / width**0.5, heads // kv_heads, causal, tile_m, tile_n, tile_d)
     tilecheck.launch(torch.cuda.current_stream(), grid, flash_attention_kernel, args)
     return out
 
@@ -157,7 +160,8 @@ def examples() -> Iterator[tilecheck.Example]:
     for causal, queries, length, width in ((False, 150, 100, 64), (True, 200, 230, 128)):
         q = rng.standard_normal((1, 4, queries, width)).astype(np.float16)
         k, v = rng.standard_normal((2, 1, 2, length, width)).astype(np.float16)
-        grid = (ct.cdiv(queries, TILE_M), 4, 1)
-        args = (q, k, v, np.empty_like(q), LOG2E / width**0.5, 2, causal, TILE_M, TILE_N, width)
+        tile_m, tile_n, tile_d = tile_sizes(width)
+        grid = (ct.cdiv(queries, tile_m), 4, 1)
+        args = (q, k, v, np.empty_like(q), LOG2E / width**0.5, 2, causal, tile_m, tile_n, tile_d)
         expected = {"out": reference(q, k, v, causal=causal)}
         yield tilecheck.Example(flash_attention_kernel, grid, args, expected, 5e-3)

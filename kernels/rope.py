@@ -17,7 +17,7 @@ from tilecheck.kernels.sizes import next_power_of_two
 if TYPE_CHECKING:
     import torch
 
-TILE_ELEMENTS = 4096  # of one half of the heads: few enough to stay in registers
+TILE_ELEMENTS = 2048  # of one half of the heads: few enough to stay in registers
 
 
 def turn(x: ct.Array, t: int, cos: ct.Tile, sin: ct.Tile, TILE_T: int, TILE_H: int, TILE_D: int) -> None:

@@ -50,14 +50,17 @@ def split_k_partial_kernel(
 def split_k_reduce_kernel(
     partial: ct.Array, out: ct.Array, TILE_S: ct.Constant[int], TILE_N: ct.Constant[int]
 ) -> None:
-    """A piece of one row per block, and many splits of it in flight."""
+    """A piece of one row per block. No TMA: its buffers would leave room for a single block at a time."""
     m = ct.bid(0)
     n = ct.bid(1)
-    total = ct.zeros((1, TILE_N), dtype=ct.float32)
-    for s in range(ct.num_tiles(partial, axis=0, shape=(TILE_S, 1, TILE_N))):
-        terms = ct.load(partial, index=(s, m, n), shape=(TILE_S, 1, TILE_N), padding_mode=ct.PaddingMode.ZERO)
-        total = total + ct.sum(terms, axis=0)
-    ct.store(out, index=(m, n), tile=ct.astype(total, out.dtype))
+    shape = (TILE_S, 1, TILE_N)
+    total = ct.zeros(shape, dtype=ct.float32)
+    for s in range(ct.num_tiles(partial, axis=0, shape=shape)):
+        total = total + ct.load(
+            partial, index=(s, m, n), shape=shape, padding_mode=ct.PaddingMode.ZERO, allow_tma=False
+        )
+    result = ct.astype(ct.sum(total, axis=0), out.dtype)
+    ct.store(out, index=(m, n), tile=result, allow_tma=False)
 
 
 def split_k_matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

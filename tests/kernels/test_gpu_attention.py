@@ -111,7 +111,7 @@ def test_kv_cache_update_in_a_graph() -> None:
 @pytest.mark.parametrize("heads", [(1, 1), (8, 2), (6, 1)], ids=str)
 @pytest.mark.parametrize(
     ("queries", "length", "width"),
-    [(1, 1, 64), (128, 64, 64), (300, 300, 128), (77, 1000, 80), (1, 500, 128), (0, 5, 64), (200, 260, 256)],
+    [(1, 1, 1), (128, 64, 64), (300, 300, 128), (77, 1000, 80), (1, 500, 128), (0, 5, 64), (200, 260, 256)],
 )
 def test_flash_attention(queries: int, length: int, width: int, heads: tuple[int, int], causal: bool) -> None:
     if causal and queries > length:
