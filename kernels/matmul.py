@@ -92,18 +92,25 @@ def matmul_persistent_kernel(
         ct.store(out, index=(m, n), tile=ct.astype(acc, out.dtype))
 
 
+def empty_product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Memory for `a @ b`."""
+    import torch
+
+    if a.ndim != 2 or b.ndim != 2 or a.dtype != b.dtype:
+        raise ValueError("a matrix product needs two matrices of one type")
+    if a.shape[1] != b.shape[0]:
+        raise ValueError("a matrix product needs as many columns of a as rows of b")
+    return torch.empty((a.shape[0], b.shape[1]), dtype=a.dtype, device=a.device)
+
+
 def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """`a @ b`, one block for each tile of the output."""
     import torch
 
-    if a.ndim != 2 or b.ndim != 2 or a.dtype != b.dtype:
-        raise ValueError("matmul needs two matrices of one type")
-    if a.shape[1] != b.shape[0]:
-        raise ValueError("matmul needs as many columns of a as rows of b")
-    out = torch.empty((a.shape[0], b.shape[1]), dtype=a.dtype, device=a.device)
+    out = empty_product(a, b)
     if out.shape[0] == 0 or out.shape[1] == 0:
         return out
-    grid = (ct.cdiv(a.shape[0], TILE_M), ct.cdiv(b.shape[1], TILE_N), 1)
+    grid = (ct.cdiv(out.shape[0], TILE_M), ct.cdiv(out.shape[1], TILE_N), 1)
     args = (a, b, out, TILE_M, TILE_N, TILE_K)
     tilecheck.launch(torch.cuda.current_stream(), grid, matmul_kernel, args)
     return out
@@ -113,14 +120,10 @@ def matmul_grouped(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """`a @ b`, one block for each tile of the output, in grouped order."""
     import torch
 
-    if a.ndim != 2 or b.ndim != 2 or a.dtype != b.dtype:
-        raise ValueError("matmul_grouped needs two matrices of one type")
-    if a.shape[1] != b.shape[0]:
-        raise ValueError("matmul_grouped needs as many columns of a as rows of b")
-    out = torch.empty((a.shape[0], b.shape[1]), dtype=a.dtype, device=a.device)
+    out = empty_product(a, b)
     if out.shape[0] == 0 or out.shape[1] == 0:
         return out
-    grid = (ct.cdiv(a.shape[0], TILE_M) * ct.cdiv(b.shape[1], TILE_N), 1, 1)
+    grid = (ct.cdiv(out.shape[0], TILE_M) * ct.cdiv(out.shape[1], TILE_N), 1, 1)
     args = (a, b, out, TILE_M, TILE_N, TILE_K)
     tilecheck.launch(torch.cuda.current_stream(), grid, matmul_grouped_kernel, args)
     return out
@@ -130,14 +133,10 @@ def matmul_persistent(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """`a @ b` with one block for each multiprocessor."""
     import torch
 
-    if a.ndim != 2 or b.ndim != 2 or a.dtype != b.dtype:
-        raise ValueError("matmul_persistent needs two matrices of one type")
-    if a.shape[1] != b.shape[0]:
-        raise ValueError("matmul_persistent needs as many columns of a as rows of b")
-    out = torch.empty((a.shape[0], b.shape[1]), dtype=a.dtype, device=a.device)
+    out = empty_product(a, b)
     if out.shape[0] == 0 or out.shape[1] == 0:
         return out
-    tiles = ct.cdiv(a.shape[0], TILE_M) * ct.cdiv(b.shape[1], TILE_N)
+    tiles = ct.cdiv(out.shape[0], TILE_M) * ct.cdiv(out.shape[1], TILE_N)
     grid = (min(multiprocessors(a.device), tiles), 1, 1)
     args = (a, b, out, TILE_M, TILE_N, TILE_K)
     tilecheck.launch(torch.cuda.current_stream(), grid, matmul_persistent_kernel, args)
