@@ -103,8 +103,4 @@ def test_compiles_to_tile_ir(signature: Signature, contiguous: bool) -> None:
 
 @pytest.mark.parametrize("signature", SIGNATURES, ids=str)
 def test_compiles_to_machine_code(signature: Signature) -> None:
-    try:
-        code = compiled(signature, "cubin")
-    except FileNotFoundError:
-        pytest.skip("tileiras is not installed (cuda-tile[tileiras])")
-    assert code.startswith(b"\x7fELF")
+    assert compiled(signature, "cubin").startswith(b"\x7fELF")
