@@ -8,6 +8,7 @@ one that those bytes compile to.
 from __future__ import annotations
 
 import ast
+import dis
 import os
 import types
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from tilecheck.jit import records
 from tilecheck.jit.records import Record
 
 VARIABLE = "TILECHECK_VERDICTS"  # verdict files, separated as in PATH
+
+_LOADS = ("LOAD_GLOBAL", "LOAD_NAME")
 
 _known: dict[tuple[str, int], list[Record]] = {}  # by the bytes of the kernel's file and the line of its `def`
 _verified: set[str] = set()  # digests of files that this process verified
@@ -161,8 +164,10 @@ def _check_helpers(function: types.FunctionType, record: Record, folder: Path) -
 
 
 def _reachable(function: types.FunctionType) -> Iterator[types.FunctionType]:
-    names = {name for code in _codes(function.__code__) for name in code.co_names}
-    values = [function.__globals__[name] for name in names if name in function.__globals__]
+    codes = list(_codes(function.__code__))
+    names = {name for code in codes for name in code.co_names}  # attributes too: `ct.transpose`
+    loaded = {i.argval for code in codes for i in dis.get_instructions(code) if i.opname in _LOADS}
+    values = [function.__globals__[name] for name in loaded if name in function.__globals__]
     values += [vars(m)[n] for m in values if isinstance(m, types.ModuleType) for n in names if n in vars(m)]
     values += [_content(cell, function) for cell in function.__closure__ or ()]
     for value in values:
