@@ -12,7 +12,8 @@ import cuda.tile as ct
 import numpy as np
 
 import tilecheck
-from tilecheck.kernels.sizes import multiprocessors
+
+from .sizes import multiprocessors
 
 if TYPE_CHECKING:
     import torch

@@ -9,7 +9,8 @@ import cuda.tile as ct
 import numpy as np
 
 import tilecheck
-from tilecheck.kernels.sizes import multiprocessors, next_power_of_two
+
+from .sizes import multiprocessors, next_power_of_two
 
 if TYPE_CHECKING:
     import torch

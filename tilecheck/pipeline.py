@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import tempfile
 import time
 import traceback
@@ -91,12 +92,7 @@ def _renamed(value: _T, old: str, new: str) -> _T:
 
 def _verify(found: Discovery, options: Options) -> Report:
     start = time.perf_counter()
-    results: list[tuple[Candidate, _FileResult]] = []
-    if found.candidates:
-        from tilecheck.frontend.modules import Project  # lazy: loads libcst
-
-        project = Project()
-        results = [(c, _verify_file(c, project, options)) for c in found.candidates]
+    results = list(zip(found.candidates, _file_results(found.candidates, options), strict=True))
     diagnostics = [*found.diagnostics, *(d for _, r in results for d in r.diagnostics)]
     kernels = tuple(k for _, r in results for k in r.kernels)
     sources = {**found.sources, **{c.path: r.data for c, r in results if r.data is not None}}
@@ -109,6 +105,22 @@ def _verify(found: Discovery, options: Options) -> Report:
         parse_time_s=sum(r.parse_time_s for _, r in results),
         sources=sources | _extra_sources(sources, diagnostics, kernels),
     )
+
+
+_WORTH_PROCESSES = 4  # files with kernels; for fewer, starting processes takes as long as they save
+
+
+def _file_results(candidates: Sequence[Candidate], options: Options) -> list[_FileResult]:
+    if not candidates:
+        return []
+    from tilecheck.frontend.modules import Project  # lazy: loads libcst
+
+    verify = functools.partial(_verify_file, project=Project(), options=options)
+    if options.jobs < 2 or len(candidates) < _WORTH_PROCESSES:
+        return [verify(candidate) for candidate in candidates]
+    from tilecheck.parallel import in_order  # lazy: most runs are of a few files
+
+    return in_order(verify, candidates, options.jobs)
 
 
 def _suppressed(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -194,6 +196,53 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     ran = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert ran.stdout.splitlines()[-1] == "1"
     assert ran.stderr == ""
+
+
+def many(folder: Path) -> None:
+    for number in range(6):
+        (folder / f"k{number}.py").write_text(RACE if number == 2 else KERNEL)
+
+
+def test_the_number_of_processes_changes_nothing_but_the_time(tmp_path: Path) -> None:
+    many(tmp_path)
+    runs = [
+        json.loads(tilecheck("verify", ".", "--format", "json", *j, cwd=tmp_path).stdout) for j in ([], ["-j1"])
+    ]
+    for report in runs:
+        for part in (
+            report["summary"],
+            *report["kernels"],
+            *(o for k in report["kernels"] for o in k["obligations"]),
+        ):
+            for name in ("time_ms", "time_s", "parse_time_s"):
+                part.pop(name, None)
+    assert runs[0] == runs[1]
+    assert [k["verdict"] for k in runs[0]["kernels"]].count("violated") == 1
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "two"])
+def test_a_number_of_processes_that_is_none(tmp_path: Path, jobs: str) -> None:
+    ran = tilecheck("verify", ".", f"-j{jobs}", cwd=tmp_path)
+    assert (ran.returncode, "is not a number of processes" in ran.stderr) == (2, True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
+@pytest.mark.parametrize("delay", [0.4, 0.8, 1.2])
+def test_ctrl_c_ends_all_processes(tmp_path: Path, delay: float) -> None:
+    """A terminal sends SIGINT to every process of the group."""
+    many(tmp_path)
+    for path in tmp_path.glob("*.py"):
+        path.write_text("".join(KERNEL.replace("double", f"double{k}") for k in range(40)))
+    command = [sys.executable, "-m", "tilecheck", "verify", ".", "-j2"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as run:
+        time.sleep(delay)
+        os.killpg(run.pid, signal.SIGINT)
+        output = run.communicate(timeout=30)
+    assert (run.returncode, *output) == (130, "", "tilecheck: interrupted\n")
+    with pytest.raises(ProcessLookupError):
+        os.killpg(run.pid, 0)
 
 
 def test_interrupt_ends_with_130(tmp_path: Path) -> None:

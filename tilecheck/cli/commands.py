@@ -28,6 +28,7 @@ def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> E
     gate = arguments.verb == "verify"
     options = Options(
         without=frozenset().union(*arguments.without),
+        jobs=_jobs(arguments),
         fail_on=Severity[arguments.fail_on.upper()],
         undecided_fails=gate,
         needs_kernels=gate,
@@ -46,6 +47,12 @@ def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> E
     code = exit_code_of(report, options)
     _log_end(report, arguments, streams, code)
     return code
+
+
+def _jobs(arguments: argparse.Namespace) -> int:
+    from tilecheck.parallel import available_cores  # lazy: not for `explain`
+
+    return arguments.jobs or available_cores()
 
 
 def _findings(report: Report, arguments: argparse.Namespace, streams: Streams) -> Iterator[Line]:
@@ -135,7 +142,12 @@ def audit(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> Ex
     """List what the verdicts rest on. Findings do not fail it: it is a listing, which must be whole."""
     from tilecheck.report.audit import audit_object, render_audit  # lazy
 
-    options = Options(without=frozenset().union(*arguments.without), undecided_fails=False, needs_kernels=False)
+    options = Options(
+        without=frozenset().union(*arguments.without),
+        jobs=_jobs(arguments),
+        undecided_fails=False,
+        needs_kernels=False,
+    )
     report = engine.verify(arguments.paths, options)
     if arguments.format == "json":
         _emit_text(audit_object(report), arguments, streams)

@@ -148,7 +148,17 @@ def _add_analysis(parser: argparse.ArgumentParser, formats: Sequence[str]) -> No
         "--without", action="append", default=[], metavar="RUNG", type=_rungs,
         help=f"leave out a rung of the proof ladder: {', '.join(RUNGS)}",
     )  # fmt: skip
+    parser.add_argument(
+        "-j", "--jobs", type=_jobs, metavar="N", default=0,
+        help="how many processes work (default: one for each processor)",
+    )  # fmt: skip
     _add_colour(parser)
+
+
+def _jobs(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number of processes")
+    return int(text)
 
 
 def _add_colour(parser: argparse.ArgumentParser) -> None:

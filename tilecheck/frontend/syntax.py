@@ -24,11 +24,22 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     found: list[cst.CSTNode] = []
     for name in _fields(type(node)):
         value = getattr(node, name)
-        if isinstance(value, cst.CSTNode):
+        if _is_node(type(value)):
             found.append(value)
         elif isinstance(value, list | tuple):
-            found.extend(v for v in value if isinstance(v, cst.CSTNode))
+            found.extend(v for v in value if _is_node(type(v)))
     return found
+
+
+_NODE_KINDS: dict[type, bool] = {}
+
+
+def _is_node(kind: type) -> bool:
+    """libcst's classes are abstract base classes, for which `issubclass` is slow."""
+    known = _NODE_KINDS.get(kind)
+    if known is None:
+        known = _NODE_KINDS[kind] = issubclass(kind, cst.CSTNode)
+    return known
 
 
 def walk(node: cst.CSTNode, enter: Callable[[cst.CSTNode], bool] = lambda _: True) -> Iterator[cst.CSTNode]:

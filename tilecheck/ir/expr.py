@@ -74,9 +74,13 @@ class Symbol:
 class Expr:
     """One node. Build nodes with the functions below, never directly: they intern and fold."""
 
-    __slots__ = ("__weakref__", "args", "op")
+    __slots__ = ("__weakref__", "args", "free", "op", "operands")
     op: str
     args: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        # Derived once, because everything walks expressions: the arguments that are expressions.
+        object.__setattr__(self, "operands", tuple(x for x in self.args if isinstance(x, Expr)))
 
     def __repr__(self) -> str:
         return render(self)
@@ -344,7 +348,8 @@ def conjuncts(a: Expr) -> tuple[Expr, ...]:
 
 
 def children(a: Expr) -> tuple[Expr, ...]:
-    return tuple(x for x in a.args if isinstance(x, Expr))
+    found: tuple[Expr, ...] = a.operands  # type: ignore[attr-defined]
+    return found
 
 
 def walk(*roots: Expr) -> Iterator[Expr]:
@@ -362,11 +367,18 @@ def walk(*roots: Expr) -> Iterator[Expr]:
 
 def symbols(*roots: Expr) -> tuple[Symbol, ...]:
     """The free symbols of `roots`, in order of first appearance."""
-    found: dict[Symbol, None] = {}
-    for node in walk(*roots):
-        if node.op in ("sym", "bsym"):
-            found[node.args[0]] = None
-    return tuple(found)
+    if len(roots) == 1:
+        return _symbols_of(roots[0])
+    return tuple(dict.fromkeys(s for root in roots for s in _symbols_of(root)))
+
+
+def _symbols_of(root: Expr) -> tuple[Symbol, ...]:
+    try:
+        found: tuple[Symbol, ...] = root.free  # type: ignore[attr-defined]
+    except AttributeError:
+        found = tuple(dict.fromkeys(n.args[0] for n in walk(root) if n.op in ("sym", "bsym")))
+        object.__setattr__(root, "free", found)
+    return found
 
 
 _REBUILD: Mapping[str, Callable[..., Expr]] = {

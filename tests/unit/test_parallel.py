@@ -1,0 +1,61 @@
+"""Work that is spread over processes: order, exceptions, and processes that die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+
+from tilecheck.parallel import in_order
+
+MAIN = os.getpid()
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+
+
+def square(number: int) -> tuple[int, bool]:
+    return number * number, os.getpid() == MAIN
+
+
+def fails(number: int) -> int:
+    if number == 3:
+        raise LookupError("three")
+    return number
+
+
+def dies(number: int) -> int:
+    if number == 3 and os.getpid() != MAIN:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+@forks
+def test_results_come_in_order_from_other_processes() -> None:
+    assert in_order(square, range(9), 3) == [(n * n, False) for n in range(9)]
+
+
+@pytest.mark.parametrize(("items", "jobs"), [(range(5), 1), (range(1), 4), (range(0), 4)])
+def test_little_work_stays_here(items: range, jobs: int) -> None:
+    assert in_order(square, items, jobs) == [(n * n, True) for n in items]
+
+
+def test_a_process_with_threads_does_not_fork() -> None:
+    ended = threading.Event()
+    other = threading.Thread(target=ended.wait)
+    other.start()
+    try:
+        assert in_order(square, range(4), 2) == [(n * n, True) for n in range(4)]
+    finally:
+        ended.set()
+        other.join()
+
+
+def test_an_exception_is_raised_here() -> None:
+    with pytest.raises(LookupError, match="three"):
+        in_order(fails, range(9), 2)
+
+
+@forks
+def test_the_work_of_a_process_that_died_is_done_here() -> None:
+    assert in_order(dies, range(9), 2) == list(range(9))
