@@ -14,6 +14,7 @@ import numpy as np
 
 import tilecheck
 
+from .matmul import empty_product
 from .sizes import multiprocessors
 
 if TYPE_CHECKING:
@@ -68,12 +69,8 @@ def split_k_matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """`a @ b`, with as many splits of the depth as fill the GPU once."""
     import torch
 
-    if a.ndim != 2 or b.ndim != 2 or a.dtype != b.dtype:
-        raise ValueError("split_k_matmul needs two matrices of one type")
-    if a.shape[1] != b.shape[0]:
-        raise ValueError("split_k_matmul needs as many columns of a as rows of b")
-    rows, columns = a.shape[0], b.shape[1]
-    out = torch.empty((rows, columns), dtype=a.dtype, device=a.device)
+    out = empty_product(a, b)
+    rows, columns = out.shape
     if rows == 0 or columns == 0:
         return out
     tiles_m, tiles_n = ct.cdiv(rows, TILE_M), ct.cdiv(columns, TILE_N)
