@@ -39,11 +39,12 @@ def in_order(work: Callable[[_Item], _Result], items: Sequence[_Item], jobs: int
         return [work(item) for item in items]
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), _ignore_interrupts)
     try:
-        return list(pool.map(work, items))
+        futures = [pool.submit(work, item) for item in items]
+        return [future.result() for future in futures]
     except BrokenProcessPool:
         return [work(item) for item in items]
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
+        # Killed, not cancelled: the executor's own thread takes a cancelled future that breaks for a mistake.
         for process in multiprocessing.active_children():
             process.kill()
         raise

@@ -205,17 +205,14 @@ def many(folder: Path) -> None:
 
 def test_the_number_of_processes_changes_nothing_but_the_time(tmp_path: Path) -> None:
     many(tmp_path)
-    runs = [
-        json.loads(tilecheck("verify", ".", "--format", "json", *j, cwd=tmp_path).stdout) for j in ([], ["-j1"])
-    ]
-    for report in runs:
-        for part in (
-            report["summary"],
-            *report["kernels"],
-            *(o for k in report["kernels"] for o in k["obligations"]),
-        ):
+    runs = []
+    for jobs in ([], ["-j1"]):
+        report = json.loads(tilecheck("verify", ".", "--format", "json", *jobs, cwd=tmp_path).stdout)
+        obligations = [o for kernel in report["kernels"] for o in kernel["obligations"]]
+        for timed in (report["summary"], *report["kernels"], *obligations):
             for name in ("time_ms", "time_s", "parse_time_s"):
-                part.pop(name, None)
+                timed.pop(name, None)
+        runs.append(report)
     assert runs[0] == runs[1]
     assert [k["verdict"] for k in runs[0]["kernels"]].count("violated") == 1
 
@@ -227,7 +224,7 @@ def test_a_number_of_processes_that_is_none(tmp_path: Path, jobs: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
-@pytest.mark.parametrize("delay", [0.4, 0.8, 1.2])
+@pytest.mark.parametrize("delay", [1.0, 1.5, 2.0])
 def test_ctrl_c_ends_all_processes(tmp_path: Path, delay: float) -> None:
     """A terminal sends SIGINT to every process of the group."""
     many(tmp_path)
