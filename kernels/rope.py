@@ -72,8 +72,10 @@ def rope(
         or positions.dtype not in (torch.int32, torch.int64)
     ):
         raise ValueError("rope needs an integer position for each token")
+    if q.shape[1] == 0 or k.shape[1] == 0:
+        raise ValueError("rope needs a head of each")
     tokens, half = q.shape[0], q.shape[2] // 2
-    if tokens == 0 or half == 0 or q.shape[1] == 0 or k.shape[1] == 0:
+    if tokens == 0 or half == 0:
         return
     tile_q, tile_k, tile_d = (next_power_of_two(n) for n in (q.shape[1], k.shape[1], half))
     tile_t = max(1, TILE_ELEMENTS // (max(tile_q, tile_k) * tile_d))
