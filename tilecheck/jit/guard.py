@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import itertools
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -47,6 +48,8 @@ def compile_guard(record: Record, captured: Mapping[str, Any] | None = None) -> 
 class _Condition:
     text: str
     atoms: tuple[str, ...]  # the launch values it reads: `grid[0]`, `x.shape[1]`, `x.stride(0)`, `N`
+    arrays: tuple[str, ...]  # the names in it whose layout it reads (and names that are no arguments)
+    each: tuple[str, ...]  # the lists of whose every member it speaks
     code: Any
 
 
@@ -56,11 +59,14 @@ class _Guard:
     def __init__(self, record: Record, captured: Mapping[str, Any]) -> None:
         self.record = record
         self.captured = captured
-        taken = {a.name for a in record.arguments} & {"grid", *_FUNCTIONS}
+        taken = {a.name for a in record.arguments} & {"grid", _EACH, *_FUNCTIONS}
         if taken:
             raise self._refusal(f"its parameter `{min(taken)}` has a name that conditions use otherwise", ())
         self.conditions = [self._compiled(text) for text in (*record.conditions, *record.limits)]
         self.arrays = [i for i, a in enumerate(record.arguments) if a.is_accessed]
+        # Those whose layout matters: a condition may speak of an array that the kernel never touches.
+        read = {name for c in self.conditions for name in c.arrays}
+        self.described = [i for i, a in enumerate(record.arguments) if i in self.arrays or a.name in read]
         self.unread_axes = tuple(k for k in range(3) if k not in record.grid_axes)
         self.stores = any(a.ownership == "mut" for a in record.arguments)
         self.pairs = [  # accessed arrays of which one is written
@@ -77,19 +83,23 @@ class _Guard:
 
     def _compiled(self, text: str) -> _Condition:
         known = {a.name for a in self.record.arguments} | set(self.captured)
+        # `parts[*].shape[0]` speaks of every member of a list: the guard evaluates it once for each.
+        each = tuple(dict.fromkeys(_MEMBERS.findall(text)))
+        lists = {a.name for a in self.record.arguments if a.members}
         try:
-            tree = ast.parse(text, mode="eval")
-            atoms = dict.fromkeys(_atoms(tree.body, known))
-        except SyntaxError:
+            tree = ast.parse(_MEMBERS.sub(rf"{_EACH}.\1", text), mode="eval")
+            atoms = dict.fromkeys(_atoms(tree.body, known, lists))
+        except (SyntaxError, RecursionError, MemoryError):
             raise self._refusal(f"its condition `{text}` is not readable", ()) from None
         except _NotCheckable as error:
             raise self._refusal(f"its condition `{text}` cannot be checked at a launch ({error})", ()) from None
-        return _Condition(text, tuple(atoms), compile(tree, "<condition>", "eval"))
+        arrays = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id not in atoms]
+        return _Condition(text, tuple(atoms), (*arrays, *each), each, compile(tree, "<condition>", "eval"))
 
     def _numbers(self) -> list[int]:
         """The positions of arguments whose value a condition reads."""
         read = {atom for condition in self.conditions for atom in condition.atoms}
-        return [i for i, a in enumerate(self.record.arguments) if not a.array and a.name in read]
+        return [i for i, a in enumerate(self.record.arguments) if i not in self.described and a.name in read]
 
     # ---- the fast path ---------------------------------------------------------------------------------------
 
@@ -100,8 +110,8 @@ class _Guard:
         """The check as straight-line Python for PyTorch tensors; other arrays take the general way."""
         count = len(self.record.arguments)
         names = [f"a{i}" for i in range(count)]
-        key = ["grid", *(f"{names[i]}.shape, {names[i]}.stride(), {names[i]}.dtype" for i in self.arrays)]
-        key += [names[i] for i in self._numbers()]
+        key = ["grid", *(f"{names[i]}.shape, {names[i]}.stride(), {names[i]}.dtype" for i in self.described)]
+        key += [f"{names[i]}, type({names[i]})" for i in self._numbers()]  # 1.0 is equal to 1, and no integer
         lines = [
             "def check(grid, args):",
             "    try:",
@@ -112,7 +122,7 @@ class _Guard:
             "        return slow(grid, args)",
         ]
         for number, (i, j) in enumerate(self.pairs):
-            n, m = self.arrays.index(i), self.arrays.index(j)
+            n, m = self.described.index(i), self.described.index(j)
             lines += [
                 f"    if p{i} < p{j} + spans[{m}] and p{j} < p{i} + spans[{n}]:",
                 f"        if ({number}, p{j} - p{i}) not in allowed:",
@@ -130,18 +140,22 @@ class _Guard:
             expected = ", ".join(a.name for a in self.record.arguments)
             raise self._refusal(f"it takes {len(self.record.arguments)} arguments: {expected}", ())
         blocks = self._grid(grid)
-        arrays = {i: list(self._layouts(self.record.arguments[i], args[i])) for i in self.arrays}
-        self._check_shapes(arrays)
-        self._check_conditions(blocks, args, arrays)
+        described = {i: list(self._layouts(self.record.arguments[i], args[i])) for i in self.described}
+        arrays = {i: described[i] for i in self.arrays}
+        self._check_shapes(described)
+        self._check_conditions(blocks, args, described)
         self._check_standing(blocks, arrays)
         self._check_overlap(arrays)
-        self._remember(grid, args, arrays)
+        self._remember(grid, args, described)
 
     def _grid(self, grid: Any) -> tuple[int, int, int]:
         try:
-            sizes = tuple(operator.index(g) for g in grid)
+            # What else can be iterated may give other numbers the next time.
+            sizes = tuple(map(operator.index, grid)) if isinstance(grid, (tuple, list)) else None
         except TypeError:
-            raise self._refusal(f"the grid {grid!r} is not a tuple of integers", ()) from None
+            sizes = None
+        if sizes is None:
+            raise self._refusal(f"the grid {grid!r} is not a tuple of integers", ())
         if not 1 <= len(sizes) <= 3 or min(sizes) < 1:
             raise self._refusal(f"the grid {grid!r} is not one to three positive integers", ())
         x, y, z = (*sizes, 1, 1)[:3]
@@ -173,24 +187,35 @@ class _Guard:
                     raise self._refusal(f"`{name}` has a negative stride", ())
 
     def _check_conditions(self, grid: tuple[int, int, int], args: Sequence[Any], arrays: _Arrays) -> None:
-        scope: dict[str, Any] = {**_FUNCTIONS, **self.captured, "grid": grid, "__builtins__": {}}
-        for i, argument in enumerate(self.record.arguments):
-            scope[argument.name] = args[i]
-            if i in arrays and not argument.members:
-                layout = arrays[i][0][2]
-                scope[argument.name] = SimpleNamespace(
-                    shape=layout.shape, stride=layout.strides.__getitem__, ndim=len(layout.shape)
-                )
+        scope: dict[str, Any] = {**self.captured, **_FUNCTIONS, "grid": grid, "__builtins__": {}}
+        for i, members in arrays.items():
+            views = [_view(layout) for _, _, layout in members]
+            argument = self.record.arguments[i]
+            scope[argument.name] = views if argument.members else views[0]
+        for i in self._numbers():
+            scope[self.record.arguments[i].name] = self._integer(self.record.arguments[i].name, args[i])
         for condition in self.conditions:
-            try:
-                holds = eval(condition.code, scope)  # noqa: S307 - only the whitelisted nodes of `_compiled`
-            except Exception as error:  # noqa: BLE001 - what cannot be evaluated does not hold
-                raise self._refusal(f"its condition cannot be evaluated: {error}", (condition.text,)) from None
-            if not holds:
-                values = ", ".join(f"{name} = {_value(name, scope)}" for name in condition.atoms)
-                raise self._refusal(
-                    "the launch breaks a condition of its proof", (condition.text, f"here {values}")
-                )
+            for chosen in itertools.product(*(scope[name] for name in condition.each)):
+                scope[_EACH] = SimpleNamespace(**dict(zip(condition.each, chosen, strict=True)))
+                self._check_condition(condition, scope)
+
+    def _check_condition(self, condition: _Condition, scope: dict[str, Any]) -> None:
+        try:
+            holds = eval(condition.code, scope)  # noqa: S307 - only the whitelisted nodes of `_compiled`
+        except Exception as error:  # noqa: BLE001 - what cannot be evaluated does not hold
+            raise self._refusal(f"its condition cannot be evaluated: {error}", (condition.text,)) from None
+        if not holds:
+            values = ", ".join(f"{_shown(name)} = {_value(name, scope)}" for name in condition.atoms)
+            raise self._refusal(
+                "the launch breaks a condition of its proof", (condition.text, f"here {values}")
+            )
+
+    def _integer(self, name: str, value: Any) -> int:
+        """The Python integer that a condition computes with: those of NumPy wrap around."""
+        try:
+            return operator.index(value)
+        except TypeError:
+            raise self._refusal(f"`{name}` is no integer, and a condition speaks of it", ()) from None
 
     def _check_standing(self, grid: tuple[int, int, int], arrays: _Arrays) -> None:
         for axis in self.unread_axes if self.stores else ():
@@ -236,14 +261,17 @@ class _Guard:
         if self.check == self._check_any:
             return
         numbers = [args[i] for i in self._numbers()]
-        if not all(type(number) in (int, float, bool) for number in numbers):
-            return  # something mutable may stand behind it
+        if type(grid) is not tuple or not all(type(n) in (int, bool) for n in (*grid, *numbers)):
+            return  # a mutable number, such as a tensor in a grid, stays equal to itself when it changes
         try:
-            layouts = [part for i in self.arrays for part in (args[i].shape, args[i].stride(), args[i].dtype)]
+            layouts = [
+                part for i in self.described for part in (args[i].shape, args[i].stride(), args[i].dtype)
+            ]
+            typed = [part for number in numbers for part in (number, type(number))]
             if len(self.seen) >= _REMEMBERED:
                 self.seen.clear()
-            spans = tuple(arrays[i][0][2].span for i in self.arrays)
-            _, allowed = self.seen.setdefault((grid, *layouts, *numbers), (spans, set()))
+            spans = tuple(arrays[i][0][2].span for i in self.described)
+            _, allowed = self.seen.setdefault((grid, *layouts, *typed), (spans, set()))
         except (AttributeError, TypeError):
             return  # not PyTorch's interface, or not hashable: checked in full every time
         for number, (i, j) in enumerate(self.pairs):
@@ -267,17 +295,24 @@ def _where(record: Record) -> str:
 
 
 def _cdiv(a: int, b: int) -> int:
-    return -(-a // b)
+    return (a + b - 1) // b  # what the proof means by it, also where b is negative
 
 
-_FUNCTIONS: dict[str, Any] = {"cdiv": _cdiv, "min": min, "max": max, "abs": abs}
+_FUNCTIONS: dict[str, Any] = {"cdiv": _cdiv, "min": min, "max": max, "abs": abs, "len": len}
+_EACH = "each"  # stands for the list in `parts[*]`: `each.parts` is the member looked at
+_MEMBERS = re.compile(r"\b(\w+)\[\*\]")
+
+
+def _view(layout: Layout) -> SimpleNamespace:
+    """An array as conditions see it."""
+    return SimpleNamespace(shape=layout.shape, stride=layout.strides.__getitem__, ndim=len(layout.shape))
 
 
 class _NotCheckable(Exception):
     """A condition holds something that is no expression over launch values."""
 
 
-def _atoms(node: ast.expr, known: set[str]) -> Iterator[str]:
+def _atoms(node: ast.expr, known: set[str], lists: set[str]) -> Iterator[str]:
     """The launch values in a condition. Nothing else may stand in it: it is evaluated, and comes from a file.
 
     Raises:
@@ -288,44 +323,62 @@ def _atoms(node: ast.expr, known: set[str]) -> Iterator[str]:
             return
         case ast.Name(id=name) if name in known:
             yield name
-        case (
-            ast.Subscript(value=ast.Name(id="grid"), slice=ast.Constant(value=int()))
-            | ast.Subscript(
-                value=ast.Attribute(value=ast.Name(), attr="shape"), slice=ast.Constant(value=int())
-            )
-            | ast.Call(
-                func=ast.Attribute(value=ast.Name(), attr="stride"),
-                args=[ast.Constant(value=int())],
-                keywords=[],
-            )
-        ):
+        case ast.Subscript(value=ast.Name(id="grid"), slice=ast.Constant(value=int())):
             yield ast.unparse(node)
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
+        case (
+            ast.Subscript(value=ast.Attribute(value=array, attr="shape"), slice=ast.Constant(value=int()))
+            | ast.Call(
+                func=ast.Attribute(value=array, attr="stride"), args=[ast.Constant(value=int())], keywords=[]
+            )
+        ) if _is_array(array, known, lists):
+            yield ast.unparse(node)
+        case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)], keywords=[]) if name in lists:
+            yield ast.unparse(node)
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS and name != "len":
             for argument in args:
-                yield from _atoms(argument, known)
+                yield from _atoms(argument, known, lists)
         case ast.BoolOp(values=values):
             for value in values:
-                yield from _atoms(value, known)
+                yield from _atoms(value, known, lists)
         case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
-            yield from _atoms(operand, known)
+            yield from _atoms(operand, known, lists)
         case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _OPERATORS):
-            yield from _atoms(left, known)
-            yield from _atoms(right, known)
+            yield from _atoms(left, known, lists)
+            yield from _atoms(right, known, lists)
         case ast.Compare(left=left, ops=ops, comparators=others) if all(
             isinstance(op, _COMPARISONS) for op in ops
         ):
             for part in (left, *others):
-                yield from _atoms(part, known)
+                yield from _atoms(part, known, lists)
         case ast.IfExp(test=test, body=body, orelse=orelse):
             for part in (test, body, orelse):
-                yield from _atoms(part, known)
+                yield from _atoms(part, known, lists)
         case _:
             raise _NotCheckable(ast.unparse(node))
+
+
+def _is_array(node: ast.expr, known: set[str], lists: set[str]) -> bool:
+    """Whether an expression is an array argument or a member of a list of arrays."""
+    match node:
+        case ast.Name(id=name):
+            return name in known
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int())):
+            return name in lists
+        case ast.Attribute(value=ast.Name(id=head), attr=name):
+            return head == _EACH and name in lists
+    return False
 
 
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.BitXor)
 _COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 
 
+def _shown(atom: str) -> str:
+    return re.sub(rf"\b{_EACH}\.(\w+)", r"\1[*]", atom)
+
+
 def _value(atom: str, scope: dict[str, Any]) -> Any:
-    return eval(atom, scope)  # noqa: S307 - a part of a condition that was just evaluated
+    try:
+        return eval(atom, scope)  # noqa: S307 - a part of a condition that was just evaluated
+    except Exception:  # noqa: BLE001 - in a branch of the condition that was not taken
+        return "?"
