@@ -10,6 +10,7 @@ from tilecheck.cli.streams import Streams
 from tilecheck.errors import LaunchRefused, UsageError
 from tilecheck.exit_codes import ExitCode, exit_code_of
 from tilecheck.options import Options
+from tilecheck.parallel import available_cores
 
 if TYPE_CHECKING:
     import argparse
@@ -97,9 +98,10 @@ def _verified(arguments: argparse.Namespace, streams: Streams, engine: Engine) -
     from tilecheck.report.full import render_findings  # lazy
     from tilecheck.report.style import plain  # lazy
 
-    options = Options()
+    options = Options(jobs=available_cores())
     report = engine.verify(arguments.paths, options)
-    streams.log(plain(render_findings(report)).rstrip()) if report.diagnostics else None
+    if report.diagnostics:
+        streams.log(plain(render_findings(report)).rstrip())
     return report, exit_code_of(report, options)
 
 
