@@ -148,18 +148,32 @@ class ParamReport:
 
 
 @dataclass(frozen=True, slots=True)
+class GlobalName:
+    """What a module-level name was to the proof: a plain value, or the function whose name is at `site`.
+
+    `name` is dotted for a field of a class or object (`Config.TILE`).
+    """
+
+    file: str
+    name: str
+    value: object = None
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchTerms:
     """What a launch must meet beside the conditions, for the guard.
 
     `files` are the kernel's file and all that its verdict was read from. `grid_axes` are the grid axes that the
     kernel reads. `requires` are the author's preconditions on launch values and `limits` the sizes at which S5
-    holds, both as Python expressions like the conditions.
+    holds, both as Python expressions like the conditions. `globals` are names of modules that the proof read.
     """
 
     files: tuple[str, ...]
     grid_axes: tuple[int, ...]
     requires: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
+    globals: tuple[GlobalName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,7 @@ def conclude(
             kernel.grid_axes,
             tuple(render(r.condition) for r in kernel.requires),
             int32_limits(kernel),
+            kernel.globals,
         ),
         obligations=tuple(
             ObligationReport(s.obligation.rule, s.status, s.rung, s.obligation.sites, s.time_ms)

@@ -147,6 +147,7 @@ class Executor:
     wide: frozenset[str] = frozenset()  # arrays indexed with int64
     tables: frozenset[str] = frozenset()  # arrays of integers, by a contract about their values
     files: dict[str, None] = field(default_factory=dict)
+    globals: dict[tuple[str, str], Any] = field(default_factory=dict)  # file and name -> what it was taken for
     names: dict[str, Expr] = field(default_factory=dict)
     makers: dict[Expr, Site] = field(default_factory=dict)  # where each 32-bit sum or product was computed
     moves: dict[tuple[Symbol, tuple[tuple[Expr, Expr], ...]], Symbol] = field(default_factory=dict)

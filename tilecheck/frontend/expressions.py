@@ -89,6 +89,13 @@ def _name(x: Executor, node: cst.Name, frame: Frame) -> Any:
 
 def module_name(x: Executor, table: ModuleTable, name: str) -> Any:
     """The value of a module-level or built-in name."""
+    found = _module_name(x, table, name)
+    if name in table.bindings:
+        x.globals[table.file, name] = found  # a program can assign to it later: the launch guard looks again
+    return found
+
+
+def _module_name(x: Executor, table: ModuleTable, name: str) -> Any:
     match name:
         case "True":
             return Num((), E.TRUE, "bool", None)

@@ -17,11 +17,25 @@ from tilecheck.frontend.annotations import Annotation, read_annotation
 from tilecheck.frontend.cutile.ops import CuTile
 from tilecheck.frontend.executor import Executor, Knowledge
 from tilecheck.frontend.expressions import evaluate
-from tilecheck.frontend.modules import Import, ModuleTable, Project, dotted
+from tilecheck.frontend.modules import Import, ModuleTable, Project, dotted, imports_of
 from tilecheck.frontend.pragmas import Pragma, PragmaKind
 from tilecheck.frontend.statements import run_block
 from tilecheck.frontend.syntax import children, walk
-from tilecheck.frontend.values import Array, ArrayList, Frame, Function, Named, Num, Param, Seq, Token
+from tilecheck.frontend.values import (
+    Array,
+    ArrayList,
+    Const,
+    Frame,
+    Function,
+    Named,
+    Num,
+    Param,
+    Poison,
+    Record,
+    RecordType,
+    Seq,
+    Token,
+)
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 from tilecheck.ir.kernel import (
@@ -35,7 +49,7 @@ from tilecheck.ir.kernel import (
     grid_symbol,
 )
 from tilecheck.ir.kernel import Param as KernelParam
-from tilecheck.model import Site
+from tilecheck.model import GlobalName, Site
 
 MAX_RUNS = 8
 
@@ -188,21 +202,44 @@ def _closure(definition: Definition) -> Frame | None:
 
     cuTile embeds what a kernel closes over as compile-time constants, so such a name is one value for the
     whole launch, whatever the enclosing function computed.
+
+    Helpers may see a variable that another of the same name hides from the kernel. A condition could not tell
+    the two apart, so the hidden one is not read.
     """
     frame: Frame | None = None
     for function in definition.enclosing:
         frame = Frame({}, frame, definition.table, function.name.value, [], 0)
-        params = function.params
-        for p in (*params.posonly_params, *params.params, *params.kwonly_params):
-            frame.names[p.name.value] = _captured(p.name.value)
+        for p in walk(function.params, lambda n: not isinstance(n, cst.Annotation | cst.Lambda)):
+            if isinstance(p, cst.Param):
+                frame.names[p.name.value] = _captured(p.name.value)
         for node in _own_nodes(function):
             match node:
                 case cst.FunctionDef():
                     frame.names[node.name.value] = Function(node, definition.table, frame)
-                case cst.AssignTarget() | cst.AnnAssign() | cst.For():
+                case cst.AssignTarget() | cst.AnnAssign() | cst.For() | cst.AugAssign() | cst.NamedExpr():
                     for name in walk(node.target):
                         if isinstance(name, cst.Name):
                             frame.names[name.value] = _captured(name.value)
+                case cst.Import() | cst.ImportFrom():
+                    for bound, module in imports_of(node):
+                        if definition.table.bindings.get(bound) != module:
+                            frame.names[bound] = Poison(f"`{bound}` imported in a function")
+                case (
+                    cst.ClassDef(name=cst.Name(value=lost))
+                    | cst.WithItem(asname=cst.AsName(name=cst.Name(value=lost)))
+                    | cst.ExceptHandler(name=cst.AsName(name=cst.Name(value=lost)))
+                    | cst.MatchAs(name=cst.Name(value=lost))
+                    | cst.MatchStar(name=cst.Name(value=lost))
+                ):
+                    frame.names[lost] = Poison(f"`{lost}` of the function around the kernel")
+    hidden = set(read_parameters(definition))
+    outer = frame
+    while outer is not None:
+        for same in hidden & outer.names.keys():
+            if isinstance(outer.names[same], Num):
+                outer.names[same] = Poison(f"variable `{same}`, which another of that name hides")
+        hidden |= outer.names.keys()
+        outer = outer.parent
     return frame
 
 
@@ -247,7 +284,37 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         unknown_names=tuple(unknown),
         names=tuple(x.names.items()),
         powers_of_two=tuple(x.powers),
+        globals=tuple(g for (file, name), value in x.globals.items() for g in _meanings(file, name, value)),
     )
+
+
+def _meanings(file: str, name: str, value: Any) -> Iterator[GlobalName]:
+    """What a name of a module was taken for, as far as a running program can be compared with it."""
+    match value:
+        case Function(node=cst.FunctionDef() as node):
+            yield GlobalName(file, name, site=value.table.site(node.name))
+        case RecordType() | Record():
+            for field, inner in dict(value.fields).items():
+                yield from _meanings(file, f"{name}.{field}", inner)
+        case _:
+            plain = _plain(value)
+            if plain is not None:
+                yield GlobalName(file, name, plain)
+
+
+def _plain(value: Any) -> object:
+    """The number, text or tuple that a value is; None where it is nothing of the kind."""
+    match value:
+        case Num(shape=(), elem=E.TRUE | E.FALSE):
+            return value.elem is E.TRUE
+        case Num(shape=(), elem=E.Expr() as number):
+            return number.value
+        case Const(value=str() | float() as plain):
+            return plain
+        case Seq():
+            items = tuple(map(_plain, value.items))
+            return None if None in items else items
+    return None
 
 
 def _files(x: Executor, project: Project) -> tuple[str, ...]:

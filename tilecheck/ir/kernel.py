@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass, field
 
 from tilecheck.ir.expr import TRUE, Expr, Kind, Symbol, add, all_of, le, lt, mul, sym
-from tilecheck.model import Site
+from tilecheck.model import GlobalName, Site
 
 
 class Effect(enum.IntEnum):
@@ -234,6 +234,7 @@ class Kernel:
     unknown_names: tuple[UnknownName, ...] = ()
     names: tuple[tuple[str, Expr], ...] = ()  # the author's names for values that depend on the block
     powers_of_two: tuple[Expr, ...] = ()  # tile sizes: the compiler takes powers of two only
+    globals: tuple[GlobalName, ...] = ()  # what the names of modules that it reads were taken for
 
 
 def grid_symbol(axis: int) -> Symbol:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tilecheck.errors import UsageError
 
 if TYPE_CHECKING:
-    from tilecheck.model import KernelReport, Report
+    from tilecheck.model import GlobalName, KernelReport, Report
 
 SCHEMA_VERSION = 1
 ACCEPTED = ("proved", "conditional", "trusted")
@@ -36,6 +36,20 @@ class Argument:
     @property
     def is_accessed(self) -> bool:
         return self.array and self.ownership != "unused"
+
+
+@dataclass(frozen=True, slots=True)
+class Global:
+    """What the proof took a module-level name for: `value`, or the function at `line` of the file `path`.
+
+    `file` is where the name is bound. Paths are relative to the folder of the kernel's file.
+    """
+
+    file: str
+    name: str
+    value: Any = None
+    path: str = ""
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +73,7 @@ class Record:
     conditions: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
     standing: tuple[str, ...] = ()
+    globals: tuple[Global, ...] = ()
     report: str = field(default="", compare=False)
 
     @property
@@ -95,7 +110,7 @@ def _record(kernel: KernelReport, report: Report) -> Record:
         name=kernel.name,
         file=file,
         line=Places(report.sources).of(kernel.site).line,
-        sources={Path(os.path.relpath(f, folder)).as_posix(): _digest(f, report) for f in files},
+        sources={_relative(f, folder): _digest(f, report) for f in files},
         verdict=kernel.verdict.value,
         reason=kernel.reason,
         arguments=tuple(Argument(p.name, p.ownership, p.array, p.rank, p.members) for p in kernel.params),
@@ -103,8 +118,23 @@ def _record(kernel: KernelReport, report: Report) -> Record:
         conditions=tuple(dict.fromkeys((*(() if terms is None else terms.requires), *kernel.conditions))),
         limits=() if terms is None else terms.limits,
         standing=kernel.standing,
+        globals=() if terms is None else tuple(_global(g, folder) for g in terms.globals),
         report="" if kernel.verdict.value in ACCEPTED else _text(kernel, report),
     )
+
+
+def _relative(file: str, folder: Path) -> str:
+    return Path(os.path.relpath(file, folder)).as_posix()
+
+
+def _global(name: GlobalName, folder: Path) -> Global:
+    from tilecheck.text import decode_leniently  # lazy: as above
+
+    file = _relative(name.file, folder)
+    if name.site is None:
+        return Global(file, name.name, name.value)
+    line, _ = decode_leniently(name.site.file, _read(name.site.file)).position(name.site.span.start)
+    return Global(file, name.name, path=_relative(name.site.file, folder), line=line)
 
 
 def _digest(file: str, report: Report) -> str:

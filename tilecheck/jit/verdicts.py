@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import ast
 import dis
+import enum
 import os
+import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tilecheck.errors import LaunchRefused
 from tilecheck.jit import records
-from tilecheck.jit.records import Record
+from tilecheck.jit.records import Global, Record
 
 VARIABLE = "TILECHECK_VERDICTS"  # verdict files, separated as in PATH
 
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME")
 
 _known: dict[tuple[str, int], list[Record]] = {}  # by the bytes of the kernel's file and the line of its `def`
-_verified: set[str] = set()  # digests of files that this process verified
+_verified: set[tuple[str, str]] = set()  # path and digest of files that this process verified
 _state = {"environment": False}
 
 
@@ -61,7 +64,7 @@ def record_for(function: types.FunctionType) -> Record:
     line = line_of(function, data)
     key = records.digest(data)
     record = _fitting(key, line, Path(file).parent)
-    if record is None and key not in _verified:
+    if record is None and (file, key) not in _verified:
         _verify(file, key, name)
         record = _fitting(key, line, Path(file).parent)
     if record is None:
@@ -97,7 +100,7 @@ def _verify(file: str, key: str, name: str) -> None:
             "   = help: `tilecheck verify --emit-verdicts FILE` where tilecheck is installed whole, then "
             f"`tilecheck.use_verdicts(FILE)` or {VARIABLE}=FILE here",
         ) from None
-    _verified.add(key)
+    _verified.add((file, key))
     _add(found)
 
 
@@ -146,9 +149,16 @@ def _check_helpers(function: types.FunctionType, record: Record, folder: Path) -
         LaunchRefused: one does not.
     """
     known = {(folder / path).resolve() for path in record.sources}
+    names = {Path(path).name for path in record.sources}
+    scopes: dict[Path, list[dict[str, Any]]] = {file: [] for file in known}
+    for module in tuple(sys.modules.values()):
+        file = vars(module).get("__file__") if isinstance(module, types.ModuleType) else None
+        if isinstance(file, str) and (place := Path(file)).name in names and place.resolve() in known:
+            scopes[place.resolve()].append(vars(module))
     todo, seen = [function], {function}
     while todo:
         current = todo.pop()
+        scopes[Path(current.__code__.co_filename).resolve()].append(current.__globals__)
         for helper in _reachable(current):
             if helper in seen:
                 continue
@@ -161,6 +171,41 @@ def _check_helpers(function: types.FunctionType, record: Record, folder: Path) -
                     f"   = kernel `{record.name}` of {record.file}:{record.line}, verdict {record.verdict}",
                 )
             todo.append(helper)
+    for name in record.globals:
+        for scope in scopes.get((folder / name.file).resolve(), ()):
+            if not _means(scope, name, folder):
+                raise LaunchRefused(
+                    f"`{function.__name__}` is not launched: `{name.name}` is not what {folder / name.file} "
+                    "says, and the verdict rests on that",
+                    f"   = kernel `{record.name}` of {record.file}:{record.line}, verdict {record.verdict}",
+                )
+
+
+def _means(scope: dict[str, Any], name: Global, folder: Path) -> bool:
+    """Whether a module-level name is still what the proof took it for; a program may have assigned to it."""
+    head, *fields = name.name.split(".")
+    if head not in scope:
+        return True  # deleted: the kernel does not compile
+    found = scope[head]
+    for field in fields:
+        found = getattr(found, field, None)
+        if isinstance(found, types.MemberDescriptorType):
+            return True  # the default of a slot: it is in no place that can be assigned to
+    if name.line:
+        found = getattr(found, "_pyfunc", found)  # of a `ct.kernel`
+        helper = getattr(found, "__wrapped__", found)
+        if not isinstance(helper, types.FunctionType):
+            return False
+        file = Path(helper.__code__.co_filename)
+        same_file = file.resolve() == (folder / name.path).resolve()
+        return same_file and line_of(helper, file.read_bytes()) == name.line
+    return _same(found.value if isinstance(found, enum.Enum) else found, name.value)
+
+
+def _same(found: Any, wanted: Any) -> bool:
+    if isinstance(wanted, (tuple, list)):
+        return isinstance(found, (tuple, list)) and len(found) == len(wanted) and all(map(_same, found, wanted))
+    return type(found) is type(wanted) and repr(found) == repr(wanted)  # NaN is itself here
 
 
 def _reachable(function: types.FunctionType) -> Iterator[types.FunctionType]:
