@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilecheck.analysis.ranges import INT32_MAX
-from tilecheck.ir.expr import Expr, Kind, Symbol, children, render, symbols
+from tilecheck.ir.expr import Expr, Kind, Symbol, children, render, symbols, walk
 from tilecheck.ir.kernel import Kernel
 
 
 def int32_limits(kernel: Kernel) -> tuple[str, ...]:
-    """Conditions `bound <= 2147483647`, one for each 32-bit value that grows with a block id.
+    """Conditions `bound <= 2147483647`, one for each 32-bit value that grows with the sizes of a launch.
 
     A bound is the largest absolute value by interval arithmetic, as a Python expression over launch values.
     Where a part of a value has none (a loop counter, a value from memory) the rest of it is bounded alone.
@@ -23,8 +23,8 @@ def int32_limits(kernel: Kernel) -> tuple[str, ...]:
 
 
 def _bounded_parts(value: Expr) -> Iterator[Expr]:
-    """The largest parts of `value` that have a bound and in which a block id is multiplied."""
-    if not any(s.kind is Kind.BLOCK for s in symbols(value)) or value.op in ("sym", "const"):
+    """The largest parts of `value` that have a bound and depend on more than compile-time constants."""
+    if all(s.kind is Kind.CONSTANT for s in symbols(value)) or value.op in ("sym", "const"):
         return
     if _bound(value) is not None:
         yield value
@@ -69,11 +69,14 @@ def _symbol_bound(symbol: Symbol) -> str | None:
 
 
 def _quotient_bound(value: Expr) -> str | None:
-    """`|a // b| <= max(|a| // b, 1)` and `a % b <= b - 1` for b > 0, which TC301 proves of every divisor."""
+    """`|a // b| <= cdiv(|a|, b)` and `a % b <= b - 1` for b > 0, which TC301 proves of every divisor.
+
+    Floor division rounds -5 // 3 down to -2.
+    """
     top, divisor = value.args
-    if any(s.varies for s in symbols(divisor)):
+    if any(s.varies for s in symbols(divisor)) or any(e.op == "read" for e in walk(divisor)):
         return None
     if value.op == "mod":
         return f"({render(divisor)} - 1)"
     bound = _bound(top)
-    return None if bound is None else f"max({bound} // ({render(divisor)}), 1)"
+    return None if bound is None else f"cdiv({bound}, {render(divisor)})"

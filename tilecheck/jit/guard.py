@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tilecheck.errors import LaunchRefused
-from tilecheck.jit.layouts import Layout, NotAnArray, layout_of, share_memory
+from tilecheck.jit.layouts import Layout, NotAnArray, layout_of, share_memory, solid
 from tilecheck.jit.records import Argument, Record
 
 Check = Callable[[tuple[int, ...], Sequence[Any]], None]
@@ -67,6 +67,9 @@ class _Guard:
         # Those whose layout matters: a condition may speak of an array that the kernel never touches.
         read = {name for c in self.conditions for name in c.arrays}
         self.described = [i for i, a in enumerate(record.arguments) if i in self.arrays or a.name in read]
+        # Those accessed by offsets from their first element, which reach the gaps between rows as well.
+        raw = {f"numel({a.name})": i for i, a in enumerate(record.arguments)}
+        self.raw = {raw[atom] for c in self.conditions for atom in c.atoms if atom in raw}
         self.unread_axes = tuple(k for k in range(3) if k not in record.grid_axes)
         self.stores = any(a.ownership == "mut" for a in record.arguments)
         self.pairs = [  # accessed arrays of which one is written
@@ -242,7 +245,11 @@ class _Guard:
                     )
 
     def _check_overlap(self, arrays: _Arrays) -> None:
-        members = [(i, *member) for i, found in arrays.items() for member in found]
+        members = [
+            (i, name, at, solid(layout) if i in self.raw else layout)
+            for i, found in arrays.items()
+            for name, at, layout in found
+        ]
         for (i, name, at, layout), (j, other, there, second) in itertools.combinations(members, 2):
             if "mut" not in (self.record.arguments[i].ownership, self.record.arguments[j].ownership):
                 continue
@@ -298,14 +305,16 @@ def _cdiv(a: int, b: int) -> int:
     return (a + b - 1) // b  # what the proof means by it, also where b is negative
 
 
-_FUNCTIONS: dict[str, Any] = {"cdiv": _cdiv, "min": min, "max": max, "abs": abs, "len": len}
+_ON_INTEGERS: dict[str, Any] = {"cdiv": _cdiv, "min": min, "max": max, "abs": abs}
+_FUNCTIONS: dict[str, Any] = {**_ON_INTEGERS, "len": len, "numel": operator.attrgetter("numel")}
 _EACH = "each"  # stands for the list in `parts[*]`: `each.parts` is the member looked at
 _MEMBERS = re.compile(r"\b(\w+)\[\*\]")
 
 
 def _view(layout: Layout) -> SimpleNamespace:
     """An array as conditions see it."""
-    return SimpleNamespace(shape=layout.shape, stride=layout.strides.__getitem__, ndim=len(layout.shape))
+    numel = layout.span // layout.itemsize  # elements that an offset from the first one can name
+    return SimpleNamespace(shape=layout.shape, stride=layout.strides.__getitem__, numel=numel)
 
 
 class _NotCheckable(Exception):
@@ -334,7 +343,11 @@ def _atoms(node: ast.expr, known: set[str], lists: set[str]) -> Iterator[str]:
             yield ast.unparse(node)
         case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)], keywords=[]) if name in lists:
             yield ast.unparse(node)
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS and name != "len":
+        case ast.Call(func=ast.Name(id="numel"), args=[ast.Name(id=name)], keywords=[]) if (
+            name in known - lists
+        ):
+            yield ast.unparse(node)
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _ON_INTEGERS:
             for argument in args:
                 yield from _atoms(argument, known, lists)
         case ast.BoolOp(values=values):

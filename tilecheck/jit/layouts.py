@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,14 +71,21 @@ def layout_of(argument: Any) -> tuple[int, Layout]:
     interface = getattr(argument, "__cuda_array_interface__", None)
     if interface is None:
         raise NotAnArray(f"a {type(argument).__name__} has no `__cuda_array_interface__`")
-    shape = tuple(interface["shape"])
-    itemsize = int(interface["typestr"][2:])
-    if interface.get("strides") is None:
-        return interface["data"][0], Layout(shape, contiguous_strides(shape), itemsize)
-    if any(stride % itemsize for stride in interface["strides"]):
+    try:
+        shape = tuple(map(operator.index, interface["shape"]))
+        itemsize = int(interface["typestr"][2:])
+        address = operator.index(interface["data"][0])
+        steps = interface.get("strides")
+        given = None if steps is None else tuple(map(operator.index, steps))
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+        raise NotAnArray("its `__cuda_array_interface__` is not of plain numbers") from None
+    if interface.get("mask") is not None or itemsize < 1 or min((0, *shape)) < 0:
+        raise NotAnArray("its `__cuda_array_interface__` has a mask, or sizes that no array has")
+    if given is None:
+        return address, Layout(shape, contiguous_strides(shape), itemsize)
+    if len(given) != len(shape) or any(step % itemsize for step in given):
         raise NotAnArray("an array whose strides are no multiples of its item size")
-    strides = tuple(stride // itemsize for stride in interface["strides"])
-    return interface["data"][0], Layout(shape, strides, itemsize)
+    return address, Layout(shape, tuple(step // itemsize for step in given), itemsize)
 
 
 def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -88,6 +96,11 @@ def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
         strides.append(step)
         step *= max(extent, 1)
     return tuple(reversed(strides))
+
+
+def solid(layout: Layout) -> Layout:
+    """All bytes from the first element of an array to its last, gaps between elements included."""
+    return Layout((layout.span,), (1,), 1)
 
 
 def share_memory(first: Layout, second: Layout, distance: int) -> bool | None:

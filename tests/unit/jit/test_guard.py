@@ -317,3 +317,13 @@ def test_shapes_are_those_that_the_kernel_needs(record, tensor):
 @pytest.mark.parametrize("value", [None, 3, "x", [1, 2], np.zeros(3)])
 def test_what_is_no_array_on_a_device_is_refused(record, value):
     assert "not an array" in refused(compile_guard(record("out")), (1,), value)
+
+
+def test_offsets_from_the_first_element_reach_the_gaps_between_rows(record, tensor):
+    plain, raw = (compile_guard(record("x out T", c)) for c in ("T >= 1", "grid[0] <= numel(out) // T"))
+    args = (tensor(4, 8, strides=(16, 1)), tensor(4, 8, strides=(16, 1), at=32), 8)
+    plain((1,), args)
+    assert "S1" in refused(raw, (1,), *args)
+    apart = tensor(4, 8, strides=(16, 1), at=32 * 8)
+    raw((7,), (args[0], apart, 8))
+    assert "numel(out) = 56" in refused(raw, (8,), args[0], apart, 8)  # 3 rows of 16, and one of 8
