@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from tilecheck.cli.engine import Engine
     from tilecheck.example import Example
+    from tilecheck.jit.cubin import Compiled
     from tilecheck.jit.records import Record
     from tilecheck.model import Report
 
@@ -33,8 +34,13 @@ def compile_kernels(arguments: argparse.Namespace, streams: Streams, engine: Eng
     except OSError as error:
         raise UsageError(f"cannot write to {folder}: {(error.strerror or str(error)).lower()}") from None
     report, code = _verified(arguments, streams, engine)
-    compiled = []
+    compiled: list[Compiled] = []
     for record, examples in _kernels(report, streams):
+        if any(other.record.name == record.name for other in compiled):
+            raise UsageError(
+                f"two kernels are called `{record.name}`; the second is at {_place(record)}",
+                "compile them into folders of their own: a compiled kernel is found by its name",
+            )
         if not examples:
             streams.out(f"no example   {_place(record)}  {record.name}\n")
             streams.log(_NO_EXAMPLE.format(name=record.name))
@@ -119,7 +125,21 @@ def _kernels(report: Report, streams: Streams) -> Iterator[tuple[Record, list[Ex
     for file, found in by_file.items():
         examples = _examples(file)
         for record in found:
-            yield record, [example for line, example in examples if line == record.line]
+            own = [example for line, example in examples if line == record.line]
+            for example in own:
+                _check_names(example, record)
+            yield record, own
+
+
+def _check_names(example: Example, record: Record) -> None:
+    """The import may have found other helpers than the proof did, or have assigned to what it read."""
+    from tilecheck.jit.modules import kernel_function  # lazy
+    from tilecheck.jit.verdicts import check_helpers  # lazy
+
+    try:
+        check_helpers(kernel_function(example.kernel), record, Path(record.file).parent)
+    except LaunchRefused as error:
+        raise UsageError(str(error)) from None
 
 
 def _examples(file: str) -> list[tuple[int, Example]]:

@@ -30,6 +30,9 @@ SCHEMA_VERSION = 1
 _REMEMBERED = 1024  # combinations of layouts and numbers with a plan; beyond them a kernel starts to forget
 # Element types by cuTile's names: the `struct` letter of a scalar, and the type string of an array interface.
 _SCALARS = {"int32": "i", "int64": "q", "float32": "f", "float64": "d", "bool_": "?"}
+_PYTHON: dict[str, tuple[type, ...]] = {
+    "int32": (int,), "int64": (int,), "float32": (float, int), "float64": (float, int), "bool_": (bool,),
+}  # fmt: skip
 _TYPE_STRINGS = {
     "f2": "float16", "f4": "float32", "f8": "float64",
     "i1": "int8", "i2": "int16", "i4": "int32", "i8": "int64",
@@ -107,8 +110,10 @@ class CompiledKernel:
         self.record = compiled.record
         self._check = compile_guard(compiled.record)
         self._variants = [_Loaded(folder, variant) for variant in compiled.variants]
-        self._arrays = [i for i, a in enumerate(self.record.arguments) if a.array]
-        self._numbers = [i for i, a in enumerate(self.record.arguments) if not a.array]
+        # As the variants take them: a parameter that is not used is whatever it was in the examples.
+        arrays = {i for v in compiled.variants for i, f in enumerate(v.forms) if isinstance(f, ArrayForm)}
+        self._arrays = sorted(arrays)
+        self._numbers = [i for i in range(len(self.record.arguments)) if i not in arrays]
         self._plans: dict[Any, tuple[_Plan, ...]] = {}
 
     def __repr__(self) -> str:
@@ -131,12 +136,13 @@ class CompiledKernel:
                 (layout, dtype_name(args[i])) for i, (_, layout) in zip(self._arrays, found, strict=True)
             )
         numbers = tuple(args[i] for i in self._numbers)
-        kinds = tuple(map(type, numbers))  # 1, 1.0 and True are one key otherwise
-        plans = self._plans.get((key, numbers, kinds))
+        # 1, 1.0 and True are equal, as are 0.0 and -0.0.
+        told = tuple((type(number), repr(number)) for number in numbers)
+        plans = self._plans.get((key, told))
         if plans is None:
             if len(self._plans) >= _REMEMBERED:
                 self._plans.clear()
-            plans = self._plans[key, numbers, kinds] = tuple(self._planned(args))
+            plans = self._plans[key, told] = tuple(self._planned(args))
         for plan in plans:
             if all(address % by == 0 for address, by in zip(addresses, plan.divisors, strict=True)):
                 plan.launch(stream, grid, addresses)
@@ -197,7 +203,7 @@ def read_manifest(folder: Path) -> tuple[Compiled, ...]:
     """
     path = folder / MANIFEST
     try:
-        found = json.loads(path.read_bytes())
+        found = records.parse(path.read_bytes())
         if found["schema_version"] != SCHEMA_VERSION:
             raise UsageError(f"{path} is of another version", "compile the kernels again")
         return tuple(_compiled(dict(item)) for item in found["kernels"])
@@ -206,7 +212,7 @@ def read_manifest(folder: Path) -> tuple[Compiled, ...]:
             f"cannot read {path}: {(error.strerror or str(error)).lower()}",
             "`tilecheck compile -o DIR` writes it",
         ) from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise UsageError(f"{path} is not a manifest of compiled kernels") from None
 
 
@@ -272,12 +278,15 @@ class _Loaded:
                     if type(value) is not type(form.value) or value != form.value:
                         return None
                 case ScalarForm():
-                    if not isinstance(value, (int, float)):
+                    if type(value) not in _PYTHON[form.dtype]:
                         return None
                     values.append(value)
+        try:
+            packed = self._packer.pack(*values)
+        except (struct.error, OverflowError):
+            return None  # too large for the type that the cubin was compiled for
         if self._function is None:
             self._load()
-        packed = self._packer.pack(*values)
         return _Plan(
             self._function, packed, tuple(self._offsets), tuple(pointers), tuple(spans), tuple(divisors)
         )

@@ -80,7 +80,11 @@ def _compile(record: Record, kernel: Any, forms: tuple[Form, ...], arch: str, ou
             "cuTile's compiler is not installed",
             "`pip install 'cuda-tile[tileiras]'` brings tileiras and ptxas",
         ) from None
-    except TileError as error:
+    except (
+        TileError,
+        TypeError,
+        ValueError,
+    ) as error:  # annotations that our forms do not know raise the others
         raise UsageError(f"`{record.name}` of {record.file} does not compile for {arch}: {error}") from None
     return target.getvalue()
 

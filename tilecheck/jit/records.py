@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 ACCEPTED = ("proved", "conditional", "trusted")
+VERDICTS = (*ACCEPTED, "violated", "unknown")
+OWNERSHIPS = ("mut", "shared", "value", "constant", "unused")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,21 +191,71 @@ def load(path: str | os.PathLike[str]) -> tuple[Record, ...]:
         UsageError: it cannot be read, or is no verdict file of this version.
     """
     try:
-        found = json.loads(_read(os.fspath(path)))
+        found = parse(_read(os.fspath(path)))
         if found["schema_version"] != SCHEMA_VERSION:
             raise UsageError(
                 f"{path} is a verdict file of another version ({found['schema_version']})",
                 "write it again with `tilecheck verify --emit-verdicts`",
             )
-        return tuple(record_from(item) for item in found["kernels"])
-    except (ValueError, KeyError, TypeError):
+        return tuple(record_from(item) for item in _list(found["kernels"]))
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise UsageError(
             f"{path} is not a verdict file", "`tilecheck verify --emit-verdicts FILE` writes one"
         ) from None
 
 
+def parse(text: bytes) -> Any:
+    """What a JSON text holds.
+
+    Raises:
+        ValueError: it is not one.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def record_from(item: dict[str, Any]) -> Record:
-    """The record that a JSON object describes."""
-    lists = {name: tuple(item[name]) for name in ("grid_axes", "conditions", "limits", "standing")}
-    arguments = tuple(Argument(**argument) for argument in item["arguments"])
-    return Record(**{**item, **lists, "arguments": arguments})
+    """The record that a JSON object describes.
+
+    Raises:
+        KeyError, TypeError, ValueError: it describes none. Nothing is left out or guessed: a record without
+            its conditions would let every launch pass.
+    """
+    lists = {name: tuple(_list(item[name])) for name in ("grid_axes", "conditions", "limits", "standing")}
+    record = Record(
+        **{
+            **item,
+            **lists,
+            "arguments": tuple(Argument(**argument) for argument in _list(item["arguments"])),
+            "globals": tuple(Global(**name) for name in _list(item["globals"])),
+        }
+    )
+    names = [a.name for a in record.arguments]
+    sound = (
+        _all(str, record.name, record.file, record.verdict, record.report, record.reason or "")
+        and _all(str, *record.sources.keys(), *record.sources.values(), *names)
+        and _all(str, *record.conditions, *record.limits, *record.standing)
+        and _all(int, record.line, *record.grid_axes, *(g.line for g in record.globals))
+        and _all(str, *(text for g in record.globals for text in (g.file, g.name, g.path)))
+        and _all(bool, *(flag for a in record.arguments for flag in (a.array, a.members)))
+        and all(a.rank is None or type(a.rank) is int for a in record.arguments)
+        and all(a.ownership in OWNERSHIPS for a in record.arguments)
+        and record.verdict in VERDICTS
+        and len(set(names)) == len(names)
+        and Path(record.file).name in record.sources
+    )
+    if not sound:
+        raise ValueError("no record")
+    return record
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError("no list")
+    return value
+
+
+def _all(kind: type, *values: Any) -> bool:
+    return all(type(value) is kind for value in values)

@@ -69,7 +69,7 @@ def record_for(function: types.FunctionType) -> Record:
         record = _fitting(key, line, Path(file).parent)
     if record is None:
         raise LaunchRefused(f"`{name}` is not launched: {file}:{line} is not a kernel that tilecheck knows")
-    _check_helpers(function, record, Path(file).parent)
+    check_helpers(function, record, Path(file).parent)
     return record
 
 
@@ -142,11 +142,12 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(constant)
 
 
-def _check_helpers(function: types.FunctionType, record: Record, folder: Path) -> None:
-    """Every Python function that the kernel can reach by a name comes from a file that the verdict speaks of.
+def check_helpers(function: types.FunctionType, record: Record, folder: Path) -> None:
+    """Every Python function that the kernel can reach by a name comes from a file that the verdict speaks of,
+    and every name of a module is what the proof took it for.
 
     Raises:
-        LaunchRefused: one does not.
+        LaunchRefused: one does not, or is not.
     """
     known = {(folder / path).resolve() for path in record.sources}
     names = {Path(path).name for path in record.sources}
