@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     import torch
 
 MAX_COLUMNS = 16384
-TILE_ELEMENTS = 4096  # few enough to stay in registers
+TILE_ELEMENTS = 8192  # few enough to stay in registers
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def add_rms_norm_kernel(
     x: ct.Array,
     residual: ct.Array,
@@ -89,4 +89,4 @@ def examples() -> Iterator[tilecheck.Example]:
     weight = rng.standard_normal(1000).astype(np.float16)
     out, new = reference(x, residual, weight)
     args = (x, residual, weight, np.empty_like(x), 1e-6, TILE_ELEMENTS // 1024, 1024)
-    yield tilecheck.Example(add_rms_norm_kernel, (3,), args, {"out": out, "residual": new}, tolerance=2e-3)
+    yield tilecheck.Example(add_rms_norm_kernel, (2,), args, {"out": out, "residual": new}, tolerance=2e-3)

@@ -13,7 +13,7 @@ import tilecheck
 if TYPE_CHECKING:
     import torch
 
-TILE = 2048
+TILE = 1024
 
 
 @ct.kernel

@@ -24,7 +24,7 @@ def power(exponent: ct.Tile) -> ct.Tile:
     return ct.exp2(exponent * LOG2E, flush_to_zero=True)
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def cross_entropy_kernel(
     logits: ct.Array,
     targets: ct.Array,

@@ -67,7 +67,7 @@ def attend(
     return higher, total, acc
 
 
-@ct.kernel
+@ct.kernel(num_worker_warps=8)
 def flash_attention_kernel(
     q: ct.Array,
     k: ct.Array,

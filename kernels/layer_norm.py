@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     import torch
 
 MAX_COLUMNS = 16384
-TILE_ELEMENTS = 4096  # few enough to stay in registers
+TILE_ELEMENTS = 8192  # few enough to stay in registers
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def layer_norm_kernel(
     x: ct.Array,
     weight: ct.Array,
@@ -90,4 +90,4 @@ def examples() -> Iterator[tilecheck.Example]:
     x = (rng.standard_normal((11, 1000)) + 10).astype(np.float16)
     weight, bias = rng.standard_normal((2, 1000)).astype(np.float16)
     args = (x, weight, bias, np.empty_like(x), 1e-5, TILE_ELEMENTS // 1024, 1024)
-    yield tilecheck.Example(layer_norm_kernel, (3,), args, {"out": reference(x, weight, bias)}, tolerance=2e-3)
+    yield tilecheck.Example(layer_norm_kernel, (2,), args, {"out": reference(x, weight, bias)}, tolerance=2e-3)

@@ -45,7 +45,7 @@ def grouped(tile: int, tiles_m: int, tiles_n: int) -> tuple[int, int]:
     return first + inside % height, inside // height
 
 
-@ct.kernel
+@ct.kernel(occupancy=2)
 def matmul_kernel(
     a: ct.Array,
     b: ct.Array,
@@ -60,7 +60,7 @@ def matmul_kernel(
     ct.store(out, index=(m, n), tile=ct.astype(acc, out.dtype))
 
 
-@ct.kernel
+@ct.kernel(occupancy=2)
 def matmul_grouped_kernel(
     a: ct.Array,
     b: ct.Array,

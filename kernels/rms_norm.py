@@ -31,7 +31,7 @@ def rms_norm_kernel(x: ct.Array, weight: ct.Array, out: ct.Array, eps: float, TI
     ct.store(out, index=(row, 0), tile=ct.astype(result, out.dtype))
 
 
-@ct.kernel
+@ct.kernel(num_worker_warps=8)
 def rms_norm_persistent_kernel(
     x: ct.Array,
     weight: ct.Array,

@@ -27,7 +27,7 @@ def power(exponent: ct.Tile) -> ct.Tile:
     return ct.exp2(exponent * LOG2E, flush_to_zero=True)
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def softmax_kernel(x: ct.Array, out: ct.Array, TILE_M: ct.Constant[int], TILE_N: ct.Constant[int]) -> None:
     """Each block walks over tiles of whole rows: every row is read once."""
     for tile in range(ct.bid(0), ct.num_tiles(x, axis=0, shape=(TILE_M, TILE_N)), ct.num_blocks(0)):
@@ -38,7 +38,7 @@ def softmax_kernel(x: ct.Array, out: ct.Array, TILE_M: ct.Constant[int], TILE_N:
         ct.store(out, index=(tile, 0), tile=ct.astype(powers * scale, out.dtype))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def softmax_online_kernel(x: ct.Array, out: ct.Array, TILE_N: ct.Constant[int]) -> None:
     """One row per block in two passes: the first keeps the maximum and rescales the sum as it grows."""
     row = ct.bid(0)
