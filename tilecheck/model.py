@@ -149,7 +149,8 @@ class ParamReport:
 
 @dataclass(frozen=True, slots=True)
 class GlobalName:
-    """What a module-level name was to the proof: a plain value, or the function whose name is at `site`.
+    """What a module-level name was to the proof: a plain value, the function whose name is at `site`, the
+    module of the project in the file `module`, or what a library calls `library` (`cuda.tile.load`).
 
     `name` is dotted for a field of a class or object (`Config.TILE`).
     """
@@ -158,6 +159,8 @@ class GlobalName:
     name: str
     value: object = None
     site: Site | None = None
+    module: str = ""
+    library: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,8 @@ def _name(x: Executor, node: cst.Name, frame: Frame) -> Any:
 def module_name(x: Executor, table: ModuleTable, name: str) -> Any:
     """The value of a module-level or built-in name."""
     found = _module_name(x, table, name)
-    if name in table.bindings:
+    binding = table.bindings.get(name)
+    if isinstance(binding, Import) or isinstance(found, Named) == (binding is None):
         x.globals[table.file, name] = found  # a program can assign to it later: the launch guard looks again
     return found
 

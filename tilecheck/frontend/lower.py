@@ -27,6 +27,7 @@ from tilecheck.frontend.values import (
     Const,
     Frame,
     Function,
+    ModuleRef,
     Named,
     Num,
     Param,
@@ -293,6 +294,10 @@ def _meanings(file: str, name: str, value: Any) -> Iterator[GlobalName]:
     match value:
         case Function(node=cst.FunctionDef() as node):
             yield GlobalName(file, name, site=value.table.site(node.name))
+        case ModuleRef():
+            yield GlobalName(file, name, module=value.table.file)
+        case Named():
+            yield GlobalName(file, name, library=value.name)
         case RecordType() | Record():
             for field, inner in dict(value.fields).items():
                 yield from _meanings(file, f"{name}.{field}", inner)

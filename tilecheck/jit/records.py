@@ -42,7 +42,8 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Global:
-    """What the proof took a module-level name for: `value`, or the function at `line` of the file `path`.
+    """What the proof took a module-level name for: `value`, the function at `line` of the file `path`, the
+    module of that file (line 0), or what a library calls `library`.
 
     `file` is where the name is bound. Paths are relative to the folder of the kernel's file.
     """
@@ -52,6 +53,7 @@ class Global:
     value: Any = None
     path: str = ""
     line: int = 0
+    library: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,8 @@ def _global(name: GlobalName, folder: Path) -> Global:
 
     file = _relative(name.file, folder)
     if name.site is None:
-        return Global(file, name.name, name.value)
+        path = _relative(name.module, folder) if name.module else ""
+        return Global(file, name.name, name.value, path, library=name.library)
     line, _ = decode_leniently(name.site.file, _read(name.site.file)).position(name.site.span.start)
     return Global(file, name.name, path=_relative(name.site.file, folder), line=line)
 
@@ -238,7 +241,7 @@ def record_from(item: dict[str, Any]) -> Record:
         and _all(str, *record.sources.keys(), *record.sources.values(), *names)
         and _all(str, *record.conditions, *record.limits, *record.standing)
         and _all(int, record.line, *record.grid_axes, *(g.line for g in record.globals))
-        and _all(str, *(text for g in record.globals for text in (g.file, g.name, g.path)))
+        and _all(str, *(text for g in record.globals for text in (g.file, g.name, g.path, g.library)))
         and _all(bool, *(flag for a in record.arguments for flag in (a.array, a.members)))
         and all(a.rank is None or type(a.rank) is int for a in record.arguments)
         and all(a.ownership in OWNERSHIPS for a in record.arguments)

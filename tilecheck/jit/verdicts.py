@@ -8,6 +8,7 @@ one that those bytes compile to.
 from __future__ import annotations
 
 import ast
+import builtins
 import dis
 import enum
 import os
@@ -192,6 +193,11 @@ def _means(scope: dict[str, Any], name: Global, folder: Path) -> bool:
         found = getattr(found, field, None)
         if isinstance(found, types.MemberDescriptorType):
             return True  # the default of a slot: it is in no place that can be assigned to
+    if name.library:
+        return found is _of_library(name.library, found)
+    if name.path and not name.line:
+        file = getattr(found, "__file__", None) if isinstance(found, types.ModuleType) else None
+        return file is not None and Path(file).resolve() == (folder / name.path).resolve()
     if name.line:
         found = getattr(found, "_pyfunc", found)  # of a `ct.kernel`
         helper = getattr(found, "__wrapped__", found)
@@ -201,6 +207,19 @@ def _means(scope: dict[str, Any], name: Global, folder: Path) -> bool:
         same_file = file.resolve() == (folder / name.path).resolve()
         return same_file and line_of(helper, file.read_bytes()) == name.line
     return _same(found.value if isinstance(found, enum.Enum) else found, name.value)
+
+
+def _of_library(name: str, otherwise: Any) -> Any:
+    """What a built-in name, or a dotted name of an imported library, stands for."""
+    if hasattr(builtins, name):
+        return getattr(builtins, name)
+    found, path = None, ""
+    for part in name.split("."):
+        path = f"{path}.{part}".strip(".")
+        found = getattr(found, part, sys.modules.get(path))
+        if found is None:
+            return otherwise  # not imported under that name: what it is cannot be told
+    return found
 
 
 def _same(found: Any, wanted: Any) -> bool:

@@ -75,6 +75,7 @@ def test_a_record_says_what_a_launch_must_meet(found, folder):
 
 def test_a_record_says_what_names_were_taken_for(found):
     assert set(found[0].globals) == {
+        Global("k.py", "ct", library="cuda.tile"),
         Global("k.py", "TILE", 128),
         Global("k.py", "PAIR", (4, (True, -1))),
         Global("k.py", "Config.STEP", 2),
