@@ -176,14 +176,18 @@ def _verify_file(candidate: Candidate, project: Project, options: Options) -> _F
 
     definitions = find_kernels(table)
     wanted = _select(definitions, candidate)
-    launches = find_launches(table) if wanted else ()
+    data = table.parsed.source.data
+    try:
+        launches = find_launches(table) if wanted else ()
+    except Exception:  # noqa: BLE001 - a bug of ours in one file's host code must not stop the other files
+        failed = tuple(_internal(definition) for definition in wanted)
+        return _FileResult(failed, (), table.pragmas, parse_time_s=parsed, data=data)
     kernels: list[KernelReport] = []
     diagnostics: list[Diagnostic] = []
     for definition in wanted:
         report, found = verify_kernel(definition, _launches_of(definition, launches), options)
         kernels.append(report)
         diagnostics.extend(found)
-    data = table.parsed.source.data
     return _FileResult(tuple(kernels), tuple(diagnostics), table.pragmas, parse_time_s=parsed, data=data)
 
 
@@ -212,7 +216,6 @@ def verify_kernel(
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
     """Verify one kernel. A limit of ours, or a bug of ours, is this kernel's verdict and no one else's."""
     start = time.perf_counter()
-    site = definition.table.site(definition.node.name)
     try:
         report, diagnostics = _analyse(definition, launches, options)
     except UnsupportedConstruct as problem:
@@ -220,17 +223,23 @@ def verify_kernel(
     except RecursionError:
         report, diagnostics = _unsupported(definition, UnsupportedConstruct("code nested this deeply"))
     except Exception:  # noqa: BLE001 - the one place: a bug of ours must not stop the other kernels
-        report = KernelReport(
-            definition.name,
-            "cutile",
-            site,
-            Verdict.UNKNOWN,
-            reason=Reason.INTERNAL.value,
-            reason_site=site,
-            internal_error=traceback.format_exc(),
-        )
+        report = _internal(definition)
         diagnostics = ()
     return replace(report, time_ms=(time.perf_counter() - start) * 1000), diagnostics
+
+
+def _internal(definition: Definition) -> KernelReport:
+    """The report of a kernel in whose analysis an exception of ours is being handled."""
+    site = definition.table.site(definition.node.name)
+    return KernelReport(
+        definition.name,
+        "cutile",
+        site,
+        Verdict.UNKNOWN,
+        reason=Reason.INTERNAL.value,
+        reason_site=site,
+        internal_error=traceback.format_exc(),
+    )
 
 
 def _analyse(

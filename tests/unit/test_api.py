@@ -41,3 +41,25 @@ def test_markers_are_plain_annotations() -> None:
     for marker in (tilecheck.Mut, tilecheck.Shared):
         assert typing.get_origin(marker) is typing.Annotated
         assert typing.get_args(marker)[0] is typing.Any
+
+
+def test_a_bug_in_reading_host_code_costs_its_file_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tilecheck.frontend import launches
+
+    real = launches.find_launches
+
+    def broken(table: typing.Any) -> typing.Any:
+        if table.file.endswith("bad.py"):
+            raise LookupError("a bug of ours")
+        return real(table)
+
+    monkeypatch.setattr(launches, "find_launches", broken)
+    for name in ("bad.py", "good.py"):
+        (tmp_path / name).write_text(KERNEL)
+    bad, good = tilecheck.verify_paths([str(tmp_path)]).kernels
+    assert (bad.verdict, bad.reason) == (Verdict.UNKNOWN, "internal")
+    assert bad.internal_error is not None
+    assert "a bug of ours" in bad.internal_error
+    assert good.verdict is Verdict.VIOLATED

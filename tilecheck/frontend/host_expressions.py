@@ -17,6 +17,7 @@ from tilecheck.frontend.host_names import attribute_node, name, subscript
 from tilecheck.frontend.host_operators import compare, elementwise, operate
 from tilecheck.frontend.host_values import HostShape, Table, Tensor
 from tilecheck.frontend.values import (
+    Choice,
     Const,
     Frame,
     Num,
@@ -74,7 +75,10 @@ def _boolean(x: HostExecutor, node: cst.BooleanOperation, frame: Frame) -> Any:
             return Num((), E.all_of(truth, other) if is_and else E.any_of(truth, other), "bool", None)
     finally:
         x.guard = before
-    return x.merge(truth, b, a) if is_and else x.merge(truth, a, b)
+    first, second = (b, a) if is_and else (a, b)
+    if _is_test(a) or _is_test(b):
+        return Choice(truth, first, second)  # a test and something else: both keep what they mean as tests
+    return x.merge(truth, first, second)
 
 
 def _is_test(value: Any) -> bool:
