@@ -145,6 +145,8 @@ class ParamReport:
     array: bool = False
     rank: int | None = None
     members: bool = False  # a list or tuple of arrays
+    scalar: str = ""  # the type of number that its annotation names: int, bool, float, str or nothing
+    wide: bool = False  # annotated as 64 bits wide
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,6 +177,8 @@ def _params(facts: Facts) -> tuple[ParamReport, ...]:
                 array=param.is_array,
                 rank=param.rank,
                 members=param.is_list,
+                scalar=param.scalar,
+                wide=param.wide,
             )
         )
     return tuple(found)

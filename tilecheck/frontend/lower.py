@@ -361,7 +361,11 @@ def _param(
         if p.name.value == name
     )
     rank = x.ranks.get(name)
-    return KernelParam(name, is_array, rank, name in x.lists, ownership, declared, definition.table.site(node))
+    site = definition.table.site(node)
+    scalar = "" if is_array else annotation.scalar
+    return KernelParam(
+        name, is_array, rank, name in x.lists, ownership, declared, site, scalar, annotation.wide
+    )
 
 
 def _mentions(function: cst.FunctionDef, name: str) -> bool:

@@ -37,7 +37,11 @@ class Ownership(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A kernel parameter. `ownership` is inferred; `declared` is what the author wrote, if anything."""
+    """A kernel parameter. `ownership` is inferred; `declared` is what the author wrote, if anything.
+
+    `scalar` is the type that its annotation names (int, bool, float, str or nothing), and `wide` says that the
+    annotation asks for 64 bits.
+    """
 
     name: str
     is_array: bool
@@ -46,6 +50,8 @@ class Param:
     ownership: Ownership
     declared: Ownership | None
     site: Site
+    scalar: str = ""
+    wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)

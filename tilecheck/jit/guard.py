@@ -104,6 +104,15 @@ class _Guard:
         read = {atom for condition in self.conditions for atom in condition.atoms}
         return [i for i, a in enumerate(self.record.arguments) if i not in self.described and a.name in read]
 
+    def _integers(self) -> list[int]:
+        """The positions of arguments that the proof took for integers."""
+        declared = [
+            i
+            for i, a in enumerate(self.record.arguments)
+            if a.scalar in ("int", "bool") and a.ownership != "unused" and i not in self.described
+        ]
+        return sorted({*self._numbers(), *declared})
+
     # ---- the fast path ---------------------------------------------------------------------------------------
 
     def _is_plain(self) -> bool:
@@ -114,7 +123,8 @@ class _Guard:
         count = len(self.record.arguments)
         names = [f"a{i}" for i in range(count)]
         key = ["grid", *(f"{names[i]}.shape, {names[i]}.stride(), {names[i]}.dtype" for i in self.described)]
-        key += [f"{names[i]}, type({names[i]})" for i in self._numbers()]  # 1.0 is equal to 1, and no integer
+        key += [names[i] for i in self._numbers()]
+        key += [f"type({names[i]})" for i in self._integers()]  # 1.0 is equal to 1, and no integer
         lines = [
             "def check(grid, args):",
             "    try:",
@@ -195,7 +205,7 @@ class _Guard:
             views = [_view(layout) for _, _, layout in members]
             argument = self.record.arguments[i]
             scope[argument.name] = views if argument.members else views[0]
-        for i in self._numbers():
+        for i in self._integers():
             scope[self.record.arguments[i].name] = self._integer(self.record.arguments[i].name, args[i])
         for condition in self.conditions:
             for chosen in itertools.product(*(scope[name] for name in condition.each)):
@@ -214,11 +224,11 @@ class _Guard:
             )
 
     def _integer(self, name: str, value: Any) -> int:
-        """The Python integer that a condition computes with: those of NumPy wrap around."""
+        """The Python integer that conditions compute with: those of NumPy wrap around."""
         try:
             return operator.index(value)
         except TypeError:
-            raise self._refusal(f"`{name}` is no integer, and a condition speaks of it", ()) from None
+            raise self._refusal(f"`{name}` is no integer, and the proof takes it for one", ()) from None
 
     def _check_standing(self, grid: tuple[int, int, int], arrays: _Arrays) -> None:
         for axis in self.unread_axes if self.stores else ():
@@ -268,17 +278,17 @@ class _Guard:
         if self.check == self._check_any:
             return
         numbers = [args[i] for i in self._numbers()]
-        if type(grid) is not tuple or not all(type(n) in (int, bool) for n in (*grid, *numbers)):
+        kinds = [type(args[i]) for i in self._integers()]
+        if type(grid) is not tuple or not {*map(type, grid), *kinds} <= {int, bool}:
             return  # a mutable number, such as a tensor in a grid, stays equal to itself when it changes
         try:
             layouts = [
                 part for i in self.described for part in (args[i].shape, args[i].stride(), args[i].dtype)
             ]
-            typed = [part for number in numbers for part in (number, type(number))]
             if len(self.seen) >= _REMEMBERED:
                 self.seen.clear()
             spans = tuple(arrays[i][0][2].span for i in self.described)
-            _, allowed = self.seen.setdefault((grid, *layouts, *typed), (spans, set()))
+            _, allowed = self.seen.setdefault((grid, *layouts, *numbers, *kinds), (spans, set()))
         except (AttributeError, TypeError):
             return  # not PyTorch's interface, or not hashable: checked in full every time
         for number, (i, j) in enumerate(self.pairs):

@@ -9,6 +9,7 @@ from typing import Any
 from tilecheck.errors import LaunchRefused
 from tilecheck.jit.cubin import CompiledKernel
 from tilecheck.jit.guard import Check, compile_guard
+from tilecheck.jit.records import Record
 from tilecheck.jit.verdicts import record_for
 
 _Forward = Callable[[Any, Any, Any], None]
@@ -66,6 +67,29 @@ def _guard_of(kernel: Any) -> Check:
     if function is None:
         raise LaunchRefused(f"a {type(kernel).__name__} is no kernel: `ct.kernel` or a `CompiledKernel` is")
     record = record_for(function)  # refuses a kernel with a free variable that is not bound yet
+    _check_annotations(kernel, record)
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     captured = {name: cell.cell_contents for name, cell in cells if isinstance(cell.cell_contents, int)}
     return compile_guard(record, captured)
+
+
+def _check_annotations(kernel: Any, record: Record) -> None:
+    """cuTile compiles for the annotations in memory, which no code object holds; the proof read the text's.
+
+    Raises:
+        LaunchRefused: they are not the same.
+    """
+    leaves = kernel._annotated_function.parameter_annotations  # noqa: SLF001 - cuTile has no public name for it
+    for argument, leaf in zip(record.arguments, leaves, strict=True):
+        constant = bool(getattr(leaf, "constant", False))
+        arrays = (getattr(leaf, "array", None), getattr(getattr(leaf, "list", None), "element", None))
+        types = {str(getattr(array, "index_dtype", "")) for array in arrays}
+        types.add(str(getattr(getattr(leaf, "scalar", None), "dtype", "")))
+        if argument.ownership == "unused" or (
+            constant == (argument.ownership == "constant") and ("int64" in types) == argument.wide
+        ):
+            continue
+        raise LaunchRefused(
+            f"`{record.name}` is not launched: `{argument.name}` is not annotated as its file says",
+            f"   = kernel `{record.name}` of {record.file}:{record.line}, verdict {record.verdict}",
+        )

@@ -34,6 +34,8 @@ class Argument:
     array: bool = False
     rank: int | None = None
     members: bool = False  # a list or tuple of arrays
+    scalar: str = ""  # the type of number that its annotation names: int, bool, float, str or nothing
+    wide: bool = False  # annotated as 64 bits wide
 
     @property
     def is_accessed(self) -> bool:
@@ -117,7 +119,9 @@ def _record(kernel: KernelReport, report: Report) -> Record:
         sources={_relative(f, folder): _digest(f, report) for f in files},
         verdict=kernel.verdict.value,
         reason=kernel.reason,
-        arguments=tuple(Argument(p.name, p.ownership, p.array, p.rank, p.members) for p in kernel.params),
+        arguments=tuple(
+            Argument(p.name, p.ownership, p.array, p.rank, p.members, p.scalar, p.wide) for p in kernel.params
+        ),
         grid_axes=() if terms is None else terms.grid_axes,
         conditions=tuple(dict.fromkeys((*(() if terms is None else terms.requires), *kernel.conditions))),
         limits=() if terms is None else terms.limits,
@@ -239,10 +243,11 @@ def record_from(item: dict[str, Any]) -> Record:
     sound = (
         _all(str, record.name, record.file, record.verdict, record.report, record.reason or "")
         and _all(str, *record.sources.keys(), *record.sources.values(), *names)
+        and _all(str, *(a.scalar for a in record.arguments))
         and _all(str, *record.conditions, *record.limits, *record.standing)
         and _all(int, record.line, *record.grid_axes, *(g.line for g in record.globals))
         and _all(str, *(text for g in record.globals for text in (g.file, g.name, g.path, g.library)))
-        and _all(bool, *(flag for a in record.arguments for flag in (a.array, a.members)))
+        and _all(bool, *(flag for a in record.arguments for flag in (a.array, a.members, a.wide)))
         and all(a.rank is None or type(a.rank) is int for a in record.arguments)
         and all(a.ownership in OWNERSHIPS for a in record.arguments)
         and record.verdict in VERDICTS

@@ -121,6 +121,17 @@ def test_conditions_speak_of_integers(record, tensor, value):
     assert "no integer" in refused(check, (2,), tensor(8), value)
 
 
+@pytest.mark.parametrize("value", [2.5, 2.0, "2", None])
+def test_a_number_that_is_declared_an_integer_is_one(record, tensor, value):
+    made = record("out n")
+    check = compile_guard(
+        replace(made, arguments=(made.arguments[0], replace(made.arguments[1], scalar="int")))
+    )
+    for number in (2, 3, 2):
+        check((1,), (tensor(8), number))
+    assert "no integer" in refused(check, (1,), tensor(8), value)
+
+
 def test_integers_of_numpy_do_not_wrap_around(record, tensor):
     check = compile_guard(record("out n", "n * 4 <= 100"))
     assert "n * 4 <= 100" in refused(check, (1,), tensor(8), np.int32(2**30))  # 2**32, not 0

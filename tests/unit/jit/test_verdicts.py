@@ -12,6 +12,7 @@ import pytest
 
 from tilecheck.errors import LaunchRefused, UsageError
 from tilecheck.jit import records, verdicts
+from tilecheck.jit.launch import launch
 from tilecheck.jit.modules import kernel_function
 from tilecheck.pipeline import verify_paths
 
@@ -192,6 +193,39 @@ def test_a_file_that_was_deleted_after_its_import(write, load):
     module = load(path)
     path.unlink()
     assert "cannot be read" in refused(module.copy)
+
+
+ANNOTATED = """
+import cuda.tile as ct
+
+
+@ct.kernel
+def copy(x, out, n, T: ct.Constant[int]):
+    i = ct.bid(0)
+    tile = ct.load(x, (i,), shape=(T,))
+    ct.store(out, (i,), tile * n)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("copy(x", "copy(x: ct.IndexedWithInt64[ct.Array]"),
+        ("n,", "n: ct.ScalarInt64[int],"),
+        ("n,", "n: ct.Constant[int],"),
+        (": ct.Constant[int]", ": ct.ScalarInt64[ct.Constant[int]]"),
+    ],
+)
+def test_annotations_that_were_edited_after_their_import(write, load, old, new):
+    path = write(ANNOTATED)
+    module = load(path)
+    path.write_text(ANNOTATED.replace(old, new))
+    function = kernel_function(module.copy)
+    edited = load(path)
+    record = verdicts.record_for(kernel_function(edited.copy))
+    assert verdicts.record_for(function) == record  # an annotation is in no code object
+    with pytest.raises(LaunchRefused, match="not annotated as its file says"):
+        launch(0, (1,), module.copy, ())
 
 
 def test_helpers_that_were_edited_after_their_import(write, load):
