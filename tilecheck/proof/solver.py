@@ -67,11 +67,12 @@ class Model:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """`reason` is "" unless the status is "unknown": then "nonlinear" (no tier decides the arithmetic) or
-    "budget" (a limit was reached before one did)."""
+    "budget" (a limit was reached before one did). `tier` names the tier that found the answer."""
 
     status: Literal["unsat", "sat", "unknown"]
     model: Model | None = None
     reason: str = ""
+    tier: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,7 @@ class Tier:
     """Which lemmas a query gets, whether its products are real products, whether bounded models are tried
     when its first model is not genuine, and the share of the budget that one check may use."""
 
+    name: str
     lemmas: bool = True
     products: bool = False
     definitions: bool = False
@@ -125,13 +127,13 @@ class Tier:
     share: int = 1
 
 
-_QUICK = Tier(lemmas=False, exact=True, share=60)
-_A = Tier()
-_A_PLUS = Tier(products=True, bounded=True)
-_EXACT = Tier(lemmas=False, exact=True, bounded=True, share=10)
-_GROUND = Tier(share=10)
-_B = Tier(products=True, definitions=True, bounded=True)
-_LAST = Tier(products=True, exact=True, share=3)
+_QUICK = Tier("quick", lemmas=False, exact=True, share=60)
+_A = Tier("A")
+_A_PLUS = Tier("A+", products=True, bounded=True)
+_EXACT = Tier("exact", lemmas=False, exact=True, bounded=True, share=10)
+_GROUND = Tier("ground", share=10)
+_B = Tier("B", products=True, definitions=True, bounded=True)
+_LAST = Tier("last", products=True, exact=True, share=3)
 
 
 @dataclass
@@ -198,11 +200,11 @@ class _Search:
         query = self.session.query(linear.text(exact=tier.exact))
         status = self._check(query, tier)
         if status == "unsat":
-            return Answer("unsat")
+            return Answer("unsat", tier=tier.name)
         self.exhausted |= status == "unknown" and not tier.exact
         for model in self._models(query, linear, status, tier):
             if self._is_genuine(model):
-                return Answer("sat", model)
+                return Answer("sat", model, tier=tier.name)
         return None
 
     def _models(self, query: Query, linear: Linear, status: Status, tier: Tier) -> Iterator[Model]:
@@ -233,7 +235,7 @@ class _Search:
             for model in self._models(query, linear, self._check(query, _GROUND), _GROUND):
                 whole = Model({**model.symbols, **fixed}, model.reads)
                 if self._is_genuine(whole):
-                    return Answer("sat", whole)
+                    return Answer("sat", whole, tier=_GROUND.name)
         return None
 
     def _is_genuine(self, model: Model) -> bool:

@@ -12,6 +12,10 @@ from dataclasses import dataclass
 
 from tilecheck.ir import expr as ex
 from tilecheck.ir.expr import Expr, Kind, Symbol
+from tilecheck.ir.kernel import Access, Axis, Effect, Kernel, Space, block_symbol
+from tilecheck.model import Site, Span
+from tilecheck.proof.context import Context
+from tilecheck.proof.obligation import Between, Disjoint, Goal, Holds, Obligation
 from tilecheck.proof.predicate import in_instance
 
 _OPERATORS: dict[type, Callable[[Expr, Expr], Expr]] = {
@@ -92,6 +96,25 @@ def _increasing(table: str, cells: list[Expr]) -> list[Expr]:
     return [ex.any_of(ex.lt(y, x), ex.le(ex.read(table, x), ex.read(table, y))) for x, y in pairs]
 
 
+Question = tuple[Obligation, Context]
+_SITE = Site("pattern.py", Span(0, 1))
+
+
+def _question(goal: Goal, facts: list[Expr], axes: int) -> Question:
+    """A goal as the ladder takes it, in a kernel of which nothing but `facts` is known."""
+    kernel = Kernel("pattern", "cutile", _SITE, (), tuple(range(axes)), (), (), (), tuple(facts))
+    return Obligation("TC201", goal, (_SITE,), "cause", 2, "overlap"), Context(kernel)
+
+
+def _access(index: list[Expr], guard: Expr) -> Access:
+    """A write of the element `index`, where `guard` holds; its extents are unknown."""
+    axes = [
+        Axis(i, ex.ONE, ex.ONE, ex.sym(Symbol(f"out.shape[{k}]", Kind.EXTENT)), ex.ZERO)
+        for k, i in enumerate(index)
+    ]
+    return Access("out", Effect.WRITE, Space.ELEMENT, tuple(axes), guard, ex.TRUE, (), _SITE, 0)
+
+
 @dataclass(frozen=True)
 class Pattern:
     """Two instances, each with `inside` true, touch `index` (and `other`, if given, in the second).
@@ -135,6 +158,22 @@ class Pattern:
             found.append(ex.any_of(*(ex.ne(one(b), two(b)) for b in map(read.name, self.blocks))))
         return found
 
+    def question(self) -> Question | None:
+        """The pattern as an obligation: its blocks become those of the grid. None for what an obligation does
+        not state this way: contracts over a table, two stores of one block, and more than three axes."""
+        if self.increasing or self.distinct or not 1 <= len(self.blocks) <= 3:
+            return None
+        read = self.notation()
+        axes = {read.name(b): ex.sym(block_symbol(k)) for k, b in enumerate(self.blocks)}
+
+        def access(index: str, inside: str) -> Access:
+            places = [ex.substitute(e, axes) for e in read.all(index)]
+            return _access(places, ex.substitute(ex.all_of(*read.all(inside)), axes))
+
+        first = access(self.index, self.inside)
+        second = access(self.other or self.index, self.other_inside or self.inside)
+        return _question(Disjoint(first, second, Between.BLOCKS), read.all(self.facts), len(self.blocks))
+
     def _contracts(self, read: Notation) -> list[Expr]:
         found = []
         if self.increasing:
@@ -160,15 +199,26 @@ class Single:
     increasing: tuple[str, str] | None = None
 
     def assertions(self) -> list[Expr]:
+        read = self.notation()
+        return [*self._given(read), ex.negate(ex.all_of(*read.all(self.goal)))]
+
+    def question(self) -> Question:
+        """The pattern as an obligation."""
+        read = self.notation()
+        goal = Holds(ex.all_of(*read.all(self.goal)), ex.all_of(*self._given(read)))
+        return _question(goal, [], 0)
+
+    def notation(self) -> Notation:
         kinds = {"b": Kind.BLOCK, "pm": Kind.BLOCK, "l": Kind.LANE, "i": Kind.LANE, "k": Kind.LOOP}
         kinds |= {"h": Kind.LANE, "m": Kind.LANE, "d": Kind.LANE, "row": Kind.LANE, "col": Kind.LANE}
-        read = Notation(kinds, self.lets)
+        return Notation(kinds, self.lets)
+
+    def _given(self, read: Notation) -> list[Expr]:
         found = read.all(self.given)
         if self.increasing:
             table, points = self.increasing
-            cells = read.all(points)
-            found += _increasing(table, cells)
-        return [*found, ex.negate(ex.all_of(*read.all(self.goal)))]
+            found += _increasing(table, read.all(points))
+        return found
 
 
 def _swizzle(variant: str, group: str, rows: str = "num_m", columns: str = "num_n", pid: str = "b") -> str:
@@ -689,6 +739,63 @@ CATALOGUE += [
         other="b*s + h*(2*half) + half + i",
         blocks=(),
         always=("b", "h"),
+    ),
+]
+
+CATALOGUE += [
+    Pattern(
+        "21a persistent batched gemm, index tuple",
+        "unsat",
+        "z, r, c",
+        _gemm_inside("BM", "BN", "0 <= b < G, k >= 0, b + k*G < batches*rows*columns"),
+        "M >= 1, N >= 1, BM >= 1, BN >= 1, G >= 1, batches >= 1",
+        f"{_gemm('BM', 'BN', '(b + k*G) % (cdiv(M, BM)*cdiv(N, BN))')}z = (b + k*G) // (rows*columns)\n",
+    ),
+    Pattern(
+        "21b flash decode, partial results",
+        "unsat",
+        "((hz // H*H + hz % H)*S + s)*D + d",
+        "0 <= hz < Z*H, 0 <= s < S, 0 <= d < D",
+        "Z >= 1, H >= 1, S >= 1, D >= 1",
+        blocks=("hz", "s"),
+        lanes=("d",),
+    ),
+    Pattern(
+        "21c snake order",
+        "unsat",
+        "b // n, b % n if b // n % 2 == 0 else n - 1 - b % n",
+        "b >= 0",
+        "n >= 1",
+    ),
+    Pattern(
+        "21d stream-k, tiles of a block",
+        "unsat",
+        "t // n, t % n",
+        "0 <= b < G, b*total // G <= t < (b + 1)*total // G",
+        "G >= 1, n >= 1, total >= 0",
+    ),
+    Pattern(
+        "21e rows of groups, partial sums",
+        "unsat",
+        "b*N + col",
+        "0 <= b < G, 0 <= col < N",
+        "G >= 1, N >= 1",
+    ),
+    Pattern(
+        "21x partial sums of a shared group",
+        "sat",
+        "b % groups*N + col",
+        "0 <= b < M, 0 <= col < N",
+        "M >= 1, N >= 1, groups >= 1",
+    ),
+    Pattern(
+        "21y split without its term",
+        "sat",
+        "hz*D + d",
+        "0 <= hz < Z*H, 0 <= s < S, 0 <= d < D",
+        "Z >= 1, H >= 1, S >= 1, D >= 1",
+        blocks=("hz", "s"),
+        lanes=("d",),
     ),
 ]
 
