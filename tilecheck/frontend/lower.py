@@ -210,29 +210,14 @@ def _closure(definition: Definition) -> Frame | None:
     frame: Frame | None = None
     for function in definition.enclosing:
         frame = Frame({}, frame, definition.table, function.name.value, [], 0)
-        for p in walk(function.params, lambda n: not isinstance(n, cst.Annotation | cst.Lambda)):
-            if isinstance(p, cst.Param):
-                frame.names[p.name.value] = _captured(p.name.value)
-        for node in _own_nodes(function):
-            match node:
-                case cst.FunctionDef():
-                    frame.names[node.name.value] = Function(node, definition.table, frame)
-                case cst.AssignTarget() | cst.AnnAssign() | cst.For() | cst.AugAssign() | cst.NamedExpr():
-                    for name in walk(node.target):
-                        if isinstance(name, cst.Name):
-                            frame.names[name.value] = _captured(name.value)
-                case cst.Import() | cst.ImportFrom():
-                    for bound, module in imports_of(node):
-                        if definition.table.bindings.get(bound) != module:
-                            frame.names[bound] = Poison(f"`{bound}` imported in a function")
-                case (
-                    cst.ClassDef(name=cst.Name(value=lost))
-                    | cst.WithItem(asname=cst.AsName(name=cst.Name(value=lost)))
-                    | cst.ExceptHandler(name=cst.AsName(name=cst.Name(value=lost)))
-                    | cst.MatchAs(name=cst.Name(value=lost))
-                    | cst.MatchStar(name=cst.Name(value=lost))
-                ):
-                    frame.names[lost] = Poison(f"`{lost}` of the function around the kernel")
+        for name, value in _bound_around(function, frame, definition.table):
+            known = frame.names.get(name)
+            once = known is None or (isinstance(known, Num) and isinstance(value, Num))
+            frame.names[name] = value if once else Poison(f"name `{name}` bound more than once")
+        for node in walk(function):
+            for item in node.names if isinstance(node, cst.Nonlocal) else ():
+                if isinstance(frame.names.get(item.name.value), Function):
+                    frame.names[item.name.value] = Poison(f"name `{item.name.value}` bound more than once")
     hidden = set(read_parameters(definition))
     outer = frame
     while outer is not None:
@@ -242,6 +227,35 @@ def _closure(definition: Definition) -> Frame | None:
         hidden |= outer.names.keys()
         outer = outer.parent
     return frame
+
+
+def _bound_around(
+    function: cst.FunctionDef, frame: Frame, table: ModuleTable
+) -> Iterator[tuple[str, Num | Function | Poison]]:
+    """The names that a function around a kernel binds, once for each place that binds them."""
+    for p in walk(function.params, lambda n: not isinstance(n, cst.Annotation | cst.Lambda)):
+        if isinstance(p, cst.Param):
+            yield p.name.value, _captured(p.name.value)
+    for node in _own_nodes(function):
+        match node:
+            case cst.FunctionDef():
+                yield node.name.value, Function(node, table, frame)
+            case cst.AssignTarget() | cst.AnnAssign() | cst.For() | cst.AugAssign() | cst.NamedExpr():
+                for name in walk(node.target):
+                    if isinstance(name, cst.Name):
+                        yield name.value, _captured(name.value)
+            case cst.Import() | cst.ImportFrom():
+                for bound, module in imports_of(node):
+                    if table.bindings.get(bound) != module:
+                        yield bound, Poison(f"`{bound}` imported in a function")
+            case (
+                cst.ClassDef(name=cst.Name(value=lost))
+                | cst.WithItem(asname=cst.AsName(name=cst.Name(value=lost)))
+                | cst.ExceptHandler(name=cst.AsName(name=cst.Name(value=lost)))
+                | cst.MatchAs(name=cst.Name(value=lost))
+                | cst.MatchStar(name=cst.Name(value=lost))
+            ):
+                yield lost, Poison(f"`{lost}` of the function around the kernel")
 
 
 def _captured(name: str) -> Num:

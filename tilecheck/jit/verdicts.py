@@ -120,20 +120,39 @@ def line_of(function: types.FunctionType, data: bytes) -> int:
         same = any(found == code for found in _codes(compile(data, file, "exec", dont_inherit=True)))
     except (SyntaxError, ValueError):
         same = False
-    lines = [
-        node.lineno
+    nodes = [
+        node
         for node in (ast.walk(tree) if same else ())
         if isinstance(node, ast.FunctionDef)
         and node.name == code.co_name
         and min([node.lineno, *(d.lineno for d in node.decorator_list)]) == code.co_firstlineno
     ]
-    if len(lines) != 1:
+    if len(nodes) != 1 or not _has_defaults(function, nodes[0]):
         raise LaunchRefused(
             f"`{function.__name__}` is not launched: it is not what {file} holds now",
             "   = help: the file was edited after it was imported, or the function was made or rewritten by a "
             "program; start again from the file",
         )
-    return lines[0]
+    return nodes[0].lineno
+
+
+def _has_defaults(function: types.FunctionType, node: ast.FunctionDef) -> bool:
+    """Whether the defaults of a function, which are no part of its code, are those of its text.
+
+    Those that are no literals are names, which are compared where they are read.
+    """
+    kept = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    written = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
+    if len(kept) != len(written):
+        return False
+    for found, text in zip(kept, written, strict=True):
+        try:
+            wanted = ast.literal_eval(text)
+        except ValueError:
+            continue
+        if not _same(found, wanted):
+            return False
+    return True
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -200,7 +219,7 @@ def _means(scope: dict[str, Any], name: Global, folder: Path) -> bool:
         return file is not None and Path(file).resolve() == (folder / name.path).resolve()
     if name.line:
         found = getattr(found, "_pyfunc", found)  # of a `ct.kernel`
-        helper = getattr(found, "__wrapped__", found)
+        helper = _unwrapped(found)
         if not isinstance(helper, types.FunctionType):
             return False
         file = Path(helper.__code__.co_filename)
@@ -236,9 +255,16 @@ def _reachable(function: types.FunctionType) -> Iterator[types.FunctionType]:
     values += [vars(m)[n] for m in values if isinstance(m, types.ModuleType) for n in names if n in vars(m)]
     values += [_content(cell, function) for cell in function.__closure__ or ()]
     for value in values:
-        helper = getattr(value, "__wrapped__", value)  # `ct.function` wraps
+        helper = _unwrapped(value)
         if isinstance(helper, types.FunctionType) and not _is_library(helper):
             yield helper
+
+
+def _unwrapped(value: Any) -> Any:
+    """The function that cuTile compiles for `value`. What other decorators wrap is not looked into by it."""
+    if isinstance(value, types.FunctionType) and not hasattr(value, "_cutile_function_wrapper"):
+        return value
+    return getattr(value, "__wrapped__", value)
 
 
 def _content(cell: types.CellType, function: types.FunctionType) -> object:
@@ -258,6 +284,8 @@ def _is_library(function: types.FunctionType) -> bool:
 def _is_current(function: types.FunctionType, file: Path) -> bool:
     try:
         data = file.read_bytes()
+        if function.__code__.co_name != "<lambda>":
+            return line_of(function, data) > 0
         return any(c == function.__code__ for c in _codes(compile(data, str(file), "exec", dont_inherit=True)))
-    except (OSError, SyntaxError, ValueError):
+    except (OSError, SyntaxError, ValueError, LaunchRefused):
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import subprocess
@@ -29,8 +30,8 @@ def half(i):
     return i // 2
 
 
-def same(i):
-    return i
+def same(i, by=1):
+    return i * by
 
 
 class Config:
@@ -135,6 +136,8 @@ def test_a_kernel_is_verified_when_nothing_was_emitted(write, load):
         lambda m: setattr(m, "ct", types.SimpleNamespace(**{**vars(m.ct), "bid": m.ct.num_blocks})),
         lambda m: setattr(m, "ct", m.helpers),
         lambda m: setattr(m, "min", max),
+        lambda m: setattr(m, "same", functools.wraps(m.same)(m.half)),
+        lambda m: setattr(m.same, "__defaults__", (3,)),
     ],
 )
 def test_a_name_that_is_no_longer_what_the_text_says(write, load, change):
@@ -173,7 +176,8 @@ def test_equal_values_of_other_types_of_containers_and_enums(write, load):
     [
         lambda text: text.replace("(i,), shape", "(i + 1,), shape"),
         lambda text: text.replace("TILE = 128", "TILE = 64"),
-        lambda text: text.replace("return i\n", "return i + 0\n"),
+        lambda text: text.replace("return i * by\n", "return i + 0\n"),
+        lambda text: text.replace("by=1", "by=2"),
         lambda text: "\n" + text,
         lambda text: text.replace("@ct.kernel", "@ct.kernel\n@ct.kernel"),
         lambda text: "",
@@ -301,6 +305,46 @@ def make({around}):
     (report,) = verify_paths([str(write(text))]).kernels
     assert report.verdict.value == "unknown"
     assert "hides" in report.reason
+
+
+AROUND = """
+import cuda.tile as ct
+
+
+def half(i):
+    return i // 2
+
+
+def make(flag):
+    {lines}
+
+    @ct.kernel
+    def copy(x, out):
+        i = ct.bid(0)
+        ct.store(out, (place(i),), ct.load(x, (i,), shape=(16,)))
+
+    return copy
+"""
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "if flag:\n        place = half\n    else:\n        def place(i):\n            return i",
+        "def place(i):\n        return half(i)\n    if flag:\n        def place(i):\n            return i",
+        "def place(i):\n        return i\n    def change():\n        nonlocal place\n        place = half",
+        "def place(i):\n        return i\n    place = flag(place)",
+        "from elsewhere import place",
+        "with flag as place:\n        pass",
+        "class place:\n        pass",
+    ],
+)
+def test_a_function_around_a_kernel_that_binds_a_name_in_two_ways(write, lines):
+    (report,) = verify_paths([str(write(AROUND.format(lines=lines)))]).kernels
+    assert report.verdict.value == "unknown"
+    once = AROUND.format(lines="def place(i):\n        return i")
+    (report,) = verify_paths([str(write(once))]).kernels
+    assert report.verdict.value == "conditional"
 
 
 # ---- places --------------------------------------------------------------------------------------------------
