@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -44,7 +45,7 @@ def _prepare(kernel: Any) -> _Forward:
     if isinstance(kernel, CompiledKernel):
         forward: _Forward = kernel.forward
     else:
-        check = _guard_of(kernel)
+        check = guard_of(kernel)
         from cuda.tile import launch as launch_tile  # lazy: a cubin is launched without it
 
         forward = _forwarding(kernel, check, launch_tile)
@@ -62,15 +63,35 @@ def _forwarding(kernel: Any, check: Check, launch_tile: Callable[..., None]) -> 
     return forward
 
 
-def _guard_of(kernel: Any) -> Check:
+def guard_of(kernel: Any) -> Check:
+    """The check of a `ct.kernel`'s launches, from its verdict.
+
+    Raises:
+        LaunchRefused: it has none, or is not verified.
+    """
     function = getattr(kernel, "_pyfunc", None)
     if function is None:
         raise LaunchRefused(f"a {type(kernel).__name__} is no kernel: `ct.kernel` or a `CompiledKernel` is")
     record = record_for(function)  # refuses a kernel with a free variable that is not bound yet
     _check_annotations(kernel, record)
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    captured = {name: cell.cell_contents for name, cell in cells if isinstance(cell.cell_contents, int)}
-    return compile_guard(record, captured)
+    return compile_guard(record, _captured(function))
+
+
+def _captured(function: types.FunctionType) -> dict[str, int]:
+    """The integers that a kernel and the helpers beside it close over. No two of them have one name: the proof
+    does not read a variable that another hides."""
+    found: dict[str, int] = {}
+    todo, seen = [function], {function}
+    while todo:
+        current = todo.pop()
+        for name, cell in zip(current.__code__.co_freevars, current.__closure__ or (), strict=True):
+            value = cell.cell_contents
+            if isinstance(value, int):
+                found.setdefault(name, value)
+            elif isinstance(value, types.FunctionType) and value not in seen:
+                seen.add(value)
+                todo.append(value)
+    return found
 
 
 def _check_annotations(kernel: Any, record: Record) -> None:
@@ -83,10 +104,10 @@ def _check_annotations(kernel: Any, record: Record) -> None:
     for argument, leaf in zip(record.arguments, leaves, strict=True):
         constant = bool(getattr(leaf, "constant", False))
         arrays = (getattr(leaf, "array", None), getattr(getattr(leaf, "list", None), "element", None))
-        types = {str(getattr(array, "index_dtype", "")) for array in arrays}
-        types.add(str(getattr(getattr(leaf, "scalar", None), "dtype", "")))
+        widths = {str(getattr(array, "index_dtype", "")) for array in arrays}
+        widths.add(str(getattr(getattr(leaf, "scalar", None), "dtype", "")))
         if argument.ownership == "unused" or (
-            constant == (argument.ownership == "constant") and ("int64" in types) == argument.wide
+            constant == (argument.ownership == "constant") and ("int64" in widths) == argument.wide
         ):
             continue
         raise LaunchRefused(

@@ -27,7 +27,6 @@ VARIABLE = "TILECHECK_VERDICTS"  # verdict files, separated as in PATH
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME")
 
 _known: dict[tuple[str, int], list[Record]] = {}  # by the bytes of the kernel's file and the line of its `def`
-_verified: set[tuple[str, str]] = set()  # path and digest of files that this process verified
 _state = {"environment": False}
 
 
@@ -54,9 +53,9 @@ def record_for(function: types.FunctionType) -> Record:
         LaunchRefused: its text cannot be found or is not the text it was made from, or nothing can verify it.
     """
     if not _state["environment"]:
-        _state["environment"] = True
         for path in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
             use_verdicts(path)
+        _state["environment"] = True
     name, file = function.__name__, function.__code__.co_filename
     try:
         data = Path(file).read_bytes()
@@ -65,8 +64,8 @@ def record_for(function: types.FunctionType) -> Record:
     line = line_of(function, data)
     key = records.digest(data)
     record = _fitting(key, line, Path(file).parent)
-    if record is None and (file, key) not in _verified:
-        _verify(file, key, name)
+    if record is None:
+        _verify(file, name)
         record = _fitting(key, line, Path(file).parent)
     if record is None:
         raise LaunchRefused(f"`{name}` is not launched: {file}:{line} is not a kernel that tilecheck knows")
@@ -89,7 +88,7 @@ def _is_file(path: Path, wanted: str) -> bool:
         return False
 
 
-def _verify(file: str, key: str, name: str) -> None:
+def _verify(file: str, name: str) -> None:
     try:
         from tilecheck.pipeline import verify_paths  # lazy: only where nothing was emitted
 
@@ -101,7 +100,6 @@ def _verify(file: str, key: str, name: str) -> None:
             "   = help: `tilecheck verify --emit-verdicts FILE` where tilecheck is installed whole, then "
             f"`tilecheck.use_verdicts(FILE)` or {VARIABLE}=FILE here",
         ) from None
-    _verified.add((file, key))
     _add(found)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tilecheck.errors import LaunchRefused, UsageError
 from tilecheck.jit import records, verdicts
-from tilecheck.jit.launch import launch
+from tilecheck.jit.launch import guard_of, launch
 from tilecheck.jit.modules import kernel_function
 from tilecheck.pipeline import verify_paths
 
@@ -60,7 +60,6 @@ def other(i):
 @pytest.fixture(autouse=True)
 def nothing_known(monkeypatch):
     monkeypatch.setattr(verdicts, "_known", {})
-    monkeypatch.setattr(verdicts, "_verified", set())
     monkeypatch.setattr(verdicts, "_state", {"environment": True})
 
 
@@ -371,6 +370,44 @@ def test_a_verdict_travels_with_the_bytes_of_its_files(write, load, tmp_path):
     assert "TILE" in refused(module.copy)
     module = load(write(helpers=HELPERS + "\n", folder="edited"))
     assert record_of(module.copy) != loaded  # verified anew
+
+
+def test_helpers_that_were_edited_and_imported_again(write, load):
+    assert record_of(load(write()).copy).is_accepted
+    racy = load(write(helpers=HELPERS.replace("return i\n", "return i // 2\n", 1)))
+    assert not record_of(racy.copy).is_accepted
+
+
+def test_a_verdict_file_that_is_missing_is_told_of_at_every_launch(write, load, monkeypatch):
+    module = load(write())
+    monkeypatch.setattr(verdicts, "_state", {"environment": False})
+    monkeypatch.setenv("TILECHECK_VERDICTS", "/nonexistent.json")
+    for _ in range(2):
+        with pytest.raises(UsageError, match="cannot read"):
+            record_of(module.copy)
+
+
+def test_variables_that_only_a_helper_captures(write, load, tensor):
+    text = """
+import cuda.tile as ct
+
+
+def make(T):
+    def place(x, i):
+        return ct.load(x, (i,), shape=(T,))
+
+    @ct.kernel
+    def copy(x, out):
+        ct.store(out, (ct.bid(0),), place(x, ct.bid(0)))
+
+    return copy
+"""
+    made = load(write(text)).make(16)
+    args = (tensor(64), tensor(64, at=512))
+    check = guard_of(made)
+    check((4,), args)
+    with pytest.raises(LaunchRefused, match="T = 16"):
+        check((5,), args)
 
 
 def test_a_link_to_a_kernel(write, load, tmp_path):
