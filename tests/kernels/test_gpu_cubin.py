@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,10 @@ EXAMPLES = [
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, CompiledKernel]:
-    """The library's kernels, compiled for this GPU."""
+    """The library's kernels, compiled for this GPU: here, or elsewhere into the folder TILECHECK_CUBINS."""
+    elsewhere = os.environ.get("TILECHECK_CUBINS")
+    if elsewhere:
+        return tilecheck.load_kernels(elsewhere)
     folder = tmp_path_factory.mktemp("compiled")
     arch = "sm_{}{}".format(*torch.cuda.get_device_capability())
     command = ["compile", str(KERNELS), "--arch", arch, "--format", "cubin", "-o", str(folder)]
