@@ -198,6 +198,12 @@ class _Guard:
                     raise self._refusal(f"`{name}` has {len(layout.shape)} axes where it needs {rank}", ())
                 if any(stride < 0 for stride in layout.strides):
                     raise self._refusal(f"`{name}` has a negative stride", ())
+                steps = [s for n, s in zip(layout.shape, layout.strides, strict=True) if n > 1]
+                if max(steps, default=0) >= INT32_ELEMENTS and not self.record.arguments[i].wide:
+                    raise self._refusal(
+                        f"`{name}` has a stride of {max(steps)}, which 32 bits do not hold",
+                        ("help: annotate it `ct.IndexedWithInt64`",),
+                    )
 
     def _check_conditions(self, grid: tuple[int, int, int], args: Sequence[Any], arrays: _Arrays) -> None:
         scope: dict[str, Any] = {**self.captured, **_FUNCTIONS, "grid": grid, "__builtins__": {}}
@@ -206,7 +212,7 @@ class _Guard:
             argument = self.record.arguments[i]
             scope[argument.name] = views if argument.members else views[0]
         for i in self._integers():
-            scope[self.record.arguments[i].name] = self._integer(self.record.arguments[i].name, args[i])
+            scope[self.record.arguments[i].name] = self._integer(self.record.arguments[i], args[i])
         for condition in self.conditions:
             for chosen in itertools.product(*(scope[name] for name in condition.each)):
                 scope[_EACH] = SimpleNamespace(**dict(zip(condition.each, chosen, strict=True)))
@@ -223,12 +229,21 @@ class _Guard:
                 "the launch breaks a condition of its proof", (condition.text, f"here {values}")
             )
 
-    def _integer(self, name: str, value: Any) -> int:
-        """The Python integer that conditions compute with: those of NumPy wrap around."""
+    def _integer(self, argument: Argument, value: Any) -> int:
+        """The Python integer that conditions compute with: those of NumPy wrap around.
+
+        The kernel must see the same number, so one of 32 bits must be given one.
+        """
         try:
-            return operator.index(value)
+            found = operator.index(value)
         except TypeError:
-            raise self._refusal(f"`{name}` is no integer, and the proof takes it for one", ()) from None
+            raise self._refusal(
+                f"`{argument.name}` is no integer, and the proof takes it for one", ()
+            ) from None
+        narrow = argument.ownership == "value" and not argument.wide
+        if narrow and not -INT32_ELEMENTS <= found < INT32_ELEMENTS:
+            raise self._refusal(f"`{argument.name}` is {found}, which 32 bits do not hold", ())
+        return found
 
     def _check_standing(self, grid: tuple[int, int, int], arrays: _Arrays) -> None:
         for axis in self.unread_axes if self.stores else ():

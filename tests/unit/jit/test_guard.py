@@ -132,6 +132,27 @@ def test_a_number_that_is_declared_an_integer_is_one(record, tensor, value):
     assert "no integer" in refused(check, (1,), tensor(8), value)
 
 
+def test_a_number_of_32_bits_is_one(record, tensor):
+    made = record("out n T", "n != 0", "T != 0")
+    check = compile_guard(made)
+    for value in (-(2**31), 2**31 - 1):
+        check((1,), (tensor(8), value, 2**32))
+    for value in (-(2**31) - 1, 2**31, 2**32):
+        assert "32 bits" in refused(check, (1,), tensor(8), value, 1)
+    out, n, tile = made.arguments
+    compile_guard(replace(made, arguments=(out, replace(n, wide=True), tile)))((1,), (tensor(8), 2**32, 1))
+
+
+def test_a_stride_of_32_bits_is_one(record, tensor):
+    made = record("out")
+    check = compile_guard(made)
+    check((1,), (tensor(2, 8, strides=(2**31 - 1, 1)),))
+    check((1,), (tensor(1, 8, strides=(2**32, 1)),))  # the stride of one row selects nothing
+    assert "32 bits" in refused(check, (1,), tensor(2, 8, strides=(2**32, 1)))
+    wide = replace(made, arguments=(replace(made.arguments[0], wide=True),))
+    compile_guard(wide)((1,), (tensor(2, 8, strides=(2**32, 1)),))
+
+
 def test_integers_of_numpy_do_not_wrap_around(record, tensor):
     check = compile_guard(record("out n", "n * 4 <= 100"))
     assert "n * 4 <= 100" in refused(check, (1,), tensor(8), np.int32(2**30))  # 2**32, not 0
