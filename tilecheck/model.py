@@ -169,12 +169,13 @@ class GlobalName:
 class LaunchTerms:
     """What a launch must meet beside the conditions, for the guard.
 
-    `files` are the kernel's file and all that its verdict was read from. `grid_axes` are the grid axes that the
-    kernel reads. `requires` are the author's preconditions on launch values and `limits` the sizes at which S5
-    holds, both as Python expressions like the conditions. `globals` are names of modules that the proof read.
+    `files` are the kernel's file and all that its verdict was read from, each with the SHA-256 of its text
+    as it was read (`Source.data`). `grid_axes` are the grid axes that the kernel reads. `requires` are the
+    author's preconditions on launch values and `limits` the sizes at which S5 holds, both as Python expressions
+    like the conditions. `globals` are names of modules that the proof read.
     """
 
-    files: tuple[str, ...]
+    files: tuple[tuple[str, str], ...]
     grid_axes: tuple[int, ...]
     requires: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()

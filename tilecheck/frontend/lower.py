@@ -6,6 +6,7 @@ written, how many axes they have, whose values are used as integers), the last r
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from tilecheck.frontend.annotations import Annotation, read_annotation
 from tilecheck.frontend.cutile.ops import CuTile
 from tilecheck.frontend.executor import Executor, Knowledge
 from tilecheck.frontend.expressions import evaluate
-from tilecheck.frontend.modules import Import, ModuleTable, Project, dotted, imports_of
+from tilecheck.frontend.modules import Import, ModuleTable, dotted, imports_of
 from tilecheck.frontend.pragmas import Pragma, PragmaKind
 from tilecheck.frontend.statements import run_block
 from tilecheck.frontend.syntax import children, walk
@@ -292,7 +293,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         requires=requires,
         contracts=tuple(c for c in contracts if c.array not in x.knowledge.written),
         unsafe_blocks=tuple(x.unsafe_blocks),
-        files=_files(x, definition.table.project),
+        files=_files(x, definition.table),
         constants=tuple(
             (p.name, Symbol(p.name, Kind.CONSTANT)) for p in params if p.ownership is Ownership.CONSTANT
         ),
@@ -336,11 +337,13 @@ def _plain(value: Any) -> object:
     return None
 
 
-def _files(x: Executor, project: Project) -> tuple[str, ...]:
-    """The kernel's file, then every file looked into on its behalf, such as for aliases and re-exports.
+def _files(x: Executor, own: ModuleTable) -> tuple[tuple[str, str], ...]:
+    """The kernel's file, then every file looked into on its behalf, such as for aliases and re-exports, each
+    with the SHA-256 of its text.
 
     More than needed where another kernel or a host function of the same file looked there, never less.
     """
+    project = own.project
     files = dict(x.files)
     todo = list(files)
     while todo:
@@ -349,7 +352,13 @@ def _files(x: Executor, project: Project) -> tuple[str, ...]:
             if looked_from == importer and table is not None and table.file not in files:
                 files[table.file] = None
                 todo.append(table.file)
-    return tuple(files)
+    tables = (
+        *project.tables.values(),
+        *project.found.values(),
+        own,
+    )  # one file may have paths of two spellings
+    texts = {table.file: table.parsed.source.data for table in tables if table is not None}
+    return tuple((file, hashlib.sha256(texts[file]).hexdigest()) for file in files)
 
 
 def _param(

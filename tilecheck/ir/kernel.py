@@ -235,7 +235,7 @@ class Kernel:
     requires: tuple[Requirement, ...] = ()
     contracts: tuple[Contract, ...] = ()
     unsafe_blocks: tuple[UnsafeBlock, ...] = ()
-    files: tuple[str, ...] = ()  # the kernel's file and those of its helpers
+    files: tuple[tuple[str, str], ...] = ()  # the kernel's file and its helpers', with SHA-256 of their text
     constants: tuple[tuple[str, Symbol], ...] = field(default=())  # parameter name -> symbol, in order
     unknown_names: tuple[UnknownName, ...] = ()
     names: tuple[tuple[str, Expr], ...] = ()  # the author's names for values that depend on the block

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilecheck.errors import UsageError
+from tilecheck.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
     from tilecheck.model import GlobalName, KernelReport, Report
@@ -110,13 +110,14 @@ def _record(kernel: KernelReport, report: Report) -> Record:
 
     terms = kernel.terms
     file = kernel.site.file
-    files = (file,) if terms is None else dict.fromkeys((file, *terms.files))
+    main = {file: digest(report.sources[file])} if file in report.sources else {}
+    files = {**main, **dict(() if terms is None else terms.files)}
     folder = Path(file).parent
     return Record(
         name=kernel.name,
         file=file,
         line=Places(report.sources).of(kernel.site).line,
-        sources={_relative(f, folder): _digest(f, report) for f in files},
+        sources={_relative(f, folder): _digest(f, read) for f, read in files.items()},
         verdict=kernel.verdict.value,
         reason=kernel.reason,
         arguments=tuple(
@@ -146,11 +147,16 @@ def _global(name: GlobalName, folder: Path) -> Global:
     return Global(file, name.name, path=_relative(name.site.file, folder), line=line)
 
 
-def _digest(file: str, report: Report) -> str:
-    from tilecheck.text import decode_leniently  # lazy: as above
+def _digest(file: str, read: str) -> str:
+    """The SHA-256 of a file, whose text had that of `read` when it was verified."""
+    from tilecheck.text import decode  # lazy: as above
 
     data = _read(file)
-    if file in report.sources and decode_leniently(file, data).data != report.sources[file]:
+    try:
+        same = digest(decode(file, data).data) == read
+    except SourceError:
+        same = False
+    if not same:
         raise UsageError(f"{file} changed while it was verified", "verify it again")
     return digest(data)
 

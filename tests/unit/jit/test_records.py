@@ -100,6 +100,17 @@ def test_a_file_that_changed_since_it_was_verified_has_no_record(tmp_path):
         records.records_of(report)
 
 
+def test_a_helper_that_changed_since_it_was_read_has_no_record(tmp_path):
+    path = tmp_path / "k.py"
+    path.write_text(KERNELS)
+    (tmp_path / "sizes.py").write_text("WIDTH = 64\n\n\ndef place(i):\n    return i\n")
+    report = verify_paths([str(path)])
+    assert len(records.records_of(report)) == 2
+    (tmp_path / "sizes.py").write_text("WIDTH = 64\n\n\ndef place(i):\n    return i // 2\n")
+    with pytest.raises(UsageError, match=r"sizes\.py changed"):
+        records.records_of(report)
+
+
 # ---- as a file -----------------------------------------------------------------------------------------------
 
 
