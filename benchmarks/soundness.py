@@ -1,10 +1,16 @@
 """Looks for verdicts that launches refute: random mutants of the fixtures and the library, judged one by one.
 
     nice python benchmarks/soundness.py [--seed N] [--count N] [PATTERN ...]
+    nice python benchmarks/soundness.py --level ir --count 100000
+    nice python benchmarks/soundness.py --level operators --count 3000
 
 A `proved` or `conditional` mutant is launched with random small values that meet its conditions; a race or
 anything undefined in the log refutes the verdict. The witness of a `violated` mutant is run again. Every
 refutation is printed with the mutant and the launch; the exit code is 1 if there was one.
+
+`--level ir` draws index expressions, loops, masks, views and tables instead, asks the prover alone, and runs
+each as Python in small launches. `--level operators` changes those that are proved in one place and counts,
+for each kind of change, how many of the mutants that go wrong are found to.
 """
 
 from __future__ import annotations
@@ -24,25 +30,98 @@ ROOT = Path(__file__).resolve().parents[1]
 SEEDS = ["fixtures/cutile", "kernels"]
 
 
-def _modules() -> Any:
-    """The helpers of the soundness tests: loading their conftest registers them."""
+def _load() -> None:
+    """Loading the conftest of the soundness tests registers their helpers."""
     spec = importlib.util.spec_from_file_location("soundness_conftest", ROOT / "tests/soundness/conftest.py")
     if spec is None or spec.loader is None:
         raise SystemExit("tests/soundness is missing")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return sys.modules["soundness_judge"], sys.modules["soundness_mutate"]
+
+
+def _helper(name: str) -> Any:
+    return sys.modules[f"soundness_{name}"]
+
+
+# ---- the prover alone ------------------------------------------------------------------------------------
+
+
+def _cases(seed: int, count: int) -> int:
+    """Random cases; prints what was decided by which rung, and returns how many proofs are refuted."""
+    cases, decided = _helper("cases"), _helper("decided")
+    verdicts: Counter[str] = Counter()
+    wrong, refuted, launches, start = 0, 0, 0, time.perf_counter()
+    for number in range(seed, seed + count):
+        case = cases.drawn(number)
+        result = decided.decide(case, number)
+        verdicts[f"{case.goal} {'proved by ' if result.verdict == 'proved' else ''}{result.rung}"] += 1
+        wrong += result.wrong is not None
+        launches += result.ran
+        if result.refuted:
+            refuted += 1
+            print(f"--- {number}: proved by {result.rung}, wrong at {result.wrong}\n{case.text()}", flush=True)
+        if (number + 1 - seed) % 5000 == 0:
+            print(f"... {number + 1 - seed} cases, {refuted} refuted", file=sys.stderr, flush=True)
+    for word, n in sorted(verdicts.items()):
+        print(f"{n:8} {word.replace(' none', ' open')}")
+    took = time.perf_counter() - start
+    print(
+        f"{count} cases from seed {seed}, {wrong} go wrong in a small launch; {launches} launches, {took:.0f} s"
+    )
+    print(f"{refuted} refuted")
+    return refuted
+
+
+def _operators(seed: int, count: int) -> int:
+    """Mutants of proved cases; prints a row for each kind of change, and returns how many are refuted."""
+    seen: dict[str, Counter[str]] = {}
+    refuted, start = 0, time.perf_counter()
+    for number, name, case, result in _helper("decided").mutants(range(seed, seed + count), 2):
+        row = seen.setdefault(name, Counter())
+        row["wrong" if result.wrong is not None else "right"] += 1
+        if result.wrong is not None:
+            row[f"wrong {result.verdict}"] += 1
+        elif result.verdict == "proved":
+            row["right proved"] += 1
+        if result.refuted:
+            refuted += 1
+            print(f"--- {number}: {name}: proved by {result.rung}, wrong at {result.wrong}\n{case.text()}")
+    print("| operator | mutants | go wrong | of these violated | not decided | proved | of the others proved |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    total: Counter[str] = Counter()
+    for name, row in seen.items():
+        total.update(row)
+        print(_row(name.replace("_", " "), row))
+    print(_row("all", total))
+    print(f"\ncases {seed} to {seed + count - 1}, {time.perf_counter() - start:.0f} s\n{refuted} refuted")
+    return refuted
+
+
+def _row(name: str, row: Counter[str]) -> str:
+    wrong, violated = row["wrong"], row["wrong violated"]
+    share = f"{violated} ({100 * violated / wrong:.1f} %)" if wrong else "0"
+    undecided = row["wrong open"] + row["wrong model"]
+    cells = [name, wrong + row["right"], wrong, share, undecided, row["wrong proved"], row["right proved"]]
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+# ---- whole kernels ---------------------------------------------------------------------------------------
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=200, help="mutants (default: 200)")
+    parser.add_argument("--count", type=int, default=200, help="mutants or cases (default: 200)")
+    parser.add_argument("--level", choices=("kernels", "ir", "operators"), default="kernels")
     parser.add_argument("--launches", type=int, default=15, help="launches of each safe mutant (default: 15)")
     parser.add_argument("--keep", type=Path, help="a folder for refuted mutants")
     parser.add_argument("patterns", nargs="*", default=[""], help="parts of paths (default: every file)")
     options = parser.parse_args()
-    judge, mutate = _modules()
+    _load()
+    if options.level != "kernels":
+        search = _cases if options.level == "ir" else _operators
+        return 1 if search(options.seed, options.count) else 0
+    judge, mutate = _helper("judge"), _helper("mutate")
     files = sorted(p for folder in SEEDS for p in (ROOT / folder).rglob("*.py"))
     files = [p for p in files if any(part in p.as_posix() for part in options.patterns)]
     verdicts: Counter[str] = Counter()

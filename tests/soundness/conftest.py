@@ -7,16 +7,21 @@ import sys
 from pathlib import Path
 
 
-def _register(file: str) -> None:
-    name = f"soundness_{file}"
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{file}.py"))
+def _register(name: str, path: Path) -> None:
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ImportError(file)
+        raise ImportError(path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
 
 
+_HERE = Path(__file__).parent
+# The notation of the index patterns.
+_register("proof_patterns", _HERE.parent / "unit" / "proof" / "patterns.py")
 # In the order of their imports.
-for _file in ("launches", "points", "coverage", "undefined", "texts", "oracle", "mutate", "judge", "generate"):
-    _register(_file)
+_FILES = (
+    "launches points coverage undefined texts oracle mutate judge generate cases truth alter decided".split()
+)
+for _file in _FILES:
+    _register(f"soundness_{_file}", _HERE / f"{_file}.py")
