@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from tilecheck.frontend.lower import Definition
     from tilecheck.frontend.modules import Project
     from tilecheck.frontend.pragmas import Pragma
+    from tilecheck.ir.kernel import Kernel
     from tilecheck.ir.launch import Launch
+    from tilecheck.proof.decide import Decision
     from tilecheck.proof.obligation import Obligation
     from tilecheck.rule import Rule
 
@@ -258,7 +260,23 @@ def _analyse(
     decision = decide(
         kernel, obligations, definition.table.file, without=options.without, budget=options.budget
     )
+    if options.certify is not None:
+        _certify(definition, kernel, decision, options)
     return conclude(facts, decision, findings, launches, definition.table.file)
+
+
+def _certify(definition: Definition, kernel: Kernel, decision: Decision, options: Options) -> None:
+    from tilecheck.certify import write_certificates  # lazy: only on demand
+
+    def place(site: Site) -> str:
+        """`file:line`; a site in a helper's file has no line here."""
+        source = definition.table.parsed.source
+        own = site.file == definition.table.file
+        return f"{site.file}:{source.position(site.span.start)[0]}" if own else site.file
+
+    folder = Path(options.certify or "")
+    file = definition.table.file
+    write_certificates(kernel, decision, place, folder, file=file, budget=options.budget)
 
 
 def state_obligations(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilecheck.cli.certificates import prepare_folder, write_index
 from tilecheck.cli.streams import Streams, wants_colour
 from tilecheck.errors import UsageError
 from tilecheck.exit_codes import ExitCode, exit_code_of
@@ -32,7 +33,10 @@ def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> E
         fail_on=Severity[arguments.fail_on.upper()],
         undecided_fails=gate,
         needs_kernels=gate,
+        certify=arguments.certify,
     )
+    if arguments.certify is not None:
+        prepare_folder(arguments.certify)
     report = engine.verify(arguments.paths, options)
     if arguments.format == "json":
         from tilecheck.report.json import render_json  # lazy: only for this format
@@ -44,6 +48,8 @@ def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> E
         from tilecheck.jit.records import dump, records_of  # lazy: only on demand
 
         _write_file(arguments.emit_verdicts, lambda: dump(records_of(report)))
+    if arguments.certify is not None:
+        write_index(arguments.certify, report, streams)
     code = exit_code_of(report, options)
     _log_end(report, arguments, streams, code)
     return code

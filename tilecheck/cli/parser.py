@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from tilecheck import __version__
 from tilecheck.cli import commands, execute
+from tilecheck.cli.certificates import check_certificates
 from tilecheck.cli.engine import Engine
 from tilecheck.cli.selftest import run_tests
 from tilecheck.cli.streams import Streams
@@ -104,6 +105,14 @@ def _build() -> argparse.ArgumentParser:
             "--emit-verdicts", metavar="FILE",
             help="write verdicts and launch conditions, for launching where nothing can be verified",
         )  # fmt: skip
+        added.set_defaults(certify=None)
+        if name == "verify":
+            added.add_argument(
+                "--certify", metavar="DIR", help="write a certificate of every proof to an empty folder"
+            )
+    certificate = verb("certificate", check_certificates, "check the certificates that verify --certify wrote")
+    certificate.add_argument("action", choices=("check",), metavar="check", help="the only action so far")
+    certificate.add_argument("folder", metavar="DIR", help="the folder with the certificates")
     explain = verb("explain", commands.explain, "explain a rule, a verdict or a reason")
     explain.add_argument("topic", metavar="TOPIC", help="for example TC201, conditional, unknown/budget, S1")
     rules = verb("rules", commands.rules, "list the rules")

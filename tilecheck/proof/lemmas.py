@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from tilecheck.proof.linear import Linear, numeral
 from tilecheck.proof.polynomial import (
     UNIT,
+    ZERO,
     Key,
     Monomial,
     Polynomial,
@@ -53,6 +54,7 @@ def signs(linear: Linear) -> Iterator[str]:
         t = linear.name(m)
         for i in range(1 if len(m) == 2 else len(m)):
             d, x = linear.name((m[i],)), linear.name(m[:i] + m[i + 1 :])
+            linear.note("sign", atom(m[i]), monomial(m[:i] + m[i + 1 :]))
             yield f"(=> (and (<= 1 {d}) (<= 1 {x})) (and (<= {x} {t}) (<= {d} {t})))"
             yield f"(=> (and (<= 0 {d}) (<= 0 {x})) (<= 0 {t}))"
             yield f"(=> (or (= 0 {d}) (= 0 {x})) (= 0 {t}))"
@@ -73,6 +75,8 @@ def common_factors(linear: Linear, known: list[Polynomial]) -> Iterator[str]:
         if len(d) > 1 and len(multiples) < 2:
             continue
         if len(d) > 1 and d not in linear.products:
+            for k in range(1, len(d)):
+                linear.note("sign", monomial(d[:k]), atom(d[k]))
             positive = " ".join(f"(<= 1 {linear.name((a,))})" for a in d)
             yield f"(=> (and {positive}) (<= 1 {linear.name(d)}))"
         pairs = itertools.islice(itertools.combinations(multiples.items(), 2), _PAIRS)
@@ -95,6 +99,8 @@ def twins(linear: Linear) -> Iterator[str]:
                 continue
             x, y = m[:i] + m[i + 1 :], without(other, e)
             same = f"(= {linear.name((d,))} {linear.name((e,))})"
+            linear.note("order", atom(d), monomial(x), monomial(y))
+            linear.note("equal-factors", atom(d), atom(e), monomial(y))
             yield f"(=> {same} {_orders(linear, (d,), (x, y), (m, other))})"
 
 
@@ -126,7 +132,9 @@ def branches(linear: Linear, *, symbolic: bool) -> Iterator[str]:
                 degree = max((len(n) for n in branch), default=0)
                 if degree > (2 if symbolic else 0):
                     continue
-                value = times(monomial(m[:i] + m[i + 1 :]), branch)
+                rest = monomial(m[:i] + m[i + 1 :])
+                value = times(rest, branch)
+                linear.note("equal-factors", atom(v), branch, rest)
                 yield f"(=> (= v{v} {linear.term(branch)}) (= {linear.name(m)} {linear.term(value)}))"
 
 
@@ -174,6 +182,7 @@ def expansions(linear: Linear, degree: int) -> Iterator[str]:
                 continue
             work += [n for n in value if len(n) > 1 and n not in linear.products]
             same = f"(= {linear.name(m)} {linear.term(value)})"
+            linear.note("equal-factors", atom(u), definition.value, monomial(m[:i] + m[i + 1 :]))
             yield same if definition.guard is None else f"(=> {definition.guard} {same})"
 
 
@@ -200,6 +209,7 @@ def _ratios(first: dict[int, None], second: dict[int, None]) -> list[tuple[int, 
 
 def _ordered_multiples(linear: Linear, d: Monomial, sides: tuple[Polynomial, Polynomial]) -> str:
     x, y = sides
+    linear.note("order", monomial(d), x, y)
     dx, dy = times(monomial(d), x), times(monomial(d), y)
     return _order_text(linear.name(d), linear.term(x), linear.term(y), linear.term(dx), linear.term(dy))
 
@@ -220,6 +230,7 @@ def _order_text(d: str, x: str, y: str, dx: str, dy: str) -> str:
 
 def _multiplied(linear: Linear, d: int, p: Polynomial) -> str:
     """p >= 1, p <= -1 and p = 0, each multiplied by d >= 0."""
+    linear.note("order", atom(d), ZERO, p)
     name, term = f"v{d}", linear.term(p)
     product = linear.term(times(p, atom(d)))
     above = f"(=> (<= 1 {term}) (<= {name} {product}))"

@@ -8,10 +8,10 @@ dividend, and so on: every model of the assertions extends to a model of the tex
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tilecheck.ir.expr import Expr, Symbol, bool_sym, children, rebuild, sym
+from tilecheck.ir.expr import Expr, Symbol, add, bool_sym, children, floordiv, mod, mul, rebuild, sym
 from tilecheck.proof.polynomial import (
     ZERO,
     Key,
@@ -37,6 +37,10 @@ class Definition:
     guard: str | None
 
 
+# A lemma as a certificate names it: a schema of `certificate.schemas` and the integers it is about.
+Instance = tuple[str, tuple[Key, ...]]
+
+
 @dataclass
 class Linear:
     """The text under construction. Mutable: encoding and lemmas append to it.
@@ -52,6 +56,7 @@ class Linear:
     choices: dict[int, tuple[Polynomial, Polynomial]] = field(default_factory=dict)
     compared: list[Polynomial] = field(default_factory=list)
     clauses: list[str] = field(default_factory=list)
+    instances: dict[Instance, None] = field(default_factory=dict)
     _atoms: int = 0
     _booleans: int = 0
     _integer: dict[Expr, Polynomial] = field(default_factory=dict)
@@ -110,6 +115,25 @@ class Linear:
         for (dividend, divisor), (q, r) in self._quotients.items():
             whole = combine(self.product(dict(divisor), atom(q)), atom(r))
             found.append(combine(dict(dividend), whole, -1))
+        return found
+
+    def note(self, schema: str, *about: Polynomial) -> None:
+        """Remember the lemma that a clause states, for a certificate."""
+        self.instances[schema, tuple(map(key, about))] = None
+
+    def meanings(self) -> dict[int, Expr]:
+        """What each atom stands for."""
+        found = {int(name[1:]): sym(s) for s, name in self.symbols.items() if name.startswith("v")}
+        for e, p in self._integer.items():
+            index = single(p)
+            if index is not None and e.op not in ("add", "mul"):
+                found.setdefault(index, e)
+                if e.op in ("floordiv", "mod"):
+                    q, r = self._quotients[key(self._integer[e.args[0]]), key(self._integer[e.args[1]])]
+                    found.setdefault(q, floordiv(*e.args))
+                    found.setdefault(r, mod(*e.args))
+        for k, unit in self._units.items():  # their parts have lower numbers
+            found[unit] = meaning(k, found)
         return found
 
     # -- integers ------------------------------------------------------------------------------------------
@@ -300,6 +324,11 @@ class Linear:
     def _pair(self, paired: dict[int, int], a: int | None, b: int | None) -> None:
         if a is not None and b is not None and a != b:
             paired[a], paired[b] = b, a
+
+
+def meaning(k: Key, atoms: Mapping[int, Expr]) -> Expr:
+    """The polynomial `k` as an expression, given those of its atoms."""
+    return add(0, *(mul(c, *(atoms[a] for a in m)) for m, c in k))
 
 
 def _mapped(k: Key, paired: dict[int, int]) -> Key:

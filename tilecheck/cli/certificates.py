@@ -1,0 +1,104 @@
+"""`verify --certify` and `certificate check`: proofs that another program proves again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilecheck.cli.streams import Streams
+from tilecheck.errors import UsageError
+from tilecheck.exit_codes import ExitCode
+from tilecheck.model import Report
+
+if TYPE_CHECKING:
+    import argparse
+
+    from tilecheck.certificate.check import Checked
+    from tilecheck.cli.engine import Engine
+
+
+def prepare_folder(name: str) -> None:
+    """Make an empty folder for certificates: those of another run must not stand beside them."""
+    folder = Path(name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise UsageError(f"{name} is not empty", "name a folder that does not exist yet")
+    except OSError as error:
+        raise UsageError(f"cannot write to {name}: {(error.strerror or str(error)).lower()}") from None
+
+
+def write_index(name: str, report: Report, streams: Streams) -> None:
+    """Write the index of the folder `name`, last of all, and say what it holds."""
+    from tilecheck.certificate.index import INDEX, Kernel, folder_name, kernels_text  # lazy: only on demand
+
+    kernels: list[Kernel] = []
+    for kernel in report.kernels:
+        folder = folder_name(kernel.site.file, kernel.name)
+        if any(k.folder == folder for k in kernels):
+            raise UsageError(
+                f"the certificates of two kernels would share the folder {folder}", "certify them one at a time"
+            )
+        written = folder if kernel.obligations or (Path(name) / folder).is_dir() else ""
+        kernels.append(Kernel(kernel.site.file, kernel.name, kernel.verdict.value, written))
+    try:
+        (Path(name) / INDEX).write_text(kernels_text(kernels), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(f"cannot write to {name}: {(error.strerror or str(error)).lower()}") from None
+    streams.log(f"tilecheck: certificates in {name}; `tilecheck certificate check {name}` checks them")
+
+
+def check_certificates(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:
+    """Prove every obligation in a folder of certificates again, and say which are not."""
+    from tilecheck.certificate.check import Checker  # lazy
+    from tilecheck.certificate.index import INDEX  # lazy
+    from tilecheck.certificate.second_solver import ask, is_installed  # lazy
+    from tilecheck.certificate.terms import CertificateError  # lazy
+
+    folder = Path(arguments.folder)
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no folder", "`tilecheck verify PATH --certify DIR` writes certificates")
+    if not (folder / INDEX).exists():
+        raise UsageError(
+            f"{folder} holds no certificates: {INDEX} is missing", "an interrupted `verify` leaves none"
+        )
+    if not is_installed():
+        raise UsageError("cvc5 is not installed, and checks certificates", "pip install 'tilecheck[certify]'")
+    results: list[Checked] = []
+    error = ""
+    try:
+        for checked in Checker(ask).check(folder):
+            results.append(checked)
+            if checked.error:
+                streams.out(f"error: {_named(checked)}\n  {checked.error}\n")
+    except CertificateError as problem:
+        error = str(problem)
+        streams.out(f"error: {folder}: {error}\n")
+    streams.out(_summary(results))
+    return ExitCode.FINDINGS if error or any(r.error for r in results) else ExitCode.OK
+
+
+def _named(checked: Checked) -> str:
+    kernel, obligation = checked.kernel, checked.obligation
+    file = f" ({obligation.goal})" if obligation.goal else ""
+    return (
+        f"{obligation.rule} at {obligation.place} of `{kernel.name}` is not proved again: "
+        f"never that {obligation.cause}{file}"
+    )
+
+
+_HOW = {
+    "linear": "proved again in linear arithmetic",
+    "nonlinear": "proved again in non-linear arithmetic",
+    "language": "about the order of accesses, which the language answers",
+    "none": "without a proof",
+}
+
+
+def _summary(results: list[Checked]) -> str:
+    counts = Counter("rejected" if r.error else r.how for r in results)
+    kernels = len({(r.kernel.file, r.kernel.name) for r in results})
+    parts = [f"{counts[how]} {text}" for how, text in _HOW.items() if counts[how]]
+    parts += [f"{counts['rejected']} rejected"] if counts["rejected"] else []
+    return f"{len(results)} obligations of {kernels} kernels: {', '.join(parts) or 'none'}\n"

@@ -1,0 +1,79 @@
+"""Certificates of proved obligations: the lemma instances with which a query in linear arithmetic suffices.
+
+Each obligation, whatever rung proved it, is proved once more from its negation: with no lemmas, then with those
+of each tier of `solver`. The query that z3 refutes here is the checker's own (`certificate.linear`), so that
+what is written is what the checker will ask. The digit form (`chain`) is not needed for that: the definitions
+of quotients and the lemmas about their products say the same, only at greater length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tilecheck.certificate.linear import linear_query
+from tilecheck.certificate.reader import END, parsed
+from tilecheck.ir.expr import Expr
+from tilecheck.proof import lemmas as lemma_instances
+from tilecheck.proof.certificate_text import Lemma, certificate_text
+from tilecheck.proof.context import Context
+from tilecheck.proof.linear import Linear, meaning
+from tilecheck.proof.obligation import Obligation, Ordered
+from tilecheck.proof.predicate import negation
+from tilecheck.proof.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """`goal` is the certificate, `query` the linear query that it leads to; "" where none was found that z3
+    refutes, and both "" for a goal about the order of accesses, which the language answers."""
+
+    goal: str
+    query: str
+
+
+def certify(obligation: Obligation, context: Context, session: Session, comments: Sequence[str]) -> Certified:
+    """The certificate of an obligation that holds under `context`."""
+    if isinstance(obligation.goal, Ordered):
+        return Certified("", "")
+    assertions = negation(obligation.goal, context, obligation.assume)
+    for found in _attempts(assertions):
+        text = certificate_text(assertions, found, comments)
+        query = query_of(text)
+        if session.query(query.removesuffix(END)).check(session.budget) == "unsat":
+            return Certified(text, query)
+    return Certified(certificate_text(assertions, (), comments), "")
+
+
+def query_of(text: str) -> str:
+    """The linear query that the checker builds from a certificate."""
+    certificate = parsed(text)
+    return linear_query(certificate.terms, [*certificate.assertions, *certificate.lemmas])
+
+
+def _attempts(assertions: tuple[Expr, ...]) -> Iterator[tuple[Lemma, ...]]:
+    """Sets of lemma instances, small ones first."""
+    yield ()
+    for products, definitions in ((False, False), (True, False), (True, True)):
+        yield _instances(assertions, products=products, definitions=definitions)
+
+
+def _instances(assertions: Sequence[Expr], *, products: bool, definitions: bool) -> tuple[Lemma, ...]:
+    linear = Linear()
+    linear.assert_all(assertions)
+    lemma_instances.instantiate(linear, products=products, definitions=definitions)
+    atoms = linear.meanings()
+    found = [Lemma(s, tuple(meaning(k, atoms) for k in about)) for s, about in linear.instances]
+    if products:
+        found += _last_digits(linear, atoms)
+    # A named sum is equal to itself: the checker knows no names.
+    return tuple(x for x in found if x.schema != "equal-factors" or x.about[0] is not x.about[1])
+
+
+def _last_digits(linear: Linear, atoms: Mapping[int, Expr]) -> Iterator[Lemma]:
+    """In a product d*(x % c) with a literal c the remainder is compared with c, which bounds the product."""
+    for m in list(linear.products):
+        for k, a in enumerate(m):
+            if atoms[a].op == "mod" and atoms[a].args[1].value is not None:
+                rest = meaning((((*m[:k], *m[k + 1 :]), 1),), atoms)
+                yield Lemma("order", (rest, atoms[a], atoms[a].args[1]))
