@@ -81,13 +81,14 @@ def _decide(
     if _is_vacuous(kernel, context, session):
         unknown = tuple(Settled(o, "unknown", "none", 0.0, Reason.VACUOUS.value) for o in obligations)
         return Decision(unknown, (), vacuous=True)
-    outcomes = _prove_all(obligations, context, session, without)
+    outcomes, facts = _prove_all(obligations, context, session, without)
     open_ = [i for i, outcome in enumerate(outcomes) if not outcome.proved]
     conditions: tuple[Expr, ...] = ()
     saved: set[int] = set()
     lost = set(open_)
     if open_ and "launch" not in without:
-        conditions, saved, lost = _derive([obligations[i] for i in open_], context, session, without)
+        eased = [_with_facts(obligations[i], facts) for i in open_]
+        conditions, saved, lost = _derive(eased, context, session, without)
         saved, lost = {open_[k] for k in saved}, {open_[k] for k in lost}
     under = context.under(*conditions)
     settled: list[Settled] = []
@@ -116,20 +117,63 @@ def _is_vacuous(kernel: Kernel, context: Context, session: Session) -> bool:
     return satisfiable(premises, session=session).status == "unsat"
 
 
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    """What was proved of one block, iteration and lane: `goal` wherever `given` and `assume` hold."""
+
+    given: frozenset[Expr]
+    assume: Expr
+    goal: Expr
+
+
 def _prove_all(
     obligations: Sequence[Obligation], context: Context, session: Session, without: frozenset[str]
-) -> list[Outcome]:
-    """The ladder's answer for each obligation; equal predicates are proved once."""
+) -> tuple[list[Outcome], list[_Fact]]:
+    """The ladder's answer for each obligation, and what the solver found to hold on the way.
+
+    Equal predicates are proved once, those with the fewest guards first: what holds before a loop helps in it.
+    """
     known: dict[object, Outcome] = {}
+    facts: list[_Fact] = []
+    for obligation in sorted(obligations, key=_rank):
+        key = _predicate(obligation)
+        if key in known:
+            continue
+        outcome = known[key] = prove(_with_facts(obligation, facts), context, session, without)
+        goal = obligation.goal
+        # What the cheap rungs prove is as cheap to prove again and would only make the questions longer;
+        # stage 0 is assumed in any case.
+        if outcome.rung == "smt" and isinstance(goal, Holds) and obligation.stage > 0:
+            facts.append(_Fact(frozenset(conjuncts(goal.given)), obligation.assume, goal.goal))
+    seen: set[object] = set()
     outcomes = []
     for obligation in obligations:
         key = _predicate(obligation)
-        if key in known:
-            outcomes.append(replace(known[key], time_ms=0.0))
-        else:
-            known[key] = prove(obligation, context, session, without)
-            outcomes.append(known[key])
-    return outcomes
+        outcomes.append(replace(known[key], time_ms=0.0) if key in seen else known[key])
+        seen.add(key)
+    return outcomes, facts
+
+
+def _rank(obligation: Obligation) -> tuple[int, int]:
+    goal = obligation.goal
+    return obligation.stage, len(conjuncts(goal.given)) if isinstance(goal, Holds) else 0
+
+
+def _with_facts(obligation: Obligation, facts: Sequence[_Fact]) -> Obligation:
+    """Let a goal about one block use what was proved of that block, iteration and lane.
+
+    Sound because a fact was proved for all values that meet the kernel's premises, its `given` and its
+    `assume`: here they are met, `given` because all of its terms are given here too, and `assume` because it
+    is assumed along with the fact. That says that divisors are positive (`_with_divisors`), which has
+    obligations of its own: these, at stage 0, must not assume it and get no facts. Nor does a fact help to
+    prove itself: it was proved from those before it, and what is open is no fact.
+    """
+    goal = obligation.goal
+    if obligation.stage == 0 or not isinstance(goal, Holds):
+        return obligation
+    given = frozenset(conjuncts(goal.given))
+    own = [all_of(fact.assume, fact.goal) for fact in facts if fact.given <= given]
+    return replace(obligation, assume=all_of(obligation.assume, *own)) if own else obligation
 
 
 def _predicate(obligation: Obligation) -> object:
