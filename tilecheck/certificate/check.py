@@ -39,7 +39,7 @@ class Checker:
     """Asks each question once: many obligations of a kernel are alike. Mutable: it remembers."""
 
     ask: Ask
-    _known: dict[tuple[str, str], str] = field(default_factory=dict)
+    _answers: dict[str, str] = field(default_factory=dict)
 
     def check(self, folder: Path) -> Iterator[Checked]:
         """Check every obligation in a folder of certificates.
@@ -48,7 +48,9 @@ class Checker:
             CertificateError: the index of the folder, or of one of its kernels, is missing or damaged.
         """
         for kernel in read_kernels(folder):
-            for obligation in read_obligations(folder / kernel.folder) if kernel.folder else ():
+            obligations = read_obligations(folder / kernel.folder) if kernel.folder else []
+            _demand_verdict(kernel, obligations)
+            for obligation in obligations:
                 yield self._checked(folder, kernel, obligation)
 
     def _checked(self, folder: Path, kernel: Kernel, obligation: Obligation) -> Checked:
@@ -61,14 +63,12 @@ class Checker:
         if obligation.status not in CERTIFIED:
             return "none"
         if not obligation.goal:
-            if obligation.rule != _ABOUT_ORDER or obligation.query:
+            if (obligation.rule, obligation.rung, obligation.query) != (_ABOUT_ORDER, "provenance", ""):
                 raise CertificateError("no file says what its goal is")
             return "language"
         goal = read_text(folder / obligation.goal)
         query = read_text(folder / obligation.query) if obligation.query else ""
-        if (goal, query) not in self._known:
-            self._known[goal, query] = self._prove(goal, query)
-        return self._known[goal, query]
+        return self._prove(goal, query)
 
     def _prove(self, goal: str, query: str) -> str:
         """Refute the goal's negation: nothing of `query` is believed, it must be what the goal leads to."""
@@ -76,9 +76,21 @@ class Checker:
         built = linear_query(certificate.terms, [*certificate.assertions, *certificate.lemmas])
         if query and query != built:
             raise CertificateError("its linear query is not what its goal, premises and lemmas lead to")
-        answer = self.ask(built if query else goal)
+        answer = self._answer(built if query else goal)
         if answer == "sat":
             raise CertificateError("its goal does not follow from its premises and lemmas: cvc5 says `sat`")
         if answer != "unsat":
             raise CertificateError("cvc5 cannot tell whether its goal holds: a limit was reached")
         return "linear" if query else "nonlinear"
+
+    def _answer(self, query: str) -> str:
+        if query not in self._answers:
+            self._answers[query] = self.ask(query)
+        return self._answers[query]
+
+
+def _demand_verdict(kernel: Kernel, obligations: list[Obligation]) -> None:
+    """A kernel is proved, with or without conditions, only if each of its obligations is."""
+    certified = kernel.folder and all(o.status in CERTIFIED for o in obligations)
+    if kernel.verdict in CERTIFIED and not certified:
+        raise CertificateError(f"`{kernel.name}` of {kernel.file} is {kernel.verdict}, its obligations are not")

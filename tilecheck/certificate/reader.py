@@ -116,6 +116,9 @@ def parsed(text: str) -> Certificate:
     Raises:
         CertificateError: it is not a whole certificate.
     """
+    # A solver must not see a line end where this reader sees a comment.
+    if not all(c.isascii() and (c.isprintable() or c == "\n") for c in text):
+        raise CertificateError("it has characters that certificates do not have")
     if not text.startswith(PRELUDE):
         raise CertificateError("it does not begin with the definitions of the operators")
     if not text.endswith(END):

@@ -42,7 +42,7 @@ def certificate_text(assertions: Sequence[Expr], lemmas: Sequence[Lemma], commen
         writer.write(node)
     asserted = [f"(assert {writer.texts[a]})" for a in assertions]
     stated = [f"(set-info :lemma ({x.schema} {' '.join(writer.texts[e] for e in x.about)}))" for x in lemmas]
-    heading = [f"; {line}" for comment in comments for line in comment.splitlines()]
+    heading = [f"; {_clean(comment)}" for comment in comments]
     return PRELUDE + "\n".join([*heading, *writer.lines, *asserted, *stated, END])
 
 
@@ -102,10 +102,14 @@ class _Writer:
 
     def _unused(self, wanted: str) -> str:
         """A name that no other has, quoted so that it may contain anything."""
-        clean = "".join(c if c.isascii() and c.isprintable() and c not in "|\\" else "_" for c in wanted)
+        clean = _clean(wanted).replace("|", "_").replace("\\", "_")
         self._names[clean] = self._names.get(clean, 0) + 1
         number = self._names[clean]
         return f"|{clean}|" if number == 1 else f"|{clean} ({number})|"
+
+
+def _clean(text: str) -> str:
+    return "".join(c if c.isascii() and c.isprintable() else "_" for c in text)
 
 
 def numeral(value: int) -> str:

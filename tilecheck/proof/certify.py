@@ -17,8 +17,10 @@ from tilecheck.ir.expr import Expr
 from tilecheck.proof import lemmas as lemma_instances
 from tilecheck.proof.certificate_text import Lemma, certificate_text
 from tilecheck.proof.context import Context
+from tilecheck.proof.interrupts import deferred_interrupts
 from tilecheck.proof.linear import Linear, meaning
 from tilecheck.proof.obligation import Obligation, Ordered
+from tilecheck.proof.polynomial import monomial
 from tilecheck.proof.predicate import negation
 from tilecheck.proof.session import Session
 
@@ -36,13 +38,22 @@ def certify(obligation: Obligation, context: Context, session: Session, comments
     """The certificate of an obligation that holds under `context`."""
     if isinstance(obligation.goal, Ordered):
         return Certified("", "")
-    assertions = negation(obligation.goal, context, obligation.assume)
+    return prove_again(negation(obligation.goal, context, obligation.assume), session, comments)
+
+
+def prove_again(assertions: Sequence[Expr], session: Session, comments: Sequence[str]) -> Certified:
+    """The certificate of assertions that no integers satisfy."""
     for found in _attempts(assertions):
         text = certificate_text(assertions, found, comments)
         query = query_of(text)
-        if session.query(query.removesuffix(END)).check(session.budget) == "unsat":
+        if _is_refuted(query, session):
             return Certified(text, query)
     return Certified(certificate_text(assertions, (), comments), "")
+
+
+def _is_refuted(query: str, session: Session) -> bool:
+    with deferred_interrupts():
+        return session.query(query.removesuffix(END)).check(session.budget) == "unsat"
 
 
 def query_of(text: str) -> str:
@@ -51,7 +62,7 @@ def query_of(text: str) -> str:
     return linear_query(certificate.terms, [*certificate.assertions, *certificate.lemmas])
 
 
-def _attempts(assertions: tuple[Expr, ...]) -> Iterator[tuple[Lemma, ...]]:
+def _attempts(assertions: Sequence[Expr]) -> Iterator[tuple[Lemma, ...]]:
     """Sets of lemma instances, small ones first."""
     yield ()
     for products, definitions in ((False, False), (True, False), (True, True)):
@@ -63,11 +74,11 @@ def _instances(assertions: Sequence[Expr], *, products: bool, definitions: bool)
     linear.assert_all(assertions)
     lemma_instances.instantiate(linear, products=products, definitions=definitions)
     atoms = linear.meanings()
-    found = [Lemma(s, tuple(meaning(k, atoms) for k in about)) for s, about in linear.instances]
+    found = [Lemma(schema, tuple(meaning(p, atoms) for p in about)) for schema, about in linear.instances]
     if products:
         found += _last_digits(linear, atoms)
     # A named sum is equal to itself: the checker knows no names.
-    return tuple(x for x in found if x.schema != "equal-factors" or x.about[0] is not x.about[1])
+    return tuple(x for x in dict.fromkeys(found) if x.schema != "equal-factors" or x.about[0] is not x.about[1])
 
 
 def _last_digits(linear: Linear, atoms: Mapping[int, Expr]) -> Iterator[Lemma]:
@@ -75,5 +86,5 @@ def _last_digits(linear: Linear, atoms: Mapping[int, Expr]) -> Iterator[Lemma]:
     for m in list(linear.products):
         for k, a in enumerate(m):
             if atoms[a].op == "mod" and atoms[a].args[1].value is not None:
-                rest = meaning((((*m[:k], *m[k + 1 :]), 1),), atoms)
+                rest = meaning(monomial(m[:k] + m[k + 1 :]), atoms)
                 yield Lemma("order", (rest, atoms[a], atoms[a].args[1]))

@@ -38,7 +38,7 @@ class Definition:
 
 
 # A lemma as a certificate names it: a schema of `certificate.schemas` and the integers it is about.
-Instance = tuple[str, tuple[Key, ...]]
+Instance = tuple[str, tuple[Polynomial, ...]]
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Linear:
     choices: dict[int, tuple[Polynomial, Polynomial]] = field(default_factory=dict)
     compared: list[Polynomial] = field(default_factory=list)
     clauses: list[str] = field(default_factory=list)
-    instances: dict[Instance, None] = field(default_factory=dict)
+    instances: list[Instance] = field(default_factory=list)
     _atoms: int = 0
     _booleans: int = 0
     _integer: dict[Expr, Polynomial] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class Linear:
 
     def note(self, schema: str, *about: Polynomial) -> None:
         """Remember the lemma that a clause states, for a certificate."""
-        self.instances[schema, tuple(map(key, about))] = None
+        self.instances.append((schema, about))
 
     def meanings(self) -> dict[int, Expr]:
         """What each atom stands for."""
@@ -133,7 +133,7 @@ class Linear:
                     found.setdefault(q, floordiv(*e.args))
                     found.setdefault(r, mod(*e.args))
         for k, unit in self._units.items():  # their parts have lower numbers
-            found[unit] = meaning(k, found)
+            found[unit] = meaning(dict(k), found)
         return found
 
     # -- integers ------------------------------------------------------------------------------------------
@@ -326,9 +326,9 @@ class Linear:
             paired[a], paired[b] = b, a
 
 
-def meaning(k: Key, atoms: Mapping[int, Expr]) -> Expr:
-    """The polynomial `k` as an expression, given those of its atoms."""
-    return add(0, *(mul(c, *(atoms[a] for a in m)) for m, c in k))
+def meaning(p: Polynomial, atoms: Mapping[int, Expr]) -> Expr:
+    """A polynomial as an expression, given what its atoms stand for."""
+    return add(0, *(mul(c, *(atoms[a] for a in m)) for m, c in sorted(p.items())))
 
 
 def _mapped(k: Key, paired: dict[int, int]) -> Key:

@@ -1,0 +1,127 @@
+"""Certificates say what the prover's expressions say, and their linear queries suffice."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from contextlib import closing
+
+import pytest
+from proof_brute import Cells, integers, random_boolean
+from proof_kernels import SITE, context
+from proof_patterns import CATALOGUE, SINGLE
+
+from tilecheck.certificate.reader import parsed
+from tilecheck.certificate.terms import Term
+from tilecheck.ir import expr as ex
+from tilecheck.ir.expr import Kind, Symbol, evaluate, sym, symbols
+from tilecheck.proof import certify as certify_module
+from tilecheck.proof.certificate_text import Lemma, certificate_text
+from tilecheck.proof.certify import certify, prove_again
+from tilecheck.proof.obligation import Holds, Obligation
+from tilecheck.proof.session import Session
+
+PROVED = [p for p in [*CATALOGUE, *SINGLE] if p.expect == "unsat"]
+
+
+@pytest.mark.parametrize("pattern", PROVED, ids=lambda p: p.name)
+def test_patterns_are_proved_again_in_linear_arithmetic(pattern) -> None:
+    with closing(Session()) as session:
+        assert prove_again(pattern.assertions(), session, ()).query
+
+
+def test_what_does_not_hold_is_not_proved_again() -> None:
+    broken = [p for p in [*CATALOGUE, *SINGLE] if p.expect == "sat"]
+    for pattern in random.Random(2).sample(broken, 25):
+        with closing(Session()) as session:
+            assert not prove_again(pattern.assertions(), session, ()).query, pattern.name
+
+
+def values_of(term: Term, known: dict[str, int], cells: Cells) -> int | bool:
+    """The value of a term of a certificate, arrays included."""
+    args = [values_of(a, known, cells) for a in term.args]
+    match term.op:
+        case "number":
+            return int(term.label)
+        case "constant":
+            return known[str(term.label)]
+        case "call":
+            return cells["tbl", tuple(args)]
+        case "ite":
+            return args[1] if args[0] else args[2]
+        case "*":
+            product = 1
+            for factor in args:
+                product *= factor
+            return product
+        case "+":
+            return sum(args)
+        case "-":
+            return -args[0] if len(args) == 1 else args[0] - args[1]
+        case "and":
+            return all(args)
+        case "or":
+            return any(args)
+        case "not":
+            return not args[0]
+        case "true" | "false":
+            return term.op == "true"
+    a, b = args
+    return {
+        "floor-div": lambda: a // b,
+        "floor-mod": lambda: a % b,
+        "minimum": lambda: min(a, b),
+        "maximum": lambda: max(a, b),
+        "bit-and": lambda: a & b,
+        "bit-or": lambda: a | b,
+        "bit-xor": lambda: a ^ b,
+        "<": lambda: a < b,
+        "<=": lambda: a <= b,
+        "=": lambda: a == b,
+    }[term.op]()
+
+
+def test_the_text_keeps_the_meaning() -> None:
+    rng = random.Random(4)
+    leaves = integers("x", "y", "z")
+    compared = 0
+    for _ in range(150):
+        asserted = [random_boolean(rng, leaves, 4) for _ in range(2)]
+        read = parsed(certificate_text(asserted, (), ("a comment\n(assert false)",)))
+        for _ in range(4):
+            cells = Cells(rng)
+            known = {s: rng.randint(-3, 6) for s in symbols(*leaves)}
+            named = {f"|{s.name}|": v for s, v in known.items()}
+            with contextlib.suppress(ZeroDivisionError):
+                expected = evaluate(ex.all_of(*asserted), known.__getitem__, lambda a, i, c=cells: c[a, i])
+                assert all(values_of(term, named, cells) for term in read.assertions) == expected
+                compared += 1
+    assert compared > 250
+
+
+def test_symbols_of_one_name_stay_apart() -> None:
+    odd = [Symbol("x", Kind.SCALAR), Symbol("x", Kind.SCALAR, uid=1), Symbol("x|\n(", Kind.HOST)]
+    odd += [Symbol("x", Kind.BLOCK, instance=1), Symbol("x", Kind.BLOCK, instance=2), Symbol("é", Kind.HOST)]
+    read = parsed(certificate_text([ex.lt(ex.add(*map(sym, odd)), 0)], (), ("é",)))
+    assert sum(t.op == "constant" for t in read.terms.made.values()) == len(odd)
+
+
+def test_lemmas_are_about_expressions() -> None:
+    x, y = integers("x", "y")
+    text = certificate_text([ex.lt(ex.mul(x, y), 0)], [Lemma("sign", (x, y))], ())
+    assert "(set-info :lemma (sign |x| |y|))" in text
+    assert len(parsed(text).lemmas) == 1
+
+
+def obligation(goal: ex.Expr) -> Obligation:
+    return Obligation("TC302", Holds(goal, ex.TRUE), (SITE,), "cause", 1, "bounds")
+
+
+def test_a_proof_in_non_linear_arithmetic_has_no_query(monkeypatch) -> None:
+    x = sym(Symbol("x", Kind.SCALAR))
+    goal = obligation(ex.le(0, ex.add(ex.mul(x, x), x)))
+    monkeypatch.setattr(certify_module, "_attempts", lambda assertions: [()])
+    with closing(Session()) as session:
+        found = certify(goal, context(), session, ())
+    assert found.query == ""
+    assert len(parsed(found.goal).assertions) >= 1
