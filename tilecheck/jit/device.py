@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,20 @@ def missing_gpu() -> str | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class _Storage:
+    """The memory that an array was given, as PyTorch's storages describe theirs."""
+
+    address: int
+    size: int
+
+    def data_ptr(self) -> int:
+        return self.address
+
+    def nbytes(self) -> int:
+        return self.size
+
+
 class DeviceArray:
     """A copy of a NumPy array in device memory, with the same strides (which must not be negative)."""
 
@@ -49,6 +64,10 @@ class DeviceArray:
             "typestr": value.dtype.str,
             "data": (int(self._pointer), False),
         }
+
+    def untyped_storage(self) -> _Storage:
+        """Where the array lies: nothing else is in there."""
+        return _Storage(int(self._pointer), self._host.nbytes)
 
     def download(self) -> np.ndarray[Any, Any]:
         """Wait for the device, and return the contents."""

@@ -142,6 +142,10 @@ def _form(name: str, ownership: str, value: Any, alignment: int, extent: int) ->
     constants = tuple(
         1 if step == 1 and axis == len(strides) - 1 else None for axis, step in enumerate(strides)
     )
+    if ownership == "mut" and extent == 1:
+        # Rows that begin aligned but end anywhere are not stored by the bulk copy engine: it may store beyond
+        # them (see `tilecheck.jit.compiler`).
+        alignment = 1
     step = max(1, alignment // itemsize)
     return ArrayForm(
         dtype,

@@ -26,12 +26,13 @@ INT32_ELEMENTS = 2**31
 _REMEMBERED = 4096  # combinations of shapes; beyond them the guard starts to forget
 
 
-def compile_guard(record: Record, captured: Mapping[str, Any] | None = None) -> Check:
+def compile_guard(record: Record, captured: Mapping[str, Any] | None = None, *, granule: int = 1) -> Check:
     """A function of grid and arguments that returns, or raises `LaunchRefused` with what is broken.
 
     Args:
         record: the kernel's.
         captured: values of names that are no parameters, such as the free variables of a nested kernel.
+        granule: the compiler may store whole pieces of this many bytes, past the end of a row.
 
     Raises:
         LaunchRefused: the kernel is not verified, or one of its conditions cannot be evaluated.
@@ -41,7 +42,7 @@ def compile_guard(record: Record, captured: Mapping[str, Any] | None = None) -> 
         raise LaunchRefused(
             f"`{record.name}` is not launched: its verdict is {because}", record.report or _where(record)
         )
-    return _Guard(record, captured or {}).check
+    return _Guard(record, captured or {}, granule).check
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,9 @@ class _Condition:
 class _Guard:
     """The compiled guard of one kernel. Mutable: it remembers the combinations that passed."""
 
-    def __init__(self, record: Record, captured: Mapping[str, Any]) -> None:
+    def __init__(self, record: Record, captured: Mapping[str, Any], granule: int) -> None:
         self.record = record
+        self.granule = granule
         self.captured = captured
         taken = {a.name for a in record.arguments} & {"grid", _EACH, *_FUNCTIONS}
         if taken:
@@ -159,7 +161,8 @@ class _Guard:
         self._check_conditions(blocks, args, described)
         self._check_standing(blocks, arrays)
         self._check_overlap(arrays)
-        self._remember(grid, args, described)
+        if not self._check_row_ends(args, arrays):
+            self._remember(grid, args, described)
 
     def _grid(self, grid: Any) -> tuple[int, int, int]:
         try:
@@ -288,6 +291,36 @@ class _Guard:
                     ("S1: arguments of which one is written do not overlap",),
                 )
 
+    def _check_row_ends(self, args: Sequence[Any], arrays: _Arrays) -> bool:
+        """Whether a written array's rows end within a piece that the compiler may store whole.
+
+        What follows the last row is asked of the array's storage, which the fast path does not see: such a
+        combination is not remembered.
+        """
+        risky = False
+        for i, members in arrays.items() if self.granule > 1 else ():
+            if self.record.arguments[i].ownership != "mut":
+                continue
+            values = args[i] if self.record.arguments[i].members else (args[i],)
+            for value, (name, at, layout) in zip(values, members, strict=True):
+                if not layout.ends_within(self.granule):
+                    continue
+                risky = True
+                last = layout.size == layout.shape[-1] and _ends_storage(value, at + layout.span)
+                if at % self.granule == 0 and not last:
+                    self._refuse_row_ends(name, layout)
+        return risky
+
+    def _refuse_row_ends(self, name: str, layout: Layout) -> None:
+        raise self._refusal(
+            f"`{name}` is written in rows of {layout.shape[-1] * layout.itemsize} bytes, and the installed "
+            f"compiler may overwrite what follows a row up to a multiple of {self.granule}",
+            (
+                "the Tile IR compiler before release 13.5 stores whole pieces where rows begin on a multiple",
+                f"help: install a later one, or give the rows of `{name}` a multiple of {self.granule} bytes",
+            ),
+        )
+
     def _remember(self, grid: Any, args: Sequence[Any], arrays: _Arrays) -> None:
         """Let the fast path pass what was just checked. Its key holds all that the checks above depend on."""
         if self.check == self._check_any:
@@ -340,6 +373,15 @@ def _view(layout: Layout) -> SimpleNamespace:
     """An array as conditions see it."""
     numel = layout.span // layout.itemsize  # elements that an offset from the first one can name
     return SimpleNamespace(shape=layout.shape, stride=layout.strides.__getitem__, numel=numel)
+
+
+def _ends_storage(value: Any, end: int) -> bool:
+    """Whether nothing follows an address in the array's storage; allocations end on multiples of a piece."""
+    try:
+        storage = value.untyped_storage()
+        return bool(storage.data_ptr() + storage.nbytes() <= end)
+    except AttributeError:  # not PyTorch's interface
+        return False
 
 
 class _NotCheckable(Exception):

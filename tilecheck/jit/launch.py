@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilecheck.errors import LaunchRefused
+from tilecheck.jit.compiler import GRANULE, stores_whole_pieces
 from tilecheck.jit.cubin import CompiledKernel
 from tilecheck.jit.guard import Check, compile_guard
 from tilecheck.jit.records import Record
@@ -74,7 +75,8 @@ def guard_of(kernel: Any) -> Check:
         raise LaunchRefused(f"a {type(kernel).__name__} is no kernel: `ct.kernel` or a `CompiledKernel` is")
     record = record_for(function)  # refuses a kernel with a free variable that is not bound yet
     _check_annotations(kernel, record)
-    return compile_guard(record, _captured(function))
+    granule = GRANULE if stores_whole_pieces() else 1
+    return compile_guard(record, _captured(function), granule=granule)
 
 
 def _captured(function: types.FunctionType) -> dict[str, int]:

@@ -39,6 +39,14 @@ class Layout:
         reach = sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
         return (reach + 1) * self.itemsize
 
+    def ends_within(self, granule: int) -> bool:
+        """Whether rows begin on multiples of `granule` bytes, as far as the strides say, and end within one."""
+        if not self.shape or self.strides[-1] != 1 or not self.size:
+            return False
+        outer = [s for n, s in zip(self.shape[:-1], self.strides[:-1], strict=True) if n > 1]
+        begins = all(stride * self.itemsize % granule == 0 for stride in outer)
+        return begins and self.shape[-1] * self.itemsize % granule != 0
+
     def overlaps_itself(self) -> bool | None:
         """Whether two different elements share memory; None where that is not decided."""
         if self.size <= 1:
