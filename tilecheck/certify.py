@@ -47,8 +47,10 @@ def _certified(
     context = Context(kernel)
     if settled.status == "conditional":
         context = context.under(*decision.conditions)
+    # What the solver proved without conditions may have helped to prove this (`proof.decide`).
+    helped = [s.obligation for s in decision.settled if s.status == "proved" and s.rung == "smt"]
     with closing(Session(budget=budget)) as session:
-        return certify(settled.obligation, context, session, comments)
+        return certify(settled.obligation, context, session, comments, helped)
 
 
 def _entry(settled: Settled, place: Place, goal: str, query: str) -> Obligation:

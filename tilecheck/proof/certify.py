@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 from tilecheck.certificate.linear import linear_query
 from tilecheck.certificate.reader import END, parsed
-from tilecheck.ir.expr import Expr
+from tilecheck.ir.expr import Expr, all_of, conjuncts
 from tilecheck.proof import lemmas as lemma_instances
 from tilecheck.proof.certificate_text import Lemma, certificate_text
 from tilecheck.proof.context import Context
 from tilecheck.proof.interrupts import deferred_interrupts
 from tilecheck.proof.linear import Linear, meaning
-from tilecheck.proof.obligation import Obligation, Ordered
+from tilecheck.proof.obligation import Holds, Obligation, Ordered
 from tilecheck.proof.polynomial import monomial
 from tilecheck.proof.predicate import negation
 from tilecheck.proof.session import Session
@@ -34,16 +34,45 @@ class Certified:
     query: str
 
 
-def certify(obligation: Obligation, context: Context, session: Session, comments: Sequence[str]) -> Certified:
-    """The certificate of an obligation that holds under `context`."""
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """A fact that a proof may have used, and the assertions that no integers satisfy because it holds."""
+
+    fact: Expr
+    negated: tuple[Expr, ...]
+
+
+def certify(
+    obligation: Obligation,
+    context: Context,
+    session: Session,
+    comments: Sequence[str],
+    proved: Sequence[Obligation] = (),
+) -> Certified:
+    """The certificate of an obligation that holds under `context`. `proved` are others that do."""
     if isinstance(obligation.goal, Ordered):
         return Certified("", "")
-    return prove_again(negation(obligation.goal, context, obligation.assume), session, comments)
+    helpers = [
+        Helper(all_of(other.assume, other.goal.goal), negation(other.goal, context, other.assume))
+        for other in proved
+        if isinstance(other.goal, Holds) and other is not obligation and _is_given_less(other, obligation)
+    ]
+    assertions = negation(obligation.goal, context, obligation.assume)
+    return prove_again(assertions, session, comments, helpers)
 
 
-def prove_again(assertions: Sequence[Expr], session: Session, comments: Sequence[str]) -> Certified:
+def _is_given_less(other: Obligation, obligation: Obligation) -> bool:
+    """Whether a proof may have used the other goal: its premises are met (see `decide`)."""
+    if not isinstance(other.goal, Holds) or not isinstance(obligation.goal, Holds) or other.stage == 0:
+        return False
+    return set(conjuncts(other.goal.given)) <= set(conjuncts(obligation.goal.given))
+
+
+def prove_again(
+    assertions: Sequence[Expr], session: Session, comments: Sequence[str], helpers: Sequence[Helper] = ()
+) -> Certified:
     """The certificate of assertions that no integers satisfy."""
-    for found in _attempts(assertions):
+    for found in _attempts(assertions, helpers):
         text = certificate_text(assertions, found, comments)
         query = query_of(text)
         if _is_refuted(query, session):
@@ -62,11 +91,20 @@ def query_of(text: str) -> str:
     return linear_query(certificate.terms, [*certificate.assertions, *certificate.lemmas])
 
 
-def _attempts(assertions: Sequence[Expr]) -> Iterator[tuple[Lemma, ...]]:
-    """Sets of lemma instances, small ones first."""
+def _attempts(assertions: Sequence[Expr], helpers: Sequence[Helper]) -> Iterator[tuple[Lemma, ...]]:
+    """Sets of lemma instances, small ones first.
+
+    A fact that helped is not assumed: the lemmas with which it was proved from the same premises, and those of
+    the proof that uses it, are enough together.
+    """
     yield ()
-    for products, definitions in ((False, False), (True, False), (True, True)):
+    tiers = ((False, False), (True, False), (True, True))
+    for products, definitions in tiers:
         yield _instances(assertions, products=products, definitions=definitions)
+    for products, definitions in tiers if helpers else ():
+        roots = [(*assertions, *(h.fact for h in helpers)), *(h.negated for h in helpers)]
+        found = (x for r in roots for x in _instances(r, products=products, definitions=definitions))
+        yield tuple(dict.fromkeys(found))
 
 
 def _instances(assertions: Sequence[Expr], *, products: bool, definitions: bool) -> tuple[Lemma, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from proof_brute import Cells, integers, random_boolean
@@ -17,7 +18,7 @@ from tilecheck.ir import expr as ex
 from tilecheck.ir.expr import Kind, Symbol, evaluate, sym, symbols
 from tilecheck.proof import certify as certify_module
 from tilecheck.proof.certificate_text import Lemma, certificate_text
-from tilecheck.proof.certify import certify, prove_again
+from tilecheck.proof.certify import Helper, _attempts, _is_given_less, certify, prove_again
 from tilecheck.proof.obligation import Holds, Obligation
 from tilecheck.proof.session import Session
 
@@ -120,8 +121,30 @@ def obligation(goal: ex.Expr) -> Obligation:
 def test_a_proof_in_non_linear_arithmetic_has_no_query(monkeypatch) -> None:
     x = sym(Symbol("x", Kind.SCALAR))
     goal = obligation(ex.le(0, ex.add(ex.mul(x, x), x)))
-    monkeypatch.setattr(certify_module, "_attempts", lambda assertions: [()])
+    monkeypatch.setattr(certify_module, "_attempts", lambda *_: [()])
     with closing(Session()) as session:
         found = certify(goal, context(), session, ())
     assert found.query == ""
     assert len(parsed(found.goal).assertions) >= 1
+
+
+def test_a_fact_that_helped_is_proved_along_and_not_assumed() -> None:
+    """The last sets of lemmas hold those of the fact's own proof."""
+    a, b, c, d = integers("a", "b", "c", "d")
+    premises = (ex.le(0, a), ex.le(0, b))
+    fact = ex.le(0, ex.mul(a, b))
+    helper = Helper(fact, (*premises, ex.negate(fact)))
+    assertions = (*premises, ex.lt(ex.mul(c, d), 0))
+    own, helped = (list(_attempts(assertions, helpers))[-1] for helpers in ((), [helper]))
+    assert Lemma("sign", (a, b)) in set(helped) - set(own)
+    read = parsed(certificate_text(assertions, helped, ()))
+    assert len(read.assertions) == len(assertions)
+
+
+def test_facts_help_where_their_premises_are_met() -> None:
+    a, b = integers("a", "b")
+    guard = ex.lt(a, b)
+    plain, guarded = (replace(obligation(ex.le(0, a)), goal=Holds(ex.le(0, a), g)) for g in (ex.TRUE, guard))
+    assert _is_given_less(plain, guarded)
+    assert not _is_given_less(guarded, plain)
+    assert not _is_given_less(replace(plain, stage=0), guarded)
