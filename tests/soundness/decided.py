@@ -12,14 +12,16 @@ from soundness_alter import OPERATORS
 from soundness_cases import LAUNCH, Case, drawn, question
 from soundness_truth import Launch, Runner, Table, launches
 
+from tilecheck.ir.expr import all_of, le, lt, sym, walk
+from tilecheck.ir.kernel import extent_symbol
 from tilecheck.proof.context import Context
 from tilecheck.proof.ladder import prove
 from tilecheck.proof.obligation import Obligation
 from tilecheck.proof.question import Question
-from tilecheck.proof.session import Session
+from tilecheck.proof.session import DEFAULT_BUDGET, Session
 from tilecheck.proof.solver import Model, satisfiable
 
-BUDGET = 150_000  # of one question, a small part of what a kernel gets: the random ones are many
+BUDGET = 150_000  # of one proof, a small part of what a kernel gets: the random cases are many
 LAUNCHES = 40  # tried on each case
 _LARGEST = 60  # extent, tile or grid of a launch that is still run
 
@@ -46,7 +48,7 @@ def decide(case: Case, seed: int, *, search: bool = False, count: int = LAUNCHES
     """Prove the case if the ladder can; with `search`, look for a model of it otherwise. Run it in any case."""
     obligation, context = question(case)
     runner = Runner.of(case)
-    with closing(Session(budget=BUDGET)) as session:
+    with closing(Session(budget=DEFAULT_BUDGET if search else BUDGET)) as session:
         outcome = prove(obligation, context, session)
         verdict = "proved" if outcome.proved else "open"
         if search and not outcome.proved:
@@ -83,7 +85,11 @@ def _first_wrong(case: Case, runner: Runner, rng: random.Random, count: int) -> 
 
 
 def _searched(case: Case, runner: Runner, obligation: Obligation, context: Context, session: Session) -> str:
-    answer = satisfiable(Question(obligation, context).negated, session=session, smallest=True)
+    negated = Question(obligation, context).negated
+    length = sym(extent_symbol("t", 0))
+    reads = [node.args[1] for node in walk(*negated) if node.op == "read"]
+    inside = [all_of(le(0, index), lt(index, length)) for index in reads]  # a run reads nothing else
+    answer = satisfiable((*negated, *inside), session=session, smallest=True)
     if answer.model is None:
         return "open"
     launch = _launch(case, answer.model)
@@ -92,7 +98,7 @@ def _searched(case: Case, runner: Runner, obligation: Obligation, context: Conte
 
 def _launch(case: Case, model: Model) -> Launch | None:
     """The launch of a model; None when it is too large to run."""
-    launch: dict[str, Any] = dict.fromkeys(LAUNCH, 0) | {"G0": 1, "G1": 1, "T": 1, "S": 1}
+    launch: dict[str, Any] = dict.fromkeys(LAUNCH, 1)  # what the question does not mention may be anything
     names = {"grid[0]": "G0", "grid[1]": "G1", "out.shape[0]": "E0", "out.shape[1]": "E1", "t.shape[0]": "L"}
     for symbol, value in model.symbols.items():
         name = names.get(symbol.name, symbol.name)
