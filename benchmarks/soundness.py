@@ -2,15 +2,17 @@
 
     nice python benchmarks/soundness.py [--seed N] [--count N] [PATTERN ...]
     nice python benchmarks/soundness.py --level ir --count 100000
-    nice python benchmarks/soundness.py --level operators --count 3000
+    nice python benchmarks/soundness.py --level whole --count 1000
+    nice python benchmarks/soundness.py --level operators --count 2500
 
 A `proved` or `conditional` mutant is launched with random small values that meet its conditions; a race or
 anything undefined in the log refutes the verdict. The witness of a `violated` mutant is run again. Every
 refutation is printed with the mutant and the launch; the exit code is 1 if there was one.
 
 `--level ir` draws index expressions, loops, masks, views and tables instead, asks the prover alone, and runs
-each as Python in small launches. `--level operators` changes those that are proved in one place and counts,
-for each kind of change, how many of the mutants that go wrong are found to.
+each as Python in small launches. `--level whole` adds the bounds, the divisors and the launch conditions that
+make such a kernel safe, and runs launches that meet them. `--level operators` changes those that are proved in
+one place and counts, for each kind of change, how many of the mutants that go wrong are found to.
 """
 
 from __future__ import annotations
@@ -72,6 +74,28 @@ def _cases(seed: int, count: int) -> int:
     return refuted
 
 
+def _whole(seed: int, count: int) -> int:
+    """Kernels of one or two random accesses, with launch conditions; returns how many are refuted."""
+    cases, decided = _helper("cases"), _helper("decided")
+    verdicts: Counter[str] = Counter()
+    refuted, launches, start = 0, 0, time.perf_counter()
+    for number in range(seed, seed + count):
+        case = cases.drawn(number)
+        result = decided.whole(case, number)
+        verdicts[result.verdict] += 1
+        launches += result.ran
+        if result.refuted:
+            refuted += 1
+            print(
+                f"--- {number}: {result.verdict}, wrong in {result.rung} at {result.wrong}\n{case.text()}",
+                flush=True,
+            )
+    counts = ", ".join(f"{n} {word}" for word, n in sorted(verdicts.items()))
+    took = time.perf_counter() - start
+    print(f"{count} kernels from seed {seed}: {counts}; {launches} launches, {took:.0f} s\n{refuted} refuted")
+    return refuted
+
+
 def _operators(seed: int, count: int) -> int:
     """Mutants of proved cases; prints a row for each kind of change, and returns how many are refuted."""
     seen: dict[str, Counter[str]] = {}
@@ -105,6 +129,9 @@ def _row(name: str, row: Counter[str]) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
+_LEVELS = {"ir": _cases, "whole": _whole, "operators": _operators}
+
+
 # ---- whole kernels ---------------------------------------------------------------------------------------
 
 
@@ -112,15 +139,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=200, help="mutants or cases (default: 200)")
-    parser.add_argument("--level", choices=("kernels", "ir", "operators"), default="kernels")
+    parser.add_argument("--level", choices=("kernels", *_LEVELS), default="kernels")
     parser.add_argument("--launches", type=int, default=15, help="launches of each safe mutant (default: 15)")
     parser.add_argument("--keep", type=Path, help="a folder for refuted mutants")
     parser.add_argument("patterns", nargs="*", default=[""], help="parts of paths (default: every file)")
     options = parser.parse_args()
     _load()
-    if options.level != "kernels":
-        search = _cases if options.level == "ir" else _operators
-        return 1 if search(options.seed, options.count) else 0
+    if options.level in _LEVELS:
+        return 1 if _LEVELS[options.level](options.seed, options.count) else 0
     judge, mutate = _helper("judge"), _helper("mutate")
     files = sorted(p for folder in SEEDS for p in (ROOT / folder).rglob("*.py"))
     files = [p for p in files if any(part in p.as_posix() for part in options.patterns)]

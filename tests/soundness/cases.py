@@ -14,10 +14,12 @@ from dataclasses import dataclass, field, replace
 
 from proof_patterns import Notation
 
-from tilecheck.ir.expr import ONE, TRUE, ZERO, Expr, Kind, Symbol, all_of, le, lt, mul, sym
+from tilecheck.ir.expr import ONE, TRUE, ZERO, Expr, Kind, Symbol, all_of, le, lt, mul, render, sym, walk
 from tilecheck.ir.kernel import (
     Access,
     Axis,
+    Check,
+    CheckKind,
     Contract,
     Effect,
     Kernel,
@@ -109,12 +111,49 @@ def _symbol(name: str) -> Symbol:
 
 def question(case: Case) -> tuple[Obligation, Context]:
     """The obligation and the kernel that it belongs to."""
+    return _stated(_goal(case), 2), Context(_kernel(case))
+
+
+def whole_kernel(case: Case) -> tuple[list[Obligation], Kernel]:
+    """What must hold for the accesses to be safe: divisors are positive, tiles are inside, blocks are apart."""
+    first, second = access(case, case.first), access(case, case.second)
+    divisors: dict[tuple[Expr, Expr], Check] = {}
+    for one in (first, second):
+        # Python computes the lines and the guard before it knows the guard.
+        parts = [(TRUE, e) for e in (one.guard, *_Reader({}, "\n".join(case.lets)).defined.values())]
+        parts += [(one.guard, e) for axis in one.axes for e in (axis.coordinate, axis.extent, one.mask)]
+        for guard, part in parts:
+            for node in walk(part):
+                if node.op in ("floordiv", "mod"):
+                    goal = le(1, node.args[1])
+                    divisors[goal, guard] = Check(CheckKind.DIVISOR, goal, guard, "", SITE)
+    checks = tuple(c for c in divisors.values() if c.goal is not TRUE)
+    obligations = [_stated(Holds(c.goal, c.guard), 0) for c in checks]
+    if first.space is not Space.RAW:
+        bounds = [Holds(_touches(axis), one.guard, one) for one in (first, second) for axis in one.axes]
+        obligations += [_stated(goal, 1) for goal in bounds]
+    obligations.append(_stated(Disjoint(first, second, Between.BLOCKS), 2))
+    return obligations, replace(_kernel(case), checks=checks)
+
+
+def _stated(goal: Goal, stage: int) -> Obligation:
+    """An obligation inside an unsafe block, so that nothing is looked for when it cannot be proved."""
+    return Obligation("TC201", goal, (SITE,), "cause", stage, "overlap", unsafe=(0,))
+
+
+def launch_text(e: Expr) -> str:
+    """A condition on the launch in the names of a case."""
+    names = {f"grid[{k}]": f"G{k}" for k in (0, 1)} | {f"out.shape[{k}]": f"E{k}" for k in (0, 1)}
+    names["t.shape[0]"] = "L"
+    return render(e, lambda symbol: names.get(symbol.name, symbol.name))
+
+
+def _kernel(case: Case) -> Kernel:
     facts = [fact for text in case.facts for fact in _Reader({}).all(text)]
     axes = tuple(k for k in (0, 1) if case.mentions(f"b{k}") or case.mentions(f"G{k}"))
     bounds = (ZERO, sym(_symbol("n"))) if case.contract == "within" else ()
     contracts = (Contract(case.contract, "t", bounds, "", None, SITE),) if case.contract else ()
-    kernel = Kernel("case", "cutile", SITE, (), axes, (), (), (), tuple(facts), contracts=contracts)
-    return Obligation("TC201", _goal(case), (SITE,), "cause", 2, "overlap"), Context(kernel)
+    return Kernel("case", "cutile", SITE, (), axes, (), (), (), tuple(facts), contracts=contracts)
 
 
 def _goal(case: Case) -> Goal:

@@ -1,7 +1,7 @@
 """What a case really does, in small launches: its text is run as Python, block by block.
 
 Nothing here knows how the prover works. A step that divides by zero, or reads outside the table, has no
-meaning and touches nothing.
+meaning and touches nothing, unless division by zero is what is looked for.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ class Runner:
     second: Callable[[Launch], list[Touch]]
 
     @classmethod
-    def of(cls, case: Case) -> Runner:
-        first = _compiled(case, case.first)
-        second = first if case.second == case.first else _compiled(case, case.second)
+    def of(cls, case: Case, *, strict: bool = False) -> Runner:
+        """With `strict`, division by zero is raised."""
+        first = _compiled(case, case.first, strict)
+        second = first if case.second == case.first else _compiled(case, case.second, strict)
         text = " and ".join(f"({f})" for f in case.facts)
         return cls(case, _function(f"    return {text}\n"), first, second)
 
@@ -97,7 +98,7 @@ def _exists(launch: Launch) -> bool:
 
 def _mend(fact: str, launch: dict[str, Any], rng: random.Random) -> None:
     """Give the name on the left of an equality or a bound a value that meets it, most of the time."""
-    name, operator, right = fact.split(" ", 2)
+    name, operator, right = (*fact.split(" ", 2), "", "")[:3]
     if name not in launch or operator not in ("==", "<=", ">=") or rng.random() < 0.2:
         return
     try:
@@ -136,9 +137,10 @@ def _function(body: str) -> Callable[[Launch], Any]:
     return found
 
 
-def _compiled(case: Case, reach: Reach) -> Callable[[Launch], list[Touch]]:
+def _compiled(case: Case, reach: Reach, strict: bool) -> Callable[[Launch], list[Touch]]:
     """The touches of one access; for a goal about bounds, the steps that are out of bounds."""
     uses_k = case.mentions("k")
+    meaningless = "IndexError" if strict else "(ZeroDivisionError, IndexError)"
     lines = ["t = launch['t']", "found = []", "for b0 in range(G0):", " for b1 in range(G1):"]
     lines += [f"  for k in range({STEPS if uses_k else 1}):", "   try:"]
     lines += [f"    {line}" for line in case.lets]
@@ -159,6 +161,6 @@ def _compiled(case: Case, reach: Reach) -> Callable[[Launch], list[Touch]]:
                 lines += [f"       if not 0 <= local{k} < ({p.extent}): continue"]
         element = "".join(f"base{k} + local{k}, " for k in range(len(reach.places)))
         lines += [f"       found.append((({element}), (b0, b1), k, (l0, l1)))"]
-        lines += ["      except (ZeroDivisionError, IndexError): pass"]
-    lines += ["   except (ZeroDivisionError, IndexError): pass", "return found"]
+        lines += [f"      except {meaningless}: pass"]
+    lines += [f"   except {meaningless}: pass", "return found"]
     return _function("".join(f"    {line}\n" for line in lines))
