@@ -73,11 +73,18 @@ def prove_again(
 ) -> Certified:
     """The certificate of assertions that no integers satisfy."""
     for found in _attempts(assertions, helpers):
-        text = certificate_text(assertions, found, comments)
-        query = query_of(text)
-        if _is_refuted(query, session):
-            return Certified(text, query)
+        certified = _certified(assertions, found, comments)
+        if _is_refuted(certified.query, session):
+            fewer = _certified(assertions, _used(certified.query, found, session), comments)
+            return fewer if _is_refuted(fewer.query, session) else certified
     return Certified(certificate_text(assertions, (), comments), "")
+
+
+def _certified(assertions: Sequence[Expr], lemmas: Sequence[Lemma], comments: Sequence[str]) -> Certified:
+    """A certificate and the linear query that the checker builds from it."""
+    text = certificate_text(assertions, lemmas, comments)
+    certificate = parsed(text)
+    return Certified(text, linear_query(certificate.terms, [*certificate.assertions, *certificate.lemmas]))
 
 
 def _is_refuted(query: str, session: Session) -> bool:
@@ -85,10 +92,19 @@ def _is_refuted(query: str, session: Session) -> bool:
         return session.query(query.removesuffix(END)).check(session.budget) == "unsat"
 
 
-def query_of(text: str) -> str:
-    """The linear query that the checker builds from a certificate."""
-    certificate = parsed(text)
-    return linear_query(certificate.terms, [*certificate.assertions, *certificate.lemmas])
+def _used(query: str, lemmas: Sequence[Lemma], session: Session) -> tuple[Lemma, ...]:
+    """Of the lemmas, which the query asserts last, those that z3 needs to refute it; all if it cannot tell."""
+    lines = query.removesuffix(END).splitlines()
+    names = [f"lemma{number}" for number in range(len(lemmas))]
+    first = len(lines) - len(lemmas)
+    for name, line in zip(names, lines[first:], strict=True):
+        fact = line.removeprefix("(assert ").removesuffix(")")
+        lines += [f"(declare-const {name} Bool)", f"(assert (=> {name} {fact}))"]
+    del lines[first : first + len(lemmas)]
+    with deferred_interrupts():
+        core = session.query("\n".join(lines)).core(session.budget, names)
+    needed = names if core is None else core
+    return tuple(x for x, name in zip(lemmas, names, strict=True) if name in needed)
 
 
 def _attempts(assertions: Sequence[Expr], helpers: Sequence[Helper]) -> Iterator[tuple[Lemma, ...]]:

@@ -7,7 +7,7 @@ are resource counts (`rlimit`), never wall-clock time: the same text gets the sa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -85,6 +85,15 @@ class Query:
         if answer == z3.unsat:
             return "unsat"
         return "sat" if answer == z3.sat else "unknown"
+
+    def core(self, budget: int, names: Sequence[str]) -> frozenset[str] | None:
+        """Names of boolean constants that cannot all be true, if the solver finds that so."""
+        import z3  # lazy: as above
+
+        self._solver.set("rlimit", max(1, budget))
+        answer = self._solver.check(*(z3.Bool(name, self._solver.ctx) for name in names))
+        self.session.note(self._spent())
+        return frozenset(map(str, self._solver.unsat_core())) if answer == z3.unsat else None
 
     def values(self) -> Iterator[tuple[str, int | bool]]:
         """The constants that the model of the last satisfiable check fixes."""

@@ -148,3 +148,12 @@ def test_facts_help_where_their_premises_are_met() -> None:
     assert _is_given_less(plain, guarded)
     assert not _is_given_less(guarded, plain)
     assert not _is_given_less(replace(plain, stage=0), guarded)
+
+
+def test_a_certificate_holds_only_lemmas_that_the_proof_uses() -> None:
+    a, b, c = integers("a", "b", "c")
+    assertions = (ex.le(0, a), ex.le(0, b), ex.lt(ex.mul(a, b), 0), ex.lt(ex.mul(a, c), ex.mul(b, c)))
+    with closing(Session()) as session:
+        found = prove_again(assertions, session, ())
+    assert found.goal.count(":lemma") == 1
+    assert "(set-info :lemma (sign |a| |b|))" in found.goal
