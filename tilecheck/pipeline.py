@@ -224,6 +224,8 @@ def verify_kernel(
         report, diagnostics = _unsupported(definition, problem)
     except RecursionError:
         report, diagnostics = _unsupported(definition, UnsupportedConstruct("code nested this deeply"))
+    except UsageError:  # a folder for certificates that cannot be written
+        raise
     except Exception:  # noqa: BLE001 - the one place: a bug of ours must not stop the other kernels
         report = _internal(definition)
         diagnostics = ()
@@ -276,7 +278,11 @@ def _certify(definition: Definition, kernel: Kernel, decision: Decision, options
 
     folder = Path(options.certify or "")
     file = definition.table.file
-    write_certificates(kernel, decision, place, folder, file=file, budget=options.budget)
+    try:
+        write_certificates(kernel, decision, place, folder, file=file, budget=options.budget)
+    except OSError as error:
+        problem = (error.strerror or str(error)).lower()
+        raise UsageError(f"cannot write certificates to {folder}: {problem}") from None
 
 
 def state_obligations(

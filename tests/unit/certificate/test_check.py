@@ -314,6 +314,17 @@ def test_wrong_invocations_end_with_2(arguments: list[str], message: str, tmp_pa
     assert message in ran.err
 
 
+def test_a_folder_that_cannot_be_written_is_no_bug(tmp_path: Path, monkeypatch) -> None:
+    def full(self: Path, *_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(Path, "write_text", full)
+    ran = run("verify", "kernels/vector_add.py", "--certify", str(tmp_path / "out"))
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.endswith(": no space left on device\n")
+
+
 def test_without_cvc5_it_says_what_to_install(written: Path, monkeypatch) -> None:
     monkeypatch.setattr(second_solver, "is_installed", lambda: False)
     ran = run("certificate", "check", str(written))
