@@ -11,6 +11,7 @@ from tilecheck import __version__
 from tilecheck.errors import UsageError
 from tilecheck.model import Diagnostic, KernelReport, Report, Severity, Site, Span, Verdict
 from tilecheck.options import Options
+from tilecheck.parallel import available_cores
 
 SITE = Site("k.py", Span(4, 5))
 SOURCES = {"k.py": b"def k(out): ...\n"}
@@ -69,12 +70,13 @@ def test_the_engine_is_asked_for_what_the_options_say(run, prepared) -> None:
     engine = prepared(_report(PROVED))
     run("verify", "a.py", "b/", "--without", "smt,fold", "--without", "entail", engine=engine)
     run("check", "a.py", "--fail-on", "warning", engine=engine)
-    run("audit", "a.py", engine=engine)
+    run("audit", "a.py", "-j", "3", engine=engine)
     lax = {"undecided_fails": False, "needs_kernels": False}
+    cores = available_cores()
     assert engine.asked == [
-        (("a.py", "b/"), Options(without=frozenset({"smt", "fold", "entail"}))),
-        (("a.py",), Options(fail_on=Severity.WARNING, **lax)),
-        (("a.py",), Options(**lax)),
+        (("a.py", "b/"), Options(without=frozenset({"smt", "fold", "entail"}), jobs=cores)),
+        (("a.py",), Options(fail_on=Severity.WARNING, jobs=cores, **lax)),
+        (("a.py",), Options(jobs=3, **lax)),
     ]
 
 

@@ -122,8 +122,8 @@ from tilecheck.proof.solver import satisfiable
 x, y, z = integers("x", "y", "z")
 goal = [ex.eq(ex.add(*(ex.mul(v, v, v) for v in (x, y, z))), 42), ex.lt(3, x)]
 end = time.monotonic() + 60
-print(flush=True)
 try:
+    print(flush=True)
     while time.monotonic() < end:
         with closing(Session()) as session:
             satisfiable(goal, budget=2_000, session=session)
