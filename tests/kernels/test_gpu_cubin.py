@@ -40,7 +40,10 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, CompiledK
     folder = tmp_path_factory.mktemp("compiled")
     arch = "sm_{}{}".format(*torch.cuda.get_device_capability())
     command = ["compile", str(KERNELS), "--arch", arch, "--format", "cubin", "-o", str(folder)]
-    ran = subprocess.run([sys.executable, "-m", "tilecheck", *command], capture_output=True, text=True)
+    run = [sys.executable, "-m", "tilecheck", *command]
+    ran = subprocess.run(
+        run, cwd=folder, capture_output=True, text=True
+    )  # the installed package, not a checkout
     if "compiler is not installed" in ran.stderr:
         pytest.skip("tileiras is not installed")
     assert ran.returncode == 0, ran.stderr

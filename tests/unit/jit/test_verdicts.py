@@ -484,6 +484,7 @@ assert not {"z3", "libcst", "networkx"} & sys.modules.keys()
 def bare(path, **environment):
     return subprocess.run(
         [sys.executable, "-B", "-c", BARE, str(path.parent)],
+        cwd=path.parent,  # not the checkout, which would hide the installed package
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
@@ -494,7 +495,7 @@ def bare(path, **environment):
 def test_an_emitted_verdict_guards_a_launch_where_nothing_can_be_verified(write, tmp_path):
     path, emitted = write(), tmp_path / "v.json"
     command = [sys.executable, "-m", "tilecheck", "verify", str(path), "--emit-verdicts", str(emitted)]
-    assert subprocess.run(command, capture_output=True, timeout=120).returncode == 0
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120).returncode == 0
     there = write(folder="there")  # another place than it was verified in
     ran = bare(there, TILECHECK_VERDICTS=str(emitted))
     assert ran.returncode == 0, ran.stderr
