@@ -53,3 +53,8 @@ class LaunchRefused(TilecheckError):
         super().__init__(f"{message}\n{report}" if report else message)
         self.message = message
         self.report = report
+
+
+def refusal(error: OSError) -> str:
+    """Why the system refused a file, in lower case, to follow `cannot read k.py: `."""
+    return (error.strerror or str(error)).lower()

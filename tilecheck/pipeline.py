@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tilecheck.discover import Candidate, Discovery, discover
-from tilecheck.errors import SourceError, UnsupportedConstruct, UsageError
+from tilecheck.errors import SourceError, UnsupportedConstruct, UsageError, refusal
 from tilecheck.hygiene import unreadable_source
 from tilecheck.model import Diagnostic, KernelReport, Reason, Report, Site, Span, Verdict
 from tilecheck.options import Options
@@ -281,7 +281,7 @@ def _certify(definition: Definition, kernel: Kernel, decision: Decision, options
     try:
         write_certificates(kernel, decision, place, folder, file=file, budget=options.budget)
     except OSError as error:
-        problem = (error.strerror or str(error)).lower()
+        problem = refusal(error)
         raise UsageError(f"cannot write certificates to {folder}: {problem}") from None
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilecheck.cli.streams import Streams
-from tilecheck.errors import UsageError
+from tilecheck.errors import UsageError, refusal
 from tilecheck.exit_codes import ExitCode
 from tilecheck.model import Report
 
@@ -26,7 +26,7 @@ def prepare_folder(name: str) -> None:
         if any(folder.iterdir()):
             raise UsageError(f"{name} is not empty", "name a folder that does not exist yet")
     except OSError as error:
-        raise UsageError(f"cannot write to {name}: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"cannot write to {name}: {refusal(error)}") from None
 
 
 def write_index(name: str, report: Report, streams: Streams) -> None:
@@ -45,7 +45,7 @@ def write_index(name: str, report: Report, streams: Streams) -> None:
     try:
         (Path(name) / INDEX).write_text(kernels_text(kernels), encoding="utf-8", newline="\n")
     except OSError as error:
-        raise UsageError(f"cannot write to {name}: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"cannot write to {name}: {refusal(error)}") from None
     streams.log(f"tilecheck: certificates in {name}; `tilecheck certificate check {name}` checks them")
 
 

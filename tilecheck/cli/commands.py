@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tilecheck.cli.certificates import prepare_folder, write_index
 from tilecheck.cli.streams import Streams, wants_colour
-from tilecheck.errors import UsageError
+from tilecheck.errors import UsageError, refusal
 from tilecheck.exit_codes import ExitCode, exit_code_of
 from tilecheck.model import Report, Severity
 from tilecheck.options import Options
@@ -186,7 +186,7 @@ def _write_file(path: str, text: Callable[[], str]) -> None:
     try:
         Path(path).write_text(text(), encoding="utf-8", newline="\n")
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"cannot write {path}: {refusal(error)}") from None
 
 
 def _count(number: int, noun: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.cli.streams import Streams
-from tilecheck.errors import LaunchRefused, UsageError
+from tilecheck.errors import LaunchRefused, UsageError, refusal
 from tilecheck.exit_codes import ExitCode, exit_code_of
 from tilecheck.options import Options
 from tilecheck.parallel import available_cores
@@ -32,7 +32,7 @@ def compile_kernels(arguments: argparse.Namespace, streams: Streams, engine: Eng
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"cannot write to {folder}: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"cannot write to {folder}: {refusal(error)}") from None
     report, code = _verified(arguments, streams, engine)
     compiled: list[Compiled] = []
     for record, examples in _kernels(report, streams):
@@ -44,7 +44,7 @@ def compile_kernels(arguments: argparse.Namespace, streams: Streams, engine: Eng
         if not examples:
             streams.out(f"no example   {_place(record)}  {record.name}\n")
             streams.log(_NO_EXAMPLE.format(name=record.name))
-            code = max(code, ExitCode.FINDINGS) if code is ExitCode.OK else code
+            code = ExitCode.FINDINGS if code is ExitCode.OK else code
             continue
         kernel = examples[0].kernel
         compiled.append(export_kernel(record, kernel, examples, arguments.arch, formats, folder))

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tilecheck.errors import LaunchRefused, UsageError
+from tilecheck.errors import LaunchRefused, UsageError, refusal
 from tilecheck.jit import records
 from tilecheck.jit.guard import compile_guard
 from tilecheck.jit.layouts import Layout, layout_of
@@ -209,7 +209,7 @@ def read_manifest(folder: Path) -> tuple[Compiled, ...]:
         return tuple(_compiled(dict(item)) for item in found["kernels"])
     except OSError as error:
         raise UsageError(
-            f"cannot read {path}: {(error.strerror or str(error)).lower()}",
+            f"cannot read {path}: {refusal(error)}",
             "`tilecheck compile -o DIR` writes it",
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -293,10 +293,7 @@ class _Loaded:
 
     def _load(self) -> None:
         path = self._folder / self.variant.file
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise UsageError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+        data = records.read_file(path)
         if records.digest(data) != self.variant.sha256:
             raise LaunchRefused(f"{path} is not the cubin that was verified: its bytes have changed")
         from tilecheck.jit.driver import load_kernel  # lazy: only where there is a GPU

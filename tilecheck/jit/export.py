@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tilecheck.errors import UsageError
+from tilecheck.errors import UsageError, refusal
 from tilecheck.example import Example
 from tilecheck.jit import records
 from tilecheck.jit.cubin import ArrayForm, Compiled, ConstantForm, Form, ScalarForm, Variant, dtype_name
@@ -52,7 +52,7 @@ def _variant(
         try:
             path.write_bytes(data)
         except OSError as error:
-            raise UsageError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+            raise UsageError(f"cannot write {path}: {refusal(error)}") from None
         digest = records.digest(data) if name == "cubin" else digest
     return Variant(f"{stem.name}.cubin", digest, record.name, forms)
 

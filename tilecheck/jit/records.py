@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilecheck.errors import SourceError, UsageError
+from tilecheck.errors import SourceError, UsageError, refusal
 
 if TYPE_CHECKING:
     from tilecheck.model import GlobalName, KernelReport, Report
@@ -143,7 +143,7 @@ def _global(name: GlobalName, folder: Path) -> Global:
     if name.site is None:
         path = _relative(name.module, folder) if name.module else ""
         return Global(file, name.name, name.value, path, library=name.library)
-    line, _ = decode_leniently(name.site.file, _read(name.site.file)).position(name.site.span.start)
+    line, _ = decode_leniently(name.site.file, read_file(name.site.file)).position(name.site.span.start)
     return Global(file, name.name, path=_relative(name.site.file, folder), line=line)
 
 
@@ -151,7 +151,7 @@ def _digest(file: str, read: str) -> str:
     """The SHA-256 of a file, whose text had that of `read` when it was verified."""
     from tilecheck.text import decode  # lazy: as above
 
-    data = _read(file)
+    data = read_file(file)
     try:
         same = digest(decode(file, data).data) == read
     except SourceError:
@@ -161,11 +161,16 @@ def _digest(file: str, read: str) -> str:
     return digest(data)
 
 
-def _read(path: str) -> bytes:
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"cannot read {path}: {refusal(error)}") from None
 
 
 def _text(kernel: KernelReport, report: Report) -> str:
@@ -204,7 +209,7 @@ def load(path: str | os.PathLike[str]) -> tuple[Record, ...]:
         UsageError: it cannot be read, or is no verdict file of this version.
     """
     try:
-        found = parse(_read(os.fspath(path)))
+        found = parse(read_file(path))
         if found["schema_version"] != SCHEMA_VERSION:
             raise UsageError(
                 f"{path} is a verdict file of another version ({found['schema_version']})",
