@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
+from tilecheck.cli.crash import issue_text
 from tilecheck.cli.engine import Engine
 from tilecheck.cli.parser import HelpShown, parse_arguments
 from tilecheck.cli.streams import Streams
@@ -41,8 +42,6 @@ def main(
         streams.log("tilecheck: interrupted")
         return ExitCode.INTERRUPTED
     except Exception:  # noqa: BLE001 - the one handler for bugs of ours: they become exit code 4 and an issue
-        from tilecheck.cli.crash import issue_text  # lazy
-
         streams.log(issue_text(arguments))
         return ExitCode.INTERNAL
 

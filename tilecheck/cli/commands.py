@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilecheck.cli.certificates import prepare_folder, write_index
+from tilecheck.cli.crash import log_internal_errors
 from tilecheck.cli.streams import Streams, wants_colour
 from tilecheck.errors import UsageError, refusal
 from tilecheck.exit_codes import ExitCode, exit_code_of
@@ -81,11 +82,7 @@ def _findings(report: Report, arguments: argparse.Namespace, streams: Streams) -
 
 def _log_end(report: Report, arguments: argparse.Namespace, streams: Streams, code: ExitCode) -> None:
     """What a user must know of the run itself, apart from the report."""
-    for kernel in report.kernels:
-        if kernel.internal_error is not None:
-            from tilecheck.cli.crash import issue_text  # lazy
-
-            streams.log(issue_text([arguments.verb, *arguments.paths], kernel.internal_error))
+    log_internal_errors(report, [arguments.verb, *arguments.paths], streams)
     if code is ExitCode.USAGE:
         streams.log(f"tilecheck: no kernels found in {_count(report.files, 'file')}")
         streams.log("  hint: name the files that hold kernels; `tilecheck check` accepts finding none")

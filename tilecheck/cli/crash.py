@@ -1,13 +1,11 @@
-"""The text of an issue about a bug in tilecheck."""
+"""What is said of a bug in tilecheck: the text of an issue."""
 
 from __future__ import annotations
 
-import platform
-import shlex
-import traceback
 from collections.abc import Sequence
 
-from tilecheck.report.versions import versions
+from tilecheck.cli.streams import Streams
+from tilecheck.model import Report
 
 _HEAD = """tilecheck: internal error. This is a bug in tilecheck, not in your code.
 Please report it with the text between the lines; take out what you may not share.
@@ -17,6 +15,12 @@ _LINE = "-" * 70
 
 def issue_text(arguments: Sequence[str], details: str | None = None) -> str:
     """A ready issue for the exception that is being handled, or for a traceback given as text."""
+    import platform  # lazy, like the others: every command imports this module
+    import shlex
+    import traceback
+
+    from tilecheck.report.versions import versions  # lazy
+
     tool = versions()
     return "\n".join(
         [
@@ -29,3 +33,10 @@ def issue_text(arguments: Sequence[str], details: str | None = None) -> str:
             _LINE,
         ]
     )
+
+
+def log_internal_errors(report: Report, arguments: Sequence[str], streams: Streams) -> None:
+    """A ready issue for each kernel in whose analysis a bug of ours was met."""
+    for kernel in report.kernels:
+        if kernel.internal_error is not None:
+            streams.log(issue_text(arguments, kernel.internal_error))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tilecheck.cli.crash import log_internal_errors
 from tilecheck.cli.streams import Streams
 from tilecheck.errors import LaunchRefused, UsageError, refusal
 from tilecheck.exit_codes import ExitCode, exit_code_of
@@ -92,7 +93,7 @@ def run(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> Exit
     where = "the GPU" if on_gpu else "the reference backend (NumPy)"
     why = f": {missing}" if missing else ""
     streams.out(f"ran {ran} example{'s' * (ran != 1)} on {where}{why}\n")
-    if failed:
+    if failed and code is not ExitCode.INTERNAL:
         return ExitCode.FINDINGS
     if not ran and code is ExitCode.OK:
         raise UsageError("no kernel has an example", "define `examples()`, yielding `tilecheck.Example`s")
@@ -108,6 +109,7 @@ def _verified(arguments: argparse.Namespace, streams: Streams, engine: Engine) -
     report = engine.verify(arguments.paths, options)
     if report.diagnostics:
         streams.log(plain(render_findings(report)).rstrip())
+    log_internal_errors(report, [arguments.verb, *arguments.paths], streams)
     return report, exit_code_of(report, options)
 
 

@@ -94,6 +94,31 @@ def test_exit_codes(run) -> None:
     assert "command: tilecheck verify k.py" in ran.err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["verify", "k.py"],
+        ["check", "k.py"],
+        ["audit", "k.py"],
+        ["run", "k.py", "--backend", "reference"],
+        ["compile", "k.py", "--arch", "sm_90", "-o", "made"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_every_command_that_verifies_prints_the_traceback_of_a_bug(
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    if arguments[0] == "compile":
+        pytest.importorskip("cuda.tile", reason="cuda-tile is installed on Linux only")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "k.py").write_bytes(SOURCES["k.py"])
+    crashed = KernelReport("c", "cutile", SITE, Verdict.UNKNOWN, "internal", internal_error="Traceback: boom")
+    ran = run(*arguments, report=_report(crashed))
+    assert ran.code == 4
+    assert "Traceback: boom" in ran.err
+    assert f"command: tilecheck {arguments[0]} k.py" in ran.err
+
+
 def test_errors_of_the_run(run) -> None:
     wrong = run("verify", "k.py", report=UsageError("k.py: no such file", "look again"))
     assert (wrong.code, wrong.err) == (2, "tilecheck: k.py: no such file\n  hint: look again\n")
