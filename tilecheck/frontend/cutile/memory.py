@@ -1,9 +1,4 @@
-"""Loads, stores and atomics: each call becomes one `Access`, and each load a value.
-
-What a load gives. An array that the launch writes nowhere holds the same values for every block, so an
-element that was certainly read is the function `read(array, coordinates)`. Everything else (arrays that are
-written, lanes that are masked off or outside) is a fresh unknown.
-"""
+"""Loads, stores and atomics of cuTile: each call becomes one `Access`, and each load a value."""
 
 from __future__ import annotations
 
@@ -13,8 +8,10 @@ from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
+from tilecheck.frontend.accesses import PLAIN, Order, fresh_lanes, loaded, record
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import static_items
+from tilecheck.frontend.tiles import assume_where_compiled, tile_size, tile_sizes
 from tilecheck.frontend.values import (
     Array,
     Const,
@@ -30,50 +27,13 @@ from tilecheck.frontend.values import (
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.kernel import Access, Axis, CheckKind, Effect, Space, extent_symbol, stride_symbol
+from tilecheck.ir.kernel import Axis, CheckKind, Effect, Space, extent_symbol, stride_symbol
 
 _HINTS = ("latency?", "allow_tma?")
 _ORDERED = ("memory_order?", "memory_scope?")
 
 
 # ---- shapes ------------------------------------------------------------------------------------------------
-
-
-def tile_size(x: Executor, size: Expr) -> Expr:
-    """Note that `size` is a tile size: the compiler takes powers of two only, so it is at least 1."""
-    if size.value is None and not any(s.varies for s in E.symbols(size)):
-        assume_where_compiled(x, E.le(1, size))
-        x.powers[size] = None
-    elif size.value is None:
-        raise UnsupportedConstruct("tile size that is not a compile-time constant")
-    elif size.value < 1:
-        raise UnsupportedConstruct("tile size below 1")
-    return size
-
-
-def assume_where_compiled(x: Executor, fact: Expr) -> None:
-    """Note what the compiler demands of its constants here: it holds wherever this code is compiled.
-
-    Code under a compile-time condition that fails is not compiled; a run-time condition is no obstacle.
-    """
-    x.facts[E.any_of(E.negate(_compiled(x.guard)), fact)] = None
-
-
-def _compiled(guard: Expr) -> Expr:
-    """Whether code under `guard` is compiled: each run-time condition in it may hold."""
-    if guard.op in ("all", "any"):
-        join = E.all_of if guard.op == "all" else E.any_of
-        return join(*map(_compiled, guard.args))
-    if guard.op == "not" and guard.args[0].op in ("all", "any"):
-        join = E.any_of if guard.args[0].op == "all" else E.all_of
-        return join(*(_compiled(E.negate(part)) for part in guard.args[0].args))
-    return guard if all(s.kind is Kind.CONSTANT for s in E.symbols(guard)) else E.TRUE
-
-
-def tile_sizes(x: Executor, shape: Any) -> tuple[Expr, ...]:
-    """A tile shape: a tuple or list of constants, or one constant."""
-    items = static_items(x, shape, "tile shape") if isinstance(shape, Seq) else (shape,)
-    return tuple(tile_size(x, x.scalar(item, "tile size")) for item in items)
 
 
 def axis_order(x: Executor, order: Any, rank: int) -> tuple[int, ...]:
@@ -157,20 +117,8 @@ def _shape_entry(x: Executor, shape: Shape, axis: int) -> Num:
 # ---- accesses ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Order:
-    order: str = "WEAK"
-    scope: str = "NONE"
-    atomic: str | None = None
-
-
-_PLAIN = _Order()
-
-
-def _order(
-    given: dict[str, Any], order: str = "WEAK", scope: str = "NONE", atomic: str | None = None
-) -> _Order:
-    return _Order(_member(given.get("memory_order"), order), _member(given.get("memory_scope"), scope), atomic)
+def _order(given: dict[str, Any], order: str = "WEAK", scope: str = "NONE", atomic: str | None = None) -> Order:
+    return Order(_member(given.get("memory_order"), order), _member(given.get("memory_scope"), scope), atomic)
 
 
 def _member(value: Any, default: str) -> str:
@@ -181,89 +129,9 @@ def _member(value: Any, default: str) -> str:
     return value.name.rsplit(".", 1)[-1]
 
 
-def _lanes(x: Executor, shape: Sequence[Expr]) -> tuple[dict[Expr, Expr], list[Symbol | None]]:
-    """Fresh lane symbols for the axes of a tile, and the placeholders that they replace."""
-    mapping: dict[Expr, Expr] = {}
-    lanes: list[Symbol | None] = []
-    for k, size in enumerate(shape):
-        place = lane(len(shape) - 1 - k)
-        if size is E.ONE:
-            mapping[place] = E.ZERO
-            lanes.append(None)
-            continue
-        symbol = Symbol(f"lane {k}", Kind.LANE, x.number(), bound=size)
-        mapping[place] = E.sym(symbol)
-        lanes.append(symbol)
-    return mapping, lanes
-
-
-def _record(
-    x: Executor,
-    array: Array,
-    effect: Effect,
-    space: Space,
-    axes: tuple[Axis, ...],
-    lanes: Sequence[Symbol | None],
-    mask: Expr,
-    order: _Order,
-    *,
-    checked: bool,
-) -> None:
-    x.record(
-        Access(
-            array=array.name,
-            effect=effect,
-            space=space,
-            axes=axes,
-            guard=x.guard,
-            mask=mask,
-            lanes=tuple(s for s in lanes if s is not None),
-            site=x.site,
-            position=x.number(),
-            checked=checked,
-            member=array.member,
-            order=order.order,
-            scope=order.scope,
-            synchronised=x.synchronised,
-            unsafe=x.unsafe,
-            atomic_kind=order.atomic,
-            loops=tuple(k for k, _ in x.nest),
-            stepped_by=_stepped_by(x, axes),
-        )
-    )
-
-
-def _stepped_by(x: Executor, axes: tuple[Axis, ...]) -> Symbol | None:
-    if not x.nest or x.nest[-1][1] is None:
-        return None
-    symbol, variable = x.nest[-1]
-    return symbol if any(axis.index is variable for axis in axes) else None
-
-
 def _checked(x: Executor, given: dict[str, Any]) -> bool:
     truth = x.truth(given.get("check_bounds", Const(True)))
     return truth is E.TRUE  # a symbolic flag may be False
-
-
-def _value(
-    x: Executor,
-    array: Array,
-    coordinates: list[Expr],
-    valid: Expr,
-    shape: tuple[Expr, ...],
-    order: _Order = _PLAIN,
-) -> Num:
-    """What a load gives: `coordinates` over placeholders, certainly read where `valid` holds.
-
-    A strong load may observe what another block released, as an atomic's result does.
-    """
-    source = "memory" if order.order == "WEAK" else "atomic"
-    unknown = x.fresh(f"{source}:{array.name}", per_lane=any(s is not E.ONE for s in shape))
-    if array.name in x.knowledge.written:
-        return Num(shape, unknown, "any")
-    where = [array.member, *coordinates] if array.member is not None else coordinates
-    known = E.read(array.name, *where)
-    return Num(shape, E.ite(valid, known, unknown), "any")
 
 
 def _indices(x: Executor, value: Any, what: str) -> list[Expr]:
@@ -283,8 +151,8 @@ def load(x: Executor, args: Arguments) -> Num:
     shape = tile_sizes(x, given["shape"])
     sizes = shape or (E.ONE,) * len(index)
     axes, lanes, coordinates, inside = _tile_axes(x, array, index, sizes, sizes, given.get("order", Const("C")))
-    _record(x, array, Effect.READ, Space.TILE, axes, lanes, E.TRUE, _order(given), checked=_checked(x, given))
-    return _value(x, array, coordinates, inside, shape, _order(given))
+    record(x, array, Effect.READ, Space.TILE, axes, lanes, E.TRUE, _order(given), checked=_checked(x, given))
+    return loaded(x, array, coordinates, inside, shape, _order(given))
 
 
 def store(x: Executor, args: Arguments) -> Const:
@@ -296,7 +164,7 @@ def store(x: Executor, args: Arguments) -> Const:
     shape = x.number_of(given["tile"], "stored tile").shape
     sizes = shape or (E.ONE,) * len(index)
     axes, lanes, _, _ = _tile_axes(x, array, index, sizes, sizes, given.get("order", Const("C")))
-    _record(x, array, Effect.WRITE, Space.TILE, axes, lanes, E.TRUE, _order(given), checked=_checked(x, given))
+    record(x, array, Effect.WRITE, Space.TILE, axes, lanes, E.TRUE, _order(given), checked=_checked(x, given))
     return Const(None)
 
 
@@ -316,7 +184,7 @@ def _tile_axes(
         raise UnsupportedConstruct("index and tile of different rank")
     set_rank(x, array, len(index))
     axes_of = axis_order(x, order, len(index))
-    _, lanes = _lanes(x, sizes)
+    _, lanes = fresh_lanes(x, sizes)
     axes: list[Axis | None] = [None] * len(index)
     coordinates: list[Expr] = [E.ZERO] * len(index)
     inside = E.TRUE
@@ -360,7 +228,7 @@ def _elements(x: Executor, given: dict[str, Any], what: str, *others: Num) -> _E
     for tile in (*tiles, mask_num, *others):
         shape = numbers.broadcast_shapes(shape, tile.shape)
     set_rank(x, array, len(tiles))
-    mapping, lanes = _lanes(x, shape)
+    mapping, lanes = fresh_lanes(x, shape)
     test = numbers.stretch(Num(mask_num.shape, numbers.as_bool(mask_num, x), "bool"), shape) or E.TRUE
     axes, coordinates, valid = [], [], test
     for axis, tile in enumerate(tiles):
@@ -389,8 +257,8 @@ def gather(x: Executor, args: Arguments) -> Num:
     given = args.bind(names, "gather")
     e = _elements(x, given, "gather")
     checked = _checked(x, given)
-    _record(x, e.array, Effect.READ, Space.ELEMENT, e.axes, e.lanes, e.mask, _PLAIN, checked=checked)
-    return _value(x, e.array, e.coordinates, e.valid, e.shape)
+    record(x, e.array, Effect.READ, Space.ELEMENT, e.axes, e.lanes, e.mask, PLAIN, checked=checked)
+    return loaded(x, e.array, e.coordinates, e.valid, e.shape)
 
 
 def scatter(x: Executor, args: Arguments) -> Const:
@@ -399,7 +267,7 @@ def scatter(x: Executor, args: Arguments) -> Const:
     given = args.bind(names, "scatter")
     e = _elements(x, given, "scatter", x.number_of(given["value"], "scattered value"))
     checked = _checked(x, given)
-    _record(x, e.array, Effect.WRITE, Space.ELEMENT, e.axes, e.lanes, e.mask, _PLAIN, checked=checked)
+    record(x, e.array, Effect.WRITE, Space.ELEMENT, e.axes, e.lanes, e.mask, PLAIN, checked=checked)
     return Const(None)
 
 
@@ -415,7 +283,7 @@ def atomic(x: Executor, kind: str, args: Arguments) -> Num:
     e = _elements(x, given, f"atomic_{kind}", *(x.number_of(given[n], n) for n in operands))
     order = _order(given, "ACQ_REL", "DEVICE", kind)
     checked = _checked(x, given)
-    _record(x, e.array, Effect.ATOMIC, Space.ELEMENT, e.axes, e.lanes, e.mask, order, checked=checked)
+    record(x, e.array, Effect.ATOMIC, Space.ELEMENT, e.axes, e.lanes, e.mask, order, checked=checked)
     return Num(e.shape, x.fresh(f"atomic:{e.array.name}", per_lane=bool(e.shape)), "any")
 
 
@@ -423,15 +291,15 @@ def load_advanced(x: Executor, args: Arguments) -> Num:
     """`ct.load_advanced_indexing(array, indices, ...)`."""
     given = args.bind(("array", "indices", "*", "padding_mode?", *_HINTS), "load_advanced_indexing")
     e = _advanced(x, given, "load_advanced_indexing")
-    _record(x, e.array, Effect.READ, Space.ELEMENT, e.axes, e.lanes, E.TRUE, _PLAIN, checked=True)
-    return _value(x, e.array, e.coordinates, e.valid, e.shape)
+    record(x, e.array, Effect.READ, Space.ELEMENT, e.axes, e.lanes, E.TRUE, PLAIN, checked=True)
+    return loaded(x, e.array, e.coordinates, e.valid, e.shape)
 
 
 def store_advanced(x: Executor, args: Arguments) -> Const:
     """`ct.store_advanced_indexing(array, indices, tile, ...)`."""
     given = args.bind(("array", "indices", "tile", "*", *_HINTS), "store_advanced_indexing")
     e = _advanced(x, given, "store_advanced_indexing")
-    _record(x, e.array, Effect.WRITE, Space.ELEMENT, e.axes, e.lanes, E.TRUE, _PLAIN, checked=True)
+    record(x, e.array, Effect.WRITE, Space.ELEMENT, e.axes, e.lanes, E.TRUE, PLAIN, checked=True)
     return Const(None)
 
 
@@ -461,7 +329,7 @@ def _advanced(x: Executor, given: dict[str, Any], what: str) -> _Elements:
         shape.append(tile.shape[0])
         indices.append(numbers.rearrange(tile.elem, {lane(0): place}, x))
         _starts_inside(x, array, axis, E.substitute(tile.elem, {lane(0): E.ZERO}))
-    mapping, lanes = _lanes(x, shape)
+    mapping, lanes = fresh_lanes(x, shape)
     axes, coordinates, valid = [], [], E.TRUE
     for axis, index in enumerate(indices):
         length, base = extent(x, array, axis), _base(array, axis)
@@ -552,8 +420,8 @@ def view_method(x: Executor, view: TiledView, name: str, args: Arguments) -> Any
     axes, lanes, coordinates, inside = _tile_axes(x, view.array, index, view.tile, view.steps, Const("C"))
     effect = Effect.READ if name == "load" else Effect.WRITE
     checked = _checked(x, given)
-    _record(x, view.array, effect, Space.TILE, axes, lanes, E.TRUE, _PLAIN, checked=checked)
-    return _value(x, view.array, coordinates, inside, view.tile) if name == "load" else Const(None)
+    record(x, view.array, effect, Space.TILE, axes, lanes, E.TRUE, PLAIN, checked=checked)
+    return loaded(x, view.array, coordinates, inside, view.tile) if name == "load" else Const(None)
 
 
 def _view_atomic(x: Executor, view: TiledView, kind: str, args: Arguments) -> Const:
@@ -562,8 +430,8 @@ def _view_atomic(x: Executor, view: TiledView, kind: str, args: Arguments) -> Co
     given = args.bind(("index", "update"), f"atomic_store_{kind}")
     index = _indices(x, given["index"], f"atomic_store_{kind}")
     axes, lanes, _, _ = _tile_axes(x, view.array, index, view.tile, view.steps, Const("C"))
-    order = _Order("RELAXED", "DEVICE", kind)
-    _record(x, view.array, Effect.ATOMIC, Space.TILE, axes, lanes, E.TRUE, order, checked=True)
+    order = Order("RELAXED", "DEVICE", kind)
+    record(x, view.array, Effect.ATOMIC, Space.TILE, axes, lanes, E.TRUE, order, checked=True)
     return Const(None)
 
 
@@ -571,10 +439,10 @@ def raw_method(x: Executor, raw: RawMemory, name: str, args: Arguments) -> Any:
     """`load_offset`, `store_offset` and the atomics on raw memory: never bounds-checked."""
     if name == "load_offset":
         names: tuple[str, ...] = ("offset", "*", "mask?", "padding_value?", "latency?")
-        effect, order = Effect.READ, _Order()
+        effect, order = Effect.READ, Order()
     elif name == "store_offset":
         names = ("offset", "value", "*", "mask?", "latency?")
-        effect, order = Effect.WRITE, _Order()
+        effect, order = Effect.WRITE, Order()
     elif name.startswith("atomic_") and name.endswith("_offset"):
         kind = name.removeprefix("atomic_").removesuffix("_offset")
         operands = ("expected", "desired") if kind == "cas" else ("update",)
@@ -591,7 +459,7 @@ def raw_method(x: Executor, raw: RawMemory, name: str, args: Arguments) -> Any:
 
 
 def _raw_access(
-    x: Executor, raw: RawMemory, given: dict[str, Any], effect: Effect, order: _Order, others: list[Num]
+    x: Executor, raw: RawMemory, given: dict[str, Any], effect: Effect, order: Order, others: list[Num]
 ) -> Any:
     offset = _index_tile(x, given["offset"], "raw memory")
     mask = given.get("mask", Const(None))
@@ -600,7 +468,7 @@ def _raw_access(
     shape = numbers.broadcast_shapes(offset.shape, mask_num.shape)
     for other in others:
         shape = numbers.broadcast_shapes(shape, other.shape)
-    mapping, lanes = _lanes(x, shape)
+    mapping, lanes = fresh_lanes(x, shape)
     where = numbers.stretch(offset, shape)
     test = numbers.stretch(Num(mask_num.shape, numbers.as_bool(mask_num, x), "bool"), shape) or E.TRUE
     if where is None:
@@ -610,7 +478,7 @@ def _raw_access(
     x.facts[E.le(0, storage)] = None
     axis = Axis(E.substitute(where, mapping), E.ONE, E.ONE, storage, E.ZERO)
     mask_expr = E.substitute(test, mapping)
-    _record(x, raw.array, effect, Space.RAW, (axis,), lanes, mask_expr, order, checked=False)
+    record(x, raw.array, effect, Space.RAW, (axis,), lanes, mask_expr, order, checked=False)
     if effect is Effect.WRITE:
         return Const(None)
     origin = f"{'atomic' if effect is Effect.ATOMIC else 'memory'}:{raw.array.name}"

@@ -8,7 +8,6 @@ touch memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
@@ -16,6 +15,22 @@ from tilecheck.frontend import numbers
 from tilecheck.frontend.cutile import memory
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import call, operate, static_items
+from tilecheck.frontend.tiles import (
+    as_tuple,
+    assume_where_compiled,
+    bits_of,
+    cast,
+    computed,
+    constant,
+    converted,
+    data,
+    is_integer,
+    reduced,
+    scanned,
+    tile_index,
+    tile_size,
+    tile_sizes,
+)
 from tilecheck.frontend.values import (
     Array,
     ArrayList,
@@ -42,10 +57,6 @@ from tilecheck.ir.kernel import CheckKind, block_symbol, grid_symbol
 Handler = Callable[[Executor, Arguments], Any]
 
 
-def data(shape: tuple[Expr, ...] = ()) -> Num:
-    return Num(shape, None, "data")
-
-
 # ---- the grid ----------------------------------------------------------------------------------------------
 
 
@@ -68,19 +79,12 @@ def _num_blocks(x: Executor, args: Arguments) -> Num:
 def _num_tiles(x: Executor, args: Arguments) -> Num:
     given = args.bind(("array", "axis", "shape", "order?"), "num_tiles")
     array = x.array_of(given["array"], "array of num_tiles")
-    tile = memory.tile_sizes(x, given["shape"])
+    tile = tile_sizes(x, given["shape"])
     order = memory.axis_order(x, given.get("order", Const("C")), len(tile))
     memory.set_rank(x, array, len(tile))
-    axis = _constant(x, given["axis"], "axis") % len(tile)
+    axis = constant(x, given["axis"], "axis") % len(tile)
     extent = memory.extent(x, array, order[axis])
     return Num((), E.cdiv(extent, tile[axis]), "int")
-
-
-def _constant(x: Executor, value: Any, what: str) -> int:
-    number = x.scalar(value, what).value
-    if number is None:
-        raise UnsupportedConstruct(f"symbolic {what}")
-    return number
 
 
 # ---- building tiles ----------------------------------------------------------------------------------------
@@ -89,98 +93,34 @@ def _constant(x: Executor, value: Any, what: str) -> int:
 def _arange(x: Executor, args: Arguments) -> Num:
     given = args.bind(("size", "*", "dtype?", "start?", "step?"), "arange")
     size = x.scalar(given["size"], "size of arange")
-    memory.tile_size(x, size)
+    tile_size(x, size)
     start = x.scalar(given.get("start", integer(0)), "start of arange")
     step = x.scalar(given.get("step", integer(1)), "step of arange")
     elem = E.add(start, E.mul(step, lane(0)))
-    return _cast(x, Num((size,), elem, "int", None), given.get("dtype", Named("cuda.tile.int32")))
-
-
-def _bits_of(dtype: Any, default: int | None = 32) -> int | None:
-    name = dtype.name.rsplit(".", 1)[-1] if isinstance(dtype, Named) else ""
-    return 64 if "64" in name else default
-
-
-def _is_integer(dtype: Any) -> bool | None:
-    """Whether a dtype holds integers; None when the text does not say."""
-    if not isinstance(dtype, Named):
-        return None
-    name = dtype.name.rsplit(".", 1)[-1]
-    return name.startswith(("int", "uint"))
+    return cast(x, Num((size,), elem, "int", None), given.get("dtype", Named("cuda.tile.int32")))
 
 
 def _filled(x: Executor, args: Arguments, value: Any) -> Num:
     names = ("shape", "fill_value", "dtype?") if value is None else ("shape", "dtype?")
     given = args.bind(names, "tile constructor")
-    shape = memory.tile_sizes(x, given["shape"])
+    shape = tile_sizes(x, given["shape"])
     num = x.number_of(given["fill_value"] if value is None else value, "fill value")
     dtype = given.get("dtype")
-    if num.elem is None or not _is_integer(dtype):
+    if num.elem is None or not is_integer(dtype):
         is_bool = isinstance(dtype, Named) and dtype.name.endswith("bool_")
         if is_bool and num.elem is not None:
             return Num(shape, numbers.as_bool(num, x), "bool")
         return data(shape)
-    value = _converted(x, num, dtype.name.rsplit(".", 1)[-1]) if isinstance(dtype, Named) else None
-    return Num(shape, value, "int" if num.kind == "bool" else num.kind, _bits_of(dtype))
+    value = converted(x, num, dtype.name.rsplit(".", 1)[-1]) if isinstance(dtype, Named) else None
+    return Num(shape, value, "int" if num.kind == "bool" else num.kind, bits_of(dtype))
 
 
 def _astile(x: Executor, args: Arguments) -> Any:
     given = args.bind(("value", "*", "dtype?"), "astile")
-    return _cast(x, x.number_of(given["value"], "value of astile"), given.get("dtype"))
+    return cast(x, x.number_of(given["value"], "value of astile"), given.get("dtype"))
 
 
 # ---- conversions and shapes --------------------------------------------------------------------------------
-
-
-def _cast(x: Executor, num: Num, dtype: Any) -> Num:
-    integral = _is_integer(dtype)
-    if not integral:
-        if isinstance(dtype, Named) and dtype.name.endswith("bool_"):
-            return Num(num.shape, numbers.as_bool(num, x), "bool")
-        return data(num.shape)
-    if num.elem is None:
-        return Num(num.shape, x.fresh("data", per_lane=bool(num.shape)), "int", _bits_of(dtype))
-    if num.kind == "any":
-        num = Num(num.shape, _truncated(x, num.elem, per_lane=bool(num.shape)), "any", num.bits)
-    if num.bits == 32 and num.elem is not None and num.elem.op in ("add", "mul"):
-        x.fits(num.elem, num.shape)  # widening happens after the 32-bit value was computed
-    kind = "any" if num.kind == "any" else "int"
-    return Num(num.shape, _converted(x, num, dtype.name.rsplit(".", 1)[-1]), kind, _bits_of(dtype))
-
-
-def _converted(x: Executor, num: Num, name: str) -> Expr:
-    """An integer in another integer type: itself where the type holds it, else some other integer."""
-    value = numbers.as_int(num, x)
-    if num.kind == "bool":
-        return value
-    unknown = x.fresh("data", per_lane=bool(num.shape))
-    if name in ("int32", "uint32") and num.bits == 64:
-        x.fits(value, num.shape)
-    elif name not in ("int32", "int64", "uint32", "uint64"):
-        return unknown
-    return E.ite(E.le(0, value), value, unknown) if name.startswith("u") else value
-
-
-def _truncated(x: Executor, elem: Expr, *, per_lane: bool) -> Expr:
-    """Memory of unknown dtype cast to an integer: some function of the memory's value, not that value.
-
-    Of what was computed from it nothing is known: 0.5 becomes 0 and 2 * 0.5 becomes 1.
-    """
-    if elem.op == "ite":
-        test, first, second = elem.args
-        first, second = (_truncated(x, e, per_lane=per_lane) for e in (first, second))
-        return E.ite(test, first, second)
-    if x.is_integer_memory(elem):  # also what has been converted before
-        return elem
-    match elem.op:
-        case "read":
-            return E.read(f"{elem.args[0]}:int", *elem.args[1:])
-        case "sym" if elem.args[0].origin == "untyped":
-            return E.sym(replace(elem.args[0], origin="converted"))
-        case "sym" if elem.args[0].kind is Kind.OPAQUE:
-            return x.moved(replace(elem.args[0], origin=f"{elem.args[0].origin}:int"), ())
-        case _:
-            return x.fresh(numbers.origin(elem), per_lane=per_lane)
 
 
 def _shape_of(x: Executor, args: Arguments, name: str) -> Num:
@@ -191,11 +131,11 @@ def _shape_of(x: Executor, args: Arguments, name: str) -> Num:
             return numbers.reshape(num, _reshaped(x, num, given["shape"]), x)
         case "broadcast_to":
             given = args.bind(("x", "shape"), name)
-            return numbers.broadcast(x.number_of(given["x"], name), memory.tile_sizes(x, given["shape"]))
+            return numbers.broadcast(x.number_of(given["x"], name), tile_sizes(x, given["shape"]))
         case "expand_dims":
             given = args.bind(("x", "axis"), name)
             num = x.number_of(given["x"], name)
-            axis = _constant(x, given["axis"], "axis") % (len(num.shape) + 1)
+            axis = constant(x, given["axis"], "axis") % (len(num.shape) + 1)
             return numbers.reshape(num, (*num.shape[:axis], E.ONE, *num.shape[axis:]), x)
         case "permute":
             given = args.bind(("x", "axes"), name)
@@ -209,7 +149,7 @@ def _shape_of(x: Executor, args: Arguments, name: str) -> Num:
 def _tile_axis(x: Executor, value: Any, num: Num) -> int:
     if not num.shape:
         raise UnsupportedConstruct("axis of a scalar")
-    return _constant(x, value, "axis") % len(num.shape)
+    return constant(x, value, "axis") % len(num.shape)
 
 
 def _axes(x: Executor, value: Any) -> tuple[Any, ...]:
@@ -232,10 +172,8 @@ def _transpose(x: Executor, args: Arguments) -> Num:
     given = args.bind(("x", "axis0?", "axis1?"), "transpose")
     num = x.number_of(given["x"], "transpose")
     rank = len(num.shape)
-    first = (
-        _constant(x, given.get("axis0", integer(rank - 2)), "axis") if "axis0" in given else max(rank - 2, 0)
-    )
-    second = _constant(x, given.get("axis1", integer(rank - 1)), "axis") if "axis1" in given else rank - 1
+    first = constant(x, given.get("axis0", integer(rank - 2)), "axis") if "axis0" in given else max(rank - 2, 0)
+    second = constant(x, given.get("axis1", integer(rank - 1)), "axis") if "axis1" in given else rank - 1
     axes = list(range(rank))
     if rank:
         axes[first % rank], axes[second % rank] = axes[second % rank], axes[first % rank]
@@ -255,8 +193,8 @@ def _cat(x: Executor, args: Arguments) -> Num:
 def _extract(x: Executor, args: Arguments) -> Num:
     given = args.bind(("x", "index", "shape"), "extract")
     num = x.number_of(given["x"], "extract")
-    shape = memory.tile_sizes(x, given["shape"])
-    index = [x.scalar(i, "index of extract") for i in _as_tuple(given["index"])]
+    shape = tile_sizes(x, given["shape"])
+    index = [x.scalar(i, "index of extract") for i in as_tuple(given["index"])]
     if len(index) != len(shape) or len(shape) != len(num.shape):
         raise UnsupportedConstruct("extract with another rank")
     return numbers.extract(num, index, shape, x)
@@ -266,10 +204,6 @@ def _insert(x: Executor, args: Arguments) -> Num:
     given = args.bind(("x", "index", "value"), "insert")
     num = x.number_of(given["x"], "insert")
     return Num(num.shape, None, "data", num.bits)
-
-
-def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return value.items if isinstance(value, Seq) else (value,)
 
 
 # ---- arithmetic --------------------------------------------------------------------------------------------
@@ -366,16 +300,10 @@ def _reduce(x: Executor, args: Arguments) -> Any:
     names = ("x", "axis?", "func?", "identity?", "*", "keepdims?", *_HINTS)
     given = args.bind(names, "reduction")
     value = given["x"]
-    tiles = [x.number_of(v, "reduction") for v in _as_tuple(value)]
+    tiles = [x.number_of(v, "reduction") for v in as_tuple(value)]
     _combine(x, args, given, tiles)
     results = [_reduced(x, tile, given) for tile in tiles]  # several tiles are reduced together
     return Seq(tuple(results)) if isinstance(value, Seq) else results[0]
-
-
-def _computed(x: Executor, num: Num, *, per_lane: bool) -> Expr:
-    """A number that is computed from the elements of a tile: an integer only if they are."""
-    assert num.elem is not None
-    return x.fresh(x.derived(num.elem) if num.kind == "any" else numbers.origin(num.elem), per_lane=per_lane)
 
 
 def _combine(x: Executor, args: Arguments, given: Mapping[str, Any], tiles: list[Num]) -> None:
@@ -383,7 +311,7 @@ def _combine(x: Executor, args: Arguments, given: Mapping[str, Any], tiles: list
     if "func" not in given:
         return
     elements = [
-        Num((), None if t.elem is None else _computed(x, t, per_lane=True), t.kind, t.bits)
+        Num((), None if t.elem is None else computed(x, t, per_lane=True), t.kind, t.bits)
         for t in (*tiles, *tiles)
         if t.kind != "bool"
     ]
@@ -393,40 +321,17 @@ def _combine(x: Executor, args: Arguments, given: Mapping[str, Any], tiles: list
 
 
 def _reduced(x: Executor, num: Num, given: Mapping[str, Any]) -> Num:
-    keep = x.truth(given.get("keepdims", Const(False)))
-    axis = given.get("axis", Const(None))
-    if isinstance(axis, Const) and axis.value is None:
-        axes = set(range(len(num.shape)))
-    else:
-        rank = max(len(num.shape), 1)
-        axes = {_constant(x, a, "axis") % rank for a in _as_tuple(axis)}
-    if keep is not E.TRUE and keep is not E.FALSE:
-        raise UnsupportedConstruct("symbolic keepdims")
-    shape = tuple(
-        E.ONE if k in axes else size for k, size in enumerate(num.shape) if k not in axes or keep is E.TRUE
-    )
-    if num.kind in ("int", "bool", "any") and num.elem is not None:
-        # Some integer; which one is not modelled.
-        kind = "any" if num.kind == "any" else "int"
-        return Num(shape, _computed(x, num, per_lane=bool(shape)), kind, num.bits)
-    return data(shape)
+    return reduced(x, num, given.get("axis", Const(None)), given.get("keepdims", Const(False)))
 
 
 def _scan(x: Executor, args: Arguments) -> Any:
     names = ("x", "axis?", "func?", "identity?", "*", "reverse?", *_HINTS)
     given = args.bind(names, "scan")
     value = given["x"]
-    tiles = [x.number_of(v, "scan") for v in _as_tuple(value)]
+    tiles = [x.number_of(v, "scan") for v in as_tuple(value)]
     _combine(x, args, given, tiles)
-    results = [_scanned(x, tile) for tile in tiles]
+    results = [scanned(x, tile) for tile in tiles]
     return Seq(tuple(results)) if isinstance(value, Seq) else results[0]
-
-
-def _scanned(x: Executor, num: Num) -> Num:
-    if num.elem is None:
-        return data(num.shape)
-    kind = "int" if num.kind == "bool" else num.kind
-    return Num(num.shape, _computed(x, num, per_lane=True), kind, num.bits)
 
 
 def _arg_reduce(x: Executor, args: Arguments) -> Num:
@@ -662,7 +567,7 @@ class CuTile:
         if last in _DSL:
             return _DSL[last](x, args)
         if last.startswith(_DTYPES):
-            return _cast(x, x.number_of(args.bind(("value",), last)["value"], last), Named(name))
+            return cast(x, x.number_of(args.bind(("value",), last)["value"], last), Named(name))
         if last in _OPERATORS and not (last in ("minimum", "maximum") and len(args.positional) == 1):
             return _operator(x, args, _OPERATORS[last])
         if last in _COMPARISONS:
@@ -675,7 +580,7 @@ class CuTile:
             return _shape_of(x, args, last)
         if last == "astype":
             given = args.bind(("x", "dtype", "*", *_HINTS), "astype")
-            return _cast(x, x.number_of(given["x"], "astype"), given["dtype"])
+            return cast(x, x.number_of(given["x"], "astype"), given["dtype"])
         if last in _ELEMENTWISE:
             return _elementwise(x, args)
         if last.startswith("atomic_"):
@@ -739,7 +644,7 @@ class CuTile:
             case Param() | ArrayList():
                 return _member(x, value.name, index)
             case Num():
-                return _tile_index(x, value, index)
+                return tile_index(x, value, index)
             case Token():
                 return value
             case _:
@@ -786,27 +691,5 @@ def _unpack(x: Executor, name: str, length: int) -> Seq:
     """`a, b = pair`: a list of just that many arrays, or the compiler rejects the kernel."""
     x.lists.add(name)
     x.used.add(name)
-    memory.assume_where_compiled(x, E.eq(E.sym(Symbol(f"len({name})", Kind.EXTENT)), length))
+    assume_where_compiled(x, E.eq(E.sym(Symbol(f"len({name})", Kind.EXTENT)), length))
     return Seq(tuple(Array(name, member=E.const(i)) for i in range(length)))
-
-
-def _tile_index(x: Executor, value: Num, index: Any) -> Num:
-    """`tile[:, None]` and the like: only full slices, None and Ellipsis."""
-    parts = index.items if isinstance(index, Seq) and index.items[:1] != (Named("slice"),) else (index,)
-    shape: list[Expr] = []
-    rest = list(value.shape)
-    consuming = sum(1 for p in parts if isinstance(p, Seq))
-    for part in parts:
-        match part:
-            case Const(None):
-                shape.append(E.ONE)
-            case Const() if part.value is ...:
-                keep = len(rest) - consuming
-                shape += rest[:keep]
-                rest = rest[keep:]
-            case Seq() if all(isinstance(e, Const) and e.value is None for e in part.items[1:]) and rest:
-                shape.append(rest.pop(0))
-                consuming -= 1
-            case _:
-                raise UnsupportedConstruct("tile subscript")
-    return numbers.reshape(value, (*shape, *rest), x)

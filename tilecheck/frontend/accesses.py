@@ -1,0 +1,109 @@
+"""Accesses and what a load gives, in every language: each call becomes one `Access`, each load a value.
+
+What a load gives. An array that the launch writes nowhere holds the same values for every block, so an
+element that was certainly read is the function `read(array, coordinates)`. Everything else (arrays that are
+written, lanes that are masked off or outside) is a fresh unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilecheck.frontend.executor import Executor
+from tilecheck.frontend.values import Array, Num, lane
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr, Kind, Symbol
+from tilecheck.ir.kernel import Access, Axis, Effect, Space
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The memory order and scope of an access as cuTile names them, and which atomic operation it is."""
+
+    order: str = "WEAK"
+    scope: str = "NONE"
+    atomic: str | None = None
+
+
+PLAIN = Order()
+
+
+def fresh_lanes(x: Executor, shape: Sequence[Expr]) -> tuple[dict[Expr, Expr], list[Symbol | None]]:
+    """Fresh lane symbols for the axes of a tile, and the placeholders that they replace."""
+    mapping: dict[Expr, Expr] = {}
+    lanes: list[Symbol | None] = []
+    for k, size in enumerate(shape):
+        place = lane(len(shape) - 1 - k)
+        if size is E.ONE:
+            mapping[place] = E.ZERO
+            lanes.append(None)
+            continue
+        symbol = Symbol(f"lane {k}", Kind.LANE, x.number(), bound=size)
+        mapping[place] = E.sym(symbol)
+        lanes.append(symbol)
+    return mapping, lanes
+
+
+def record(
+    x: Executor,
+    array: Array,
+    effect: Effect,
+    space: Space,
+    axes: tuple[Axis, ...],
+    lanes: Sequence[Symbol | None],
+    mask: Expr,
+    order: Order,
+    *,
+    checked: bool,
+) -> None:
+    x.record(
+        Access(
+            array=array.name,
+            effect=effect,
+            space=space,
+            axes=axes,
+            guard=x.guard,
+            mask=mask,
+            lanes=tuple(s for s in lanes if s is not None),
+            site=x.site,
+            position=x.number(),
+            checked=checked,
+            member=array.member,
+            order=order.order,
+            scope=order.scope,
+            synchronised=x.synchronised,
+            unsafe=x.unsafe,
+            atomic_kind=order.atomic,
+            loops=tuple(k for k, _ in x.nest),
+            stepped_by=_stepped_by(x, axes),
+        )
+    )
+
+
+def _stepped_by(x: Executor, axes: tuple[Axis, ...]) -> Symbol | None:
+    if not x.nest or x.nest[-1][1] is None:
+        return None
+    symbol, variable = x.nest[-1]
+    return symbol if any(axis.index is variable for axis in axes) else None
+
+
+def loaded(
+    x: Executor,
+    array: Array,
+    coordinates: list[Expr],
+    valid: Expr,
+    shape: tuple[Expr, ...],
+    order: Order = PLAIN,
+) -> Num:
+    """What a load gives: `coordinates` over placeholders, certainly read where `valid` holds.
+
+    A strong load may observe what another block released, as an atomic's result does.
+    """
+    source = "memory" if order.order == "WEAK" else "atomic"
+    unknown = x.fresh(f"{source}:{array.name}", per_lane=any(s is not E.ONE for s in shape))
+    if array.name in x.knowledge.written:
+        return Num(shape, unknown, "any")
+    where = [array.member, *coordinates] if array.member is not None else coordinates
+    known = E.read(array.name, *where)
+    return Num(shape, E.ite(valid, known, unknown), "any")

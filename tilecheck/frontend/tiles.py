@@ -1,0 +1,185 @@
+"""What operations on tiles mean in every language: sizes, conversions, reductions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import numbers
+from tilecheck.frontend.executor import Executor
+from tilecheck.frontend.expressions import static_items
+from tilecheck.frontend.values import Const, Named, Num, Seq
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr, Kind
+
+
+def data(shape: tuple[Expr, ...] = ()) -> Num:
+    return Num(shape, None, "data")
+
+
+def tile_size(x: Executor, size: Expr) -> Expr:
+    """Note that `size` is a tile size: the compiler takes powers of two only, so it is at least 1."""
+    if size.value is None and not any(s.varies for s in E.symbols(size)):
+        assume_where_compiled(x, E.le(1, size))
+        x.powers[size] = None
+    elif size.value is None:
+        raise UnsupportedConstruct("tile size that is not a compile-time constant")
+    elif size.value < 1:
+        raise UnsupportedConstruct("tile size below 1")
+    return size
+
+
+def assume_where_compiled(x: Executor, fact: Expr) -> None:
+    """Note what the compiler demands of its constants here: it holds wherever this code is compiled.
+
+    Code under a compile-time condition that fails is not compiled; a run-time condition is no obstacle.
+    """
+    x.facts[E.any_of(E.negate(_compiled(x.guard)), fact)] = None
+
+
+def _compiled(guard: Expr) -> Expr:
+    """Whether code under `guard` is compiled: each run-time condition in it may hold."""
+    if guard.op in ("all", "any"):
+        join = E.all_of if guard.op == "all" else E.any_of
+        return join(*map(_compiled, guard.args))
+    if guard.op == "not" and guard.args[0].op in ("all", "any"):
+        join = E.any_of if guard.args[0].op == "all" else E.all_of
+        return join(*(_compiled(E.negate(part)) for part in guard.args[0].args))
+    return guard if all(s.kind is Kind.CONSTANT for s in E.symbols(guard)) else E.TRUE
+
+
+def tile_sizes(x: Executor, shape: Any) -> tuple[Expr, ...]:
+    """A tile shape: a tuple or list of constants, or one constant."""
+    items = static_items(x, shape, "tile shape") if isinstance(shape, Seq) else (shape,)
+    return tuple(tile_size(x, x.scalar(item, "tile size")) for item in items)
+
+
+def constant(x: Executor, value: Any, what: str) -> int:
+    number = x.scalar(value, what).value
+    if number is None:
+        raise UnsupportedConstruct(f"symbolic {what}")
+    return number
+
+
+def bits_of(dtype: Any, default: int | None = 32) -> int | None:
+    name = dtype.name.rsplit(".", 1)[-1] if isinstance(dtype, Named) else ""
+    return 64 if "64" in name else default
+
+
+def is_integer(dtype: Any) -> bool | None:
+    """Whether a dtype holds integers; None when the text does not say."""
+    if not isinstance(dtype, Named):
+        return None
+    name = dtype.name.rsplit(".", 1)[-1]
+    return name.startswith(("int", "uint"))
+
+
+def cast(x: Executor, num: Num, dtype: Any) -> Num:
+    integral = is_integer(dtype)
+    if not integral:
+        if isinstance(dtype, Named) and dtype.name.endswith("bool_"):
+            return Num(num.shape, numbers.as_bool(num, x), "bool")
+        return data(num.shape)
+    if num.elem is None:
+        return Num(num.shape, x.fresh("data", per_lane=bool(num.shape)), "int", bits_of(dtype))
+    if num.kind == "any":
+        num = Num(num.shape, _truncated(x, num.elem, per_lane=bool(num.shape)), "any", num.bits)
+    if num.bits == 32 and num.elem is not None and num.elem.op in ("add", "mul"):
+        x.fits(num.elem, num.shape)  # widening happens after the 32-bit value was computed
+    kind = "any" if num.kind == "any" else "int"
+    return Num(num.shape, converted(x, num, dtype.name.rsplit(".", 1)[-1]), kind, bits_of(dtype))
+
+
+def converted(x: Executor, num: Num, name: str) -> Expr:
+    """An integer in another integer type: itself where the type holds it, else some other integer."""
+    value = numbers.as_int(num, x)
+    if num.kind == "bool":
+        return value
+    unknown = x.fresh("data", per_lane=bool(num.shape))
+    if name in ("int32", "uint32") and num.bits == 64:
+        x.fits(value, num.shape)
+    elif name not in ("int32", "int64", "uint32", "uint64"):
+        return unknown
+    return E.ite(E.le(0, value), value, unknown) if name.startswith("u") else value
+
+
+def _truncated(x: Executor, elem: Expr, *, per_lane: bool) -> Expr:
+    """Memory of unknown dtype cast to an integer: some function of the memory's value, not that value.
+
+    Of what was computed from it nothing is known: 0.5 becomes 0 and 2 * 0.5 becomes 1.
+    """
+    if elem.op == "ite":
+        test, first, second = elem.args
+        first, second = (_truncated(x, e, per_lane=per_lane) for e in (first, second))
+        return E.ite(test, first, second)
+    if x.is_integer_memory(elem):  # also what has been converted before
+        return elem
+    match elem.op:
+        case "read":
+            return E.read(f"{elem.args[0]}:int", *elem.args[1:])
+        case "sym" if elem.args[0].origin == "untyped":
+            return E.sym(replace(elem.args[0], origin="converted"))
+        case "sym" if elem.args[0].kind is Kind.OPAQUE:
+            return x.moved(replace(elem.args[0], origin=f"{elem.args[0].origin}:int"), ())
+        case _:
+            return x.fresh(numbers.origin(elem), per_lane=per_lane)
+
+
+def computed(x: Executor, num: Num, *, per_lane: bool) -> Expr:
+    """A number that is computed from the elements of a tile: an integer only if they are."""
+    assert num.elem is not None
+    return x.fresh(x.derived(num.elem) if num.kind == "any" else numbers.origin(num.elem), per_lane=per_lane)
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    return value.items if isinstance(value, Seq) else (value,)
+
+
+def reduced(x: Executor, num: Num, axis: Any, keepdims: Any) -> Num:
+    """What a reduction along `axis` (None: all axes) gives: of integers, some integer."""
+    keep = x.truth(keepdims)
+    if isinstance(axis, Const) and axis.value is None:
+        axes = set(range(len(num.shape)))
+    else:
+        rank = max(len(num.shape), 1)
+        axes = {constant(x, a, "axis") % rank for a in as_tuple(axis)}
+    if keep is not E.TRUE and keep is not E.FALSE:
+        raise UnsupportedConstruct("symbolic keepdims")
+    shape = tuple(
+        E.ONE if k in axes else size for k, size in enumerate(num.shape) if k not in axes or keep is E.TRUE
+    )
+    if num.kind in ("int", "bool", "any") and num.elem is not None:
+        # Some integer; which one is not modelled.
+        kind = "any" if num.kind == "any" else "int"
+        return Num(shape, computed(x, num, per_lane=bool(shape)), kind, num.bits)
+    return data(shape)
+
+
+def scanned(x: Executor, num: Num) -> Num:
+    if num.elem is None:
+        return data(num.shape)
+    kind = "int" if num.kind == "bool" else num.kind
+    return Num(num.shape, computed(x, num, per_lane=True), kind, num.bits)
+
+
+def tile_index(x: Executor, value: Num, index: Any) -> Num:
+    """`tile[:, None]` and the like: only full slices, None and Ellipsis."""
+    parts = index.items if isinstance(index, Seq) and index.items[:1] != (Named("slice"),) else (index,)
+    shape: list[Expr] = []
+    rest = list(value.shape)
+    consuming = sum(1 for p in parts if isinstance(p, Seq))
+    for part in parts:
+        match part:
+            case Const(None):
+                shape.append(E.ONE)
+            case Const() if part.value is ...:
+                keep = len(rest) - consuming
+                shape += rest[:keep]
+                rest = rest[keep:]
+            case Seq() if all(isinstance(e, Const) and e.value is None for e in part.items[1:]) and rest:
+                shape.append(rest.pop(0))
+                consuming -= 1
+            case _:
+                raise UnsupportedConstruct("tile subscript")
+    return numbers.reshape(value, (*shape, *rest), x)
