@@ -21,7 +21,7 @@ from tilecheck.text import decode
 
 if TYPE_CHECKING:
     from tilecheck.analysis.facts import Facts
-    from tilecheck.frontend.lower import Definition
+    from tilecheck.frontend.definitions import Definition
     from tilecheck.frontend.modules import Project
     from tilecheck.frontend.pragmas import Pragma
     from tilecheck.ir.kernel import Kernel
@@ -173,8 +173,8 @@ def _verify_file(candidate: Candidate, project: Project, options: Options) -> _F
         finding = unreadable_source(candidate.path, candidate.data, problem)
         return _FileResult(diagnostics=(finding,), unreadable=True, data=candidate.data)
     parsed = time.perf_counter() - start
+    from tilecheck.frontend.definitions import find_kernels  # lazy
     from tilecheck.frontend.launches import find_launches  # lazy
-    from tilecheck.frontend.lower import find_kernels  # lazy
 
     definitions = find_kernels(table)
     wanted = _select(definitions, candidate)

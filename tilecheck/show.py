@@ -11,7 +11,7 @@ from tilecheck.model import Site
 
 if TYPE_CHECKING:
     from tilecheck.analysis.borrow import BorrowGraph
-    from tilecheck.frontend.lower import Definition
+    from tilecheck.frontend.definitions import Definition
     from tilecheck.ir.kernel import Kernel
     from tilecheck.ir.launch import Launch
     from tilecheck.proof.obligation import Obligation
@@ -37,8 +37,8 @@ def show(stage: str, path: str, name: str) -> str:
 
 
 def _find(path: str, name: str) -> tuple[Definition, tuple[Launch, ...]]:
+    from tilecheck.frontend.definitions import find_kernels  # lazy
     from tilecheck.frontend.launches import find_launches  # lazy: loads libcst
-    from tilecheck.frontend.lower import find_kernels  # lazy
     from tilecheck.frontend.modules import Project  # lazy
     from tilecheck.frontend.source import load  # lazy
 

@@ -12,7 +12,8 @@ from soundness_oracle import safe_launches, wrongs
 from soundness_texts import Reading
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.lower import find_kernels, lower
+from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
 from tilecheck.frontend.source import load
 from tilecheck.ir.expr import symbols, walk

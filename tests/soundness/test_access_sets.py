@@ -20,7 +20,8 @@ from soundness_undefined import unstated
 from tilecheck.analysis.borrow import build
 from tilecheck.analysis.facts import Facts
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.lower import find_kernels, lower
+from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
 from tilecheck.frontend.source import load
 from tilecheck.ir import expr as E

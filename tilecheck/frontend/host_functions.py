@@ -9,13 +9,13 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import expressions
+from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostExecutor, text_of
 from tilecheck.frontend.host_names import attribute
 from tilecheck.frontend.host_targets import UNKNOWN_KEYWORDS, forget_lists
 from tilecheck.frontend.host_values import LAUNCHERS, HostShape, Table, Unknown
-from tilecheck.frontend.lower import is_kernel_decorator
 from tilecheck.frontend.modules import Import, ModuleTable, dotted
 from tilecheck.frontend.statements import call_function
 from tilecheck.frontend.syntax import walk

@@ -15,9 +15,9 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.annotations import Annotation, read_annotation
+from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.host import facts_of
 from tilecheck.frontend.host_values import Tensor, Unknown
-from tilecheck.frontend.lower import find_kernels
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol

@@ -1,4 +1,4 @@
-"""From a module's text to the kernels in it.
+"""From the text of a kernel to its IR.
 
 A kernel is executed a few times: the first runs learn what the text says only later (which arrays are
 written, how many axes they have, whose values are used as integers), the last run knows all of it.
@@ -8,120 +8,38 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.annotations import Annotation, read_annotation
+from tilecheck.frontend.annotations import Annotation
+from tilecheck.frontend.contracts import read_contracts, tables
 from tilecheck.frontend.cutile.ops import CuTile
+from tilecheck.frontend.definitions import Definition, initial, read_parameters
 from tilecheck.frontend.executor import Executor, Knowledge
-from tilecheck.frontend.expressions import evaluate
-from tilecheck.frontend.modules import Import, ModuleTable, dotted, imports_of
-from tilecheck.frontend.pragmas import Pragma, PragmaKind
+from tilecheck.frontend.modules import ModuleTable, imports_of
 from tilecheck.frontend.statements import run_block
-from tilecheck.frontend.syntax import children, walk
+from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import (
-    Array,
-    ArrayList,
     Const,
     Frame,
     Function,
     ModuleRef,
     Named,
     Num,
-    Param,
     Poison,
     Record,
     RecordType,
     Seq,
-    Token,
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
-from tilecheck.ir.kernel import (
-    Contract,
-    Effect,
-    Kernel,
-    Ownership,
-    Requirement,
-    UnknownName,
-    extent_symbol,
-    grid_symbol,
-)
+from tilecheck.ir.kernel import Effect, Kernel, Ownership, UnknownName
 from tilecheck.ir.kernel import Param as KernelParam
-from tilecheck.model import GlobalName, Site
+from tilecheck.model import GlobalName
 
 MAX_RUNS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A kernel as it stands in a file: its `def`, and the functions that enclose it, outermost first."""
-
-    name: str
-    node: cst.FunctionDef
-    table: ModuleTable
-    enclosing: tuple[cst.FunctionDef, ...]
-
-
-# ---- finding kernels ---------------------------------------------------------------------------------------
-
-
-def find_kernels(table: ModuleTable) -> tuple[Definition, ...]:
-    """The cuTile kernels of a module, in order: decorated functions, and functions given to `ct.kernel`."""
-    found: dict[cst.FunctionDef, Definition] = {}
-    wrapped: list[tuple[str, tuple[cst.FunctionDef, ...]]] = []
-    functions: list[tuple[cst.FunctionDef, tuple[cst.FunctionDef, ...]]] = []
-    for node, enclosing in _walk(table.parsed.module, ()):
-        if isinstance(node, cst.FunctionDef):
-            functions.append((node, enclosing))
-            if any(is_kernel_decorator(table, d.decorator) for d in node.decorators):
-                found[node] = Definition(node.name.value, node, table, enclosing)
-        elif isinstance(node, cst.Call) and is_kernel_decorator(table, node.func) and node.args:
-            wrapped.append((dotted(node.args[0].value), enclosing))
-    for name, enclosing in wrapped:
-        for node, around in functions:
-            if node.name.value == name and around == enclosing[: len(around)] and node not in found:
-                found[node] = Definition(name, node, table, around)
-    order = {node: i for i, (node, _) in enumerate(functions)}
-    return tuple(sorted(found.values(), key=lambda d: order[d.node]))
-
-
-def _walk(
-    node: cst.CSTNode, enclosing: tuple[cst.FunctionDef, ...]
-) -> Iterator[tuple[cst.CSTNode, tuple[cst.FunctionDef, ...]]]:
-    stack = [(node, enclosing)]
-    while stack:
-        node, enclosing = stack.pop()
-        yield node, enclosing
-        inner = (*enclosing, node) if isinstance(node, cst.FunctionDef) else enclosing
-        stack.extend((child, inner) for child in reversed(children(node)))
-
-
-_MOST_ALIASES = 8  # of one decorator: `jit = ct.kernel`
-
-
-def is_kernel_decorator(table: ModuleTable, node: cst.BaseExpression) -> bool:
-    """Whether a decorator is `cuda.tile.kernel`, called or not, under whatever name it was imported."""
-    return _is_kernel_decorator(table, node, 0)
-
-
-def _is_kernel_decorator(table: ModuleTable, node: cst.BaseExpression, depth: int) -> bool:
-    if isinstance(node, cst.Call):
-        first = (
-            node.args[0].value if node.args and dotted(node.func).rpartition(".")[2] == "partial" else node.func
-        )
-        return _is_kernel_decorator(table, first, depth)
-    head, _, rest = dotted(node).partition(".")
-    binding = table.bindings.get(head) or table.local_imports.get(head)
-    if isinstance(binding, cst.BaseExpression) and not rest and depth < _MOST_ALIASES:
-        return _is_kernel_decorator(table, binding, depth + 1)
-    if not isinstance(binding, Import):
-        return False
-    module = f"{binding.module}.{binding.member}" if binding.member else binding.module
-    return f"{module}.{rest}".rstrip(".") in ("cuda.tile.kernel", "cuda.tile._execution.kernel")
 
 
 # ---- executing them ----------------------------------------------------------------------------------------
@@ -158,45 +76,13 @@ def _run(definition: Definition, knowledge: Knowledge) -> Executor:
     x = Executor(table.project, CuTile(), table.site(node.name), knowledge)
     x.constants = frozenset(n for n, a in annotations.items() if a.constant and not a.scalar)
     x.wide = frozenset(n for n, a in annotations.items() if a.wide)
-    x.tables = frozenset(_tables(definition))
+    x.tables = frozenset(tables(definition))
     x.files[table.file] = None
     frame = Frame({}, _closure(definition), table, definition.name, [], 0)
     for name, annotation in annotations.items():
-        frame.names[name] = _initial(x, name, annotation)
+        frame.names[name] = initial(x, name, annotation)
     run_block(x, node.body.body, frame)
     return x
-
-
-def read_parameters(definition: Definition) -> dict[str, Annotation]:
-    """The kernel's parameters in order, with what their annotations say."""
-    params = definition.node.params
-    if not isinstance(params.star_arg, cst.MaybeSentinel | cst.ParamStar) or params.star_kwarg is not None:
-        raise UnsupportedConstruct("`*` parameters of a kernel")
-    found = {}
-    for p in (*params.posonly_params, *params.params, *params.kwonly_params):
-        node = None if p.annotation is None else p.annotation.annotation
-        found[p.name.value] = read_annotation(definition.table, node)
-    return found
-
-
-def _initial(x: Executor, name: str, annotation: Annotation) -> Any:
-    """What a parameter is before the kernel runs."""
-    kind = Kind.CONSTANT if annotation.constant else Kind.SCALAR
-    if name in x.knowledge.lists or (annotation.array_list and not annotation.constant):
-        return ArrayList(name)
-    if annotation.array and not annotation.constant:
-        x.arrays.add(name)
-        return Array(name)
-    match annotation.scalar:
-        case "int":
-            bits = None if annotation.constant else 64 if annotation.wide else 32
-            return Num((), E.sym(Symbol(name, kind)), "int", bits)
-        case "bool":
-            return Num((), E.bool_sym(Symbol(name, kind)), "bool", None)
-        case "float" | "str":
-            return Token(name)
-        case _:
-            return Param(name)
 
 
 def _closure(definition: Definition) -> Frame | None:
@@ -275,7 +161,7 @@ def _own_nodes(function: cst.FunctionDef) -> Iterator[cst.CSTNode]:
 def _kernel(x: Executor, definition: Definition) -> Kernel:
     declared = {n: a.declared for n, a in read_parameters(definition).items() if a.declared is not None}
     unknown: list[UnknownName] = []
-    requires, contracts = _contracts(x, definition, declared, unknown)
+    requires, contracts = read_contracts(x, definition, declared, unknown)
     params = tuple(
         _param(x, definition, name, annotation, declared.get(name))
         for name, annotation in read_parameters(definition).items()
@@ -291,7 +177,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         arithmetic=tuple(x.arithmetic),
         facts=tuple(f for f in x.facts if f is not E.TRUE),
         requires=requires,
-        contracts=tuple(c for c in contracts if c.array not in x.knowledge.written),
+        contracts=tuple(c for c in contracts if not c.is_void(x.knowledge.written)),
         unsafe_blocks=tuple(x.unsafe_blocks),
         files=_files(x, definition.table),
         constants=tuple(
@@ -393,142 +279,3 @@ def _param(
 
 def _mentions(function: cst.FunctionDef, name: str) -> bool:
     return any(isinstance(n, cst.Name) and n.value == name for n in walk(function.body))
-
-
-def _contracts(
-    x: Executor,
-    definition: Definition,
-    declared: dict[str, Ownership],
-    unknown: list[UnknownName],
-) -> tuple[tuple[Requirement, ...], tuple[Contract, ...]]:
-    """Read the contracts above the kernel or inside it; fills `declared` and `unknown`."""
-    names = set(read_parameters(definition))
-    requires: list[Requirement] = []
-    contracts: list[Contract] = []
-    for pragma in kernel_pragmas(definition):
-        site = Site(definition.table.file, pragma.argument)
-        if pragma.kind in (PragmaKind.MUT, PragmaKind.SHARED):
-            for name in pragma.arguments:
-                if name in names:
-                    declared[name] = Ownership.MUT if pragma.kind is PragmaKind.MUT else Ownership.SHARED
-                else:
-                    unknown.append(UnknownName(name, site))
-        elif pragma.kind is PragmaKind.REQUIRES:
-            text = pragma.arguments[0]
-            free = _free_names(text) - names - {"grid"}
-            unknown += [UnknownName(name, site) for name in sorted(free)]
-            if free:
-                continue
-            named = _named_contract(text)
-            if named is not None:
-                contracts += _contract(x, definition, named, text, pragma.reason, site)
-                continue
-            condition = _requirement(x, definition, cst.parse_expression(text), text, site)
-            requires.append(Requirement(condition, text, pragma.reason, site))
-    return tuple(requires), tuple(contracts)
-
-
-_CONTRACTS = {"within": (3, 3), "distinct": (1, 2), "increasing": (1, 1), "permutation": (1, 1)}
-
-
-def _named_contract(text: str) -> cst.Call | None:
-    """The call of a contract about values in memory, `distinct(t, skip=-1)`."""
-    node = cst.parse_expression(text)
-    known = isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value in _CONTRACTS
-    return node if known and isinstance(node, cst.Call) else None
-
-
-def _tables(definition: Definition) -> Iterator[str]:
-    """The arrays whose values a contract speaks of: their elements are integers."""
-    for pragma in kernel_pragmas(definition):
-        if pragma.kind is PragmaKind.REQUIRES:
-            try:
-                call = _named_contract(pragma.arguments[0])
-            except cst.ParserSyntaxError:
-                continue  # reported when the contracts are read
-            if call is not None and call.args:
-                yield dotted(call.args[0].value)
-
-
-def _contract(
-    x: Executor, definition: Definition, call: cst.Call, text: str, reason: str | None, site: Site
-) -> list[Contract]:
-    kind = dotted(call.func)
-    fewest, most = _CONTRACTS[kind]
-    array = dotted(call.args[0].value) if call.args else ""
-    keywords = [a.keyword.value for a in call.args if a.keyword is not None]
-    allowed = ["skip"] if kind == "distinct" else []
-    if not fewest <= len(call.args) <= most or "." in array or any(k not in allowed for k in keywords):
-        raise UnsupportedConstruct(f"contract `{text}`", site.span, site.file)
-    if kind != "within" and x.ranks.get(array, 1) != 1:
-        raise UnsupportedConstruct(f"contract `{text}` about an array of several axes", site.span, site.file)
-    bounds = tuple(_term(x, definition, a.value, text, site) for a in call.args[1:])
-    if kind == "permutation":
-        length = E.sym(extent_symbol(array, 0))
-        return [
-            Contract("distinct", array, (), text, reason, site),
-            Contract("within", array, (E.ZERO, length), text, reason, site),
-        ]
-    return [Contract(kind, array, bounds, text, reason, site)]
-
-
-def kernel_pragmas(definition: Definition) -> tuple[Pragma, ...]:
-    """The pragmas attached to the kernel itself or to a statement inside it."""
-    span = definition.table.span(definition.node)
-    # Where decorators are, the comment's target starts at the first of them; both lie in the node.
-    return tuple(
-        p
-        for p in definition.table.pragmas
-        if p.target.start < span.end and span.start < p.target.end and p.target.end <= span.end + 1
-    )
-
-
-def _free_names(text: str) -> set[str]:
-    try:
-        expression = cst.parse_expression(text)
-    except cst.ParserSyntaxError as problem:
-        raise UnsupportedConstruct(f"contract `{text}`") from problem
-    found: set[str] = set()
-    stack: list[cst.CSTNode] = [expression]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, cst.Attribute):
-            stack.append(node.value)
-        elif isinstance(node, cst.Name):
-            found.add(node.value)
-        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
-            if node.func.value not in ("cdiv", "min", "max", "len", *_CONTRACTS):
-                raise UnsupportedConstruct(f"contract `{node.func.value}`")
-            stack.extend(a.value for a in node.args)
-        else:
-            stack.extend(children(node))
-    return found - {"True", "False", "None"}
-
-
-def _requirement(
-    x: Executor, definition: Definition, node: cst.BaseExpression, text: str, site: Site
-) -> E.Expr:
-    """The condition of a `requires`, over launch values."""
-    try:
-        with x.dry_run():
-            return x.truth(evaluate(x, node, _contract_frame(x, definition)))
-    except UnsupportedConstruct as problem:
-        raise UnsupportedConstruct(f"contract `{text}`", site.span, site.file) from problem
-
-
-def _term(x: Executor, definition: Definition, node: cst.BaseExpression, text: str, site: Site) -> E.Expr:
-    """An integer in a contract, over launch values."""
-    try:
-        with x.dry_run():
-            return x.scalar(evaluate(x, node, _contract_frame(x, definition)), "contract")
-    except UnsupportedConstruct as problem:
-        raise UnsupportedConstruct(f"contract `{text}`", site.span, site.file) from problem
-
-
-def _contract_frame(x: Executor, definition: Definition) -> Frame:
-    frame = Frame({}, None, definition.table, "<contract>", [], 0)
-    for name, annotation in read_parameters(definition).items():
-        frame.names[name] = _initial(x, name, annotation)
-    frame.names["grid"] = Seq(tuple(Num((), E.sym(grid_symbol(k)), "int") for k in range(3)))
-    frame.names["cdiv"] = Named("cuda.tile.cdiv")
-    return frame

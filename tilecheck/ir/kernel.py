@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from tilecheck.ir.expr import TRUE, Expr, Kind, Symbol, add, all_of, le, lt, mul, sym
@@ -192,19 +193,38 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """What the author says of the values in an array that the launch does not write.
+    """What the author says of the values in arrays that the launch does not write, or of arrays themselves.
 
     within: `low <= t[i] < high`, with `bounds` = (low, high). distinct: no two elements are equal, except
-    those equal to `bounds[0]` if it is given. increasing: `t[i] <= t[j]` for i <= j. Of elements inside the
-    array only.
+    those equal to `bounds[0]` if it is given. increasing: `t[i] <= t[j]` for i <= j. distinct_pairs: no two
+    rows of `t` have both their entries equal. prefix_sum, with `others` = (c,): `t[0] == 0`, `0 <= c[i]` and
+    `t[i + 1] == t[i] + c[i]`. disjoint: `array`, `others` and the members of those that are lists share no
+    memory.
+
+    All but the last speak of elements inside the array only. What a contract says of shapes is a `Requirement`
+    of its own.
     """
 
-    kind: str  # within | distinct | increasing
+    kind: str  # within | distinct | increasing | distinct_pairs | prefix_sum | disjoint
     array: str
     bounds: tuple[Expr, ...]
     text: str
     reason: str | None
     site: Site
+    others: tuple[str, ...] = ()
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """Every array that it speaks of."""
+        return (self.array, *self.others)
+
+    @property
+    def is_about_values(self) -> bool:
+        return self.kind != "disjoint"
+
+    def is_void(self, written: Collection[str]) -> bool:
+        """Whether it speaks of values that the launch itself changes."""
+        return self.is_about_values and any(array in written for array in self.arrays)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols, walk
 from tilecheck.ir.kernel import Kernel, Ownership, Param, extent_symbol, grid_symbol, stride_symbol
 from tilecheck.proof.context import Context
 from tilecheck.proof.replay import Layout
-from tilecheck.proof.tables import Promise, fill_in, promises
+from tilecheck.proof.tables import Promise, fill_in, fill_sums, promises
 
 Memory = Mapping[str, Mapping[tuple[int, ...], int]]
 FILLS = ("ramp", "zeros", "ones")  # what memory holds where no model says
@@ -169,7 +169,8 @@ def _in_range(symbol: Symbol, value: int | bool, virtual: bool) -> bool:
 
 def arguments(concrete: Concrete, kernel: Kernel) -> dict[str, Any] | None:
     """A value for every parameter, or None when the launch cannot be made."""
-    integers = integer_arrays(kernel) | {contract.array for contract in kernel.contracts}
+    tables = {array for c in kernel.contracts if c.is_about_values for array in c.arrays}
+    integers = integer_arrays(kernel) | tables
     found: dict[str, Any] = {}
     for param in kernel.params:
         value = _argument(param, concrete, concrete.integers or param.name in integers)
@@ -179,7 +180,27 @@ def arguments(concrete: Concrete, kernel: Kernel) -> dict[str, Any] | None:
         if isinstance(value, _Impossible):
             return None
         found[param.name] = value
-    return found
+    return found if _keeps_sums(found, concrete, kernel) else None
+
+
+def _keeps_sums(given: Mapping[str, Any], concrete: Concrete, kernel: Kernel) -> bool:
+    """Let the arrays of contracts that speak of two keep them; whether that is possible."""
+    for contract in kernel.contracts:
+        if contract.kind == "prefix_sum":
+            sums, items = (given[name] for name in contract.arrays)
+            if (
+                not (isinstance(sums, np.ndarray) and isinstance(items, np.ndarray))
+                or sums.size > _MOST_PROMISED
+            ):
+                return False
+            cells = tuple(concrete.memory.get(name, {}) for name in contract.arrays)
+            single = [
+                promises(kernel.contracts, name, lambda e: int(evaluate(e, concrete.value)))
+                for name in contract.arrays
+            ]
+            if not fill_sums(sums, items, (cells[0], cells[1]), (single[0], single[1])):
+                return False
+    return True
 
 
 def _keeps(data: np.ndarray[Any, Any], param: Param, concrete: Concrete, promised: tuple[Promise, ...]) -> bool:

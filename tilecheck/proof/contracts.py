@@ -2,60 +2,143 @@
 
 Sound because a contract speaks of elements inside its array only: every instance is guarded by that, so that
 an index outside, which means nothing, is never constrained. Instances at the mentioned elements follow from
-the contract as a whole, and the contract is a premise that the author answers for.
+the contract as a whole, and the contract is a premise that the author answers for. An instance may name an
+element that the query does not (the other entry of a row): an element inside its array has some value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations, permutations
 
-from tilecheck.ir.expr import Expr, all_of, any_of, eq, le, lt, ne, negate, sym, walk
-from tilecheck.ir.kernel import Contract, extent_symbol
+from tilecheck.ir.expr import (
+    Expr,
+    add,
+    all_of,
+    any_of,
+    eq,
+    le,
+    lt,
+    ne,
+    negate,
+    read,
+    sub,
+    sym,
+    walk,
+)
+from tilecheck.ir.kernel import Contract, Kernel, extent_symbol
+
+_Reads = dict[str, list[Expr]]  # by the array that is read
 
 
 def instances(contracts: Sequence[Contract], assertions: Sequence[Expr]) -> tuple[Expr, ...]:
     """What the contracts say of the elements that occur in `assertions`."""
-    if not contracts:
+    reads: _Reads = {array: [] for contract in contracts for array in contract.arrays}
+    if not reads:
         return ()
-    reads = [node for node in walk(*assertions) if node.op == "read"]
+    for node in walk(*assertions):
+        if node.op == "read" and node.args[0] in reads:
+            reads[node.args[0]].append(node)
     found: dict[Expr, None] = {}
     for contract in contracts:
-        mine = [node for node in reads if node.args[0] == contract.array]
-        found.update(dict.fromkeys(_instances(contract, mine)))
+        if contract.is_about_values:  # what arrays share no memory is no matter of values
+            found.update(dict.fromkeys(_INSTANCES[contract.kind](contract, reads)))
     return tuple(found)
 
 
-def _instances(contract: Contract, reads: Sequence[Expr]) -> Iterator[Expr]:
-    match contract.kind:
-        case "within":
-            low, high = contract.bounds
-            for node in reads:
-                yield _implies(_inside(contract.array, node), all_of(le(low, node), lt(node, high)))
-        case "distinct":
-            for a, b in combinations(reads, 2):
-                same = all_of(*(eq(i, j) for i, j in zip(a.args[1:], b.args[1:], strict=True)))
-                skipped = [eq(a, skip) for skip in contract.bounds]
-                yield _implies(_both(contract.array, a, b), any_of(ne(a, b), same, *skipped))
-        case "increasing":
-            for a, b in combinations(reads, 2):
-                i, j = a.args[1], b.args[1]
-                inside = _both(contract.array, a, b)
-                yield _implies(all_of(inside, le(i, j)), le(a, b))
-                yield _implies(all_of(inside, le(j, i)), le(b, a))
-        case _:
-            raise ValueError(contract.kind)
+def some_memory(kernel: Kernel) -> tuple[Expr, ...]:
+    """The tables that contracts speak of are not empty, and what the contracts say of their first two elements
+    along each axis and of the last ones. Together with the other premises this is unsatisfiable only if no
+    memory keeps the contracts."""
+    ranks = {p.name: p.rank or 1 for p in kernel.params}
+    cells: dict[Expr, None] = {}
+    exists: dict[Expr, None] = {}
+    for contract in kernel.contracts:
+        for array in contract.arrays if contract.is_about_values else ():
+            rank = 2 if contract.kind == "distinct_pairs" else ranks.get(array, 1)
+            lengths = [_extent(array, axis) for axis in range(rank)]
+            exists.update((lt(0, length), None) for length in lengths)
+            for first in (0, 1):
+                cells[read(array, first, *[0] * (rank - 1))] = None
+            cells[read(array, *(sub(length, 1) for length in lengths))] = None
+    return (*exists, *instances(kernel.contracts, tuple(cells)))
 
 
-def _inside(array: str, node: Expr) -> Expr:
-    """The element that `node` reads exists."""
-    return all_of(
-        *(all_of(le(0, i), lt(i, sym(extent_symbol(array, axis)))) for axis, i in enumerate(node.args[1:]))
-    )
+# ---- what each kind of contract says -----------------------------------------------------------------------
 
 
-def _both(array: str, a: Expr, b: Expr) -> Expr:
-    return all_of(_inside(array, a), _inside(array, b))
+def _within(contract: Contract, reads: _Reads) -> Iterator[Expr]:
+    low, high = contract.bounds
+    for node in reads[contract.array]:
+        yield _implies(_inside(node), all_of(le(low, node), lt(node, high)))
+
+
+def _distinct(contract: Contract, reads: _Reads) -> Iterator[Expr]:
+    for a, b in combinations(reads[contract.array], 2):
+        same = all_of(*(eq(i, j) for i, j in zip(a.args[1:], b.args[1:], strict=True)))
+        skipped = [eq(a, skip) for skip in contract.bounds]
+        yield _implies(_inside(a, b), any_of(ne(a, b), same, *skipped))
+
+
+def _increasing(contract: Contract, reads: _Reads) -> Iterator[Expr]:
+    for a, b in permutations(reads[contract.array], 2):
+        yield _implies(all_of(_inside(a, b), le(a.args[1], b.args[1])), le(a, b))
+
+
+def _distinct_pairs(contract: Contract, reads: _Reads) -> Iterator[Expr]:
+    """Rows that occur, whichever of their entries does."""
+    rows = dict.fromkeys(node.args[1] for node in reads[contract.array])
+    for i, j in combinations(rows, 2):
+        a, b, c, d = (read(contract.array, row, column) for row in (i, j) for column in (0, 1))
+        yield _implies(_inside(a, b, c, d), any_of(eq(i, j), ne(a, c), ne(b, d)))
+
+
+def _prefix_sum(contract: Contract, reads: _Reads) -> Iterator[Expr]:
+    """From t[0] = 0 and t[i + 1] = t[i] + c[i] with c[i] >= 0 follow by induction t[i] >= 0, t[i] <= t[j] for
+    i <= j, and t[k] + c[k] <= t[j] for k < j."""
+    (counts,) = contract.others
+    sums, items = reads[contract.array], reads[counts]
+    for item in items:
+        yield _implies(_inside(item), le(0, item))
+    for a in sums:
+        yield _implies(_inside(a), le(0, a))
+        yield _implies(all_of(_inside(a), eq(a.args[1], 0)), eq(a, 0))
+    for a, b in permutations(sums, 2):
+        i, j = a.args[1], b.args[1]
+        yield _implies(all_of(_inside(a, b), le(i, j)), le(a, b))
+        item = read(counts, i)
+        step = all_of(le(0, item), eq(b, add(a, item)))
+        yield _implies(all_of(_inside(a, b, item), eq(j, add(i, 1))), step)
+    for item in items:
+        k = item.args[1]
+        start = read(contract.array, k)
+        for b in sums:
+            j = b.args[1]
+            here = _inside(item, start, b)
+            yield _implies(all_of(here, lt(k, j)), all_of(le(0, start), le(add(start, item), b)))
+            yield _implies(all_of(here, eq(j, add(k, 1))), eq(b, add(start, item)))
+
+
+_INSTANCES: dict[str, Callable[[Contract, _Reads], Iterator[Expr]]] = {
+    "within": _within,
+    "distinct": _distinct,
+    "increasing": _increasing,
+    "distinct_pairs": _distinct_pairs,
+    "prefix_sum": _prefix_sum,
+}
+
+
+def _inside(*reads: Expr) -> Expr:
+    """The elements that are read exist."""
+    found = []
+    for node in reads:
+        for axis, index in enumerate(node.args[1:]):
+            found += [le(0, index), lt(index, _extent(node.args[0], axis))]
+    return all_of(*found)
+
+
+def _extent(array: str, axis: int) -> Expr:
+    return sym(extent_symbol(array, axis))
 
 
 def _implies(a: Expr, b: Expr) -> Expr:

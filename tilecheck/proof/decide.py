@@ -20,18 +20,16 @@ from tilecheck.ir.expr import (
     any_of,
     conjuncts,
     le,
-    lt,
     negate,
-    read,
     substitute,
     sym,
     symbols,
     walk,
 )
-from tilecheck.ir.kernel import CheckKind, Kernel, extent_symbol
+from tilecheck.ir.kernel import CheckKind, Kernel
 from tilecheck.model import Reason, Witness
 from tilecheck.proof.context import Context, Outcome
-from tilecheck.proof.contracts import instances
+from tilecheck.proof.contracts import some_memory
 from tilecheck.proof.ladder import prove
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation, Ordered
 from tilecheck.proof.predicate import inhabited
@@ -108,12 +106,7 @@ def _is_vacuous(kernel: Kernel, context: Context, session: Session) -> bool:
     """Whether no launch meets the author's premises, or no memory that is not empty keeps the contracts."""
     if not kernel.requires and not kernel.contracts:
         return False
-    ranks = {p.name: p.rank or 1 for p in kernel.params}
-    cells = [read(c.array, *[0] * ranks.get(c.array, 1)) for c in kernel.contracts]
-    exists = [
-        lt(0, sym(extent_symbol(c.array, k))) for c in kernel.contracts for k in range(ranks.get(c.array, 1))
-    ]
-    premises = (*inhabited(context), *exists, *instances(kernel.contracts, cells))
+    premises = (*inhabited(context), *some_memory(kernel))
     return satisfiable(premises, session=session).status == "unsat"
 
 

@@ -30,8 +30,14 @@ class Promise:
 
 def promises(contracts: Sequence[Contract], array: str, value: Callable[[Expr], int]) -> tuple[Promise, ...]:
     """What one launch promises of an array."""
-    mine = [c for c in contracts if c.array == array]
+    mine = [c for c in contracts if c.array == array and c.kind not in _OF_SEVERAL]
     return tuple(Promise(c.kind, tuple(value(b) for b in c.bounds)) for c in mine)
+
+
+_OF_SEVERAL = (
+    "prefix_sum",
+    "disjoint",
+)  # what no single array can keep: see `fill_sums`; arrays here are apart
 
 
 def fill_in(data: Contents, cells: Mapping[tuple[int, ...], int], promised: Sequence[Promise]) -> bool:
@@ -43,6 +49,37 @@ def fill_in(data: Contents, cells: Mapping[tuple[int, ...], int], promised: Sequ
     for at, v in zip(places, _values(data, places, fixed, promised), strict=True):
         data[at] = v
     return all(_keeps(data, promise) for promise in promised)
+
+
+def fill_sums(
+    sums: Contents,
+    items: Contents,
+    cells: tuple[Mapping[tuple[int, ...], int], Mapping[tuple[int, ...], int]],
+    promised: tuple[Sequence[Promise], Sequence[Promise]],
+) -> bool:
+    """Choose `items` and their prefix sums `sums` around the cells of both that are fixed; whether
+    `sums[0] == 0`, `sums[i + 1] == sums[i] + items[i]`, `items[i] >= 0` and all promises hold then."""
+    if sums.ndim != 1 or items.ndim != 1 or len(sums) != len(items) + 1:
+        return False
+    totals = {at[0]: v for at, v in cells[0].items() if _is_inside(at, sums.shape)}
+    counts = {at[0]: v for at, v in cells[1].items() if _is_inside(at, items.shape)}
+    known = {0: 0, **totals}
+    for i in reversed(range(len(items))):
+        if i + 1 in known and i in counts:
+            known.setdefault(i, known[i + 1] - counts[i])
+    last = max(known)
+    high = min((p.bounds[1] - 1 for p in promised[0] if p.kind == "within"), default=None)
+    sums[0] = 0
+    for i in range(len(items)):
+        free = int(sums[i]) + (counts.get(i, 0) if i < last else counts.get(i, _ITEM))
+        sums[i + 1] = known.get(i + 1, free if high is None or i in counts else max(min(free, high), sums[i]))
+        items[i] = sums[i + 1] - sums[i]
+    kept = all(sums[i] == v for i, v in known.items()) and all(items[i] == v for i, v in counts.items())
+    pairs = ((sums, promised[0]), (items, promised[1]))
+    return kept and bool((items >= 0).all()) and all(_keeps(data, p) for data, ps in pairs for p in ps)
+
+
+_ITEM = 3  # an item that nothing else speaks of
 
 
 def _is_inside(at: tuple[int, ...], shape: tuple[int, ...]) -> bool:
@@ -59,7 +96,9 @@ def _values(
     ranges = [promise.bounds for promise in promised if promise.kind == "within"]
     low = max((bounds[0] for bounds in ranges), default=None)
     high = min((bounds[1] for bounds in ranges), default=None)
-    if "increasing" in kinds:
+    if "distinct_pairs" in kinds and data.ndim == 2:
+        yield from _pairs(places, fixed, low, high)
+    elif "increasing" in kinds:
         yield from _rising(places, fixed, low, step=int("distinct" in kinds))
     elif "distinct" in kinds:
         fresh = (v for v in count(low or 0) if v not in fixed.values())
@@ -83,6 +122,26 @@ def _rising(
         yield current
 
 
+def _pairs(
+    places: Sequence[tuple[int, ...]], fixed: Mapping[tuple[int, ...], int], low: int | None, high: int | None
+) -> Iterator[int]:
+    """In each row the smallest pair that no row has; any value in further columns."""
+    low = low or 0
+    width = max(2, min(len(places), (high - low) if high is not None else len(places)))
+    fresh = {at[0]: None for at in places}
+    taken = {(fixed.get((row, 0)), fixed.get((row, 1))) for row in fresh}
+    chosen: dict[int, tuple[int, int]] = {}
+    for row in fresh:
+        a, b = fixed.get((row, 0)), fixed.get((row, 1))
+        firsts, seconds = ([v] if v is not None else range(low, low + width) for v in (a, b))
+        whole = a is not None and b is not None
+        free = ((x, y) for x in firsts for y in seconds if whole or (x, y) not in taken)
+        chosen[row] = next(free, (low, low))
+        taken.add(chosen[row])
+    for at in places:
+        yield chosen[at[0]][at[1]] if at[1] < 2 else fixed.get(at, low)
+
+
 def _keeps(data: Contents, promise: Promise) -> bool:
     values = [int(v) for v in data.reshape(-1)]
     match promise.kind:
@@ -92,6 +151,9 @@ def _keeps(data: Contents, promise: Promise) -> bool:
         case "distinct":
             kept = [v for v in values if v not in promise.bounds]
             return len(set(kept)) == len(kept)
+        case "distinct_pairs":
+            rows = [tuple(row) for row in data[:, :2].tolist()] if data.ndim == 2 else [(), ()]
+            return len(set(rows)) == len(rows)
         case "increasing":
             return all(a <= b for a, b in pairwise(values))
         case _:

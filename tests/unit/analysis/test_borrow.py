@@ -10,7 +10,8 @@ import pytest
 from tilecheck.analysis.accesses import both_atomic_enough
 from tilecheck.analysis.borrow import BLOCK, BorrowGraph, array_node, build
 from tilecheck.analysis.facts import Facts
-from tilecheck.frontend.lower import find_kernels, lower
+from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
 from tilecheck.frontend.source import load
 from tilecheck.ir.expr import const

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.lower import find_kernels, lower
+from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
 from tilecheck.frontend.source import parse
 from tilecheck.ir import expr as E

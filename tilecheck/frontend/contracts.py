@@ -1,0 +1,216 @@
+"""Contracts: what comments above a kernel or inside it say of its parameters and launches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.definitions import Definition, initial, kernel_pragmas, read_parameters
+from tilecheck.frontend.executor import Executor
+from tilecheck.frontend.expressions import evaluate
+from tilecheck.frontend.modules import dotted
+from tilecheck.frontend.pragmas import Pragma, PragmaKind
+from tilecheck.frontend.syntax import children
+from tilecheck.frontend.values import Frame, Named, Num, Seq
+from tilecheck.ir import expr as E
+from tilecheck.ir.kernel import Contract, Ownership, Requirement, UnknownName, extent_symbol, grid_symbol
+from tilecheck.model import Site
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How a named contract is written: `rank` axes of its first argument (None: any), `arrays` of its arguments
+    that are names of arrays (None: all), and how many there are of all."""
+
+    rank: int | None
+    arrays: int | None
+    fewest: int
+    most: int | None
+    keyword: str = ""  # of the last argument, if it may have one
+
+
+_FORMS = {
+    "within": _Form(None, 1, 3, 3),
+    "distinct": _Form(1, 1, 1, 2, "skip"),
+    "increasing": _Form(1, 1, 1, 1),
+    "permutation": _Form(1, 1, 1, 1),
+    "distinct_pairs": _Form(2, 1, 1, 1),
+    "prefix_sum": _Form(1, 2, 2, 2, "of"),
+    "disjoint": _Form(None, None, 1, None),
+}
+
+
+def read_contracts(
+    x: Executor,
+    definition: Definition,
+    declared: dict[str, Ownership],
+    unknown: list[UnknownName],
+) -> tuple[tuple[Requirement, ...], tuple[Contract, ...]]:
+    """Read the contracts above the kernel or inside it; fills `declared` and `unknown`.
+
+    Raises:
+        UnsupportedConstruct: a contract is not understood.
+    """
+    names = set(read_parameters(definition))
+    requires: list[Requirement] = []
+    contracts: list[Contract] = []
+    for pragma in kernel_pragmas(definition):
+        site = Site(definition.table.file, pragma.argument)
+        if pragma.kind in (PragmaKind.MUT, PragmaKind.SHARED):
+            for name in pragma.arguments:
+                if name in names:
+                    declared[name] = Ownership.MUT if pragma.kind is PragmaKind.MUT else Ownership.SHARED
+                else:
+                    unknown.append(UnknownName(name, site))
+        elif pragma.kind is PragmaKind.REQUIRES:
+            text = pragma.arguments[0]
+            free = _free_names(text) - names - {"grid"}
+            unknown += [UnknownName(name, site) for name in sorted(free)]
+            if free:
+                continue
+            named = _named_contract(text)
+            if named is None:
+                condition = _requirement(x, definition, cst.parse_expression(text), text, site)
+                requires.append(Requirement(condition, text, pragma.reason, site))
+            else:
+                contract = _contract(x, definition, named, pragma, site)
+                contracts += _simpler(contract)
+                requires += _shapes(contract)
+    return tuple(requires), tuple(contracts)
+
+
+def tables(definition: Definition) -> Iterator[str]:
+    """The arrays whose values a contract speaks of: their elements are integers."""
+    for pragma in kernel_pragmas(definition):
+        if pragma.kind is PragmaKind.REQUIRES:
+            try:
+                call = _named_contract(pragma.arguments[0])
+            except cst.ParserSyntaxError:
+                continue  # reported when the contracts are read
+            if call is not None:
+                yield from map(dotted, _arrays(call) if dotted(call.func) != "disjoint" else ())
+
+
+def _named_contract(text: str) -> cst.Call | None:
+    """The call of a named contract, `distinct(t, skip=-1)`."""
+    node = cst.parse_expression(text)
+    known = isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value in _FORMS
+    return node if known and isinstance(node, cst.Call) else None
+
+
+def _arrays(call: cst.Call) -> list[cst.BaseExpression]:
+    """The arguments of a named contract that must be names of arrays."""
+    return [a.value for a in call.args[: _FORMS[dotted(call.func)].arrays]]
+
+
+def _contract(x: Executor, definition: Definition, call: cst.Call, pragma: Pragma, site: Site) -> Contract:
+    """A named contract as it is written."""
+    kind, text = dotted(call.func), pragma.arguments[0]
+    form = _FORMS[kind]
+    problem = UnsupportedConstruct(f"contract `{text}`", site.span, site.file)
+    if len(call.args) < form.fewest or (form.most is not None and len(call.args) > form.most):
+        raise problem
+    for place, argument in enumerate(call.args):
+        last = place + 1 == form.most
+        if argument.star or (
+            argument.keyword is not None and not (last and argument.keyword.value == form.keyword)
+        ):
+            raise problem
+    names = [node.value if isinstance(node, cst.Name) else "" for node in _arrays(call)]
+    annotations = read_parameters(definition)
+    lists = {n for n in names if n in x.lists or (n in annotations and annotations[n].array_list)}
+    numbers = {n for n, a in annotations.items() if a.constant or a.scalar}
+    if not set(names) <= annotations.keys() - numbers or len(set(names)) < len(names):
+        raise problem
+    if kind == "disjoint":
+        if len(names) < 2 and not lists:
+            raise problem  # a single array has nothing to overlap
+    elif lists:
+        raise UnsupportedConstruct(f"contract `{text}` about a list of arrays", site.span, site.file)
+    elif form.rank is not None and any(x.ranks.get(n, form.rank) != form.rank for n in names):
+        axes = f"{form.rank} axis" if form.rank == 1 else f"{form.rank} axes"
+        what = f"contract `{text}` about an array that does not have {axes}"
+        raise UnsupportedConstruct(what, site.span, site.file)
+    bounds = tuple(_term(x, definition, a.value, text, site) for a in call.args[len(names) :])
+    return Contract(kind, names[0], bounds, text, pragma.reason, site, tuple(names[1:]))
+
+
+def _simpler(contract: Contract) -> list[Contract]:
+    """What a contract says in terms of others."""
+    if contract.kind != "permutation":
+        return [contract]
+    said = (contract.text, contract.reason, contract.site)
+    length = E.sym(extent_symbol(contract.array, 0))
+    return [
+        Contract("distinct", contract.array, (), *said),
+        Contract("within", contract.array, (E.ZERO, length), *said),
+    ]
+
+
+def _shapes(contract: Contract) -> Iterator[Requirement]:
+    """What a contract says of shapes: unlike values in memory, a launch can check it."""
+    match contract.kind:
+        case "distinct_pairs":
+            columns = E.sym(extent_symbol(contract.array, 1))
+            condition, text = E.eq(columns, 2), f"{contract.array}.shape[1] == 2"
+        case "prefix_sum":
+            (counts,) = contract.others
+            sums, items = (E.sym(extent_symbol(name, 0)) for name in (contract.array, counts))
+            condition, text = E.eq(sums, E.add(items, 1)), f"{contract.array}.shape[0] == {counts}.shape[0] + 1"
+        case _:
+            return
+    yield Requirement(condition, text, contract.reason, contract.site)
+
+
+def _free_names(text: str) -> set[str]:
+    try:
+        expression = cst.parse_expression(text)
+    except cst.ParserSyntaxError as problem:
+        raise UnsupportedConstruct(f"contract `{text}`") from problem
+    found: set[str] = set()
+    stack: list[cst.CSTNode] = [expression]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Attribute):
+            stack.append(node.value)
+        elif isinstance(node, cst.Name):
+            found.add(node.value)
+        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
+            if node.func.value not in ("cdiv", "min", "max", "len", *_FORMS):
+                raise UnsupportedConstruct(f"contract `{node.func.value}`")
+            stack.extend(a.value for a in node.args)
+        else:
+            stack.extend(children(node))
+    return found - {"True", "False", "None"}
+
+
+def _requirement(
+    x: Executor, definition: Definition, node: cst.BaseExpression, text: str, site: Site
+) -> E.Expr:
+    """The condition of a `requires`, over launch values."""
+    try:
+        with x.dry_run():
+            return x.truth(evaluate(x, node, _contract_frame(x, definition)))
+    except UnsupportedConstruct as problem:
+        raise UnsupportedConstruct(f"contract `{text}`", site.span, site.file) from problem
+
+
+def _term(x: Executor, definition: Definition, node: cst.BaseExpression, text: str, site: Site) -> E.Expr:
+    """An integer in a contract, over launch values."""
+    try:
+        with x.dry_run():
+            return x.scalar(evaluate(x, node, _contract_frame(x, definition)), "contract")
+    except UnsupportedConstruct as problem:
+        raise UnsupportedConstruct(f"contract `{text}`", site.span, site.file) from problem
+
+
+def _contract_frame(x: Executor, definition: Definition) -> Frame:
+    frame = Frame({}, None, definition.table, "<contract>", [], 0)
+    for name, annotation in read_parameters(definition).items():
+        frame.names[name] = initial(x, name, annotation)
+    frame.names["grid"] = Seq(tuple(Num((), E.sym(grid_symbol(k)), "int") for k in range(3)))
+    frame.names["cdiv"] = Named("cuda.tile.cdiv")
+    return frame
