@@ -1,13 +1,15 @@
 """The index of a folder of certificates: which kernels, which obligations, and which file speaks of each.
 
-- `certificates.json` lists the kernels. It is written last, so that an interrupted run leaves none.
-- `FOLDER/obligations.json`, in a folder for each kernel, lists its obligations.
+- `certificates.json` lists the kernels, each with the SHA-256 of the sources that it was read from and of the
+  files in its folder. It is written last, so that an interrupted run leaves none.
+- `FOLDER/obligations.json`, in a folder for each kernel, lists all of its obligations, proved or not.
 - `FOLDER/003.goal.smt2` holds the premises and the negated goal of one, and instances of lemmas.
 - `FOLDER/003.linear.smt2` is the linear query that these lead to.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -16,7 +18,7 @@ from typing import Any, TypeVar
 
 from tilecheck.certificate.terms import CertificateError
 
-FORMAT = 1
+FORMAT = 2
 INDEX = "certificates.json"
 OBLIGATIONS = "obligations.json"
 CERTIFIED = ("proved", "conditional")
@@ -24,12 +26,18 @@ CERTIFIED = ("proved", "conditional")
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One kernel. `folder` holds its certificates; it is "" for a kernel that was not read."""
+    """One kernel. `folder` holds its certificates; it is "" for a kernel that was not read.
+
+    `files` are the names of all files in the folder, and `sources` the kernel's file and all others that it was
+    read from, as `verify` was given them; each has its SHA-256 (that of a source is of its text in UTF-8).
+    """
 
     file: str
     name: str
     verdict: str
     folder: str
+    files: dict[str, str]
+    sources: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,15 @@ def folder_name(file: str, kernel: str) -> str:
     """The folder of a kernel's certificates: one plain name."""
     parts = [p for p in Path(file).with_suffix("").parts if p not in (Path(file).anchor, "..", ".")]
     return "".join(c if c.isalnum() or c in "._-" else "_" for c in "-".join([*parts, kernel]))
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """The SHA-256 of every file in the folder of a kernel."""
+    return {path.name: digest(path.read_bytes()) for path in sorted(folder.iterdir())}
 
 
 def kernels_text(kernels: list[Kernel]) -> str:
@@ -111,9 +128,19 @@ _Record = TypeVar("_Record")
 
 
 def _record(kind: type[_Record], value: object, file: str) -> _Record:
-    names = {f.name for f in fields(kind)}  # type: ignore[arg-type]
-    if not isinstance(value, dict) or set(value) != names or {type(v) for v in value.values()} != {str}:
-        raise CertificateError(f"{file} has an entry that does not say {', '.join(sorted(names))}")
-    if any(Path(value.get(key, "")).name != value.get(key, "") for key in ("folder", "goal", "query")):
+    wanted = {f.name: f.type for f in fields(kind)}  # type: ignore[arg-type]
+    if not isinstance(value, dict) or set(value) != set(wanted) or not all(map(_is_plain, value.values())):
+        raise CertificateError(f"{file} has an entry that does not say {', '.join(sorted(wanted))}")
+    if any(isinstance(value[name], dict) is (type_ == "str") for name, type_ in wanted.items()):
+        raise CertificateError(f"{file} has an entry in which a text stands for a table, or a table for a text")
+    names = [value.get(key, "") for key in ("folder", "goal", "query")]
+    if any(name == ".." or Path(name).name != name for name in [*names, *value.get("files", ())]):
         raise CertificateError(f"{file} names a file outside of its folder")
     return kind(**value)
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value is a text, or a table from texts to texts."""
+    return isinstance(value, str) or (
+        isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
+    )

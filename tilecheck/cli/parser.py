@@ -113,6 +113,10 @@ def _build() -> argparse.ArgumentParser:
     certificate = verb("certificate", check_certificates, "check the certificates that verify --certify wrote")
     certificate.add_argument("action", choices=("check",), metavar="check", help="the only action so far")
     certificate.add_argument("folder", metavar="DIR", help="the folder with the certificates")
+    certificate.add_argument(
+        "--source", metavar="PATH",
+        help="the folder in which verify ran: check too that the sources have not changed since",
+    )  # fmt: skip
     explain = verb("explain", commands.explain, "explain a rule, a verdict or a reason")
     explain.add_argument("topic", metavar="TOPIC", help="for example TC201, conditional, unknown/budget, S1")
     rules = verb("rules", commands.rules, "list the rules")

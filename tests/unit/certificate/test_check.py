@@ -14,7 +14,7 @@ import pytest
 
 from tilecheck.certificate import second_solver
 from tilecheck.certificate.check import Checked, Checker
-from tilecheck.certificate.index import INDEX, OBLIGATIONS, folder_name
+from tilecheck.certificate.index import FORMAT, INDEX, OBLIGATIONS, digests, folder_name
 from tilecheck.certificate.linear import linear_query
 from tilecheck.certificate.reader import END, PRELUDE, parsed
 from tilecheck.certificate.terms import CertificateError
@@ -49,9 +49,9 @@ def small(tmp_path_factory) -> Path:
     return certified(tmp_path_factory.mktemp("certificates"), "kernels/vector_add.py")
 
 
-def certified(folder: Path, *paths: str) -> Path:
+def certified(folder: Path, *paths: str, place: Path = ROOT) -> Path:
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
+        patch.chdir(place)
         ran = run("verify", *paths, "--certify", str(folder))
     assert ran.code == 0
     assert f"tilecheck certificate check {folder}" in ran.err
@@ -74,7 +74,24 @@ def goal(folder: Path) -> Path:
 
 
 def rejected(folder: Path, ask=lambda query: "unsat") -> list[Checked]:
+    """What is rejected although all digests fit."""
+    seal(folder)
     return [c for c in Checker(ask).check(folder) if c.error]
+
+
+def seal(folder: Path) -> None:
+    """Write the digests of the files anew, as one would who wants a change to be accepted."""
+    index = json.loads((folder / INDEX).read_text())
+    for kernel in index["kernels"]:
+        kernel["files"] = digests(folder / kernel["folder"])
+    (folder / INDEX).write_text(json.dumps(index))
+
+
+def noticed(folder: Path, source: Path | None = None) -> list[str]:
+    """What is said of kernels whose files or sources are not those that were certified."""
+    ran = run("certificate", "check", str(folder), *(() if source is None else ("--source", str(source))))
+    assert ran.code == 1
+    return re.findall(r"error: `\w+` of \S+\n  (.*)\n", ran.out)
 
 
 def rebuild(goal: Path) -> None:
@@ -91,7 +108,11 @@ def test_what_is_written_is_accepted(written: Path, cvc5) -> None:
     assert len({r.kernel.name for r in results}) == 5
     ran = run("certificate", "check", str(written))
     assert (ran.code, ran.err) == (0, "")
-    assert re.fullmatch(r"\d+ obligations of 5 kernels: .* in linear arithmetic, .*\n", ran.out)
+    said = r"\d+ obligations of 5 kernels: .* in linear arithmetic, [^;]*"
+    assert re.fullmatch(said + r"; not compared with their sources \(--source\)\n", ran.out)
+    ran = run("certificate", "check", str(written), "--source", str(ROOT))
+    assert (ran.code, ran.err) == (0, "")
+    assert re.fullmatch(said + "\n", ran.out)
 
 
 def test_a_certificate_is_smt_lib(written: Path, cvc5) -> None:
@@ -190,7 +211,10 @@ def test_a_truncated_certificate_is_rejected(kept: float, folder: Path, goal: Pa
 
 def test_a_missing_certificate_is_rejected(folder: Path, goal: Path) -> None:
     goal.unlink()
-    assert "001.goal.smt2 cannot be read: no such file" in rejected(folder)[0].error
+    missing, unread = (c for c in Checker(lambda query: "unsat").check(folder) if c.error)
+    assert missing.error == "001.goal.smt2 is missing"
+    assert "001.goal.smt2 cannot be read: no such file" in unread.error
+    assert "not among those of the kernel" in rejected(folder)[0].error
 
 
 def test_bytes_that_are_no_text_are_rejected(folder: Path, goal: Path) -> None:
@@ -203,14 +227,18 @@ def test_bytes_that_are_no_text_are_rejected(folder: Path, goal: Path) -> None:
 def test_a_truncated_index_is_rejected(file: str, kept: float, folder: Path, goal: Path) -> None:
     path = folder / file if file == INDEX else goal.with_name(file)
     path.write_text(path.read_text()[: int(len(path.read_text()) * kept)])
-    with pytest.raises(CertificateError, match=f"{file} is damaged or truncated"):
-        rejected(folder)
+    if file == INDEX:
+        with pytest.raises(CertificateError, match=f"{file} is damaged or truncated"):
+            list(Checker(lambda query: "unsat").check(folder))
+    else:
+        (found,) = rejected(folder)
+        assert f"{file} is damaged or truncated" in found.error
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 2}, "another format"),
+        ({"format": FORMAT + 1}, "another format"),
         ({"obligations": {}}, "no list of obligations"),
         ({"obligations": [7]}, "does not say"),
         ({"obligations": [{"rule": "TC201"}]}, "does not say"),
@@ -220,8 +248,8 @@ def test_a_truncated_index_is_rejected(file: str, kept: float, folder: Path, goa
 def test_a_wrong_index_is_rejected(change: dict[str, object], message: str, folder: Path, goal: Path) -> None:
     path = goal.with_name(OBLIGATIONS)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(CertificateError, match=message):
-        rejected(folder)
+    (found,) = rejected(folder)
+    assert message in found.error
 
 
 def _change_first(certificate: Path, **change: str) -> None:
@@ -233,8 +261,8 @@ def _change_first(certificate: Path, **change: str) -> None:
 
 def test_files_outside_of_the_folder_are_not_read(folder: Path, goal: Path) -> None:
     _change_first(goal, goal="../001.goal.smt2")
-    with pytest.raises(CertificateError, match="outside of its folder"):
-        rejected(folder)
+    (found,) = rejected(folder)
+    assert "outside of its folder" in found.error
 
 
 def test_only_goals_about_order_have_no_formula(folder: Path, goal: Path) -> None:
@@ -244,8 +272,115 @@ def test_only_goals_about_order_have_no_formula(folder: Path, goal: Path) -> Non
 
 def test_a_proved_kernel_has_no_open_obligation(folder: Path, goal: Path) -> None:
     _change_first(goal, status="unknown")
-    with pytest.raises(CertificateError, match="its obligations are not"):
-        rejected(folder)
+    (found,) = rejected(folder)
+    assert "its obligations are not" in found.error
+
+
+# -- digests: every change of a file is noticed, and of a source ----------------------------------------------
+
+
+def test_an_obligation_that_was_removed_is_noticed(folder: Path, goal: Path, cvc5) -> None:
+    path = goal.with_name(OBLIGATIONS)
+    index = json.loads(path.read_text())
+    del index["obligations"][0]
+    path.write_text(json.dumps(index))
+    assert noticed(folder) == ["the list of obligations is not what was written: its SHA-256 differs"]
+
+
+def test_certificates_that_were_swapped_are_noticed(folder: Path, goal: Path, cvc5) -> None:
+    """Each of them holds, but not of the obligation that names it."""
+    for name in ("goal", "linear"):
+        one, other = goal.with_name(f"001.{name}.smt2"), goal.with_name(f"002.{name}.smt2")
+        one_text, other_text = one.read_text(), other.read_text()
+        assert one_text != other_text
+        one.write_text(other_text)
+        other.write_text(one_text)
+    files = ["001.goal.smt2", "001.linear.smt2", "002.goal.smt2", "002.linear.smt2"]
+    assert noticed(folder) == [f"{f} is not what was written: its SHA-256 differs" for f in files]
+    assert rejected(folder, cvc5) == []
+
+
+@pytest.mark.parametrize("change", ["truncated", "extended", "flipped", "removed"])
+def test_a_file_that_is_damaged_is_noticed(change: str, folder: Path, goal: Path, cvc5) -> None:
+    data = goal.read_bytes()
+    changed = {"truncated": data[:-1], "extended": data + b"\n", "flipped": data[:-9] + bytes([data[-9] ^ 1])}
+    if change == "removed":
+        goal.unlink()
+    else:
+        goal.write_bytes(changed[change] + (b"" if change != "flipped" else data[-8:]))
+    said = "is missing" if change == "removed" else "is not what was written: its SHA-256 differs"
+    assert noticed(folder) == [f"001.goal.smt2 {said}"]
+
+
+def test_a_kernel_whose_folder_was_exchanged_is_noticed(written: Path, tmp_path: Path, cvc5) -> None:
+    folder = Path(shutil.copytree(written, tmp_path / "copy"))
+    one, other = (folder / folder_name(f"kernels/{n}.py", f"{n}_kernel") for n in ("vector_add", "matmul"))
+    one.rename(tmp_path / "aside")
+    other.rename(one)
+    (tmp_path / "aside").rename(other)
+    assert "the list of obligations is not what was written: its SHA-256 differs" in noticed(folder)
+
+
+@pytest.mark.parametrize("name", ["vector_add.py", "helpers.py"])
+def test_a_source_that_changed_is_noticed(name: str, tmp_path: Path, cvc5) -> None:
+    """That of the kernel, and those of its helpers."""
+    (tmp_path / "kernels").mkdir()
+    text = (ROOT / "kernels" / "vector_add.py").read_text()
+    helped = text.replace("ct.bid(0)", "own(ct.bid(0))").replace(
+        "import cuda", "from helpers import own\nimport cuda"
+    )
+    (tmp_path / "kernels" / "vector_add.py").write_text(helped)
+    (tmp_path / "kernels" / "helpers.py").write_text("def own(block):\n    return block\n")
+    folder = certified(tmp_path / "out", "kernels/vector_add.py", place=tmp_path)
+    index = json.loads((folder / INDEX).read_text())
+    assert list(index["kernels"][0]["sources"]) == ["kernels/vector_add.py", "kernels/helpers.py"]
+    ran = run("certificate", "check", str(folder), "--source", str(tmp_path))
+    assert (ran.code, ran.err) == (0, "")
+    source = tmp_path / "kernels" / name
+    source.write_bytes(source.read_bytes() + b"\n")
+    assert noticed(folder, tmp_path) == [
+        f"its source kernels/{name} is not what was certified: its SHA-256 differs"
+    ]
+    source.unlink()
+    assert noticed(folder, tmp_path) == [f"its source kernels/{name} cannot be read"]
+
+
+def test_a_proved_kernel_names_its_source(folder: Path, cvc5) -> None:
+    path = folder / INDEX
+    index = json.loads(path.read_text())
+    for sources, message in (({}, "no SHA-256 says what"), ({"other.py": ""}, "no SHA-256 says what")):
+        index["kernels"][0]["sources"] = sources
+        path.write_text(json.dumps(index))
+        (found,) = rejected(folder)
+        assert message in found.error
+
+
+def test_the_list_of_obligations_is_among_the_files(folder: Path, goal: Path, cvc5) -> None:
+    path = folder / INDEX
+    index = json.loads(path.read_text())
+    del index["kernels"][0]["files"][OBLIGATIONS]
+    path.write_text(json.dumps(index))
+    assert noticed(folder) == [f"the list of its obligations, {OBLIGATIONS}, is not among its files"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"files": ""}, "a text stands for a table"),
+        ({"file": {}}, "a text stands for a table"),
+        ({"files": {"001.goal.smt2": 7}}, "does not say"),
+        ({"files": {"../x": ""}}, "outside of its folder"),
+        ({"folder": ".."}, "outside of its folder"),
+        ({"more": ""}, "does not say"),
+    ],
+)
+def test_a_wrong_entry_of_a_kernel_is_rejected(change: dict[str, object], message: str, folder: Path) -> None:
+    path = folder / INDEX
+    index = json.loads(path.read_text())
+    index["kernels"][0] |= change
+    path.write_text(json.dumps(index))
+    with pytest.raises(CertificateError, match=message):
+        list(Checker(lambda query: "unsat").check(folder))
 
 
 # -- what the solver says ----------------------------------------------------------------------------------
@@ -267,6 +402,7 @@ def test_a_goal_without_a_linear_query_is_asked_as_it_stands(folder: Path, goal:
     _change_first(goal, query="")
     square = "(declare-const x Int)\n(assert (< (* x x) 0))\n"
     goal.write_text(PRELUDE + square + END)
+    seal(folder)
     results = list(Checker(cvc5).check(folder))
     assert [r.how for r in results if r.obligation.goal == goal.name] == ["nonlinear"]
     goal.write_text(PRELUDE + square.replace("0)", "1)") + END)
@@ -278,7 +414,8 @@ def test_a_goal_without_a_linear_query_is_asked_as_it_stands(folder: Path, goal:
 
 def test_a_rejected_certificate_ends_with_1(folder: Path, goal: Path, cvc5) -> None:
     goal.write_text(goal.read_text().replace(BOUND, ""))
-    ran = run("certificate", "check", str(folder))
+    seal(folder)
+    ran = run("certificate", "check", str(folder), "--source", str(ROOT))
     assert ran.code == 1
     assert "error: TC302 at kernels/vector_add.py:" in ran.out
     assert "of `vector_add_kernel` is not proved again: never that a tile of `x`" in ran.out
@@ -299,16 +436,20 @@ def test_a_damaged_index_ends_with_1(folder: Path, cvc5) -> None:
         (["certificate", "check", "{empty}"], "holds no certificates"),
         (["certificate", "check"], "required: DIR"),
         (["certificate", "list", "{empty}"], "invalid choice"),
+        (["certificate", "check", "{written}", "--source", "/nonexistent"], "is no folder"),
         (["verify", "kernels", "--certify", "{full}"], "is not empty"),
         (["verify", "kernels", "--certify", "{file}"], "cannot write to"),
         (["check", "kernels", "--certify", "{empty}"], "unrecognized arguments"),
     ],
 )
-def test_wrong_invocations_end_with_2(arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_wrong_invocations_end_with_2(
+    arguments: list[str], message: str, written: Path, tmp_path: Path
+) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "full").mkdir()
     (tmp_path / "full/file").touch()
     places = {"empty": tmp_path / "empty", "full": tmp_path / "full", "file": tmp_path / "full/file"}
+    places["written"] = written
     ran = run(*(a.format(**places) for a in arguments))
     assert (ran.code, ran.out) == (2, "")
     assert message in ran.err
