@@ -18,6 +18,7 @@ from tilecheck.frontend.modules import Import, dotted
 from tilecheck.frontend.values import (
     Array,
     ArrayList,
+    BlockPointer,
     Choice,
     Const,
     Frame,
@@ -25,11 +26,15 @@ from tilecheck.frontend.values import (
     Named,
     Num,
     Param,
+    Pointer,
     Poison,
     Seq,
     Token,
     View,
+    alike,
     lane,
+    parts,
+    rebuilt,
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -42,13 +47,15 @@ if TYPE_CHECKING:
     from tilecheck.frontend.modules import ModuleTable, Project
 
 # Decorators that leave a function what its text says, to code that a kernel calls.
-TRANSPARENT = frozenset({"function", "staticmethod", "lru_cache", "cache", "kernel", "contextmanager"})
+TRANSPARENT = frozenset({"function", "staticmethod", "lru_cache", "cache", "kernel", "jit", "contextmanager"})
 MAX_DEPTH = 40  # nested helper calls
 MAX_STEPS = 60_000  # statements and expressions of one run, unrolled loops included
 
 
 class Dialect(Protocol):
     """What a language adds: the meaning of its names, and of attributes and methods of its values."""
+
+    namespace: str
 
     def call(self, x: Executor, name: str, call: Arguments) -> Any: ...
 
@@ -59,6 +66,14 @@ class Dialect(Protocol):
     def subscript(self, x: Executor, value: Any, index: Any) -> Any: ...
 
     def param(self, x: Executor, name: str) -> Num: ...
+
+    def quotient(self, x: Executor, op: str, dividend: Expr, divisor: Expr) -> Expr:
+        """`//` or `%` of machine integers, where the divisor is positive."""
+        ...
+
+    def offset(self, x: Executor, op: str, a: Any, b: Any) -> Any:
+        """An operator of which one operand is a pointer."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +108,17 @@ class Knowledge:
     """What earlier runs over the same kernel found; the last run sees all of it.
 
     `written` are the arrays that the launch writes, `integers` the arrays and scalars whose values are
-    used as integers, `ranks` the number of axes of each array, `lists` the parameters that are lists.
+    used as integers, `ranks` the number of axes of each array, `lists` the parameters that are lists. Of
+    Triton kernels: `pointers` are the parameters that memory is reached through, `positive` the expressions
+    that are tile sizes.
     """
 
     written: frozenset[str] = frozenset()
     integers: frozenset[str] = frozenset()
     ranks: tuple[tuple[str, int], ...] = ()
     lists: frozenset[str] = frozenset()
+    pointers: frozenset[str] = frozenset()
+    positive: frozenset[Expr] = frozenset()
 
     def rank(self, array: str) -> int | None:
         return dict(self.ranks).get(array)
@@ -141,6 +160,7 @@ class Executor:
     ranks: dict[str, int] = field(default_factory=dict)
     integers: set[str] = field(default_factory=set)
     lists: set[str] = field(default_factory=set)
+    pointers: set[str] = field(default_factory=set)
     used: set[str] = field(default_factory=set)
     arrays: set[str] = field(default_factory=set)
     constants: frozenset[str] = frozenset()  # untyped compile-time parameters
@@ -235,6 +255,10 @@ class Executor:
 
     def divides(self, divisor: Expr) -> None:
         self.check(CheckKind.DIVISOR, E.le(1, divisor), E.render(divisor))
+
+    def quotient(self, op: str, dividend: Expr, divisor: Expr) -> Expr:
+        """`dividend // divisor` or `dividend % divisor` of machine integers, the divisor being positive."""
+        return self.dialect.quotient(self, op, dividend, divisor)
 
     def steps_by(self, step: Expr) -> None:
         self.check(CheckKind.STEP, E.le(1, step), E.render(step))
@@ -402,9 +426,9 @@ class Executor:
         match a, b:
             case Num(), Num() if len(a.shape) == len(b.shape):
                 return self._merge_numbers(cond, a, b)
-            case Seq(), Seq() if len(a.items) == len(b.items):
-                pairs = zip(a.items, b.items, strict=True)
-                return Seq(tuple(self.merge(cond, x, y) for x, y in pairs), a.is_list)
+            case ((Seq() | Pointer() | BlockPointer()), _) if alike(a, b):
+                pairs = zip(parts(a) or (), parts(b) or (), strict=True)
+                return rebuilt(a, tuple(self.merge(cond, x, y) for x, y in pairs))
             case Array(), Array() if a.name == b.name and dict(a.views).keys() == dict(b.views).keys():
                 return self._merge_arrays(cond, a, b)
             case Poison(), _:

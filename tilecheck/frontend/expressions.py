@@ -24,6 +24,7 @@ from tilecheck.frontend.values import (
     Named,
     Num,
     Param,
+    Pointer,
     Poison,
     Range,
     Record,
@@ -259,6 +260,8 @@ def operate(x: Executor, op: str, a: Any, b: Any) -> Any:
         return x.split(b.cond, lambda: operate(x, op, a, b.first), lambda: operate(x, op, a, b.second))
     if isinstance(a, Seq) and op in ("+", "*"):
         return _sequence_operator(x, op, a, b)
+    if isinstance(a, Pointer) or isinstance(b, Pointer):
+        return x.dialect.offset(x, op, a, b)
     folded = fold_floats(op, a, b)
     if folded is not None:
         return folded
@@ -461,6 +464,8 @@ def _identity(x: Executor, a: Any, b: Any) -> Num:
                 return Num((), E.bool_sym(Symbol(f"{a.name} is None", Kind.CONSTANT)), "bool", None)
             case Array() if not a.views and a.member is None:
                 return Num((), E.bool_sym(Symbol(f"{a.name} is None", Kind.CONSTANT)), "bool", None)
+            case Pointer() if a.offset == Num((), E.ZERO, "int", 64):
+                return Num((), E.bool_sym(Symbol(f"{a.array} is None", Kind.CONSTANT)), "bool", None)
             case Poison():
                 raise UnsupportedConstruct(a.why)
             case _:

@@ -312,6 +312,8 @@ def join_paths(a: Expr, b: Expr) -> Expr:
 class HostDialect:
     """The meaning of names, methods and attributes in host code."""
 
+    namespace = "torch"
+
     def call(self, x: Executor, name: str, args: Arguments) -> Any:
         host = _host(x)
         if name in LAUNCHERS:
@@ -333,6 +335,12 @@ class HostDialect:
 
     def param(self, x: Executor, name: str) -> Num:
         return x.number_of(Unknown(name), "argument")
+
+    def quotient(self, x: Executor, op: str, dividend: Expr, divisor: Expr) -> Expr:
+        return E.floordiv(dividend, divisor) if op == "//" else E.mod(dividend, divisor)
+
+    def offset(self, x: Executor, op: str, a: Any, b: Any) -> Any:
+        raise UnsupportedConstruct("a pointer in host code")
 
 
 def _host(x: Executor) -> HostExecutor:

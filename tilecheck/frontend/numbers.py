@@ -25,6 +25,8 @@ class Machine(Protocol):
 
     def divides(self, divisor: Expr) -> None: ...
 
+    def quotient(self, op: str, x: Expr, y: Expr) -> Expr: ...
+
     def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> None: ...
 
     def made(self, value: Expr) -> None: ...
@@ -190,7 +192,9 @@ def _integer(op: str, x: Expr, y: Expr, bits: int | None, shape: tuple[Expr, ...
     match op:
         case "//" | "%":
             _ask_divisor(y, machine)
-            return E.floordiv(x, y) if op == "//" else E.mod(x, y)
+            if bits is None:  # at compile time, as Python divides
+                return E.floordiv(x, y) if op == "//" else E.mod(x, y)
+            return machine.quotient(op, x, y)
         case "min":
             return E.minimum(x, y)
         case "max":

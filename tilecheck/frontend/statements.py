@@ -28,16 +28,21 @@ from tilecheck.frontend.expressions import (
 from tilecheck.frontend.modules import dotted, imports_of
 from tilecheck.frontend.values import (
     Array,
+    BlockPointer,
     Choice,
     Const,
     Frame,
     Function,
     Named,
     Num,
+    Pointer,
     Poison,
     Range,
     Seq,
     Token,
+    alike,
+    parts,
+    rebuilt,
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -449,8 +454,8 @@ def _unknown_like(x: Executor, value: Any) -> Any:
             elem = x.fresh(origin, per_lane=bool(value.shape), boolean=boolean)
             bits = 32 if value.bits is None and not boolean else value.bits
             return Num(value.shape, elem, value.kind, bits)
-        case Seq():
-            return Seq(tuple(_unknown_like(x, item) for item in value.items), value.is_list)
+        case Seq() | Pointer() | BlockPointer():
+            return rebuilt(value, tuple(_unknown_like(x, item) for item in parts(value) or ()))
         case Choice():
             return Choice(value.cond, _unknown_like(x, value.first), _unknown_like(x, value.second))
         case _:
@@ -476,8 +481,8 @@ def _step_of(before: Any, after: Any, mark: int) -> Any:
                 difference = E.sub(after.elem, before.elem)
                 moved = difference if _invariant(difference, mark) else None
             return moved if moved is not None and _invariant(moved, mark) else _UNKNOWN
-        case Seq(), Seq() if len(before.items) == len(after.items):
-            pairs = zip(before.items, after.items, strict=True)
+        case ((Seq() | Pointer() | BlockPointer()), _) if alike(before, after):
+            pairs = zip(parts(before) or (), parts(after) or (), strict=True)
             return tuple(_step_of(b, a, mark) for b, a in pairs)
         case Choice(), Choice() if before.cond is after.cond:
             return (_step_of(before.first, after.first, mark), _step_of(before.second, after.second, mark))
@@ -504,9 +509,9 @@ def _advance(x: Executor, entry: Any, step: Any, k: Expr) -> Any:
             return entry
         case Num():
             return _unknown_like(x, entry)
-        case Seq() if isinstance(step, tuple):
-            items = zip(entry.items, step, strict=True)
-            return Seq(tuple(_advance(x, e, s, k) for e, s in items), entry.is_list)
+        case Seq() | Pointer() | BlockPointer() if isinstance(step, tuple):
+            items = zip(parts(entry) or (), step, strict=True)
+            return rebuilt(entry, tuple(_advance(x, e, s, k) for e, s in items))
         case Choice() if isinstance(step, tuple):
             first, second = _advance(x, entry.first, step[0], k), _advance(x, entry.second, step[1], k)
             return Choice(entry.cond, first, second)
@@ -546,8 +551,8 @@ def _lose(x: Executor, value: Any) -> Any:
     match value:
         case Num():
             return _unknown_like(x, value)
-        case Seq():
-            return Seq(tuple(_lose(x, item) for item in value.items), value.is_list)
+        case Seq() | Pointer() | BlockPointer():
+            return rebuilt(value, tuple(_lose(x, item) for item in parts(value) or ()))
         case _:
             return Poison("a value that a loop with `break` assigns")
 
@@ -573,8 +578,8 @@ def _forget(x: Executor, value: Any) -> Any:
     match value:
         case Num():
             return _unknown_like(x, value)
-        case Seq():
-            return Seq(tuple(_forget(x, item) for item in value.items), value.is_list)
+        case Seq() | Pointer() | BlockPointer():
+            return rebuilt(value, tuple(_forget(x, item) for item in parts(value) or ()))
         case Choice():
             return Choice(value.cond, _forget(x, value.first), _forget(x, value.second))
         case Array() if value.views or value.member is not None:

@@ -8,7 +8,7 @@ broadcasting (which aligns shapes at the right) needs no renaming.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, const, sym
@@ -131,6 +131,29 @@ class RawMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class Pointer:
+    """A Triton pointer, or a tile of them: the parameter it points into and the offset, in elements."""
+
+    array: str
+    offset: Num
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPointer:
+    """`tl.make_block_ptr(base, shape, strides, offsets, block_shape, order)`, or a tensor descriptor.
+
+    The element at place l of the block is `base + sum((offsets[k] + l[k]) * strides[k])`.
+    """
+
+    base: Pointer
+    shape: tuple[Num, ...]
+    strides: tuple[Num, ...]
+    offsets: tuple[Num, ...]
+    block: tuple[Expr, ...]
+    descriptor: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class DenseSlice:
     """`ct.Slice(start, length)`."""
 
@@ -233,6 +256,40 @@ class Frame:
                 return frame.names[name]
             frame = frame.parent
         return None
+
+
+def parts(value: Any) -> tuple[Any, ...] | None:
+    """The values that a sequence or a pointer is made of; None for anything else."""
+    match value:
+        case Seq():
+            return value.items
+        case Pointer():
+            return (value.offset,)
+        case BlockPointer():
+            return (value.base, *value.offsets)
+        case _:
+            return None
+
+
+def rebuilt(value: Any, new: tuple[Any, ...]) -> Any:
+    """`value` with other parts in their places."""
+    match value:
+        case Seq():
+            return Seq(new, value.is_list)
+        case Pointer():
+            return replace(value, offset=new[0])
+        case BlockPointer():
+            return replace(value, base=new[0], offsets=new[1:])
+        case _:
+            raise TypeError(f"{type(value).__name__} has no parts")
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Whether two values with parts differ in their parts alone."""
+    first, second = parts(a), parts(b)
+    if type(a) is not type(b) or first is None or second is None or len(first) != len(second):
+        return False
+    return isinstance(a, Seq) or bool(rebuilt(a, second) == b)
 
 
 def integer(value: int) -> Num:

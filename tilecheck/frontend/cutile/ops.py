@@ -7,7 +7,7 @@ touch memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
@@ -15,6 +15,7 @@ from tilecheck.frontend import numbers
 from tilecheck.frontend.cutile import memory
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import call, operate, static_items
+from tilecheck.frontend.python_functions import PYTHON, Handler, absolute, division, math_function, nothing
 from tilecheck.frontend.tiles import (
     as_tuple,
     assume_where_compiled,
@@ -53,9 +54,6 @@ from tilecheck.frontend.values import (
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.kernel import CheckKind, block_symbol, grid_symbol
-
-Handler = Callable[[Executor, Arguments], Any]
-
 
 # ---- the grid ----------------------------------------------------------------------------------------------
 
@@ -269,19 +267,6 @@ def _bitwise_not(x: Executor, args: Arguments) -> Num:
     return numbers.binary("-", numbers.negative(num), integer(1), x)
 
 
-def _divmod(x: Executor, args: Arguments) -> Seq:
-    given = args.bind(("x", "y"), "divmod")
-    return Seq((operate(x, "//", given["x"], given["y"]), operate(x, "%", given["x"], given["y"])))
-
-
-def _abs(x: Executor, args: Arguments) -> Num:
-    num = x.number_of(args.bind(("x",), "abs")["x"], "operand")
-    if num.elem is None or num.kind == "any":
-        return data(num.shape)
-    value = numbers.as_int(num, x)
-    return Num(num.shape, E.maximum(value, E.neg(value)), "int", num.bits)
-
-
 def _elementwise(x: Executor, args: Arguments) -> Num:
     """Transcendentals and other data: only the shape is known."""
     shape: tuple[Expr, ...] = ()
@@ -370,10 +355,6 @@ def _same(x: Executor, args: Arguments) -> Any:
     return args.positional[0]
 
 
-def _nothing(x: Executor, args: Arguments) -> Any:
-    return Const(None)
-
-
 def _opaque_constant(x: Executor, args: Arguments) -> Any:
     """A compile-time value that depends on the target: unknown, but the same in every block."""
     return Token(E.render(E.sym(Symbol(f"target value {x.number()}", Kind.CONSTANT))))
@@ -386,15 +367,6 @@ def _static_iter(x: Executor, args: Arguments) -> Any:
     return value
 
 
-def _range(x: Executor, args: Arguments) -> Range:
-    values = [x.number_of(v, "range") for v in args.positional]
-    if args.keywords or not 1 <= len(values) <= 3:
-        raise UnsupportedConstruct("range with these arguments")
-    if len(values) == 1:
-        return Range(integer(0), values[0], integer(1))
-    return Range(values[0], values[1], values[2] if len(values) == 3 else integer(1))
-
-
 def _assume_divisible(x: Executor, args: Arguments) -> Any:
     # An unchecked promise of the author's: not a fact to us.
     return args.bind(("x", "divisor"), "assume_divisible_by")["x"]
@@ -404,103 +376,6 @@ def _slice(x: Executor, args: Arguments) -> DenseSlice:
     given = args.bind(("start", "length"), "Slice")
     return DenseSlice(x.number_of(given["start"], "Slice"), x.scalar(given["length"], "length of Slice"))
 
-
-# ---- Python's own functions --------------------------------------------------------------------------------
-
-
-def _python_len(x: Executor, args: Arguments) -> Num:
-    value = args.bind(("x",), "len")["x"]
-    match value:
-        case Seq():
-            return integer(len(value.items))
-        case Shape():
-            rank = x.knowledge.rank(value.array.name)
-            if rank is None:
-                raise UnsupportedConstruct("len of a shape of unknown rank")
-            return integer(rank)
-        case Param() | ArrayList():
-            x.lists.add(value.name)
-            x.used.add(value.name)
-            return Num((), E.sym(Symbol(f"len({value.name})", Kind.EXTENT)), "int", None)
-        case _:
-            raise UnsupportedConstruct("len of this value")
-
-
-def _python_extreme(x: Executor, args: Arguments, op: str) -> Any:
-    values = args.positional
-    if len(values) == 1:
-        if isinstance(values[0], Num):
-            return _reduce(x, args)
-        values = static_items(x, values[0], op)
-    result = values[0]
-    for value in values[1:]:
-        result = operate(x, op, result, value)
-    return result
-
-
-def _python_int(x: Executor, args: Arguments) -> Any:
-    num = x.number_of(args.positional[0], "int")
-    return Num(num.shape, numbers.as_int(num, x), "int" if num.kind != "any" else "any", num.bits)
-
-
-def _python_bool(x: Executor, args: Arguments) -> Num:
-    return Num((), x.truth(args.positional[0]), "bool")
-
-
-def _python_float(x: Executor, args: Arguments) -> Any:
-    return Token(f"float {x.number()}") if isinstance(args.positional[0], Const) else data(())
-
-
-def _python_sequence(x: Executor, args: Arguments, *, is_list: bool) -> Seq:
-    if not args.positional:
-        return Seq((), is_list)
-    return Seq(static_items(x, args.positional[0], "sequence"), is_list)
-
-
-def _python_zip(x: Executor, args: Arguments) -> Seq:
-    columns = [static_items(x, v, "zip") for v in args.positional]
-    return Seq(tuple(Seq(row) for row in zip(*columns, strict=False)))
-
-
-def _python_enumerate(x: Executor, args: Arguments) -> Seq:
-    items = static_items(x, args.positional[0], "enumerate")
-    return Seq(tuple(Seq((integer(i), item)) for i, item in enumerate(items)))
-
-
-def _python_reversed(x: Executor, args: Arguments) -> Seq:
-    return Seq(tuple(reversed(static_items(x, args.positional[0], "reversed"))))
-
-
-def _python_sum(x: Executor, args: Arguments) -> Any:
-    result: Any = integer(0)
-    for item in static_items(x, args.positional[0], "sum"):
-        result = operate(x, "+", result, item)
-    return result
-
-
-def _math(x: Executor, args: Arguments) -> Any:
-    return data(())
-
-
-_PYTHON: Mapping[str, Handler] = {
-    "range": _range,
-    "len": _python_len,
-    "min": lambda x, a: _python_extreme(x, a, "min"),
-    "max": lambda x, a: _python_extreme(x, a, "max"),
-    "abs": _abs,
-    "int": _python_int,
-    "bool": _python_bool,
-    "float": _python_float,
-    "tuple": lambda x, a: _python_sequence(x, a, is_list=False),
-    "list": lambda x, a: _python_sequence(x, a, is_list=True),
-    "zip": _python_zip,
-    "enumerate": _python_enumerate,
-    "reversed": _python_reversed,
-    "sum": _python_sum,
-    "divmod": _divmod,
-    "print": _nothing,
-    "assert": _nothing,
-}
 
 _ELEMENTWISE = (
     "exp exp2 log log2 sqrt rsqrt sin cos tan sinh cosh tanh floor ceil isnan atan2 bitcast"
@@ -519,8 +394,8 @@ _DSL: Mapping[str, Handler] = {
     "where": _where,
     "negative": _negative,
     "bitwise_not": _bitwise_not,
-    "divmod": _divmod,
-    "abs": _abs,
+    "divmod": division,
+    "abs": absolute,
     "cat": _cat,
     "extract": _extract,
     "insert": _insert,
@@ -532,12 +407,12 @@ _DSL: Mapping[str, Handler] = {
     "static_iter": _static_iter,
     "static_eval": _same,
     "ensure_constant": _same,
-    "static_assert": _nothing,
-    "assert_": _nothing,
-    "print": _nothing,
-    "printf": _nothing,
-    "grid_dependency_control_wait": _nothing,
-    "grid_dependency_control_launch_dependents": _nothing,
+    "static_assert": nothing,
+    "assert_": nothing,
+    "print": nothing,
+    "printf": nothing,
+    "grid_dependency_control_wait": nothing,
+    "grid_dependency_control_launch_dependents": nothing,
     "assume_divisible_by": _assume_divisible,
     "Slice": _slice,
     "ByTarget": _opaque_constant,
@@ -556,12 +431,14 @@ _DTYPES = ("float", "bfloat", "tfloat", "int", "uint", "bool_")
 class CuTile:
     """The dialect object that the executor calls."""
 
+    namespace = "cuda.tile"
+
     def call(self, x: Executor, name: str, args: Arguments) -> Any:
-        if name in _PYTHON:
-            return _PYTHON[name](x, args)
+        if name in PYTHON:
+            return PYTHON[name](x, args)
         head, _, last = name.rpartition(".")
         if head == "math":
-            return _math(x, args)
+            return math_function(x, args)
         if not name.startswith("cuda.tile."):
             raise UnsupportedConstruct(f"call of `{name}`")
         if last in _DSL:
@@ -649,6 +526,13 @@ class CuTile:
                 return value
             case _:
                 raise UnsupportedConstruct("subscript of this value")
+
+    def quotient(self, x: Executor, op: str, dividend: Expr, divisor: Expr) -> Expr:
+        """Floor division, as Python's."""
+        return E.floordiv(dividend, divisor) if op == "//" else E.mod(dividend, divisor)
+
+    def offset(self, x: Executor, op: str, a: Any, b: Any) -> Any:
+        raise UnsupportedConstruct("arithmetic on a pointer")
 
     def param(self, x: Executor, name: str) -> Num:
         """An untyped parameter used as a number."""
