@@ -98,6 +98,16 @@ def check(facts: Facts) -> Iterator[Obligation]:
                 kind="undefined",
                 unsafe=() if operation.unsafe is None else (operation.unsafe,),
             )
+        elif operation.kind is CheckKind.DIVIDEND:
+            yield Obligation(
+                rule=RULE.code,
+                goal=Holds(operation.goal, operation.guard),
+                sites=(operation.site,),
+                cause=f"`{operation.what}` is divided and may be negative, where division rounds towards zero",
+                stage=0,
+                kind="undefined",
+                unsafe=() if operation.unsafe is None else (operation.unsafe,),
+            )
 
 
 RULE = Rule(

@@ -25,9 +25,10 @@ EXCLUDED = frozenset(
         "__pycache__", "build", "dist", "node_modules", "venv",
     }
 )  # fmt: skip
-# A kernel needs the module `cuda.tile`; a file that gets it from a sibling still decorates or launches.
+# A kernel needs `cuda.tile` or `triton`; a file that gets them from a sibling still decorates or launches.
 _MAY_HOLD_KERNELS = re.compile(
     rb"cuda\s*\.\s*tile|cuda\s+import|@\s*[\w.]*\bkernel\b|\bct\s*\.\s*(?:kernel|launch)\b"
+    rb"|\btriton\s*\.\s*jit\b|\btriton\b.*\bimport\b.*\bjit\b|@\s*[\w.]*\bjit\b"
 )
 
 

@@ -9,6 +9,12 @@ import libcst as cst
 from tilecheck.frontend.modules import Import, ModuleTable, dotted
 from tilecheck.ir.kernel import Ownership
 
+_CONSTANTS = (
+    "cuda.tile.Constant",
+    "cuda.tile.ConstantAnnotation",
+    "triton.language.constexpr",
+    "triton.language.core.constexpr",
+)
 _ARRAYS = ("cuda.tile.Array", "cuda.tile.IndexedWithInt64", "cuda.tile.ArrayAnnotation", "torch.Tensor")
 
 
@@ -34,7 +40,7 @@ def read_annotation(table: ModuleTable, node: cst.BaseExpression | None) -> Anno
             declared = Ownership.MUT if mark.endswith("Mut") else Ownership.SHARED
     listed = any(m in marks for m in ("list", "tuple", "typing.List", "cuda.tile.ListAnnotation"))
     return Annotation(
-        constant="cuda.tile.Constant" in marks or "cuda.tile.ConstantAnnotation" in marks,
+        constant=any(m in marks for m in _CONSTANTS),
         array=declared is not None or any(m in marks for m in _ARRAYS),
         array_list=listed and "cuda.tile.Constant" not in marks,
         scalar=scalar or ("int" if "cuda.tile.ScalarInt64" in marks else ""),

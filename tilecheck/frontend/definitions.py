@@ -1,4 +1,8 @@
-"""Kernels as they stand in a file: their `def`, their parameters, and the comments attached to them."""
+"""Kernels as they stand in a file: their `def`, their parameters, and the comments attached to them.
+
+A cuTile kernel is decorated as one. In Triton the functions that kernels call carry the same decorator: a
+kernel is one that is tuned or launched in its file, or that returns nothing and is called by no other.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,8 @@ from tilecheck.frontend.annotations import Annotation, read_annotation
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.modules import Import, ModuleTable, dotted
 from tilecheck.frontend.pragmas import Pragma
-from tilecheck.frontend.syntax import children
-from tilecheck.frontend.values import Array, ArrayList, Num, Param, Token
+from tilecheck.frontend.syntax import children, walk
+from tilecheck.frontend.values import START, Array, ArrayList, Num, Param, Pointer, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 
@@ -27,29 +31,66 @@ class Definition:
     node: cst.FunctionDef
     table: ModuleTable
     enclosing: tuple[cst.FunctionDef, ...]
+    language: str = "cutile"
 
 
 # ---- finding them ---------------------------------------------------------------------------------------
 
 
 def find_kernels(table: ModuleTable) -> tuple[Definition, ...]:
-    """The cuTile kernels of a module, in order: decorated functions, and functions given to `ct.kernel`."""
+    """The kernels of a module, in order: decorated, or given to `ct.kernel` or `triton.jit`."""
     found: dict[cst.FunctionDef, Definition] = {}
-    wrapped: list[tuple[str, tuple[cst.FunctionDef, ...]]] = []
+    wrapped: list[tuple[str, tuple[cst.FunctionDef, ...], str]] = []
     functions: list[tuple[cst.FunctionDef, tuple[cst.FunctionDef, ...]]] = []
     for node, enclosing in _walk(table.parsed.module, ()):
         if isinstance(node, cst.FunctionDef):
             functions.append((node, enclosing))
-            if any(is_kernel_decorator(table, d.decorator) for d in node.decorators):
-                found[node] = Definition(node.name.value, node, table, enclosing)
-        elif isinstance(node, cst.Call) and is_kernel_decorator(table, node.func) and node.args:
-            wrapped.append((dotted(node.args[0].value), enclosing))
-    for name, enclosing in wrapped:
+            language = next(filter(None, (_language(table, d.decorator) for d in node.decorators)), "")
+            if language:
+                found[node] = Definition(node.name.value, node, table, enclosing, language)
+        elif isinstance(node, cst.Call) and node.args and (language := _language(table, node.func)):
+            wrapped.append((dotted(node.args[0].value), enclosing, language))
+    for name, enclosing, language in wrapped:
         for node, around in functions:
             if node.name.value == name and around == enclosing[: len(around)] and node not in found:
-                found[node] = Definition(name, node, table, around)
+                found[node] = Definition(name, node, table, around, language)
     order = {node: i for i, (node, _) in enumerate(functions)}
-    return tuple(sorted(found.values(), key=lambda d: order[d.node]))
+    kernels = _without_device_functions(table, list(found.values()))
+    return tuple(sorted(kernels, key=lambda d: order[d.node]))
+
+
+def _without_device_functions(table: ModuleTable, found: list[Definition]) -> list[Definition]:
+    """Leave out the Triton functions that only kernels call."""
+    jitted = [d for d in found if d.language == "triton"]
+    if not jitted:
+        return found
+    called: set[str] = set()
+    for definition in jitted:
+        for node in walk(definition.node.body):
+            if isinstance(node, cst.Call):
+                called.add(dotted(node.func))
+            elif isinstance(node, cst.Arg) and isinstance(node.value, cst.Name):
+                called.add(node.value.value)  # the function of a reduction
+    launched = {
+        dotted(node.func.value)
+        for node in walk(table.parsed.module)
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Subscript)
+    }
+
+    def is_kernel(definition: Definition) -> bool:
+        if definition.language != "triton" or len(definition.node.decorators) > 1:
+            return True
+        if definition.name in launched:
+            return True
+        return definition.name not in called and not _returns_a_value(definition.node)
+
+    return [definition for definition in found if is_kernel(definition)]
+
+
+def _returns_a_value(function: cst.FunctionDef) -> bool:
+    nested = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
+    inner = walk(function.body, lambda n: not isinstance(n, nested))
+    return any(isinstance(node, cst.Return) and node.value is not None for node in inner)
 
 
 def _walk(
@@ -67,24 +108,34 @@ _MOST_ALIASES = 8  # of one decorator: `jit = ct.kernel`
 
 
 def is_kernel_decorator(table: ModuleTable, node: cst.BaseExpression) -> bool:
-    """Whether a decorator is `cuda.tile.kernel`, called or not, under whatever name it was imported."""
-    return _is_kernel_decorator(table, node, 0)
+    """Whether a decorator makes a kernel, called or not, under whatever name it was imported."""
+    return bool(_language(table, node))
 
 
-def _is_kernel_decorator(table: ModuleTable, node: cst.BaseExpression, depth: int) -> bool:
+_MAKERS = {
+    "cuda.tile.kernel": "cutile",
+    "cuda.tile._execution.kernel": "cutile",
+    "triton.jit": "triton",
+    "triton.runtime.jit.jit": "triton",
+    "triton.runtime.jit": "triton",
+}
+
+
+def _language(table: ModuleTable, node: cst.BaseExpression, depth: int = 0) -> str:
+    """The language that a decorator makes a kernel of; empty for any other decorator."""
     if isinstance(node, cst.Call):
         first = (
             node.args[0].value if node.args and dotted(node.func).rpartition(".")[2] == "partial" else node.func
         )
-        return _is_kernel_decorator(table, first, depth)
+        return _language(table, first, depth)
     head, _, rest = dotted(node).partition(".")
     binding = table.bindings.get(head) or table.local_imports.get(head)
     if isinstance(binding, cst.BaseExpression) and not rest and depth < _MOST_ALIASES:
-        return _is_kernel_decorator(table, binding, depth + 1)
+        return _language(table, binding, depth + 1)
     if not isinstance(binding, Import):
-        return False
+        return ""
     module = f"{binding.module}.{binding.member}" if binding.member else binding.module
-    return f"{module}.{rest}".rstrip(".") in ("cuda.tile.kernel", "cuda.tile._execution.kernel")
+    return _MAKERS.get(f"{module}.{rest}".rstrip("."), "")
 
 
 # ---- what stands in them --------------------------------------------------------------------------------
@@ -105,6 +156,8 @@ def read_parameters(definition: Definition) -> dict[str, Annotation]:
 def initial(x: Executor, name: str, annotation: Annotation) -> Any:
     """What a parameter is before the kernel runs."""
     kind = Kind.CONSTANT if annotation.constant else Kind.SCALAR
+    if name in x.knowledge.pointers:
+        return Pointer(name, START)
     if name in x.knowledge.lists or (annotation.array_list and not annotation.constant):
         return ArrayList(name)
     if annotation.array and not annotation.constant:

@@ -56,6 +56,7 @@ class Dialect(Protocol):
     """What a language adds: the meaning of its names, and of attributes and methods of its values."""
 
     namespace: str
+    integer_parameters: bool  # whether a parameter that is compared with an integer is one
 
     def call(self, x: Executor, name: str, call: Arguments) -> Any: ...
 
@@ -161,6 +162,7 @@ class Executor:
     integers: set[str] = field(default_factory=set)
     lists: set[str] = field(default_factory=set)
     pointers: set[str] = field(default_factory=set)
+    unclear: UnsupportedConstruct | None = None  # a pointer whose base this run could not tell
     used: set[str] = field(default_factory=set)
     arrays: set[str] = field(default_factory=set)
     constants: frozenset[str] = frozenset()  # untyped compile-time parameters
@@ -284,6 +286,17 @@ class Executor:
             return
         if any(s.kind is Kind.BLOCK for s in E.symbols(value.elem)):
             self.names.setdefault(name, value.elem)
+
+    def compared(self, a: Num, b: Num) -> None:
+        """Note that two numbers are compared: a parameter beside an integer may be one by that."""
+        if not self.dialect.integer_parameters:
+            return
+        for this, other in ((a, b), (b, a)):
+            if this.kind != "any" or this.elem is None or other.elem is None:
+                continue
+            known = other.kind == "int" or (other.kind == "any" and self.is_integer_memory(other.elem))
+            if known and not any(_is_memory(node) for node in E.walk(this.elem)):
+                self.use_as_integer(this.elem)
 
     def made(self, value: Expr) -> None:
         self.makers.setdefault(value, self.site)
@@ -485,6 +498,11 @@ class Executor:
                 raise UnsupportedConstruct(f"a list of arrays as {what}", self.site.span, self.site.file)
             case _:
                 raise UnsupportedConstruct(f"{what} that is not a parameter", self.site.span, self.site.file)
+
+
+def _is_memory(node: Expr) -> bool:
+    """Whether a node is a value that was read from memory, or that nothing is known of."""
+    return node.op == "read" or (node.op in ("sym", "bsym") and node.args[0].kind is Kind.OPAQUE)
 
 
 def memory_names(value: Expr) -> set[str]:

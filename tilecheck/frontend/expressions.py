@@ -13,6 +13,7 @@ from tilecheck.frontend import numbers
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.modules import Element, Import, ModuleTable, dotted
 from tilecheck.frontend.values import (
+    START,
     Array,
     ArrayList,
     Choice,
@@ -464,7 +465,7 @@ def _identity(x: Executor, a: Any, b: Any) -> Num:
                 return Num((), E.bool_sym(Symbol(f"{a.name} is None", Kind.CONSTANT)), "bool", None)
             case Array() if not a.views and a.member is None:
                 return Num((), E.bool_sym(Symbol(f"{a.name} is None", Kind.CONSTANT)), "bool", None)
-            case Pointer() if a.offset == Num((), E.ZERO, "int", 64):
+            case Pointer() if a.offset == START:
                 return Num((), E.bool_sym(Symbol(f"{a.array} is None", Kind.CONSTANT)), "bool", None)
             case Poison():
                 raise UnsupportedConstruct(a.why)

@@ -17,10 +17,11 @@ from tilecheck.frontend.annotations import Annotation
 from tilecheck.frontend.contracts import read_contracts, tables
 from tilecheck.frontend.cutile.ops import CuTile
 from tilecheck.frontend.definitions import Definition, initial, read_parameters
-from tilecheck.frontend.executor import Executor, Knowledge
+from tilecheck.frontend.executor import Dialect, Executor, Knowledge
 from tilecheck.frontend.modules import ModuleTable, imports_of
 from tilecheck.frontend.statements import run_block
 from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.triton.ops import Triton
 from tilecheck.frontend.values import (
     Const,
     Frame,
@@ -40,6 +41,7 @@ from tilecheck.ir.kernel import Param as KernelParam
 from tilecheck.model import GlobalName
 
 MAX_RUNS = 8
+DIALECTS: dict[str, Dialect] = {"cutile": CuTile(), "triton": Triton()}
 
 
 # ---- executing them ----------------------------------------------------------------------------------------
@@ -56,6 +58,8 @@ def lower(definition: Definition) -> Kernel:
         x = _run(definition, knowledge)
         learned = _learned(x)
         if learned == knowledge:
+            if x.unclear is not None:
+                raise x.unclear
             return _kernel(x, definition)
         knowledge = learned
     raise UnsupportedConstruct("kernel whose types do not settle")
@@ -67,13 +71,15 @@ def _learned(x: Executor) -> Knowledge:
         integers=frozenset(x.integers) | x.knowledge.integers,
         ranks=tuple(sorted(x.ranks.items())),
         lists=frozenset(x.lists),
+        pointers=frozenset(x.pointers) | x.knowledge.pointers,
+        positive=frozenset(size for size in x.powers if E.le(1, size) in x.facts),
     )
 
 
 def _run(definition: Definition, knowledge: Knowledge) -> Executor:
     table, node = definition.table, definition.node
     annotations = read_parameters(definition)
-    x = Executor(table.project, CuTile(), table.site(node.name), knowledge)
+    x = Executor(table.project, DIALECTS[definition.language], table.site(node.name), knowledge)
     x.constants = frozenset(n for n, a in annotations.items() if a.constant and not a.scalar)
     x.wide = frozenset(n for n, a in annotations.items() if a.wide)
     x.tables = frozenset(tables(definition))
@@ -168,7 +174,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
     )
     return Kernel(
         name=definition.name,
-        language="cutile",
+        language=definition.language,
         site=definition.table.site(definition.node.name),
         params=params,
         grid_axes=tuple(sorted(x.grid_axes)),

@@ -31,6 +31,8 @@ class Machine(Protocol):
 
     def made(self, value: Expr) -> None: ...
 
+    def compared(self, a: Num, b: Num) -> None: ...
+
     def is_integer_memory(self, value: Expr) -> bool: ...
 
     def moved(self, symbol: Symbol, positions: tuple[tuple[Expr, Expr], ...]) -> Expr: ...
@@ -109,6 +111,7 @@ _COMPARE = {"<": E.lt, "<=": E.le, ">": E.gt, ">=": E.ge, "==": E.eq, "!=": E.ne
 def compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
     shape = broadcast_shapes(a.shape, b.shape)
     x, y = stretch(a, shape), stretch(b, shape)
+    machine.compared(a, b)
     if x is None or y is None or not _comparable(a, machine) or not _comparable(b, machine):
         return Num(shape, machine.fresh(origin(x, y), per_lane=bool(shape), boolean=True), "bool")
     if a.kind == "bool" or b.kind == "bool":

@@ -258,6 +258,9 @@ class Frame:
         return None
 
 
+START = Num((), const(0), "int", 64)  # the offset of a pointer parameter itself
+
+
 def parts(value: Any) -> tuple[Any, ...] | None:
     """The values that a sequence or a pointer is made of; None for anything else."""
     match value:

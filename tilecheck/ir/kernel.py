@@ -140,6 +140,7 @@ class CheckKind(enum.Enum):
     """Why an operation of the kernel itself asks for a proof."""
 
     DIVISOR = "divisor"  # a divisor is positive
+    DIVIDEND = "dividend"  # what is divided by a truncating division is not negative
     SLICE = "slice"  # 0 <= start < N and start <= stop <= N
     STEP = "step"  # the step of a range is not 0
     MEMBER = "member"  # an index into a list of arrays is inside it

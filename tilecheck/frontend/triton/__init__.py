@@ -1,0 +1,1 @@
+"""What the names of Triton mean to the checker."""

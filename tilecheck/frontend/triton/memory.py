@@ -1,0 +1,208 @@
+"""Loads, stores and atomics of Triton: each call becomes one `Access`, and each load a value.
+
+A pointer parameter is taken for a flat array: its elements from the first that its tensor reaches to the last,
+gaps between rows included. An offset is an index into it, and nothing checks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import numbers
+from tilecheck.frontend.accesses import PLAIN, Order, fresh_lanes, loaded, record
+from tilecheck.frontend.executor import Arguments, Executor
+from tilecheck.frontend.expressions import static_items
+from tilecheck.frontend.tiles import as_tuple, tile_size
+from tilecheck.frontend.triton.pointers import pointer_of
+from tilecheck.frontend.values import Array, BlockPointer, Const, Num, Pointer, Seq, lane
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr
+from tilecheck.ir.kernel import Axis, Effect, Space, extent_symbol
+
+_HINTS = ("cache_modifier?", "eviction_policy?")
+_LOAD = ("pointer", "mask?", "other?", "boundary_check?", "padding_option?", *_HINTS, "volatile?")
+_STORE = ("pointer", "value", "mask?", "boundary_check?", *_HINTS)
+_ORDERS = {"relaxed": "RELAXED", "acquire": "ACQUIRE", "release": "RELEASE", "acq_rel": "ACQ_REL"}
+_SCOPES = {"cta": "BLOCK", "gpu": "DEVICE", "sys": "SYS"}
+
+
+def load(x: Executor, args: Arguments) -> Any:
+    """`tl.load(pointer, mask, other, ...)`."""
+    given = args.bind(_LOAD, "load")
+    if isinstance(given["pointer"], BlockPointer):
+        return _block(x, given["pointer"], Effect.READ, _checked_axes(x, given), _order_of_load(x, given))
+    return _access(x, given["pointer"], given.get("mask"), (), Effect.READ, _order_of_load(x, given))
+
+
+def store(x: Executor, args: Arguments) -> Const:
+    """`tl.store(pointer, value, mask, ...)`."""
+    given = args.bind(_STORE, "store")
+    if isinstance(given["pointer"], BlockPointer):
+        _block(x, given["pointer"], Effect.WRITE, _checked_axes(x, given), PLAIN)
+    else:
+        _access(x, given["pointer"], given.get("mask"), (given["value"],), Effect.WRITE, PLAIN)
+    return Const(None)
+
+
+def _order_of_load(x: Executor, given: dict[str, Any]) -> Order:
+    """A volatile load may see what another block wrote: it says nothing of order."""
+    volatile = given.get("volatile")
+    return PLAIN if volatile is None or x.truth(volatile) is E.FALSE else Order("RELAXED", "DEVICE")
+
+
+ATOMICS = ("add", "max", "min", "and", "or", "xor", "xchg", "cas")
+
+
+def atomic(x: Executor, kind: str, args: Arguments) -> Num:
+    """`tl.atomic_add(pointer, val, mask, sem, scope)` and its siblings; gives the old elements."""
+    names = ("pointer", "cmp", "val", "sem?", "scope?") if kind == "cas" else (
+        "pointer", "val", "mask?", "sem?", "scope?"
+    )  # fmt: skip
+    given = args.bind(names, f"atomic_{kind}")
+    order = Order(
+        _word(given.get("sem"), _ORDERS, "ACQ_REL"), _word(given.get("scope"), _SCOPES, "DEVICE"), kind
+    )
+    values = tuple(given[n] for n in ("cmp", "val") if n in given)
+    return _access(x, given["pointer"], given.get("mask"), values, Effect.ATOMIC, order)
+
+
+def _word(value: Any, words: dict[str, str], default: str) -> str:
+    if value is None or (isinstance(value, Const) and value.value is None):
+        return default
+    if not isinstance(value, Const) or value.value not in words:
+        raise UnsupportedConstruct("memory order or scope that is not one word")
+    return words[value.value]
+
+
+# ---- pointers ---------------------------------------------------------------------------------------------
+
+
+def _access(x: Executor, pointer: Any, mask: Any, values: Sequence[Any], effect: Effect, order: Order) -> Num:
+    """One operation through a tile of pointers."""
+    target = pointer_of(x, pointer, "pointer")
+    masks = None if mask is None or (isinstance(mask, Const) and mask.value is None) else mask
+    mask_num = Num((), E.TRUE, "bool") if masks is None else x.number_of(masks, "mask")
+    shape = numbers.broadcast_shapes(target.offset.shape, mask_num.shape)
+    for value in values:
+        if not isinstance(value, Pointer):
+            shape = numbers.broadcast_shapes(shape, x.number_of(value, "stored value").shape)
+    test = numbers.stretch(Num(mask_num.shape, numbers.as_bool(mask_num, x), "bool"), shape) or E.TRUE
+    return _elements(x, target, shape, test, effect, order)
+
+
+def _elements(
+    x: Executor, target: Pointer, shape: tuple[Expr, ...], test: Expr, effect: Effect, order: Order
+) -> Num:
+    index = numbers.stretch(target.offset, shape)
+    if index is None:  # the pointers are not known yet
+        return Num(shape, x.fresh(f"memory:{target.array}", per_lane=bool(shape)), "any")
+    array, length = flat(x, target.array)
+    mapping, lanes = fresh_lanes(x, shape)
+    axis = Axis(E.substitute(index, mapping), E.ONE, E.ONE, length, E.ZERO)
+    mask = E.substitute(test, mapping)
+    record(x, array, effect, Space.ELEMENT, (axis,), lanes, mask, order, checked=False)
+    if effect is Effect.ATOMIC:
+        return Num(shape, x.fresh(f"atomic:{array.name}", per_lane=bool(shape)), "any")
+    # An element that is not inside is an error of its own (TC303): what is read was inside.
+    return loaded(x, array, [index], test, shape, order)
+
+
+def flat(x: Executor, name: str) -> tuple[Array, Expr]:
+    """The flat array behind a pointer parameter, and its length."""
+    x.arrays.add(name)
+    x.used.add(name)
+    x.ranks[name] = 1
+    length = E.sym(extent_symbol(name, 0))
+    x.facts[E.le(0, length)] = None
+    return Array(name), length
+
+
+# ---- block pointers and descriptors -------------------------------------------------------------------------
+
+
+def make_block_pointer(x: Executor, args: Arguments) -> BlockPointer:
+    """`tl.make_block_ptr(base, shape, strides, offsets, block_shape, order)`."""
+    given = args.bind(("base", "shape", "strides", "offsets", "block_shape", "order"), "make_block_ptr")
+    lists = [_numbers(x, given[n], n) for n in ("shape", "strides", "offsets")]
+    return _block_pointer(x, given["base"], lists, given["block_shape"], descriptor=False)
+
+
+def make_descriptor(x: Executor, args: Arguments) -> BlockPointer:
+    """`tl.make_tensor_descriptor(base, shape, strides, block_shape)`."""
+    given = args.bind(("base", "shape", "strides", "block_shape", "padding_option?"), "make_tensor_descriptor")
+    lists = [_numbers(x, given[n], n) for n in ("shape", "strides")]
+    lists.append(tuple(Num((), E.ZERO, "int", 32) for _ in lists[0]))
+    return _block_pointer(x, given["base"], lists, given["block_shape"], descriptor=True)
+
+
+def _block_pointer(
+    x: Executor, base: Any, lists: list[tuple[Num, ...]], block: Any, *, descriptor: bool
+) -> BlockPointer:
+    shape, strides, offsets = lists
+    sizes = tuple(tile_size(x, x.scalar(s, "block shape")) for s in as_tuple(block))
+    if not len(shape) == len(strides) == len(offsets) == len(sizes):
+        raise UnsupportedConstruct("block pointer whose parts have different lengths")
+    return BlockPointer(
+        pointer_of(x, base, "base of a block pointer"), shape, strides, offsets, sizes, descriptor
+    )
+
+
+def _numbers(x: Executor, value: Any, what: str) -> tuple[Num, ...]:
+    items = static_items(x, value, what) if isinstance(value, Seq) else (value,)
+    return tuple(Num((), x.scalar(item, what), "int", 64) for item in items)
+
+
+def advance(x: Executor, block: BlockPointer, offsets: Any) -> BlockPointer:
+    """`tl.advance(block_pointer, offsets)`."""
+    steps = _numbers(x, offsets, "offsets")
+    if len(steps) != len(block.offsets) or block.descriptor:
+        raise UnsupportedConstruct("advance by offsets of another length")
+    moved = tuple(numbers.binary("+", a, b, x) for a, b in zip(block.offsets, steps, strict=True))
+    return BlockPointer(block.base, block.shape, block.strides, moved, block.block)
+
+
+def _checked_axes(x: Executor, given: dict[str, Any]) -> frozenset[int]:
+    """The axes along which a block pointer's access is checked; a mask is not allowed beside it."""
+    if not _is_none(given.get("mask")):
+        raise UnsupportedConstruct("mask of a block pointer's access")
+    value = given.get("boundary_check")
+    if _is_none(value):
+        return frozenset()
+    found = [x.scalar(item, "boundary_check").value for item in as_tuple(value)]
+    if None in found:
+        raise UnsupportedConstruct("symbolic boundary_check")
+    return frozenset(axis for axis in found if axis is not None)
+
+
+def _is_none(value: Any) -> bool:
+    return value is None or (isinstance(value, Const) and value.value in (None, ""))
+
+
+def _block(x: Executor, block: BlockPointer, effect: Effect, checked: frozenset[int], order: Order) -> Num:
+    """A block as a tile of pointers, masked by the shape along the axes that are checked."""
+    rank = len(block.block)
+    total, test = block.base.offset.elem, E.TRUE
+    for k, (size, stride, start, extent) in enumerate(
+        zip(block.block, block.strides, block.offsets, block.shape, strict=True)
+    ):
+        place = E.ZERO if size is E.ONE else lane(rank - 1 - k)
+        index = E.add(start.elem or E.ZERO, place)
+        if total is not None:
+            total = E.add(total, E.mul(index, stride.elem or E.ZERO))
+        if k % rank in checked or k - rank in checked:
+            test = E.all_of(test, E.le(0, index), E.lt(index, extent.elem or E.ZERO))
+    target = Pointer(block.base.array, Num(block.block, total, "int" if total is not None else "data", 64))
+    return _elements(x, target, block.block, test, effect, order)
+
+
+def descriptor_access(
+    x: Executor, block: BlockPointer, offsets: Any, effect: Effect, order: Order = PLAIN
+) -> Num:
+    """`descriptor.load(offsets)` and its siblings: always checked against the descriptor's shape."""
+    starts = _numbers(x, offsets, "offsets")
+    if len(starts) != len(block.block):
+        raise UnsupportedConstruct("descriptor access with offsets of another length")
+    moved = BlockPointer(block.base, block.shape, block.strides, starts, block.block, descriptor=True)
+    return _block(x, moved, effect, frozenset(range(len(starts))), order)

@@ -1,0 +1,670 @@
+"""What Triton's functions, attributes and methods mean to the checker.
+
+Arithmetic on indices is exact. Everything that only computes data gives an unknown of the right shape. A name
+that is not listed is unsupported: it might touch memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import numbers
+from tilecheck.frontend.accesses import Order
+from tilecheck.frontend.executor import Arguments, Executor
+from tilecheck.frontend.expressions import call, operate
+from tilecheck.frontend.python_functions import PYTHON, Handler, absolute, math_function, nothing
+from tilecheck.frontend.tiles import (
+    as_tuple,
+    assume_where_compiled,
+    cast,
+    computed,
+    constant,
+    converted,
+    data,
+    reduced,
+    scanned,
+    tile_index,
+    tile_size,
+    tile_sizes,
+)
+from tilecheck.frontend.triton import memory, pointers
+from tilecheck.frontend.values import (
+    BlockPointer,
+    Const,
+    Method,
+    Named,
+    Num,
+    Param,
+    Pointer,
+    Range,
+    Seq,
+    Token,
+    integer,
+    lane,
+)
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr, Kind, Symbol
+from tilecheck.ir.kernel import CheckKind, Effect, block_symbol, grid_symbol
+
+
+def _first(x: Executor, args: Arguments, what: str) -> Num:
+    """The operand of a function whose other arguments are options that change no shape."""
+    for value in (*args.positional[:1], *(v for k, v in args.keywords if k in ("input", "x", "tensor"))):
+        return x.number_of(value, what)
+    raise UnsupportedConstruct(f"{what} without an operand")
+
+
+# ---- the grid ----------------------------------------------------------------------------------------------
+
+
+def _grid_axis(x: Executor, args: Arguments, what: str) -> int:
+    value = x.scalar(args.bind(("axis",), what)["axis"], f"axis of {what}").value
+    if value not in (0, 1, 2):
+        raise UnsupportedConstruct(f"{what} of a symbolic axis")
+    x.grid_axes.add(value)
+    return value
+
+
+def _program_id(x: Executor, args: Arguments) -> Num:
+    return Num((), E.sym(block_symbol(_grid_axis(x, args, "program_id"))), "int")
+
+
+def _num_programs(x: Executor, args: Arguments) -> Num:
+    return Num((), E.sym(grid_symbol(_grid_axis(x, args, "num_programs"))), "int")
+
+
+# ---- building tiles ----------------------------------------------------------------------------------------
+
+
+def _arange(x: Executor, args: Arguments) -> Num:
+    given = args.bind(("start", "end"), "arange")
+    start, end = x.scalar(given["start"], "start of arange"), x.scalar(given["end"], "end of arange")
+    size = tile_size(x, E.sub(end, start))
+    return Num((size,), E.add(start, lane(0)), "int", 32)
+
+
+def _full(x: Executor, args: Arguments) -> Num:
+    given = args.bind(("shape", "value", "dtype?"), "full")
+    return _filled(x, tile_sizes(x, given["shape"]), given["value"], given.get("dtype"))
+
+
+def _zeros(x: Executor, args: Arguments) -> Num:
+    given = args.bind(("shape", "dtype?"), "zeros")
+    return _filled(x, tile_sizes(x, given["shape"]), integer(0), given.get("dtype"))
+
+
+def _like(x: Executor, args: Arguments) -> Num:
+    num = _first(x, args, "zeros_like")
+    return data(num.shape) if num.kind == "data" else Num(num.shape, E.ZERO, num.kind, num.bits)
+
+
+def _filled(x: Executor, shape: tuple[Expr, ...], value: Any, dtype: Any) -> Num:
+    num = _to(x, x.number_of(value, "fill value"), dtype)
+    return Num(shape, num.elem, num.kind, num.bits)
+
+
+# ---- conversions -------------------------------------------------------------------------------------------
+
+
+def _to(x: Executor, num: Num, dtype: Any) -> Num:
+    if isinstance(dtype, Named) and dtype.name.endswith(".int1"):
+        return Num(num.shape, numbers.as_bool(num, x), "bool")
+    if isinstance(dtype, Named) and num.kind == "bool" and num.elem is not None and _is_integral(dtype):
+        return Num(num.shape, converted(x, num, _last(dtype.name)), "int", 64 if "64" in dtype.name else 32)
+    return cast(x, num, dtype)
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _is_integral(dtype: Named) -> bool:
+    return _last(dtype.name).startswith(("int", "uint"))
+
+
+def _cast(x: Executor, args: Arguments) -> Any:
+    given = args.bind(("input", "dtype", "fp_downcast_rounding?", "bitcast?"), "cast")
+    value, bitcast = given["input"], given.get("bitcast", Const(False))
+    if isinstance(value, Pointer):
+        raise UnsupportedConstruct("cast of a pointer")
+    num = x.number_of(value, "cast")
+    return _to(x, num, given["dtype"]) if x.truth(bitcast) is E.FALSE else data(num.shape)
+
+
+# ---- shapes ------------------------------------------------------------------------------------------------
+
+
+def _rest(args: Arguments, count: int = 1) -> Any:
+    """The arguments after the operand, given one by one or as one tuple."""
+    values = args.positional[count:]
+    return values[0] if len(values) == 1 and isinstance(values[0], Seq) else Seq(tuple(values))
+
+
+def _keyword(args: Arguments, *names: str) -> Any:
+    return next((value for name, value in args.keywords if name in names), None)
+
+
+def _reshape(x: Executor, args: Arguments) -> Num:
+    shape = _keyword(args, "shape") or _rest(args)
+    return numbers.reshape(_first(x, args, "reshape"), tile_sizes(x, shape), x)
+
+
+def _expand_dims(x: Executor, args: Arguments) -> Any:
+    axis = _keyword(args, "axis") or args.positional[1]
+    value = args.positional[0] if args.positional else _keyword(args, "input")
+    result = x.number_of(value, "expand_dims")
+    for k in sorted(constant(x, item, "axis") % (len(result.shape) + 1) for item in as_tuple(axis)):
+        result = numbers.reshape(result, (*result.shape[:k], E.ONE, *result.shape[k:]), x)
+    return result
+
+
+def _broadcast_to(x: Executor, args: Arguments) -> Any:
+    shape = tile_sizes(x, _keyword(args, "shape") or _rest(args))
+    value = args.positional[0] if args.positional else _keyword(args, "input")
+    if isinstance(value, Pointer):
+        return Pointer(value.array, numbers.broadcast(value.offset, shape))
+    return numbers.broadcast(x.number_of(value, "broadcast_to"), shape)
+
+
+def _broadcast(x: Executor, args: Arguments) -> Seq:
+    given = args.bind(("input", "other"), "broadcast")
+    a, b = x.number_of(given["input"], "broadcast"), x.number_of(given["other"], "broadcast")
+    shape = numbers.broadcast_shapes(a.shape, b.shape)
+    return Seq((numbers.broadcast(a, shape), numbers.broadcast(b, shape)))
+
+
+def _permute(x: Executor, args: Arguments) -> Num:
+    num = _first(x, args, "permute")
+    order = _keyword(args, "dims") or _rest(args)
+    axes = [constant(x, a, "axis") % max(1, len(num.shape)) for a in as_tuple(order)]
+    if not axes:  # `trans` without an order swaps the last two axes
+        axes = [*range(len(num.shape) - 2), len(num.shape) - 1, len(num.shape) - 2]
+    if sorted(axes) != list(range(len(num.shape))):
+        raise UnsupportedConstruct("permute by something that is no permutation")
+    return numbers.permute(num, axes, x)
+
+
+def _ravel(x: Executor, args: Arguments) -> Num:
+    num = _first(x, args, "ravel")
+    return numbers.reshape(num, (E.mul(E.ONE, *num.shape),), x)
+
+
+def _join(x: Executor, args: Arguments) -> Num:
+    given = args.bind(("a", "b"), "join")
+    a, b = x.number_of(given["a"], "join"), x.number_of(given["b"], "join")
+    return data((*numbers.broadcast_shapes(a.shape, b.shape), E.const(2)))
+
+
+def _split(x: Executor, args: Arguments) -> Seq:
+    num = _first(x, args, "split")
+    half = data(num.shape[:-1])
+    return Seq((half, half))
+
+
+def _interleave(x: Executor, args: Arguments) -> Num:
+    joined = _join(x, args)
+    return data((*joined.shape[:-2], E.mul(2, joined.shape[-2])) if len(joined.shape) > 1 else (E.const(2),))
+
+
+def _cat(x: Executor, args: Arguments) -> Num:
+    given = args.bind(("input", "other", "can_reorder?", "dim?"), "cat")
+    a, b = x.number_of(given["input"], "cat"), x.number_of(given["other"], "cat")
+    if len(a.shape) != 1 or len(b.shape) != 1:
+        raise UnsupportedConstruct("cat of tiles of several axes")
+    return data((E.add(a.shape[0], b.shape[0]),))  # the compiler may reorder the elements
+
+
+# ---- arithmetic --------------------------------------------------------------------------------------------
+
+
+def _extreme(x: Executor, args: Arguments, op: str) -> Any:
+    given = args.bind(("x", "y", "propagate_nan?"), op)
+    return operate(x, op, given["x"], given["y"])
+
+
+def _clamp(x: Executor, args: Arguments) -> Any:
+    given = args.bind(("x", "min", "max", "propagate_nan?"), "clamp")
+    return operate(x, "min", operate(x, "max", given["x"], given["min"]), given["max"])
+
+
+def _cdiv(x: Executor, args: Arguments) -> Any:
+    given = args.bind(("x", "div"), "cdiv")
+    top = operate(x, "-", operate(x, "+", given["x"], given["div"]), integer(1))
+    return operate(x, "//", top, given["div"])
+
+
+def _where(x: Executor, args: Arguments) -> Any:
+    given = args.bind(("condition", "x", "y"), "where")
+    a, b = given["x"], given["y"]
+    cond = x.number_of(given["condition"], "where")
+    if isinstance(a, Pointer) or isinstance(b, Pointer):
+        if not (isinstance(a, Pointer) and isinstance(b, Pointer) and a.array == b.array):
+            raise UnsupportedConstruct("where between pointers of two parameters")
+        return Pointer(a.array, numbers.select(cond, a.offset, b.offset, x))
+    return numbers.select(cond, x.number_of(a, "where"), x.number_of(b, "where"), x)
+
+
+def _operator(x: Executor, args: Arguments, op: str) -> Any:
+    given = args.bind(("x", "y", "sanitize_overflow?"), "operator")
+    return operate(x, op, given["x"], given["y"])
+
+
+def _elementwise(x: Executor, args: Arguments) -> Num:
+    """Functions of data: only the shape is known."""
+    shape: tuple[Expr, ...] = ()
+    for value in (*args.positional, *(v for _, v in args.keywords)):
+        if isinstance(value, Num | Param):
+            shape = numbers.broadcast_shapes(shape, x.number_of(value, "operand").shape)
+    return data(shape)
+
+
+def _dot(x: Executor, args: Arguments) -> Num:
+    a = x.number_of(args.positional[0] if args.positional else _keyword(args, "input"), "operand")
+    b = x.number_of(args.positional[1] if len(args.positional) > 1 else _keyword(args, "other"), "operand")
+    if len(a.shape) < 2 or len(b.shape) < 2:
+        raise UnsupportedConstruct("dot of a vector")
+    return data((*a.shape[:-1], b.shape[-1]))
+
+
+def _dot_scaled(x: Executor, args: Arguments) -> Num:
+    a, b = x.number_of(args.positional[0], "operand"), x.number_of(args.positional[3], "operand")
+    return data((*a.shape[:-1], b.shape[-1]))
+
+
+def _philox(x: Executor, args: Arguments) -> Seq:
+    tile = _elementwise(x, args)
+    return Seq((tile,) * 4)
+
+
+def _swizzle(x: Executor, args: Arguments) -> Seq:
+    """`tl.swizzle2d(i, j, size_i, size_j, size_g)`: column-major within groups of `size_g` rows."""
+    given = args.bind(("i", "j", "size_i", "size_j", "size_g"), "swizzle2d")
+    i, j, rows, columns, group = (given[n] for n in ("i", "j", "size_i", "size_j", "size_g"))
+    place = operate(x, "+", operate(x, "*", i, columns), j)
+    in_group = operate(x, "*", group, columns)
+    number = operate(x, "//", place, in_group)
+    start = operate(x, "*", number, group)
+    height = operate(x, "min", operate(x, "-", rows, start), group)
+    place = operate(x, "%", place, in_group)
+    return Seq((operate(x, "+", start, operate(x, "%", place, height)), operate(x, "//", place, height)))
+
+
+# ---- reductions and scans ----------------------------------------------------------------------------------
+
+
+def _reduce(x: Executor, args: Arguments) -> Any:
+    names = ("input", "axis?", "return_indices?", "return_indices_tie_break_left?", "keep_dims?", "dtype?")
+    given = args.bind(names, "reduction")
+    num = x.number_of(given["input"], "reduction")
+    values = reduced(x, num, given.get("axis", Const(None)), given.get("keep_dims", Const(False)))
+    if x.truth(given.get("return_indices", Const(False))) is E.FALSE:
+        return values
+    places = Num(values.shape, x.fresh("data", per_lane=bool(values.shape)), "int", 32)
+    return Seq((values, places))
+
+
+def _sum(x: Executor, args: Arguments) -> Any:
+    given = args.bind(("input", "axis?", "keep_dims?", "dtype?"), "sum")
+    num = x.number_of(given["input"], "sum")
+    return reduced(x, num, given.get("axis", Const(None)), given.get("keep_dims", Const(False)))
+
+
+def _arg_reduce(x: Executor, args: Arguments) -> Num:
+    given = args.bind(("input", "axis?", "tie_break_left?", "keep_dims?"), "argmax")
+    num = x.number_of(given["input"], "argmax")
+    shape = reduced(x, num, given.get("axis", Const(None)), given.get("keep_dims", Const(False))).shape
+    return Num(shape, x.fresh("data", per_lane=bool(shape)), "int", 32)
+
+
+def _combined(x: Executor, args: Arguments, function: Any, tiles: list[Num]) -> None:
+    """Execute the function of a reduction or scan, for what it may do: on two unknown elements of each tile."""
+    elements = []
+    for tile in (*tiles, *tiles):
+        boolean = tile.kind == "bool"
+        elem = x.fresh("data", per_lane=True, boolean=True) if boolean else None
+        if not boolean and tile.elem is not None:
+            elem = computed(x, tile, per_lane=True)
+        elements.append(Num((), elem, tile.kind, tile.bits))
+    call(x, function, Arguments(tuple(elements), (), args.node, args.table))
+
+
+def _reduce_by(x: Executor, args: Arguments) -> Any:
+    given = args.bind(("input", "axis", "combine_fn", "keep_dims?"), "reduce")
+    value = given["input"]
+    tiles = [x.number_of(v, "reduce") for v in as_tuple(value)]
+    _combined(x, args, given["combine_fn"], tiles)
+    found = tuple(reduced(x, t, given["axis"], given.get("keep_dims", Const(False))) for t in tiles)
+    return Seq(found) if isinstance(value, Seq) else found[0]
+
+
+def _scan_by(x: Executor, args: Arguments) -> Any:
+    given = args.bind(("input", "axis", "combine_fn", "reverse?"), "associative_scan")
+    value = given["input"]
+    tiles = [x.number_of(v, "associative_scan") for v in as_tuple(value)]
+    _combined(x, args, given["combine_fn"], tiles)
+    found = tuple(scanned(x, t) for t in tiles)
+    return Seq(found) if isinstance(value, Seq) else found[0]
+
+
+def _scan(x: Executor, args: Arguments) -> Num:
+    return scanned(x, _first(x, args, "scan"))
+
+
+def _sort(x: Executor, args: Arguments) -> Num:
+    return scanned(x, _first(x, args, "sort"))
+
+
+def _histogram(x: Executor, args: Arguments) -> Num:
+    given = args.bind(("input", "num_bins", "mask?"), "histogram")
+    (size,) = tile_sizes(x, given["num_bins"])
+    return Num((size,), x.fresh("data", per_lane=True), "int", 32)
+
+
+def _gather(x: Executor, args: Arguments) -> Num:
+    given = args.bind(("src", "index", "axis"), "gather")
+    source, index = x.number_of(given["src"], "gather"), x.number_of(given["index"], "gather")
+    if source.elem is None:
+        return data(index.shape)
+    return Num(index.shape, computed(x, source, per_lane=True), source.kind, source.bits)
+
+
+# ---- loops and compile time ----------------------------------------------------------------------------------
+
+
+def _range(x: Executor, args: Arguments) -> Range:
+    options = ("num_stages", "loop_unroll_factor", "disallow_acc_multi_buffer", "flatten", "warp_specialize",
+               "disable_licm")  # fmt: skip
+    rest = tuple((k, v) for k, v in args.keywords if k not in options)
+    return PYTHON["range"](x, Arguments(args.positional[:3], rest, args.node, args.table))  # type: ignore[no-any-return]
+
+
+def _static_range(x: Executor, args: Arguments) -> Range:
+    found = _range(x, args)
+    return Range(found.start, found.stop, found.step, static=True)
+
+
+def _same(x: Executor, args: Arguments) -> Any:
+    values = (*args.positional, *(v for _, v in args.keywords))
+    if not values:
+        raise UnsupportedConstruct("call without an argument")
+    return values[0]
+
+
+def _number(x: Executor, args: Arguments) -> Any:
+    num = _first(x, args, "conversion")
+    return Num(num.shape, numbers.as_int(num, x), "any" if num.kind == "any" else "int", num.bits)
+
+
+def _static_assert(x: Executor, args: Arguments) -> Const:
+    """A kernel whose static assertion fails does not compile, so it holds wherever this code is compiled."""
+    cond = x.truth(args.positional[0])
+    if all(s.kind is Kind.CONSTANT for s in E.symbols(cond)):
+        assume_where_compiled(x, cond)
+    return Const(None)
+
+
+def _ask(x: Executor, args: Arguments) -> Token:
+    """A compile-time question about the target or the values: the same answer in every block."""
+    return Token(f"compile-time answer {x.number()}")
+
+
+def _descriptor_load(x: Executor, args: Arguments) -> Num:
+    block, offsets = args.positional[0], args.positional[1]
+    return memory.descriptor_access(x, _descriptor(block), offsets, Effect.READ)
+
+
+def _descriptor_store(x: Executor, args: Arguments) -> Const:
+    """`store_tensor_descriptor(desc, offsets, value)`; the experimental form takes the value first."""
+    lists = [v for v in args.positional[1:] if isinstance(v, Seq)]
+    if len(lists) != 1:
+        raise UnsupportedConstruct("descriptor store without a list of offsets")
+    memory.descriptor_access(x, _descriptor(args.positional[0]), lists[0], Effect.WRITE)
+    return Const(None)
+
+
+def _descriptor(value: Any) -> BlockPointer:
+    if not isinstance(value, BlockPointer) or not value.descriptor:
+        raise UnsupportedConstruct("tensor descriptor that the host made")
+    return value
+
+
+def _advance(x: Executor, args: Arguments) -> BlockPointer:
+    given = args.bind(("base", "offsets"), "advance")
+    if not isinstance(given["base"], BlockPointer):
+        raise UnsupportedConstruct("advance of something that is no block pointer")
+    return memory.advance(x, given["base"], given["offsets"])
+
+
+_ELEMENTWISE = frozenset(
+    "exp exp2 log log2 sqrt sqrt_rn rsqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh "
+    "floor ceil erf erfc erfinv fma div_rn fdiv fast_expf fast_dividef fast_exp2f fast_logf fast_powf fast_sinf fast_cosf "
+    "fast_tanf sigmoid softmax umulhi rand randn randint rand4x pow expm1 log1p log10 isnan isinf isnand "
+    "isinfd finitef isfinited atan2 nearbyint rint round trunc lgamma tgamma hypot cbrt copysign fmod "
+    "ldexp llrint signbit rcp_rn mul_rn add_rn sub_rn fabs div_rz div_rd div_ru mul24 brev clz ffs "
+    "popc byte_perm float_as_int int_as_float float2int_rn float2int_rz j0 j1 y0 y1 cyl_bessel_i0 cyl_bessel_i1 remainder "
+    "exp10 normcdf normcdfinv erfcx erfcinv xor_sum bitwise_count relu gelu silu tanhshrink nextafter fdim "
+    "scalbn ilogb logb sincos rsqrt_rn fmaf uint_to_uniform_float".split()
+)
+_OPERATORS = {"add": "+", "sub": "-", "mul": "*"}
+
+_DSL: Mapping[str, Handler] = {
+    "program_id": _program_id,
+    "num_programs": _num_programs,
+    "arange": _arange,
+    "full": _full,
+    "zeros": _zeros,
+    "zeros_like": _like,
+    "cast": _cast,
+    "to": _cast,
+    "reshape": _reshape,
+    "view": _reshape,
+    "expand_dims": _expand_dims,
+    "broadcast_to": _broadcast_to,
+    "broadcast": _broadcast,
+    "permute": _permute,
+    "trans": _permute,
+    "ravel": _ravel,
+    "join": _join,
+    "split": _split,
+    "interleave": _interleave,
+    "cat": _cat,
+    "minimum": lambda x, a: _extreme(x, a, "min"),
+    "maximum": lambda x, a: _extreme(x, a, "max"),
+    "clamp": _clamp,
+    "cdiv": _cdiv,
+    "where": _where,
+    "abs": absolute,
+    "dot": _dot,
+    "dot_scaled": _dot_scaled,
+    "philox": _philox,
+    "philox_impl": _philox,
+    "randint4x": _philox,
+    "swizzle2d": _swizzle,
+    "max": _reduce,
+    "min": _reduce,
+    "sum": _sum,
+    "xor_sum": _sum,
+    "argmax": _arg_reduce,
+    "argmin": _arg_reduce,
+    "reduce": _reduce_by,
+    "associative_scan": _scan_by,
+    "cumsum": _scan,
+    "cumprod": _scan,
+    "flip": _sort,
+    "sort": _sort,
+    "histogram": _histogram,
+    "gather": _gather,
+    "range": _range,
+    "static_range": _static_range,
+    "constexpr": _same,
+    "multiple_of": _same,
+    "max_contiguous": _same,
+    "max_constancy": _same,
+    "static_assert": _static_assert,
+    "static_print": nothing,
+    "device_assert": nothing,
+    "device_print": nothing,
+    "assume": nothing,  # an unchecked promise of the author's: not a fact to us
+    "debug_barrier": nothing,
+    "load": memory.load,
+    "store": memory.store,
+    "make_block_ptr": memory.make_block_pointer,
+    "advance": _advance,
+    "make_tensor_descriptor": memory.make_descriptor,
+    "_experimental_make_tensor_descriptor": memory.make_descriptor,
+    "load_tensor_descriptor": _descriptor_load,
+    "store_tensor_descriptor": _descriptor_store,
+    "_experimental_descriptor_load": _descriptor_load,
+    "_experimental_descriptor_store": _descriptor_store,
+}
+_DTYPES = ("float", "bfloat", "int", "uint", "fp", "bf", "pi32_t", "block_type", "pointer_type")
+
+
+class Triton:
+    """The dialect object that the executor calls."""
+
+    namespace = "triton.language"
+    integer_parameters = True
+
+    def call(self, x: Executor, name: str, args: Arguments) -> Any:
+        if name in PYTHON:
+            return _number(x, args) if name == "int" and len(args.positional) == 1 else PYTHON[name](x, args)
+        head, _, last = name.rpartition(".")
+        if head == "math":
+            return math_function(x, args)
+        if not name.startswith("triton.") or ".gluon" in name:
+            raise UnsupportedConstruct(f"call of `{name}`")
+        if ".libdevice" in name or head.endswith((".language.math", ".libdevice")):
+            return absolute(x, args) if last == "abs" else _elementwise(x, args)
+        if last in _DSL:
+            return _DSL[last](x, args)
+        if last in _OPERATORS:
+            return _operator(x, args, _OPERATORS[last])
+        if last in _ELEMENTWISE:
+            return _elementwise(x, args)
+        if last.startswith("atomic_") and last.removeprefix("atomic_") in memory.ATOMICS:
+            return memory.atomic(x, last.removeprefix("atomic_"), args)
+        if last in ("next_power_of_2", "constexpr_function", "get_num_sms", "num_threads", "num_warps"):
+            return _ask(x, args)
+        raise UnsupportedConstruct(f"call of `tl.{last}`")
+
+    def method(self, x: Executor, value: Any, name: str, args: Arguments) -> Any:
+        match value:
+            case BlockPointer() if value.descriptor and name in ("load", "store"):
+                return self._descriptor_method(x, value, name, args)
+            case BlockPointer() if value.descriptor and name.startswith("atomic_"):
+                kind = name.removeprefix("atomic_")
+                order = Order("RELAXED", "DEVICE", kind)
+                given = args.bind(("offsets", "value"), name)
+                memory.descriptor_access(x, value, given["offsets"], Effect.ATOMIC, order)
+                return Const(None)
+            case BlockPointer() if name == "advance":
+                return memory.advance(x, value, args.bind(("offsets",), name)["offsets"])
+            case Token() if name.startswith("is_"):  # a question about a dtype
+                return Num((), E.bool_sym(Symbol(f"{value.name}.{name}()", Kind.CONSTANT)), "bool", None)
+            case Num() | Param() | Pointer():
+                if name == "<unpack>":
+                    raise UnsupportedConstruct("unpacking of a tile")
+                forwarded = Arguments((value, *args.positional), args.keywords, args.node, args.table)
+                return call(x, Named(f"triton.language.{name}"), forwarded)
+            case _:
+                raise UnsupportedConstruct(f"method `.{name}`")
+
+    def _descriptor_method(self, x: Executor, value: BlockPointer, name: str, args: Arguments) -> Any:
+        if name == "load":
+            return memory.descriptor_access(x, value, args.bind(("offsets",), name)["offsets"], Effect.READ)
+        given = args.bind(("offsets", "value"), name)
+        memory.descriptor_access(x, value, given["offsets"], Effect.WRITE)
+        return Const(None)
+
+    def attribute(self, x: Executor, value: Any, name: str) -> Any:
+        match value:
+            case Token():
+                return Method(value, name) if name.startswith("is_") else Token(f"{value.name}.{name}")
+            case Pointer() | Param() if name in ("dtype", "type"):
+                return Token(f"{value.array if isinstance(value, Pointer) else value.name}.dtype")
+            case BlockPointer() if name in ("dtype", "type"):
+                return Token(f"{value.base.array}.dtype")
+            case Num() | Const() if name == "value":
+                return value
+            case Param() if name == "value":
+                return value
+            case Num() if name == "shape":
+                return Seq(tuple(Num((), s, "int", None) for s in value.shape))
+            case Pointer() if name == "shape":
+                return Seq(tuple(Num((), s, "int", None) for s in value.offset.shape))
+            case Num() if name in ("dtype", "type"):
+                return Token(f"dtype of tile {x.number()}")  # two tiles may differ in it
+            case Num() if name == "numel":
+                return Num((), E.mul(E.ONE, *value.shape), "int", None)
+            case Num() if name == "T":
+                return numbers.permute(value, [1, 0], x)
+            case _:
+                return Method(value, name)
+
+    def subscript(self, x: Executor, value: Any, index: Any) -> Any:
+        match value:
+            case Num():
+                return tile_index(x, value, index)
+            case Pointer():
+                return Pointer(value.array, tile_index(x, value.offset, index))
+            case Param():
+                return self.subscript(x, x.number_of(value, "value"), index)
+            case Token():
+                return value
+            case _:
+                raise UnsupportedConstruct("subscript of this value")
+
+    def quotient(self, x: Executor, op: str, dividend: Expr, divisor: Expr) -> Expr:
+        """Division that truncates, of which the divisor is positive.
+
+        It is floor division where the dividend is not negative. A launch value is asked to be that, by an
+        obligation of its own; any other dividend is taken apart: -(-a // d) for a < 0, and the remainder has
+        the sign of the dividend.
+        """
+        scalars = {s for s in E.symbols(dividend) if s.kind in (Kind.SCALAR, Kind.CONSTANT)}
+        scalars = {s for s in scalars if E.sym(s) not in x.knowledge.positive}
+        floor = E.floordiv if op == "//" else E.mod
+        if is_natural(dividend, frozenset(scalars), x.knowledge.positive):
+            if scalars:
+                goal = E.all_of(*(E.le(0, E.sym(s)) for s in sorted(scalars, key=lambda s: s.name)))
+                x.check(CheckKind.DIVIDEND, goal, E.render(dividend))
+            return floor(dividend, divisor)
+        return E.ite(E.le(0, dividend), floor(dividend, divisor), E.neg(floor(E.neg(dividend), divisor)))
+
+    def offset(self, x: Executor, op: str, a: Any, b: Any) -> Any:
+        return pointers.offset(x, op, a, b)
+
+    def param(self, x: Executor, name: str) -> Num:
+        """An untyped parameter used as a number."""
+        x.used.add(name)
+        kind = Kind.CONSTANT if name in x.constants else Kind.SCALAR
+        return Num(
+            (), E.sym(Symbol(name, kind, origin="untyped")), "any", None if kind is Kind.CONSTANT else 32
+        )
+
+
+def is_natural(e: Expr, assumed: frozenset[Symbol], positive: frozenset[Expr]) -> bool:
+    """Whether `e` is not negative for the look of it: sums and products of what is not, the symbols in
+    `assumed` included. `a - 1` is not negative where `a` is a sum with a term that is at least 1."""
+    match e.op:
+        case "const":
+            return bool(e.args[0] >= 0)
+        case "sym":
+            symbol = e.args[0]
+            natural = (Kind.EXTENT, Kind.GRID, Kind.BLOCK, Kind.LOOP, Kind.LANE)
+            return symbol in assumed or e in positive or symbol.kind in natural
+        case "add" if e.args[0].value is not None and e.args[0].value < 0:
+            rest = e.args[1:]
+            ones = sum(1 for t in rest if t in positive or (t.op == "sym" and t.args[0].kind is Kind.GRID))
+            return ones + e.args[0].value >= 0 and all(is_natural(t, assumed, positive) for t in rest)
+        case "add" | "mul" | "min" | "floordiv" | "mod":
+            return all(is_natural(t, assumed, positive) for t in e.args)
+        case "max":
+            return any(is_natural(t, assumed, positive) for t in e.args)
+        case "ite":
+            return all(is_natural(t, assumed, positive) for t in e.args[1:])
+        case _:
+            return False

@@ -1,0 +1,74 @@
+"""Pointers: which parameters are pointers, and what arithmetic on them gives.
+
+Nothing in the text of a Triton kernel says which parameters are pointers. The first run takes every parameter
+for a number; where memory is reached through a sum of numbers, exactly one term of it is the pointer, since
+pointers cannot be added. Where that leaves no doubt the parameter is a pointer in the runs that follow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import numbers
+from tilecheck.frontend.executor import Executor
+from tilecheck.frontend.values import Num, Pointer
+from tilecheck.ir.expr import Expr, Kind
+
+
+def offset(x: Executor, op: str, a: Any, b: Any) -> Any:
+    """`pointer + number`, `number + pointer`, `pointer - number`, and the distance of two pointers."""
+    if isinstance(a, Pointer) and isinstance(b, Pointer):
+        if op != "-" or a.array != b.array:
+            raise UnsupportedConstruct(f"`{op}` of two pointers")
+        return numbers.binary("-", a.offset, b.offset, x)
+    if isinstance(b, Pointer):
+        a, b = b, a
+        if op == "-":
+            raise UnsupportedConstruct("a number minus a pointer")
+    if op not in ("+", "-"):
+        raise UnsupportedConstruct(f"`{op}` of a pointer")
+    return Pointer(a.array, numbers.binary(op, a.offset, distance(x, b), x))
+
+
+def distance(x: Executor, value: Any) -> Num:
+    """A number of elements. It leaves the ring of 32-bit numbers here, for addresses have 64 bits."""
+    num = x.number_of(value, "offset of a pointer")
+    elem = numbers.as_int(num, x)
+    x.use_as_integer(elem)
+    if num.bits == 32 and elem.op in ("add", "mul"):
+        x.fits(elem, num.shape)
+    return Num(num.shape, elem, "int", 64)
+
+
+def pointer_of(x: Executor, value: Any, what: str) -> Pointer:
+    """`value` as a pointer. In a run that does not know the pointers yet, some pointer of the right shape."""
+    if isinstance(value, Pointer):
+        return value
+    num = x.number_of(value, what)
+    if num.elem is None:
+        raise UnsupportedConstruct(f"{what} that is computed from data")
+    found = sorted(_bases(num.elem))
+    certain = [name for name in found if name in x.pointers | x.knowledge.pointers]
+    possible = [name for name in found if name not in x.knowledge.integers]
+    names = certain or possible
+    if len(names) == 1:
+        x.pointers.add(names[0])
+        return Pointer(names[0], Num(num.shape, None, "data", 64))
+    x.unclear = UnsupportedConstruct(
+        f"{what} that no parameter is clearly the base of", x.site.span, x.site.file
+    )
+    return Pointer("", Num(num.shape, None, "data", 64))  # a later run may know more of the integers
+
+
+def _bases(elem: Expr) -> set[str]:
+    """The untyped parameters that `elem` adds to something, each of which may be its pointer."""
+    match elem.op:
+        case "add":
+            return set().union(*map(_bases, elem.args))
+        case "ite":
+            return _bases(elem.args[1]) | _bases(elem.args[2])
+        case "sym" if elem.args[0].origin == "untyped" and elem.args[0].kind is Kind.SCALAR:
+            return {elem.args[0].name}
+        case _:
+            return set()
