@@ -1,12 +1,24 @@
-"""Shared by all tests: the option that rewrites golden files, and how an interrupt arrives."""
+"""Shared by all tests: options, what several tests compute alike, how the whole suite is spread over processes,
+and how an interrupt arrives."""
 
 from __future__ import annotations
 
+import hashlib
+import pickle
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
+
+from tilecheck.model import Report
+from tilecheck.parallel import available_cores
+from tilecheck.pipeline import verify_paths
+
+_HERE = Path(__file__).resolve().parent
+_MOST_WORKERS = 8
+_Result = TypeVar("_Result")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -18,6 +30,69 @@ def pytest_configure() -> None:
     # interrupts would wait for something that never comes.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# ---- processes: pytest-xdist, `-n auto --dist loadgroup` in pyproject.toml -----------------------------------
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One for each processor, for the whole suite; a part of it runs faster than processes start."""
+    named = [(config.invocation_params.dir / a.partition("::")[0]).resolve() for a in config.args]
+    whole = all(path in (_HERE, _HERE.parent) for path in named)
+    selects = config.option.keyword or config.option.markexpr
+    return min(available_cores(), _MOST_WORKERS) if whole and not selects else 0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Which tests run in one process: those of a file, which share its fixtures; those of a verified file, so
+    that it is verified once; and those that use the GPU, so that no two of them time the same one."""
+    for item in items:
+        values = getattr(getattr(item, "callspec", None), "params", {})
+        group = values["path"] if isinstance(values.get("path"), Path) else item.path
+        on_gpu = item.get_closest_marker("gpu") is not None
+        item.add_marker(pytest.mark.xdist_group("gpu" if on_gpu else str(group)))
+
+
+# ---- what several tests compute alike ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[], _Result]], _Result]:
+    """`once(name, make)` is `make()`, which is called once in this run, in whichever process comes first.
+
+    Two processes that ask at the same time may both make it: that costs time, and nothing else.
+    """
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if base.name.startswith("popen-") else base) / "once"
+    folder.mkdir(exist_ok=True)
+    known: dict[str, _Result] = {}
+
+    def result(name: str, make: Callable[[], _Result]) -> _Result:
+        if name in known:
+            return known[name]
+        file = folder / hashlib.sha256(name.encode()).hexdigest()
+        try:
+            known[name] = pickle.loads(file.read_bytes())
+        except FileNotFoundError:
+            known[name] = make()
+            own = file.with_suffix(f".{base.name}")
+            own.write_bytes(pickle.dumps(known[name]))
+            own.replace(file)
+        return known[name]
+
+    return result
+
+
+@pytest.fixture(scope="session")
+def verified(once) -> Callable[[Path], Report]:
+    """The report of one file, as `tilecheck verify` has it."""
+
+    def report(path: Path) -> Report:
+        data = hashlib.sha256(path.read_bytes()).hexdigest()
+        return once(f"verify {path.resolve()} {data}", lambda: verify_paths([str(path)]))
+
+    return report
 
 
 @pytest.fixture

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tilecheck.discover import display_path
 from tilecheck.model import Verdict
 from tilecheck.pipeline import verify_paths
 from tilecheck.registry import rule_files
-from tilecheck.testing import Problem, fixture_kernels, fixture_problems, read_expectations
+from tilecheck.testing import Problem, compare, fixture_kernels, read_expectations
 from tilecheck.text import decode
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
@@ -26,21 +27,21 @@ def identity(path: Path) -> str:
     return path.relative_to(FIXTURES).as_posix().removeprefix("cutile/")
 
 
-@cache
-def problems(path: Path) -> tuple[Problem, ...]:
-    """One run for each file; its kernels share it."""
-    return fixture_problems(path)
+@pytest.fixture
+def problems(verified) -> Callable[[Path], tuple[Problem, ...]]:
+    """What is not as a file expects. One run for each file; its kernels share it."""
+    return lambda path: compare(decode(display_path(str(path)), path.read_bytes()), verified(path))
 
 
 @pytest.mark.parametrize(("path", "kernel"), [pytest.param(p, k, id=f"{identity(p)}::{k}") for p, k in KERNELS])
-def test_kernel_is_as_expected(path: Path, kernel: str) -> None:
+def test_kernel_is_as_expected(path: Path, kernel: str, problems) -> None:
     """The verdict of one kernel and the findings inside it."""
     found = [p for p in problems(path) if p.kernel == kernel]
     assert not found, "\n".join(f"{identity(path)}:{p.line}: {p.message}" for p in found)
 
 
 @pytest.mark.parametrize("path", [pytest.param(p, id=identity(p)) for p in FILES])
-def test_nothing_else_is_found(path: Path) -> None:
+def test_nothing_else_is_found(path: Path, problems) -> None:
     """Findings outside kernels: in host functions and helpers."""
     found = [p for p in problems(path) if p.kernel is None]
     assert not found, "\n".join(f"{identity(path)}:{p.line}: {p.message}" for p in found)

@@ -18,7 +18,7 @@ from tilecheck.frontend.modules import Project
 from tilecheck.frontend.source import load
 from tilecheck.ir.expr import symbols, walk
 from tilecheck.ir.kernel import Kernel, extent_symbol, grid_symbol, stride_symbol
-from tilecheck.model import Diagnostic, KernelReport, Verdict, Witness
+from tilecheck.model import Diagnostic, KernelReport, Report, Verdict, Witness
 from tilecheck.options import Options
 from tilecheck.pipeline import verify_paths
 from tilecheck.proof.concrete import FILLS, Concrete, arguments, kernel_expressions
@@ -33,10 +33,17 @@ class Judgement:
     problems: tuple[str, ...] = ()
 
 
-def judge(path: Path, name: str, launches: int, seed: str, options: Options | None = None) -> Judgement:
-    """Verify one kernel and hold its verdict against launches."""
-    report = verify_paths([f"{path}::{name}"], options)
-    [kernel] = report.kernels
+def judge(
+    path: Path,
+    name: str,
+    launches: int,
+    seed: str,
+    options: Options | None = None,
+    report: Report | None = None,
+) -> Judgement:
+    """Verify one kernel, unless the report of its file is given, and hold its verdict against launches."""
+    report = verify_paths([f"{path}::{name}"], options) if report is None else report
+    [kernel] = [k for k in report.kernels if k.name == name]
     findings = [d for d in report.diagnostics if d.kernel == name and d.witness is not None]
     if kernel.internal_error is not None:
         return Judgement("internal", 0, (f"{path}::{name}: {kernel.internal_error}",))

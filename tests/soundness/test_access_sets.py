@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,8 +43,13 @@ class Outcome:
     tally: Tally = field(default_factory=Tally)
 
 
-@cache
-def compared(path: Path) -> Outcome:
+@pytest.fixture
+def compared(once) -> Callable[[Path], Outcome]:
+    """The comparison of one file, which two tests look at."""
+    return lambda path: once(f"access sets {path}", lambda: _compared(path))
+
+
+def _compared(path: Path) -> Outcome:
     outcome = Outcome()
     rules = [entry.rule for entry in load_rules()]
     exact = not _ends_loops_early(path)
@@ -81,12 +85,12 @@ def identity(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", [pytest.param(p, id=identity(p)) for p in FILES])
-def test_ir_and_log_agree(path: Path) -> None:
+def test_ir_and_log_agree(path: Path, compared) -> None:
     problems = compared(path).problems
     assert not problems, f"{len(problems)} differences, the first:\n" + "\n".join(problems[:3])
 
 
-def test_the_comparison_means_something() -> None:
+def test_the_comparison_means_something(compared) -> None:
     """Most kernels run, most accesses are compared both ways, and undefined behaviour occurs."""
     total, kernels, silent = Tally(), 0, 0
     for path in FILES:

@@ -47,17 +47,17 @@ def _identity(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", [pytest.param(p, id=_identity(p)) for p in LIBRARY])
-def test_no_launch_refutes_the_library(path: Path) -> None:
+def test_no_launch_refutes_the_library(path: Path, verified) -> None:
     for name in kernels(path.read_bytes()):
-        judgement = judge(path, name, LAUNCHES, name)
+        judgement = judge(path, name, LAUNCHES, name, report=verified(path))
         assert not judgement.problems, "\n".join(judgement.problems[:2])
         assert judgement.launches
 
 
 @pytest.mark.parametrize("path", [pytest.param(p, id=_identity(p)) for p in FIXTURES if _safe(p)])
-def test_no_launch_refutes_a_safe_fixture(path: Path) -> None:
+def test_no_launch_refutes_a_safe_fixture(path: Path, verified) -> None:
     for name in _safe(path):
-        judgement = judge(path, name, LAUNCHES, name)
+        judgement = judge(path, name, LAUNCHES, name, report=verified(path))
         assert not judgement.problems, "\n".join(judgement.problems[:2])
 
 
