@@ -52,6 +52,14 @@ class Ranges:
             # The other terms are taken to be at least 0.
             self._add({(moving[0],): 1}, terms.expr(terms.quotient(bound, {still: coefficient})))
 
+    def known(self) -> Iterator[tuple[Polynomial, Expr]]:
+        """The sums that a condition bounds by a launch value, each with its plainest bound."""
+        for p, bounds in self._upper.items():
+            for bound in bounds:
+                if self.terms.uniform(bound):
+                    yield dict(p), bound
+                    break
+
     def _add(self, p: Polynomial, bound: Expr) -> None:
         self._upper.setdefault(key(p), {})[bound] = None
 

@@ -1,0 +1,70 @@
+"""Candidates for offsets into flat memory: how long the memory must be, and the signs of its strides.
+
+    x + row * stride + col, col < n      numel(x) >= (grid[0] - 1) * stride + n, stride >= 0
+
+The largest offset is put together from what masks and loop bounds say of the sums in it, each sum as a whole:
+in `(k * B + l) * stride`, spelled as two terms, the mask on `k * B + l` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilecheck.ir.expr import ZERO, Expr, Kind, add, le, mul, sym, symbols
+from tilecheck.ir.kernel import Access
+from tilecheck.proof.conditions_ranges import Ranges
+from tilecheck.proof.conditions_terms import Terms
+from tilecheck.proof.polynomial import Monomial, Polynomial, combine, times
+
+_ALTERNATIVES = 3
+
+
+def conditions(terms: Terms, access: Access) -> Iterator[Expr]:
+    """Conditions under which the flat array behind `access` is long enough, the least demanding first."""
+    (axis,) = access.axes
+    ranges = Ranges(terms, (access.guard, access.mask, access.lane_facts))
+    for top in _highest(terms, ranges, axis.index):
+        yield le(add(top, 1), axis.extent)
+    for symbol in symbols(axis.index):
+        if symbol.kind is Kind.SCALAR:
+            yield le(ZERO, sym(symbol))
+
+
+def _highest(terms: Terms, ranges: Ranges, index: Expr) -> Iterator[Expr]:
+    """Upper bounds of a sum, those that use the bounds of whole sums first."""
+    rest: Polynomial = dict(terms.poly(index))
+    whole: list[Expr] = []
+    for inner, bound in sorted(ranges.known(), key=lambda found: -len(found[0])):
+        factor = _factor(terms, rest, inner)
+        if factor is not None:
+            rest = combine(rest, times(factor, inner), -1)
+            whole.append(mul(bound, terms.expr(factor)))
+    varying = {m: c for m, c in rest.items() if terms.varies(m)}
+    still = terms.expr(combine(rest, varying, -1))
+    for top in ranges.highest(terms.expr(varying))[:_ALTERNATIVES]:
+        yield add(*whole, top, still)
+    if whole:
+        yield from ranges.highest(index)[:_ALTERNATIVES]
+
+
+def _factor(terms: Terms, p: Polynomial, inner: Polynomial) -> Polynomial | None:
+    """A launch value f with `p = f * inner + ...`, where f is one positive monomial."""
+    (first, scale) = next(iter(inner.items()))
+    for m, coefficient in p.items():
+        f = _quotient(m, first)
+        if f is None or coefficient <= 0 or coefficient % scale or terms.varies(f):
+            continue
+        factor = {f: coefficient // scale}
+        product = times(factor, inner)
+        if all(p.get(k) == c for k, c in product.items()):
+            return factor
+    return None
+
+
+def _quotient(m: Monomial, divisor: Monomial) -> Monomial | None:
+    rest = list(m)
+    for number in divisor:
+        if number not in rest:
+            return None
+        rest.remove(number)
+    return tuple(rest)
