@@ -61,6 +61,7 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.analysis": BASE | {"tilecheck.ir"},
     "tilecheck.certificate": set(),  # shares no code with the prover that it checks
     "tilecheck.proof": BASE | {"tilecheck.ir", "tilecheck.analysis", "tilecheck.certificate"},
+    "tilecheck.dump": BASE | {"tilecheck.proof", "tilecheck.certificate"},
     "tilecheck.certify": BASE | {"tilecheck.ir", "tilecheck.proof", "tilecheck.certificate"},
     "tilecheck.rules": {
         "tilecheck.model",

@@ -23,6 +23,7 @@ class Options:
     budget: int = DEFAULT_BUDGET
     jobs: int = 1
     certify: str | None = None  # a folder for certificates
+    dump_smt: str | None = None  # a folder for the queries that decided obligations
     fail_on: Severity = Severity.ERROR
     undecided_fails: bool = True  # an unknown kernel ends the run with 3 (`verify`), or not (`check`)
     needs_kernels: bool = True  # a run that finds no kernels ends with 2 (`verify`), or not (`check`)

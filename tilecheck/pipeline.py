@@ -260,29 +260,44 @@ def _analyse(
     facts = Facts(kernel, build(kernel, launches))
     obligations, findings = state_obligations(facts, [entry.rule for entry in load_rules()])
     decision = decide(
-        kernel, obligations, definition.table.file, without=options.without, budget=options.budget
+        kernel,
+        obligations,
+        definition.table.file,
+        without=options.without,
+        budget=options.budget,
+        keep=options.dump_smt is not None,
     )
-    if options.certify is not None:
-        _certify(definition, kernel, decision, options)
+    _write_proofs(definition, kernel, decision, options)
     return conclude(facts, decision, findings, launches, definition.table.file)
 
 
-def _certify(definition: Definition, kernel: Kernel, decision: Decision, options: Options) -> None:
-    from tilecheck.certify import write_certificates  # lazy: only on demand
+def line_of(definition: Definition, site: Site) -> str:
+    """`file:line`; a site in a helper's file has no line here."""
+    source = definition.table.parsed.source
+    own = site.file == definition.table.file
+    return f"{site.file}:{source.position(site.span.start)[0]}" if own else site.file
+
+
+def _write_proofs(definition: Definition, kernel: Kernel, decision: Decision, options: Options) -> None:
+    """Certificates and queries, where they are asked for."""
 
     def place(site: Site) -> str:
-        """`file:line`; a site in a helper's file has no line here."""
-        source = definition.table.parsed.source
-        own = site.file == definition.table.file
-        return f"{site.file}:{source.position(site.span.start)[0]}" if own else site.file
+        return line_of(definition, site)
 
-    folder = Path(options.certify or "")
     file = definition.table.file
     try:
-        write_certificates(kernel, decision, place, folder, file=file, budget=options.budget)
+        if options.certify is not None:
+            from tilecheck.certify import write_certificates  # lazy: only on demand
+
+            folder = Path(options.certify)
+            write_certificates(kernel, decision, place, folder, file=file, budget=options.budget)
+        if options.dump_smt is not None:
+            from tilecheck.dump import write_queries  # lazy: only on demand
+
+            write_queries(kernel.name, decision, place, Path(options.dump_smt), file)
     except OSError as error:
-        problem = refusal(error)
-        raise UsageError(f"cannot write certificates to {folder}: {problem}") from None
+        named = " or ".join(name for name in (options.certify, options.dump_smt) if name is not None)
+        raise UsageError(f"cannot write to {named}: {refusal(error)}") from None
 
 
 def state_obligations(

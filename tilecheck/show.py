@@ -72,7 +72,7 @@ def _later(stage: str, definition: Definition, launches: tuple[Launch, ...]) -> 
     if stage in ("borrow", "dot"):
         return _borrow(stage, definition, graph)
     obligations = _obligations(kernel, graph)
-    lines = _smt(kernel, obligations) if stage == "smt" else _decisions(definition, kernel, obligations)
+    lines = (_smt if stage == "smt" else _decisions)(definition, kernel, obligations)
     return "\n".join(lines) + "\n"
 
 
@@ -113,11 +113,23 @@ def _decisions(definition: Definition, kernel: Kernel, obligations: tuple[Obliga
             yield f"{obligation.rule} at {where}: never that {obligation.cause} — {answer}"
 
 
-def _smt(kernel: Kernel, obligations: tuple[Obligation, ...]) -> Iterator[str]:
+def _smt(definition: Definition, kernel: Kernel, obligations: tuple[Obligation, ...]) -> Iterator[str]:
+    """The queries that decided each obligation, as `verify --dump-smt` writes them; where none did, what the
+    solver would be asked first."""
+    from tilecheck.options import DEFAULT_BUDGET  # lazy
+    from tilecheck.pipeline import line_of  # lazy
     from tilecheck.proof.context import Context  # lazy
-    from tilecheck.proof.smt_text import query_text  # lazy
+    from tilecheck.proof.decide import decide  # lazy
+    from tilecheck.proof.smt_text import query_text, refuted_texts  # lazy
 
-    context = Context(kernel)
-    for number, obligation in enumerate(obligations):
-        yield f"; obligation {number}, {obligation.rule}: never that {obligation.cause}"
-        yield query_text(obligation, context)
+    file = definition.table.file
+    decision = decide(kernel, obligations, file, without=frozenset(), budget=DEFAULT_BUDGET, keep=True)
+    for number, settled in enumerate(decision.settled, 1):
+        obligation = settled.obligation
+        where = ", ".join(line_of(definition, s) for s in obligation.sites)
+        texts = refuted_texts(settled, f"{kernel.name} of {file}", where, number)
+        if not texts:
+            head = f"; obligation {number}, {obligation.rule}: never that {obligation.cause}"
+            what = f"; {settled.status}, rung {settled.rung}: without a query; the first would be"
+            texts = (f"{head}\n{what}\n{query_text(obligation, Context(kernel))}\n",)
+        yield "".join(f"(reset)\n{text}" for text in texts)

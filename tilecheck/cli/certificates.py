@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def prepare_folder(name: str) -> None:
-    """Make an empty folder for certificates: those of another run must not stand beside them."""
+    """Make an empty folder for certificates or queries: those of another run must not stand beside them."""
     folder = Path(name)
     try:
         folder.mkdir(parents=True, exist_ok=True)

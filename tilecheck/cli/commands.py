@@ -35,9 +35,11 @@ def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> E
         undecided_fails=gate,
         needs_kernels=gate,
         certify=arguments.certify,
+        dump_smt=arguments.dump_smt,
     )
-    if arguments.certify is not None:
-        prepare_folder(arguments.certify)
+    for folder in (arguments.certify, arguments.dump_smt):
+        if folder is not None:
+            prepare_folder(folder)
     report = engine.verify(arguments.paths, options)
     if arguments.format == "json":
         from tilecheck.report.json import render_json  # lazy: only for this format
@@ -51,6 +53,11 @@ def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> E
         _write_file(arguments.emit_verdicts, lambda: dump(records_of(report)))
     if arguments.certify is not None:
         write_index(arguments.certify, report, streams)
+    if arguments.dump_smt is not None:
+        count = sum(1 for _ in Path(arguments.dump_smt).rglob("*.smt2"))
+        streams.log(
+            f"tilecheck: {_count(count, 'quer', 'y', 'ies')} in {arguments.dump_smt}, all of them refuted"
+        )
     code = exit_code_of(report, options)
     _log_end(report, arguments, streams, code)
     return code
@@ -186,5 +193,5 @@ def _write_file(path: str, text: Callable[[], str]) -> None:
         raise UsageError(f"cannot write {path}: {refusal(error)}") from None
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def _count(number: int, noun: str, one: str = "", many: str = "s") -> str:
+    return f"{number} {noun}{one if number == 1 else many}"

@@ -105,11 +105,15 @@ def _build() -> argparse.ArgumentParser:
             "--emit-verdicts", metavar="FILE",
             help="write verdicts and launch conditions, for launching where nothing can be verified",
         )  # fmt: skip
-        added.set_defaults(certify=None)
+        added.set_defaults(certify=None, dump_smt=None)
         if name == "verify":
             added.add_argument(
                 "--certify", metavar="DIR", help="write a certificate of every proof to an empty folder"
             )
+            added.add_argument(
+                "--dump-smt", metavar="DIR",
+                help="write the SMT-LIB queries that decided obligations to an empty folder",
+            )  # fmt: skip
     certificate = verb("certificate", check_certificates, "check the certificates that verify --certify wrote")
     certificate.add_argument("action", choices=("check",), metavar="check", help="the only action so far")
     certificate.add_argument("folder", metavar="DIR", help="the folder with the certificates")

@@ -31,9 +31,12 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The ladder's answer: proved by `rung`, or open (`rung` is "none") with a reason word of `Reason`."""
+    """The ladder's answer: proved by `rung`, or open (`rung` is "none") with a reason word of `Reason`.
+
+    `queries` are those that the solver refuted to prove it, where the session keeps them."""
 
     proved: bool
     rung: str
     time_ms: float
     reason: str = ""
+    queries: tuple[str, ...] = ()

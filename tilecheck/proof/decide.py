@@ -44,7 +44,8 @@ _DERIVATION = 12
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What became of one obligation. `reason` is a word of `Reason`, only for `unknown`."""
+    """What became of one obligation. `reason` is a word of `Reason`, only for `unknown`; `queries` are those
+    that the solver refuted to prove it, if they were to be kept."""
 
     obligation: Obligation
     status: str  # proved | conditional | trusted | violated | unknown
@@ -52,22 +53,32 @@ class Settled:
     time_ms: float
     reason: str = ""
     witness: Witness | None = None
+    queries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """All obligations of a kernel, settled, and the launch conditions that they need."""
+    """All obligations of a kernel, settled, and the launch conditions that they need. `spent` is what that
+    cost, in resource units of the solver."""
 
     settled: tuple[Settled, ...]
     conditions: tuple[Expr, ...]
     vacuous: bool = False
+    spent: int = 0
 
 
 def decide(
-    kernel: Kernel, obligations: Sequence[Obligation], path: str, *, without: frozenset[str], budget: int
+    kernel: Kernel,
+    obligations: Sequence[Obligation],
+    path: str,
+    *,
+    without: frozenset[str],
+    budget: int,
+    keep: bool = False,
 ) -> Decision:
-    """Settle every obligation of `kernel`, whose text stands in the file `path`."""
-    with closing(Session(budget=budget)) as session:
+    """Settle every obligation of `kernel`, whose text stands in the file `path`. With `keep`, the queries that
+    proved something are kept."""
+    with closing(Session(budget=budget, keep=keep)) as session:
         return _decide(kernel, obligations, path, without, session)
 
 
@@ -92,14 +103,28 @@ def _decide(
     settled: list[Settled] = []
     for i, (obligation, outcome) in enumerate(zip(obligations, outcomes, strict=True)):
         if outcome.proved:
-            settled.append(Settled(obligation, "proved", outcome.rung, outcome.time_ms))
+            proved = Settled(obligation, "proved", outcome.rung, outcome.time_ms, queries=outcome.queries)
+            settled.append(proved)
         elif i in saved:
             settled.append(Settled(obligation, "conditional", "launch", outcome.time_ms))
         else:
             failed = sum(1 for s in settled if s.status == "unknown")
             hunts = failed < _MOST_FAILED_HUNTS
             settled.append(_refute(obligation, outcome, under, path, session, lost=i in lost, hunts=hunts))
-    return Decision(tuple(settled), conditions)
+    spent = session.spent
+    if session.keep:
+        settled = [_with_queries(s, under, facts, session, without) for s in settled]
+    return Decision(tuple(settled), conditions, spent=spent)
+
+
+def _with_queries(
+    settled: Settled, under: Context, facts: Sequence[_Fact], session: Session, without: frozenset[str]
+) -> Settled:
+    """What is proved under conditions with the queries of its proof under all of them."""
+    if settled.status != "conditional":
+        return settled
+    again = prove(_with_facts(settled.obligation, facts), under, session, without)
+    return replace(settled, queries=again.queries)
 
 
 def _is_vacuous(kernel: Kernel, context: Context, session: Session) -> bool:

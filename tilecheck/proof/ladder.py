@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from time import perf_counter
 
 from tilecheck.proof.context import Context, Outcome
@@ -39,7 +40,7 @@ def prove(
         return _outcome("none", start, "needs-contract" if isinstance(obligation.goal, Ordered) else "budget")
     answer = smt.decide(question, session)
     if answer is not None and answer.status == "unsat":
-        return _outcome("smt", start)
+        return replace(_outcome("smt", start), queries=answer.queries)
     reason = "needs-contract" if answer is None or answer.status == "sat" else answer.reason
     return _outcome("none", start, reason)
 

@@ -88,6 +88,12 @@ class Linear:
                 lines.append(f"(assert (= {name} (* {' '.join(f'v{i}' for i in m)})))")
         return "\n".join(lines)
 
+    def described(self, *, exact: bool = False) -> str:
+        """The whole query after comments that say what its constants stand for."""
+        names = [(name, s.name, s.instance) for s, name in self.symbols.items()]
+        said = [f"; {name} = {of}{f' of instance {n}' if n else ''}" for name, of, n in names]
+        return "\n".join([*said, self.text(exact=exact)])
+
     def fresh(self) -> int:
         self._atoms += 1
         return self._atoms - 1

@@ -25,11 +25,13 @@ class Session:
 
     Mutable because it counts and remembers. A fresh context per kernel keeps answers independent of what
     was verified before it in the same process. `budget` is for one question; `checks` and `spent` say what
-    the kernel cost. Close it when the kernel is done (`contextlib.closing`).
+    the kernel cost. Close it when the kernel is done (`contextlib.closing`). With `keep`, answers carry the
+    queries that the solver refuted.
     """
 
     budget: int = DEFAULT_BUDGET
     checks: int = 0
+    keep: bool = False
     spent: int = 0
     answers: dict[object, Any] = field(default_factory=dict)
     _context: Any = None

@@ -67,7 +67,9 @@ class Model:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """`reason` is "" unless the status is "unknown": then "nonlinear" (no tier decides the arithmetic) or
-    "budget" (a limit was reached before one did). `tier` names the tier that found the answer."""
+    "budget" (a limit was reached before one did). `tier` names the tier that found the answer.
+    `queries` are those that the solver refuted for it, where the session keeps them: the last is the proof, one
+    before it allows to write it that way."""
 
     status: Literal["unsat", "sat", "unknown"]
     model: Model | None = None
@@ -76,6 +78,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+    queries: tuple[str, ...] = ()
 class Options:
     """`prove_only`: do not search for a model beyond the solver's own. `smallest`: try small values first.
     `bounds`: the limits on absolute values to try."""
@@ -173,6 +176,7 @@ class _Search:
         """One check, if there is budget left for it."""
         if self.left <= 0:
             self.exhausted = True
+    refuted: list[str] = field(default_factory=list)
             return "unknown"
         before = self.session.spent
         status = query.check(min(self.left, self.options.budget // tier.share), also)
@@ -200,7 +204,8 @@ class _Search:
         query = self.session.query(linear.text(exact=tier.exact))
         status = self._check(query, tier)
         if status == "unsat":
-            return Answer("unsat", tier=tier.name)
+            self._keep(linear, exact=tier.exact)
+            return Answer("unsat", tier=tier.name, queries=tuple(self.refuted))
         self.exhausted |= status == "unknown" and not tier.exact
         for model in self._models(query, linear, status, tier):
             if self._is_genuine(model):
@@ -218,6 +223,7 @@ class _Search:
                 if self._check(query, tier, _bounded(linear, limit)) == "sat":
                     yield _model(query, linear)
         if first is not None and self.options.smallest:
+            self._keep(linear)
             yield first
 
     def _grounded(self) -> Answer | None:
@@ -234,6 +240,10 @@ class _Search:
             query = self.session.query(linear.text())
             for model in self._models(query, linear, self._check(query, _GROUND), _GROUND):
                 whole = Model({**model.symbols, **fixed}, model.reads)
+    def _keep(self, linear: Linear, *, exact: bool = False) -> None:
+        if self.session.keep:
+            self.refuted.append(linear.described(exact=exact))
+
                 if self._is_genuine(whole):
                     return Answer("sat", whole, tier=_GROUND.name)
         return None
