@@ -10,7 +10,7 @@ import pytest
 
 import tilecheck.jit.reference
 
-FILES = sorted(Path(tilecheck.jit.reference.__file__).parent.glob("*.py"))
+FILES = sorted(Path(tilecheck.jit.reference.__file__).parent.rglob("*.py"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -145,7 +145,7 @@ def _integer(machine: Machine, name: str, dtype: DType, x: Data, y: Data) -> Dat
     if name in DIVISIONS:
         exact = _divide(machine, name, wide_x, wide_y)
     elif name in _SHIFTS:
-        exact = _shift(machine, name, dtype, wide_x, wide_y)
+        exact = shift(machine, name, dtype, wide_x, wide_y)
     elif name == "pow":
         exact = _power(wide_x, wide_y)
     else:
@@ -177,7 +177,8 @@ def _divide(machine: Machine, name: str, x: Data, y: Data) -> Data:
     return np.asarray(np.where(zero, 0, result))
 
 
-def _shift(machine: Machine, name: str, dtype: DType, x: Data, y: Data) -> Data:
+def shift(machine: Machine, name: str, dtype: DType, x: Data, y: Data) -> Data:
+    """A shift; a count outside the width is logged."""
     bad = (y < 0) | (y >= dtype.bitwidth)
     if dtype == INT32 and np.any(bad):
         machine.undefined("overflow", detail=f"shift by {int(np.asarray(y)[bad].flat[0])}")

@@ -9,11 +9,11 @@ import numpy as np
 
 from tilecheck.jit.reference.dtypes import DType
 from tilecheck.jit.reference.interpreter import Interpreter
+from tilecheck.jit.reference.language import ABSENT
 from tilecheck.jit.reference.machine import Reject
 from tilecheck.jit.reference.memory import member
 from tilecheck.jit.reference.modules import Module
 from tilecheck.jit.reference.namespaces import constant_function, dtype_attribute, namespace_attribute
-from tilecheck.jit.reference.operations import METHODS
 from tilecheck.jit.reference.values import (
     Array,
     ArrayList,
@@ -42,9 +42,9 @@ _MAPPING_METHODS = frozenset({"get", "items", "keys", "values", "copy"})
 
 def attribute_of(interpreter: Interpreter, owner: Any, name: str) -> Any:
     """`owner.name`."""
-    found = METHODS.get((type(owner).__name__, name))
-    if found is not None:
-        return Method(owner, found, name)
+    found = interpreter.language.attribute(interpreter, owner, name)
+    if found is not ABSENT:
+        return found
     if isinstance(owner, Namespace):
         return namespace_attribute(owner, name)
     if isinstance(owner, Opaque):
@@ -151,6 +151,9 @@ def _record_method(interpreter: Interpreter, record: Record, name: str) -> Any:
 
 def item_of(interpreter: Interpreter, owner: Any, index: Any, name: str) -> Any:
     """`owner[index]`."""
+    found = interpreter.language.item(interpreter, owner, index)
+    if found is not ABSENT:
+        return found
     if isinstance(owner, Tile):
         return _tile_item(owner, index)
     if isinstance(owner, ArrayList):

@@ -20,13 +20,10 @@ from tilecheck.jit.reference.values import (
     Record,
     TypeMark,
     UserClass,
-    cast,
     describe,
-    harden,
 )
 
 _MAX_DEPTH = 40
-_TRANSPARENT = frozenset({"function", "property", "staticmethod", "lru_cache", "cache", "kernel"})
 
 
 def invoke(interpreter: Interpreter, function: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
@@ -39,7 +36,7 @@ def invoke(interpreter: Interpreter, function: Any, arguments: Sequence[Any], ke
     if isinstance(function, Closure):
         return _user_function(interpreter, function, arguments, keywords)
     if isinstance(function, DType) and not keywords and len(arguments) <= 1:
-        return cast(arguments[0] if arguments else 0, function)
+        return interpreter.language.convert(arguments[0] if arguments else 0, function)
     if isinstance(function, UserClass):
         return _instance(interpreter, function, arguments, keywords)
     if isinstance(function, TypeMark):
@@ -76,8 +73,11 @@ def _user_function(
     if "contextmanager" in decorators:
         return ContextManager(function, tuple(arguments), tuple(keywords.items()))
     for decorator in decorators:
-        if decorator not in _TRANSPARENT:
+        if decorator not in interpreter.language.transparent:
             raise Reject(f"a call of `{function.name}`, decorated by `{decorator}`")
+    if "constexpr_function" in decorators:
+        with interpreter.on_host():
+            return run_function(interpreter, function, arguments, keywords)
     return run_function(interpreter, function, arguments, keywords)
 
 
@@ -101,7 +101,7 @@ def run_function(
     signal = interpreter.execute(function.node.body, frame)
     interpreter.depth -= 1
     value = signal.value if signal is not None and signal.kind == "return" else None
-    return harden(value) if frame.branched else value
+    return interpreter.language.chosen(value) if frame.branched else value
 
 
 def frame_of(

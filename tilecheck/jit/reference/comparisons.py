@@ -10,7 +10,7 @@ from tilecheck.jit.reference.dtypes import DType
 from tilecheck.jit.reference.machine import Machine, Reject
 from tilecheck.jit.reference.values import EnumMember, Opaque, Tile, describe, is_constant, static_items, truth
 
-_COMPARE: dict[type[ast.cmpop], str] = {
+NAMES: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
     ast.Lt: "lt",
@@ -28,7 +28,7 @@ def compare(machine: Machine, operator: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(operator, (ast.In, ast.NotIn)):
         found = _contained(machine, x, y)
         return found if isinstance(operator, ast.In) else _negate(found)
-    name = _COMPARE[type(operator)]
+    name = NAMES[type(operator)]
     if isinstance(x, Tile) or isinstance(y, Tile) or (is_constant(x) and is_constant(y)):
         if x is None or y is None or isinstance(x, (str, DType)) or isinstance(y, (str, DType)):
             raise Reject(f"comparison of {describe(x)} and {describe(y)}")

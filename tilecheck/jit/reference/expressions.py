@@ -6,14 +6,10 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tilecheck.jit.reference.arithmetic import binary, logical_not, unary
 from tilecheck.jit.reference.attributes import attribute_of, item_of
-from tilecheck.jit.reference.comparisons import compare
 from tilecheck.jit.reference.dtypes import DType
 from tilecheck.jit.reference.interpreter import Interpreter, unsupported
 from tilecheck.jit.reference.machine import Reject
-from tilecheck.jit.reference.ops_math import matmul
-from tilecheck.jit.reference.python_functions import BUILTINS
 from tilecheck.jit.reference.scopes import stored_names
 from tilecheck.jit.reference.values import (
     Frame,
@@ -22,7 +18,6 @@ from tilecheck.jit.reference.values import (
     Record,
     Tile,
     describe,
-    harden,
     is_constant,
     static_items,
     truth,
@@ -34,7 +29,7 @@ _BINARY: dict[type[ast.operator], str] = {
     ast.Pow: "pow", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitAnd: "and", ast.BitOr: "or",
     ast.BitXor: "xor",
 }  # fmt: skip
-_STATIC = frozenset({"static_assert", "static_eval", "static_iter"})
+_ABSENT = object()
 _DUNDER = {"add": "__add__", "sub": "__sub__", "mul": "__mul__", "truediv": "__truediv__"}
 
 
@@ -55,7 +50,7 @@ def _place_of(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Any:
 def operate(interpreter: Interpreter, operator: ast.operator, x: Any, y: Any) -> Any:
     """A binary operator on any two values."""
     if isinstance(operator, ast.MatMult):
-        return matmul(interpreter.machine, x, y)
+        return interpreter.language.product(interpreter.machine, x, y)
     name = _BINARY[type(operator)]
     if isinstance(x, Record) and name in _DUNDER:
         return interpreter.invoke(attribute_of(interpreter, x, _DUNDER[name]), (y,), {})
@@ -65,7 +60,7 @@ def operate(interpreter: Interpreter, operator: ast.operator, x: Any, y: Any) ->
         return type(x)([*x, *y])
     if isinstance(x, (tuple, list)) and name == "mul" and isinstance(y, int):
         return x * y
-    return binary(interpreter.machine, name, x, y)
+    return interpreter.language.binary(interpreter.machine, name, x, y)
 
 
 def _constant(interpreter: Interpreter, node: ast.Constant, frame: Frame) -> Any:
@@ -83,11 +78,12 @@ def lookup(interpreter: Interpreter, name: str, frame: Frame) -> Any:
         if name in scope.own:
             raise Reject(f"name `{name}`, used before it is assigned")
         scope = scope.parent
-    found = interpreter.modules.lookup(frame.module, name, default=BUILTINS)
-    if found is not BUILTINS:
+    found = interpreter.modules.lookup(frame.module, name, default=_ABSENT)
+    if found is not _ABSENT:
         return found
-    if name in BUILTINS:
-        return BUILTINS[name]
+    builtins = interpreter.language.builtins
+    if name in builtins:
+        return builtins[name]
     raise Reject(f"name `{name}`")
 
 
@@ -131,51 +127,47 @@ def _unary_operation(interpreter: Interpreter, node: ast.UnaryOp, frame: Frame) 
     value = interpreter.evaluate(node.operand, frame)
     with interpreter.computing(frame.module, node):
         if isinstance(node.op, ast.Not):
-            holds, runtime = truth(value)
-            return logical_not(value) if runtime else not holds
+            return interpreter.language.negated(interpreter.machine, value)
         if isinstance(node.op, ast.USub):
-            return unary(interpreter.machine, "neg", value)
+            return interpreter.language.unary(interpreter.machine, "neg", value)
         if isinstance(node.op, ast.Invert):
-            return unary(interpreter.machine, "invert", value)
+            return interpreter.language.unary(interpreter.machine, "invert", value)
         return value
 
 
 def _bool_operation(interpreter: Interpreter, node: ast.BoolOp, frame: Frame) -> Any:
-    """`and`, `or`: short-circuit, and give a boolean; a runtime operand makes it a runtime one."""
-    stop_at = isinstance(node.op, ast.Or)
-    runtime_seen = False
-    holds, value = not stop_at, None
-    for operand in node.values:
-        value = interpreter.evaluate(operand, frame)
-        with interpreter.computing(frame.module, node):
-            holds, runtime = truth(value)
-        runtime_seen = runtime_seen or runtime
-        if holds is stop_at:
-            break
-    if interpreter.machine.host or (interpreter.static and not runtime_seen):
-        return value
-    return harden(holds) if runtime_seen else holds
+    """`and`, `or`: the language says what they give and whether they stop early."""
+
+    def operands() -> Iterator[Any]:
+        for operand in node.values:
+            yield interpreter.evaluate(operand, frame)
+
+    with interpreter.computing(frame.module, node):
+        return interpreter.language.boolean(interpreter, operands(), isinstance(node.op, ast.Or))
 
 
 def _compare(interpreter: Interpreter, node: ast.Compare, frame: Frame) -> Any:
-    left = interpreter.evaluate(node.left, frame)
-    result: Any = True
-    for position, (operator, comparator) in enumerate(zip(node.ops, node.comparators, strict=True)):
-        right = interpreter.evaluate(comparator, frame)
-        with interpreter.computing(frame.module, node):
-            result = compare(interpreter.machine, operator, left, right)
-            if position < len(node.ops) - 1 and not truth(result)[0]:
-                return result
-        left = right
-    return result
+    def results() -> Iterator[Any]:
+        left = interpreter.evaluate(node.left, frame)
+        for operator, comparator in zip(node.ops, node.comparators, strict=True):
+            right = interpreter.evaluate(comparator, frame)
+            with interpreter.computing(frame.module, node):
+                result = interpreter.language.compare(interpreter.machine, operator, left, right)
+            yield result
+            left = right
+
+    if len(node.ops) == 1:
+        return next(results())
+    with interpreter.computing(frame.module, node):
+        return interpreter.language.chain(interpreter, results())
 
 
 def _choice(interpreter: Interpreter, node: ast.IfExp, frame: Frame) -> Any:
     condition = interpreter.evaluate(node.test, frame)
     with interpreter.computing(frame.module, node):
-        holds, runtime = truth(condition)
+        holds, runtime = interpreter.language.truth(condition)
     value = interpreter.evaluate(node.body if holds else node.orelse, frame)
-    return harden(value) if runtime else value
+    return interpreter.language.chosen(value) if runtime else value
 
 
 def _sequence(interpreter: Interpreter, node: ast.Tuple | ast.List, frame: Frame) -> Any:
@@ -223,6 +215,8 @@ def _formatted(interpreter: Interpreter, node: ast.expr, frame: Frame) -> str:
 
 def _walrus(interpreter: Interpreter, node: ast.NamedExpr, frame: Frame) -> Any:
     value = interpreter.evaluate(node.value, frame)
+    if not interpreter.machine.host:
+        value = interpreter.language.assigned(value)
     scope = frame
     while node.target.id not in scope.own and scope.parent is not None:  # out of comprehensions
         scope = scope.parent
@@ -290,7 +284,7 @@ def _unpack(interpreter: Interpreter, targets: Sequence[ast.expr], value: Any, f
 
 def _call(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Any:
     function = interpreter.evaluate(node.func, frame)
-    if isinstance(function, Operation) and function.name in _STATIC and node.args:
+    if isinstance(function, Operation) and function.name in interpreter.language.static_names and node.args:
         interpreter.static += 1
         arguments = [interpreter.evaluate(node.args[0], frame)]  # a message is for failures only
         interpreter.static -= 1

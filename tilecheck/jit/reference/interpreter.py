@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from tilecheck.jit.reference.language import Language
 from tilecheck.jit.reference.machine import Machine, Place, Reject
 from tilecheck.jit.reference.modules import Module, Modules
 from tilecheck.jit.reference.values import Frame
@@ -49,12 +50,14 @@ class Interpreter:
     def __init__(
         self,
         machine: Machine,
+        language: Language,
         evaluate: Evaluate,
         execute: Execute,
         invoke: Invoke,
         attribute: Callable[[Any, str], Any],
     ) -> None:
         self.machine = machine
+        self.language = language  # the kernel's, once it is found
         self.depth = 0  # user functions that are running
         self.static = 0  # above 0 inside `static_eval` and its like, which follow Python
         self._evaluate = evaluate
@@ -77,16 +80,17 @@ class Interpreter:
 
     def fold(self, node: ast.expr, frame: Frame) -> Any:
         """The value of an expression on the host (module constants, defaults): nothing is logged."""
-        with self._on_host():
+        with self.on_host():
             return self.evaluate(node, frame)
 
     def fold_statements(self, body: Sequence[ast.stmt], frame: Frame) -> None:
         """Run statements of host code."""
-        with self._on_host():
+        with self.on_host():
             self.execute(body, frame)
 
     @contextmanager
-    def _on_host(self) -> Iterator[None]:
+    def on_host(self) -> Iterator[None]:
+        """Inside, code means what it means to Python, and nothing is logged as undefined."""
         machine = self.machine
         place, depth = machine.place, self.depth
         machine.host += 1

@@ -44,7 +44,7 @@ def element_lanes(
     inside = np.ones(shape, bool)
     for grid, extent in zip(grids, array.shape, strict=True):
         inside &= (grid >= 0) & (grid < extent)
-    return _active_lanes(machine, array, array.data, list(grids), inside, mask, check_bounds=check_bounds)
+    return active_lanes(machine, array, array.data, list(grids), inside, mask, check_bounds=check_bounds)
 
 
 def raw_lanes(machine: Machine, memory: RawMemory, offset: Any, mask: Any) -> Lanes:
@@ -53,7 +53,7 @@ def raw_lanes(machine: Machine, memory: RawMemory, offset: Any, mask: Any) -> La
     storage = _storage(array)
     flat = _index_data(offset) + memory.base
     inside = np.asarray((flat >= 0) & (flat < storage.size))
-    return _active_lanes(machine, array, storage, [flat], inside, mask, check_bounds=False, raw=True)
+    return active_lanes(machine, array, storage, [flat], inside, mask, check_bounds=False, raw=True)
 
 
 def advanced_lanes(machine: Machine, array: Array, starts: Sequence[Any], lengths: Sequence[int]) -> Lanes:
@@ -70,10 +70,10 @@ def advanced_lanes(machine: Machine, array: Array, starts: Sequence[Any], length
     if not inside.any():
         first = [int(grid.flat[0]) + at for grid, at in zip(full, array.origin, strict=True)]
         machine.undefined("tile-outside", array=array.name, element=first)
-    return _active_lanes(machine, array, array.data, list(full), inside, None, check_bounds=True)
+    return active_lanes(machine, array, array.data, list(full), inside, None, check_bounds=True)
 
 
-def _active_lanes(
+def active_lanes(
     machine: Machine,
     array: Array,
     memory: Data,
@@ -84,6 +84,7 @@ def _active_lanes(
     check_bounds: bool,
     raw: bool = False,
 ) -> Lanes:
+    """The lanes that `mask` wants and that are `inside`; unchecked, the first one outside is logged."""
     shape = tuple(inside.shape)
     wanted = np.ones(shape, bool) if mask is None else np.broadcast_to(_mask_data(mask), shape)
     origin = (0,) if raw else array.origin

@@ -21,7 +21,7 @@ from tilecheck.jit.reference.values import Closure, Frame, Namespace, Opaque, Us
 KNOWN_MODULES = frozenset(
     {
         "builtins", "collections", "contextlib", "cuda", "dataclasses", "enum", "functools", "math", "numpy",
-        "operator", "tilecheck", "torch", "typing", "typing_extensions",
+        "operator", "tilecheck", "torch", "triton", "typing", "typing_extensions",
     }
 )  # fmt: skip
 _SEARCH_DEPTH = 8
@@ -61,7 +61,8 @@ def known_namespace(name: str) -> Namespace | None:
     if name == "cuda.tile" or name.startswith("cuda.tile."):
         return Namespace("cuda.tile")
     root = name.partition(".")[0]
-    return Namespace(name if root == "cuda" else root) if root in KNOWN_MODULES else None
+    whole = root in ("cuda", "triton")
+    return Namespace(name if whole else root) if root in KNOWN_MODULES else None
 
 
 class Modules:

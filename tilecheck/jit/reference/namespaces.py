@@ -12,6 +12,7 @@ from tilecheck.jit.reference.arithmetic import binary, logical_not, unary
 from tilecheck.jit.reference.dtypes import DTYPES, FOREIGN_DTYPES, DType
 from tilecheck.jit.reference.machine import Machine, Reject
 from tilecheck.jit.reference.operations import OPERATIONS, operation
+from tilecheck.jit.reference.triton.namespaces import triton_attribute
 from tilecheck.jit.reference.values import (
     EnumMember,
     Namespace,
@@ -164,6 +165,8 @@ def namespace_attribute(namespace: Namespace, name: str) -> Any:
         return Namespace("cuda.tile") if name == "tile" else Opaque(f"`cuda.{name}`")
     if namespace.name == "cuda.tile":
         return cutile_attribute(name)
+    if namespace.name.partition(".")[0] == "triton":
+        return triton_attribute(namespace.name, name)
     owner = namespace.name.rpartition(".")[2]
     if owner in _ENUMS:
         if name in _ENUMS[owner]:

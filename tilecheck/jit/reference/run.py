@@ -9,12 +9,13 @@ import numpy as np
 
 from tilecheck.jit.reference.attributes import static_attribute
 from tilecheck.jit.reference.calls import invoke, run_function
+from tilecheck.jit.reference.cutile import CUTILE
 from tilecheck.jit.reference.entry import find_kernel
 from tilecheck.jit.reference.expressions import evaluate
 from tilecheck.jit.reference.interpreter import Interpreter
+from tilecheck.jit.reference.languages import language_of
 from tilecheck.jit.reference.log import Launch, Log, NotInterpretable
 from tilecheck.jit.reference.machine import Abandoned, Machine, Reject
-from tilecheck.jit.reference.parameters import bind_parameters
 from tilecheck.jit.reference.statements import execute
 
 
@@ -27,7 +28,7 @@ def run(launch: Launch, *, record: bool = True) -> Log:
     what was undefined: for running a kernel rather than judging it.
     """
     machine = Machine(launch.grid, launch.max_steps, recording=record)
-    interpreter = Interpreter(machine, evaluate, execute, invoke, static_attribute)
+    interpreter = Interpreter(machine, CUTILE, evaluate, execute, invoke, static_attribute)
     with np.errstate(all="ignore"):
         try:
             _run_blocks(interpreter, launch)
@@ -43,7 +44,8 @@ def run(launch: Launch, *, record: bool = True) -> Log:
 def _run_blocks(interpreter: Interpreter, launch: Launch) -> None:
     module = interpreter.modules.load(launch.path)
     kernel = find_kernel(interpreter, module, launch.kernel, launch.arguments)
-    parameters = bind_parameters(interpreter, kernel, launch.arguments)
+    interpreter.language = language_of(interpreter, kernel)
+    parameters = interpreter.language.parameters(interpreter, kernel, launch.arguments)
     for block in _blocks(launch):
         interpreter.machine.enter(block)
         interpreter.depth = interpreter.static = 0

@@ -16,10 +16,8 @@ from tilecheck.jit.reference.values import (
     ContextManager,
     Frame,
     Range,
-    harden,
     scalar,
     static_items,
-    truth,
 )
 
 _BREAK = Signal("break")
@@ -45,14 +43,22 @@ def _expression(interpreter: Interpreter, node: ast.Expr, frame: Frame) -> None:
 
 
 def _assign(interpreter: Interpreter, node: ast.Assign, frame: Frame) -> None:
-    value = interpreter.evaluate(node.value, frame)
+    value = _stored(interpreter, interpreter.evaluate(node.value, frame))
     for target in node.targets:
         assign(interpreter, target, value, frame)
 
 
+def _stored(interpreter: Interpreter, value: Any) -> Any:
+    """What an assignment stores; host code is Python's own."""
+    return value if interpreter.machine.host else interpreter.language.assigned(value)
+
+
 def _annotated(interpreter: Interpreter, node: ast.AnnAssign, frame: Frame) -> None:
-    if node.value is not None:
-        assign(interpreter, node.target, interpreter.evaluate(node.value, frame), frame)
+    if node.value is None:
+        return
+    value = interpreter.evaluate(node.value, frame)
+    constant = ast.unparse(node.annotation).strip("'\"").rpartition(".")[2] == "constexpr"
+    assign(interpreter, node.target, value if constant else _stored(interpreter, value), frame)
 
 
 def _augmented(interpreter: Interpreter, node: ast.AugAssign, frame: Frame) -> None:
@@ -66,24 +72,24 @@ def _augmented(interpreter: Interpreter, node: ast.AugAssign, frame: Frame) -> N
     value = interpreter.evaluate(node.value, frame)
     with interpreter.computing(frame.module, node):
         new = operate(interpreter, node.op, old, value)
-    assign(interpreter, node.target, new, frame)
+    assign(interpreter, node.target, _stored(interpreter, new), frame)
 
 
 def _branch(interpreter: Interpreter, node: ast.If, frame: Frame) -> Signal | None:
     """A branch. Where two paths of a runtime branch meet, constants become runtime values."""
-    holds, runtime = truth(interpreter.evaluate(node.test, frame))
+    holds, runtime = interpreter.language.truth(interpreter.evaluate(node.test, frame))
     if runtime and contains_return([node]):
         frame.branched = True
     signal = interpreter.execute(node.body if holds else node.orelse, frame)
     if runtime and signal is None and falls_through(node.body) and falls_through(node.orelse):
-        _harden(frame, branch_names(node))
+        _merge(interpreter, frame, branch_names(node))
     return signal
 
 
-def _harden(frame: Frame, names: Iterable[str]) -> None:
+def _merge(interpreter: Interpreter, frame: Frame, names: Iterable[str]) -> None:
     for name in names:
         if name in frame.names:
-            frame.names[name] = harden(frame.names[name])
+            frame.names[name] = interpreter.language.merged(frame.names[name])
 
 
 def _for(interpreter: Interpreter, node: ast.For, frame: Frame) -> Signal | None:
@@ -99,14 +105,14 @@ def _for(interpreter: Interpreter, node: ast.For, frame: Frame) -> Signal | None
         items = static_items(iterable)  # unrolled at compile time
     for item in items:
         interpreter.machine.step()
-        _harden(frame, stored)
+        _merge(interpreter, frame, stored)
         assign(interpreter, node.target, item, frame)
         signal = interpreter.execute(node.body, frame)
         if signal is not None and signal.kind == "return":
             return signal
         if signal is _BREAK:
             break
-    _harden(frame, stored)
+    _merge(interpreter, frame, stored)
     return None
 
 
@@ -116,14 +122,14 @@ def _while(interpreter: Interpreter, node: ast.While, frame: Frame) -> Signal | 
     stored = frozenset() if interpreter.machine.host else branch_names(node)
     while True:
         interpreter.machine.step()
-        _harden(frame, stored)
-        if not truth(interpreter.evaluate(node.test, frame))[0]:
+        _merge(interpreter, frame, stored)
+        if not interpreter.language.truth(interpreter.evaluate(node.test, frame))[0]:
             return None
         signal = interpreter.execute(node.body, frame)
         if signal is not None and signal.kind == "return":
             return signal
         if signal is _BREAK:
-            _harden(frame, stored)
+            _merge(interpreter, frame, stored)
             return None
 
 
@@ -181,6 +187,13 @@ def _raise(interpreter: Interpreter, node: ast.Raise, frame: Frame) -> None:
     raise Reject("a `raise` that is reached")
 
 
+def _assert(interpreter: Interpreter, node: ast.Assert, frame: Frame) -> None:
+    """An assertion of the device: its operands are evaluated, and it does not stop the block."""
+    if interpreter.machine.host or not interpreter.language.asserts:
+        raise unsupported(node)
+    interpreter.evaluate(node.test, frame)
+
+
 def _nothing(interpreter: Interpreter, node: ast.stmt, frame: Frame) -> None:
     """`pass`."""
 
@@ -201,6 +214,7 @@ _HANDLERS: dict[type[ast.stmt], Callable[[Interpreter, Any, Frame], Signal | Non
     ast.FunctionDef: _function,
     ast.With: _with,
     ast.Raise: _raise,
+    ast.Assert: _assert,
     ast.Pass: _nothing,
     ast.Break: _jump(_BREAK),
     ast.Continue: _jump(_CONTINUE),

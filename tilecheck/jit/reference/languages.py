@@ -1,0 +1,41 @@
+"""Which language a kernel is written in: its decorators say so, or else what its module imports."""
+
+from __future__ import annotations
+
+import ast
+
+from tilecheck.jit.reference.cutile import CUTILE
+from tilecheck.jit.reference.interpreter import Interpreter
+from tilecheck.jit.reference.language import Language
+from tilecheck.jit.reference.machine import Reject
+from tilecheck.jit.reference.operations import OPERATIONS
+from tilecheck.jit.reference.triton.language import TRITON
+from tilecheck.jit.reference.triton.namespaces import DECORATORS
+from tilecheck.jit.reference.values import Closure
+
+
+def language_of(interpreter: Interpreter, kernel: Closure) -> Language:
+    """The language of a kernel."""
+    for decorator in getattr(kernel.node, "decorator_list", []):
+        target = decorator.func if isinstance(decorator, ast.Call) else decorator
+        try:
+            found = interpreter.fold(target, kernel.module.frame())
+        except Reject:
+            continue
+        if found in DECORATORS:
+            return TRITON
+        if found == OPERATIONS["kernel"]:
+            return CUTILE
+    roots = set(_imported(kernel.module.source.tree))
+    return TRITON if "triton" in roots and "cuda" not in roots else CUTILE
+
+
+def _imported(tree: ast.Module) -> list[str]:
+    """The outermost packages that a module imports anywhere."""
+    names: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.extend(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.append(node.module)
+    return [name.partition(".")[0] for name in names]

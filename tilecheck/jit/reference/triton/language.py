@@ -1,0 +1,106 @@
+"""Triton: the meaning that it gives to what the languages share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecheck.jit.reference.dtypes import DType
+from tilecheck.jit.reference.interpreter import Interpreter
+from tilecheck.jit.reference.language import ABSENT, Language
+from tilecheck.jit.reference.machine import Machine, Reject
+from tilecheck.jit.reference.python_functions import BUILTINS
+from tilecheck.jit.reference.triton import arithmetic
+from tilecheck.jit.reference.triton.dtypes import BlockType, PointerType, type_attribute
+from tilecheck.jit.reference.triton.namespaces import has_attribute, make_range
+from tilecheck.jit.reference.triton.operations import MEMBERS, METHODS
+from tilecheck.jit.reference.triton.ops_math import larger_constant, smaller_constant
+from tilecheck.jit.reference.triton.ops_shape import trans
+from tilecheck.jit.reference.triton.parameters import bind_parameters
+from tilecheck.jit.reference.triton.values import BlockPointer, Descriptor, Pointer, to_tensor, truth
+from tilecheck.jit.reference.values import Method, Operation, Tile, describe
+
+
+def _attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
+    if isinstance(owner, (Tile, Pointer)):
+        return _tensor_attribute(interpreter, owner, name)
+    if isinstance(owner, (DType, PointerType, BlockType)):
+        return type_attribute(owner, name)
+    if isinstance(owner, (BlockPointer, Descriptor)):
+        return _block_attribute(owner, name)
+    if name == "value" and (owner is None or isinstance(owner, (bool, int, float, str, tuple))):
+        return owner  # `constexpr.value`
+    if name in ("to", "cast") and isinstance(owner, (bool, int, float)) and not interpreter.machine.host:
+        return Method(owner, MEMBERS[name], name)
+    return ABSENT
+
+
+def _tensor_attribute(interpreter: Interpreter, owner: Tile | Pointer, name: str) -> Any:
+    kind = PointerType(owner.element) if isinstance(owner, Pointer) else owner.dtype
+    if name == "dtype":
+        return kind
+    if name == "type":
+        return BlockType(kind, owner.shape) if owner.shape else kind
+    if name == "shape":
+        return owner.shape
+    if name == "numel":
+        data = owner.offsets if isinstance(owner, Pointer) else owner.data
+        return int(data.size)
+    if name == "T":
+        return trans(interpreter.machine, owner)
+    if name in MEMBERS:
+        return Method(owner, MEMBERS[name], name)
+    raise Reject(f"attribute `{name}` of {describe(owner)}")
+
+
+def _block_attribute(owner: BlockPointer | Descriptor, name: str) -> Any:
+    found = METHODS.get((type(owner).__name__, name))
+    if found is not None:
+        return Method(owner, found, name)
+    if name in ("shape", "strides", "block_shape"):
+        return getattr(owner, name)
+    if name == "dtype":
+        return owner.base.element
+    if name == "type" and isinstance(owner, BlockPointer):
+        return PointerType(owner.base.element)
+    raise Reject(f"attribute `{name}` of {describe(owner)}")
+
+
+def _item(interpreter: Interpreter, owner: Any, index: Any) -> Any:
+    if isinstance(owner, (Tile, Pointer)):
+        axes = index if isinstance(index, tuple) else (index,)
+        return arithmetic.expand(interpreter.machine, owner, axes)
+    return ABSENT
+
+
+def _product(machine: Machine, x: Any, y: Any) -> Any:
+    raise Reject("`@` between tensors")
+
+
+TRITON = Language(
+    name="Triton",
+    asserts=True,
+    builtins={
+        **BUILTINS,
+        "range": Operation("range", make_range),
+        "min": Operation("min", smaller_constant),
+        "max": Operation("max", larger_constant),
+        "hasattr": Operation("hasattr", has_attribute),
+    },
+    transparent=frozenset({"jit", "constexpr_function"}),
+    static_names=frozenset({"static_assert"}),
+    binary=arithmetic.binary,
+    unary=arithmetic.unary,
+    product=_product,
+    compare=arithmetic.compare,
+    negated=arithmetic.negated,
+    boolean=arithmetic.boolean,
+    chain=arithmetic.chain,
+    truth=truth,
+    assigned=to_tensor,
+    merged=lambda value: value,
+    chosen=to_tensor,
+    convert=arithmetic.convert,
+    attribute=_attribute,
+    item=_item,
+    parameters=bind_parameters,
+)
