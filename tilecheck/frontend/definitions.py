@@ -156,7 +156,9 @@ def read_parameters(definition: Definition) -> dict[str, Annotation]:
 def initial(x: Executor, name: str, annotation: Annotation) -> Any:
     """What a parameter is before the kernel runs."""
     kind = Kind.CONSTANT if annotation.constant else Kind.SCALAR
-    if name in x.knowledge.pointers:
+    is_tensor = annotation.array and not annotation.constant and x.dialect.has_pointers
+    if name in x.knowledge.pointers or is_tensor:
+        x.pointers.add(name)
         return Pointer(name, START)
     if name in x.knowledge.lists or (annotation.array_list and not annotation.constant):
         return ArrayList(name)

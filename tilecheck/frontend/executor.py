@@ -56,7 +56,9 @@ class Dialect(Protocol):
     """What a language adds: the meaning of its names, and of attributes and methods of its values."""
 
     namespace: str
-    integer_parameters: bool  # whether a parameter that is compared with an integer is one
+    has_pointers: (
+        bool  # arrays are reached through pointers; a parameter that is compared with an integer is one
+    )
 
     def call(self, x: Executor, name: str, call: Arguments) -> Any: ...
 
@@ -289,7 +291,7 @@ class Executor:
 
     def compared(self, a: Num, b: Num) -> None:
         """Note that two numbers are compared: a parameter beside an integer may be one by that."""
-        if not self.dialect.integer_parameters:
+        if not self.dialect.has_pointers:
             return
         for this, other in ((a, b), (b, a)):
             if this.kind != "any" or this.elem is None or other.elem is None:

@@ -313,7 +313,7 @@ class HostDialect:
     """The meaning of names, methods and attributes in host code."""
 
     namespace = "torch"
-    integer_parameters = False
+    has_pointers = False
 
     def call(self, x: Executor, name: str, args: Arguments) -> Any:
         host = _host(x)

@@ -305,11 +305,19 @@ def _bind_target(
                 _set(table, element.value.value, Element(value, i), conditional=conditional)
 
 
+def _is_same_function(a: Binding, b: Binding) -> bool:
+    """Whether two imports bind one function of Triton's, which it keeps at several paths."""
+    if not isinstance(a, Import) or not isinstance(b, Import):
+        return False
+    return a.member == b.member and a.module.startswith("triton.") and b.module.startswith("triton.")
+
+
 def _set(table: ModuleTable, name: str, binding: Binding, *, conditional: bool) -> None:
     if name in table.bindings and table.bindings[name] != binding:
         table.rebound.add(name)
     if conditional and name in table.bindings:
-        table.ambiguous.add(name)
+        if not _is_same_function(table.bindings[name], binding):
+            table.ambiguous.add(name)
     elif not conditional:
         table.ambiguous.discard(name)
     table.bindings[name] = binding

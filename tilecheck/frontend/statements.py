@@ -515,6 +515,8 @@ def _advance(x: Executor, entry: Any, step: Any, k: Expr) -> Any:
         case Choice() if isinstance(step, tuple):
             first, second = _advance(x, entry.first, step[0], k), _advance(x, entry.second, step[1], k)
             return Choice(entry.cond, first, second)
+        case Const(value=float()):
+            return Num((), None, "data")
         case _:
             return Poison("a value that a loop changes")
 
@@ -565,7 +567,7 @@ def _last_iteration(x: Executor) -> Expr:
 
 def _after(x: Executor, entry: Any, step: Any, last: Expr, ended: Any) -> Any:
     value = _advance(x, entry, step, last)
-    if isinstance(value, Poison) and ended is not None:
+    if (isinstance(value, Poison) or isinstance(entry, Const)) and ended is not None:
         return _forget(x, ended)
     if isinstance(entry, Num) and isinstance(ended, Num) and step in (_UNKNOWN, _RESHAPED):
         # The loop may run zero times: either what went in or what came out, both unknown here.

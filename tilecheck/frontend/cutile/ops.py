@@ -432,7 +432,7 @@ class CuTile:
     """The dialect object that the executor calls."""
 
     namespace = "cuda.tile"
-    integer_parameters = False
+    has_pointers = False
 
     def call(self, x: Executor, name: str, args: Arguments) -> Any:
         if name in PYTHON:

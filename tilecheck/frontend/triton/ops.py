@@ -526,7 +526,7 @@ class Triton:
     """The dialect object that the executor calls."""
 
     namespace = "triton.language"
-    integer_parameters = True
+    has_pointers = True
 
     def call(self, x: Executor, name: str, args: Arguments) -> Any:
         if name in PYTHON:
@@ -546,6 +546,8 @@ class Triton:
             return _elementwise(x, args)
         if last.startswith("atomic_") and last.removeprefix("atomic_") in memory.ATOMICS:
             return memory.atomic(x, last.removeprefix("atomic_"), args)
+        if last in ("float16", "float32", "float64", "bfloat16", "int1", "int8", "int16", "int32", "int64"):
+            return _to(x, _first(x, args, last), Named(name))
         if last in ("next_power_of_2", "constexpr_function", "get_num_sms", "num_threads", "num_warps"):
             return _ask(x, args)
         raise UnsupportedConstruct(f"call of `tl.{last}`")
