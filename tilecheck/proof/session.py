@@ -30,8 +30,8 @@ class Session:
     """
 
     budget: int = DEFAULT_BUDGET
-    checks: int = 0
     keep: bool = False
+    checks: int = 0
     spent: int = 0
     answers: dict[object, Any] = field(default_factory=dict)
     _context: Any = None

@@ -75,10 +75,10 @@ class Answer:
     model: Model | None = None
     reason: str = ""
     tier: str = ""
+    queries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-    queries: tuple[str, ...] = ()
 class Options:
     """`prove_only`: do not search for a model beyond the solver's own. `smallest`: try small values first.
     `bounds`: the limits on absolute values to try."""
@@ -149,6 +149,7 @@ class _Search:
     options: Options
     left: int = field(init=False)
     exhausted: bool = False
+    refuted: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.left = self.options.budget
@@ -176,7 +177,6 @@ class _Search:
         """One check, if there is budget left for it."""
         if self.left <= 0:
             self.exhausted = True
-    refuted: list[str] = field(default_factory=list)
             return "unknown"
         before = self.session.spent
         status = query.check(min(self.left, self.options.budget // tier.share), also)
@@ -195,6 +195,7 @@ class _Search:
             return chained.assertions
         linear = _encoded((*self.assertions, not_positive), _A)
         if self._check(self.session.query(linear.text()), _A) == "unsat":
+            self._keep(linear)
             return chained.assertions
         return self.assertions
 
@@ -212,6 +213,10 @@ class _Search:
                 return Answer("sat", model, tier=tier.name)
         return None
 
+    def _keep(self, linear: Linear, *, exact: bool = False) -> None:
+        if self.session.keep:
+            self.refuted.append(linear.described(exact=exact))
+
     def _models(self, query: Query, linear: Linear, status: Status, tier: Tier) -> Iterator[Model]:
         """The solver's model of `query`, which has just been checked with `status`, and models with bounded
         values: before it if the smallest is wanted, after it if the tier says so."""
@@ -223,7 +228,6 @@ class _Search:
                 if self._check(query, tier, _bounded(linear, limit)) == "sat":
                     yield _model(query, linear)
         if first is not None and self.options.smallest:
-            self._keep(linear)
             yield first
 
     def _grounded(self) -> Answer | None:
@@ -240,10 +244,6 @@ class _Search:
             query = self.session.query(linear.text())
             for model in self._models(query, linear, self._check(query, _GROUND), _GROUND):
                 whole = Model({**model.symbols, **fixed}, model.reads)
-    def _keep(self, linear: Linear, *, exact: bool = False) -> None:
-        if self.session.keep:
-            self.refuted.append(linear.described(exact=exact))
-
                 if self._is_genuine(whole):
                     return Answer("sat", whole, tier=_GROUND.name)
         return None
