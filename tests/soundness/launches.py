@@ -10,12 +10,13 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, children, evaluate, symbols, walk
-from tilecheck.ir.kernel import Kernel, Ownership, Param, extent_symbol, stride_symbol
+from tilecheck.ir.kernel import Contract, Kernel, Ownership, Param, extent_symbol, stride_symbol
 from tilecheck.jit.reference import Launch, Log, ReplayError, run
 from tilecheck.proof.concrete import Concrete, arguments, integer_arrays, kernel_expressions, launch_symbols
 from tilecheck.proof.context import Context
@@ -231,13 +232,32 @@ def fill(kernel: Kernel, given: Mapping[str, Any], concrete: Concrete, rng: rand
         for part in value if isinstance(value, list) else [value]:
             if isinstance(part, np.ndarray) and part.size and not _fill(kernel, name, part, concrete, rng):
                 return False
-    return True
+    return all(_sum_up(kernel, contract, given, concrete) for contract in kernel.contracts)
+
+
+def _sum_up(kernel: Kernel, contract: Contract, given: Mapping[str, Any], concrete: Concrete) -> bool:
+    """Let an array hold the prefix sums of another; False when its other contracts forbid that."""
+    if contract.kind != "prefix_sum":
+        return True
+    sums, items = (given[name] for name in contract.arrays)
+    items[...] = np.abs(items)
+    if len(sums) != len(items) + 1:
+        return False
+    sums[...] = [0, *np.cumsum(items)]
+    for other in kernel.contracts:
+        if other.kind == "within" and other.array == contract.array:
+            low, high = (_value(b, concrete) for b in other.bounds)
+            if low is None or high is None or not all(low <= v < high for v in sums.tolist()):
+                return False
+    return all(
+        c.kind in ("within", "increasing", "prefix_sum") for c in kernel.contracts if c.array in contract.arrays
+    )
 
 
 def _fill(
     kernel: Kernel, name: str, part: np.ndarray[Any, Any], concrete: Concrete, rng: random.Random
 ) -> bool:
-    mine = [c for c in kernel.contracts if c.array == name]
+    mine = [c for c in kernel.contracts if c.array == name and c.is_about_values]
     low, high = -1, 6
     for contract in mine:
         bounds = [_value(b, concrete) for b in contract.bounds]
@@ -257,6 +277,11 @@ def _fill(
         cells = rng.sample(pool, part.size)
     if "increasing" in kinds:
         cells.sort()
+    if "distinct_pairs" in kinds:
+        pairs = list(product(range(low, high + 1), repeat=2))
+        if part.ndim != 2 or part.shape[1] != 2 or len(pairs) < len(part):
+            return False
+        cells = [v for pair in rng.sample(pairs, len(part)) for v in pair]
     part[...] = np.array(cells).reshape(part.shape)
     if part.dtype.kind == "f" and not mine:  # what converts to an integer need not be one
         part[...] += np.array(rng.choices((0, 0, 0.5, 0.25), k=part.size)).reshape(part.shape)

@@ -108,7 +108,8 @@ def test_launches_of_violated_kernels_go_wrong(file: str) -> None:
 
 def test_conditions_are_read_as_python_reads_them() -> None:
     x = np.zeros((6, 4), np.float32)
-    launch = Reading((3, 2, 1), {"x": x, "t": np.array([2, 0, 1]), "xs": [x, x[:2]], "T": 4})
+    tables = {"t": np.array([2, 0, 1]), "pairs": np.array([[0, 1], [1, 1]]), "sums": np.array([0, 2, 2, 3])}
+    launch = Reading((3, 2, 1), {"x": x, "xs": [x, x[:2]], "T": 4, **tables})
     true = [
         "grid[0] <= cdiv(x.shape[0], 2)",
         "x.shape[0] % 3 == 0 and not x.shape[1] % 3 == 0",
@@ -118,6 +119,8 @@ def test_conditions_are_read_as_python_reads_them() -> None:
         "min(T, 3) == 3 or T // 0",
         "t[0] == 2 and len(xs) == 2 and numel(x) == 24",
         "within(t, 0, 3) and permutation(t) and distinct(t) and not increasing(t)",
+        "distinct_pairs(pairs) and prefix_sum(sums, of=t) and not prefix_sum(t, of=pairs)",
+        "disjoint(t, x) and not disjoint(x, xs) and not disjoint(xs)",
     ]
     assert [text for text in true if not launch.holds(text)] == []
     assert not launch.holds("x.shape[0] % (T - 4) == 0")

@@ -11,6 +11,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,15 @@ class Reading:
                 return bool(((given[1] <= given[0]) & (given[0] < given[2])).all())
             case "increasing":
                 return bool((np.diff(given[0]) >= 0).all())
+            case "distinct_pairs":
+                rows = given[0].tolist()
+                return given[0].shape[1] == 2 and len({tuple(row) for row in rows}) == len(rows)
+            case "prefix_sum":
+                items = given[1] if len(given) > 1 else keywords["of"]
+                return given[0].tolist() == [0, *np.cumsum(items).tolist()] and bool((items >= 0).all())
+            case "disjoint":
+                parts = [p for g in given for p in (g if isinstance(g, list) else [g])]
+                return not any(np.shares_memory(a, b) for a, b in combinations(parts, 2))
             case "permutation":
                 return sorted(given[0].tolist()) == list(range(len(given[0])))
             case "distinct":

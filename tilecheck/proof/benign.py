@@ -17,7 +17,7 @@ A race that depends on none of these is settled by the search for conditions alo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from math import prod
 
@@ -26,6 +26,8 @@ from tilecheck.ir.kernel import Kernel, extent_symbol, grid_symbol
 from tilecheck.jit.reference import Launch, Log, ReplayError, run
 from tilecheck.model import Site
 from tilecheck.proof.concrete import (
+    FILLS,
+    ROWS,
     Concrete,
     arguments,
     is_admitted,
@@ -36,7 +38,7 @@ from tilecheck.proof.concrete import (
 from tilecheck.proof.context import Context
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.replay import at_site, seen
-from tilecheck.proof.scope import Mixture, with_extents
+from tilecheck.proof.scope import Mixture, meet_equalities, with_extents
 
 Flags = Mapping[str, int | list[int]]
 
@@ -74,7 +76,7 @@ def may_be_saved(obligation: Obligation, context: Context, path: str, flags: Fla
         return True
     terms = _terms(obligation)
     if any(_is_memory(node) for node in walk(*terms)):
-        return trial.some_launch_is_clean(roomy=False)
+        return any(trial.some_launch_is_clean(roomy=False, fill=fill) for fill in (FILLS[0], ROWS))
     tiles = frozenset(symbols(*context.kernel.powers_of_two))
     numbers = [s for s in symbols(*terms) if s.kind in (Kind.SCALAR, Kind.CONSTANT) and s not in tiles]
     numbers = [s for s in numbers if s not in _booleans(context.kernel)]
@@ -108,9 +110,9 @@ class _Trial:
     path: str
     flags: Flags
 
-    def some_launch_is_clean(self, *, roomy: bool) -> bool:
+    def some_launch_is_clean(self, *, roomy: bool, fill: str = FILLS[0]) -> bool:
         launches = ordinary_launches(self.context, self.flags, roomy=roomy)
-        return any(self._is_clean(launch) for launch in islice(launches, _LAUNCHES))
+        return any(self._is_clean(replace(launch, fill=fill)) for launch in islice(launches, _LAUNCHES))
 
     def some_launch_at_its_flags_is_clean(self) -> bool:
         """The same at the counterexample's own compile-time numbers: an access under a flag such as
@@ -192,6 +194,7 @@ def ordinary_launches(
             else:
                 values[symbol] = scalars[mixture.below(len(scalars))]
         values = with_extents(values, launch, kernel, counts[trial % len(counts)].__mul__)
+        meet_equalities(values, context)
         if _largest_array(values, kernel) > _MOST_ELEMENTS:
             continue
         found = _with_smallest_grid(values, context) if roomy else _with_largest_grid(values, context)

@@ -21,6 +21,7 @@ from tilecheck.proof.tables import Promise, fill_in, fill_sums, promises
 
 Memory = Mapping[str, Mapping[tuple[int, ...], int]]
 FILLS = ("ramp", "zeros", "ones")  # what memory holds where no model says
+ROWS = "rows"  # another fill: each element of an array is its index along the first axis
 _MOST_ELEMENTS = 1 << 22
 _VIRTUAL = 1 << 40
 _EXTENT = 4  # of an array that nothing else speaks of
@@ -265,7 +266,7 @@ def _array(
     dtype = np.dtype(np.int32 if integers else np.float32)
     if span > _MOST_ELEMENTS:
         return np.lib.stride_tricks.as_strided(np.zeros(1, dtype), shape, (0,) * len(shape))
-    base = _filled(max(1, span), concrete.fill).astype(dtype)
+    base = _filled(max(1, span), concrete.fill, strides[0] if strides else 1).astype(dtype)
     data = np.lib.stride_tricks.as_strided(base, shape, tuple(s * dtype.itemsize for s in strides))
     for at, value in cells.items():
         inside = len(at) == len(shape) and all(0 <= i < n for i, n in zip(at, shape, strict=True))
@@ -297,7 +298,9 @@ def overlaps_itself(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     return False
 
 
-def _filled(span: int, fill: str) -> np.ndarray[Any, Any]:
+def _filled(span: int, fill: str, row: int) -> np.ndarray[Any, Any]:
+    if fill == ROWS:
+        return np.arange(span) // max(1, row)
     if fill == "ramp":
         return np.arange(span) % 7
     return np.zeros(span, np.int64) if fill == "zeros" else np.ones(span, np.int64)

@@ -42,7 +42,7 @@ def instances(contracts: Sequence[Contract], assertions: Sequence[Expr]) -> tupl
     found: dict[Expr, None] = {}
     for contract in contracts:
         if contract.is_about_values:  # what arrays share no memory is no matter of values
-            found.update(dict.fromkeys(_INSTANCES[contract.kind](contract, reads)))
+            found.update(dict.fromkeys(INSTANCES[contract.kind](contract, reads)))
     return tuple(found)
 
 
@@ -119,7 +119,7 @@ def _prefix_sum(contract: Contract, reads: _Reads) -> Iterator[Expr]:
             yield _implies(all_of(here, eq(j, add(k, 1))), eq(b, add(start, item)))
 
 
-_INSTANCES: dict[str, Callable[[Contract, _Reads], Iterator[Expr]]] = {
+INSTANCES: dict[str, Callable[[Contract, _Reads], Iterator[Expr]]] = {
     "within": _within,
     "distinct": _distinct,
     "increasing": _increasing,

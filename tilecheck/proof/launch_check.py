@@ -16,9 +16,10 @@ two tensors (or a tensor and a number) that the caller hands in is the caller's,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import combinations
 
 from tilecheck.ir.expr import (
     FALSE,
@@ -39,8 +40,8 @@ from tilecheck.ir.expr import (
     walk,
 )
 from tilecheck.ir.host import host_extent, owners
-from tilecheck.ir.kernel import Effect, Kernel, extent_symbol, grid_symbol, stride_symbol
-from tilecheck.ir.launch import HostTensor, HostValue, Launch
+from tilecheck.ir.kernel import Contract, Effect, Kernel, extent_symbol, grid_symbol, stride_symbol
+from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
 from tilecheck.ir.launch_ranks import with_known_ranks
 from tilecheck.proof.conditions import condition_kind, condition_text
 from tilecheck.proof.launch_unread import rests_on_unread
@@ -93,6 +94,11 @@ def check_launch(
         status, found = judge.requirement(requirement.condition, requirement.text)
         statuses.append((requirement.text, status))
         broken += [] if found is None else [found]
+    for contract in kernel.contracts:
+        if contract.kind == "disjoint":
+            status, found = judge.disjoint(contract)
+            statuses.append((contract.text, status))
+            broken += [] if found is None else [found]
     harmed, open_ = judge.standing()
     return LaunchCheck(launch, (*statuses, *open_), (*broken, *harmed))
 
@@ -201,6 +207,17 @@ class _Judge:
         if model is None:
             return "caller", None
         return "broken", self._broken("TC402", text, model)
+
+    def disjoint(self, contract: Contract) -> tuple[str, Broken | None]:
+        """Whether the arrays of a contract share no memory: broken where the text passes one tensor twice."""
+        given = dict(self.launch.arguments)
+        tensors = [t for name in contract.arrays for t in _tensors_in(given.get(name))]
+        statuses = {_apart(a, b) for a, b in combinations(tensors, 2)}
+        model = self._model(()) if "broken" in statuses else None
+        if model is not None:
+            return "broken", self._broken("TC402", contract.text, model)
+        understood = all(name in given and _is_read(given[name]) for name in contract.arrays)
+        return ("holds" if understood and statuses <= {"holds"} else "caller"), None
 
     def is_hosts(self, condition: Expr) -> bool:
         """Whether the host function itself must meet a condition."""
@@ -312,6 +329,28 @@ class _Judge:
                 return None
         inputs = {s.name: int(v) for s, v in model.symbols.items() if s.kind is Kind.HOST}
         return Broken(rule, text, inputs, concrete, expanded)
+
+
+def _tensors_in(value: HostValue) -> Iterator[HostTensor]:
+    if isinstance(value, HostTensor):
+        yield value
+    elif isinstance(value, HostList):
+        for item in value.items:
+            yield from _tensors_in(item)
+
+
+def _is_read(value: HostValue) -> bool:
+    """Whether all tensors behind an argument are known."""
+    if isinstance(value, HostList):
+        return all(map(_is_read, value.items))
+    return isinstance(value, HostTensor)
+
+
+def _apart(a: HostTensor, b: HostTensor) -> str:
+    """Whether two tensors share memory, as far as the text tells."""
+    if a.storage != b.storage:
+        return "holds" if a.fresh or b.fresh else "caller"
+    return "broken" if a.whole or b.whole or a.name == b.name else "caller"
 
 
 def _is_least_size(condition: Expr) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols, walk
+from tilecheck.ir.expr import Expr, Kind, Symbol, conjuncts, evaluate, symbols, walk
 from tilecheck.ir.kernel import Kernel, extent_symbol
 from tilecheck.proof.concrete import FILLS, Concrete, is_admitted, kernel_expressions, launch_symbols
 from tilecheck.proof.context import Context
@@ -24,7 +24,7 @@ def small_launches(context: Context) -> Iterator[Concrete]:
     launch = launch_symbols(context)
     booleans = frozenset(n.args[0] for n in walk(*kernel_expressions(kernel)) if n.op == "bsym")
     known: dict[tuple[tuple[Symbol, int | bool], ...], None] = {}
-    for number, values in enumerate(_choices(launch, booleans, kernel)):
+    for number, values in enumerate(_choices(launch, booleans, context)):
         concrete = Concrete(values, fill=FILLS[number % len(FILLS)], integers=False).settled(kernel)
         key = tuple((s, concrete.value(s)) for s in launch)
         if key not in known and is_admitted(concrete, context):
@@ -33,8 +33,9 @@ def small_launches(context: Context) -> Iterator[Concrete]:
 
 
 def _choices(
-    launch: tuple[Symbol, ...], booleans: frozenset[Symbol], kernel: Kernel
+    launch: tuple[Symbol, ...], booleans: frozenset[Symbol], context: Context
 ) -> Iterator[dict[Symbol, int | bool]]:
+    kernel = context.kernel
     sizes = frozenset(symbols(*kernel.powers_of_two))
     for grid, tile, tiles in _EVEN:
         for small in (1, 2):
@@ -47,7 +48,9 @@ def _choices(
                     values[symbol] = grid
                 elif symbol in sizes:
                     values[symbol] = tile
-            yield with_extents(values, launch, kernel, tiles.__mul__)
+            with_extents(values, launch, kernel, tiles.__mul__)
+            meet_equalities(values, context)
+            yield values
     mixture = Mixture()
     for _ in range(_TRIALS):
         values = {}
@@ -61,7 +64,9 @@ def _choices(
                 values[symbol] = 1 << mixture.below(3)
             elif symbol.kind is Kind.SCALAR:
                 values[symbol] = mixture.below(5)
-        yield with_extents(values, launch, kernel, lambda width: width * mixture.below(5) + mixture.below(2))
+        with_extents(values, launch, kernel, lambda width: width * mixture.below(5) + mixture.below(2))
+        meet_equalities(values, context)
+        yield values
 
 
 def with_extents(
@@ -77,6 +82,17 @@ def with_extents(
     return values
 
 
+def meet_equalities(values: dict[Symbol, int | bool], context: Context) -> None:
+    """Give each value that a fact equates with an expression over others what that expression is."""
+    for fact in (term for whole in context.uniform_facts for term in conjuncts(whole)):
+        for name, other in (fact.args, fact.args[::-1]) if fact.op == "eq" else ():
+            if name.op == "sym" and name.args[0] in values:
+                value = _exact(other, values)
+                if value is not None:
+                    values[name.args[0]] = value
+                    break
+
+
 def _widths(kernel: Kernel, values: Mapping[Symbol, int | bool]) -> dict[Symbol, int]:
     """How wide the tiles along each array axis are."""
     found: dict[Symbol, int] = {}
@@ -89,10 +105,15 @@ def _widths(kernel: Kernel, values: Mapping[Symbol, int | bool]) -> dict[Symbol,
 
 
 def _value(e: Expr, values: Mapping[Symbol, int | bool]) -> int | None:
+    found = _exact(e, values)
+    return None if found is None else max(1, found)
+
+
+def _exact(e: Expr, values: Mapping[Symbol, int | bool]) -> int | None:
     if not all(s in values for s in symbols(e)) or any(n.op == "read" for n in walk(e)):
         return None
     try:
-        return max(1, int(evaluate(e, values.__getitem__)))
+        return int(evaluate(e, values.__getitem__))
     except ZeroDivisionError:
         return None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count, pairwise
+from itertools import chain, count, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -99,7 +99,7 @@ def _values(
     if "distinct_pairs" in kinds and data.ndim == 2:
         yield from _pairs(places, fixed, low, high)
     elif "increasing" in kinds:
-        yield from _rising(places, fixed, low, step=int("distinct" in kinds))
+        yield from _rising(places, fixed, low, high, step=int("distinct" in kinds))
     elif "distinct" in kinds:
         fresh = (v for v in count(low or 0) if v not in fixed.values())
         yield from (fixed[at] if at in fixed else next(fresh) for at in places)
@@ -112,31 +112,50 @@ def _values(
 
 
 def _rising(
-    places: Sequence[tuple[int, ...]], fixed: Mapping[tuple[int, ...], int], low: int | None, step: int
+    places: Sequence[tuple[int, ...]],
+    fixed: Mapping[tuple[int, ...], int],
+    low: int | None,
+    high: int | None,
+    step: int,
 ) -> Iterator[int]:
-    """Each element as small as the ones before it allow."""
+    """Values that rise by `step` at least, and evenly by up to `_SEGMENT` as far as there is room."""
+    most: list[int | None] = []  # what each value may be at most, last first
+    limit = None if high is None else high - 1
+    for at in reversed(places):
+        limit = fixed.get(at, limit)
+        most.append(limit)
+        limit = None if limit is None else limit - step
     first = next((fixed[at] for at in places if at in fixed), 0)
     current = (min(first - len(places) * step, 0) if low is None else low) - step
-    for at in places:
-        current = fixed[at] if at in fixed else current + step
+    room = _SEGMENT if high is None else (high - 1 - (low or 0)) // max(1, len(places) - 1)
+    wide = max(step, min(_SEGMENT, max(1, room)))
+    for number, (at, top) in enumerate(zip(places, reversed(most), strict=True)):
+        free = current + (wide if number else step)
+        current = fixed[at] if at in fixed else max(current + step, free if top is None else min(free, top))
         yield current
+
+
+_SEGMENT = 3  # rows from one offset to the next where nothing says more: no whole number of tiles
 
 
 def _pairs(
     places: Sequence[tuple[int, ...]], fixed: Mapping[tuple[int, ...], int], low: int | None, high: int | None
 ) -> Iterator[int]:
-    """In each row the smallest pair that no row has; any value in further columns."""
+    """In each row a pair that no other row has, two rows for each first entry where there is room, as tables of
+    (sequence, chunk) have; any value in further columns."""
+    rows = tuple(dict.fromkeys(at[0] for at in places))
     low = low or 0
-    width = max(2, min(len(places), (high - low) if high is not None else len(places)))
-    fresh = {at[0]: None for at in places}
-    taken = {(fixed.get((row, 0)), fixed.get((row, 1))) for row in fresh}
+    width = len(rows) if high is None else max(1, min(high - low, len(rows)))
+    taken = {(fixed.get((row, 0)), fixed.get((row, 1))) for row in rows}
     chosen: dict[int, tuple[int, int]] = {}
-    for row in fresh:
+    for row in rows:
         a, b = fixed.get((row, 0)), fixed.get((row, 1))
-        firsts, seconds = ([v] if v is not None else range(low, low + width) for v in (a, b))
-        whole = a is not None and b is not None
-        free = ((x, y) for x in firsts for y in seconds if whole or (x, y) not in taken)
-        chosen[row] = next(free, (low, low))
+        if a is not None and b is not None:
+            chosen[row] = (a, b)
+            continue
+        places_of = product(range(width), (0, 1)), product(range(width), range(2, width))
+        pairs = ((low + i if a is None else a, low + j if b is None else b) for i, j in chain(*places_of))
+        chosen[row] = next((pair for pair in pairs if pair not in taken), (low, low))
         taken.add(chosen[row])
     for at in places:
         yield chosen[at[0]][at[1]] if at[1] < 2 else fixed.get(at, low)

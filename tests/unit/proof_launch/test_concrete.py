@@ -19,7 +19,7 @@ from tilecheck.proof.concrete import (
 from tilecheck.proof.context import Context
 from tilecheck.proof.minimise import minimise
 from tilecheck.proof.scope import small_launches
-from tilecheck.proof.tables import Promise, fill_in, promises
+from tilecheck.proof.tables import Promise, fill_in, fill_sums, promises
 
 GRID, OUT, T = grid_symbol(0), extent_symbol("out", 0), Symbol("T", Kind.CONSTANT)
 
@@ -106,6 +106,54 @@ def test_contents_keep_contracts_or_are_refused(cells, promised, holds):
     data = np.zeros(5, np.int32)
     assert fill_in(data, cells, promised) is holds
     assert all(data[at] == v for at, v in cells.items())
+
+
+@pytest.mark.parametrize(
+    ("cells", "promised", "holds"),
+    [
+        ({}, [], True),
+        ({(1, 0): 2, (1, 1): 2}, [], True),
+        ({(0, 0): 1, (0, 1): 1, (2, 0): 1, (2, 1): 1}, [], False),
+        ({(0, 0): 0, (1, 0): 0, (2, 0): 0, (3, 0): 0}, [Promise("within", (0, 4))], True),
+        ({(0, 0): 0, (1, 0): 0, (2, 0): 0, (3, 0): 0}, [Promise("within", (0, 3))], False),
+        ({(0, 1): 7}, [Promise("within", (0, 5))], False),
+        ({}, [Promise("within", (3, 5))], True),
+    ],
+)
+def test_rows_are_distinct_or_refused(cells, promised, holds):
+    data = np.zeros((4, 2), np.int32)
+    assert fill_in(data, cells, [Promise("distinct_pairs", ()), *promised]) is holds
+    assert all(data[at] == v for at, v in cells.items())
+    assert (len({tuple(row) for row in data.tolist()}) == 4) >= holds
+
+
+@pytest.mark.parametrize(
+    ("sums", "items", "promised", "holds"),
+    [
+        ({}, {}, [], True),
+        ({(2,): 7}, {}, [], True),
+        ({(3,): 10}, {(2,): 4}, [], True),
+        ({(1,): 5}, {(0,): 5}, [], True),
+        ({(1,): 5}, {(0,): 4}, [], False),
+        ({(0,): 1}, {}, [], False),
+        ({(1,): 5, (2,): 4}, {}, [], False),
+        ({}, {(1,): -1}, [], False),
+        ({(3,): 4}, {}, [Promise("within", (0, 4))], False),
+        ({}, {}, [Promise("within", (0, 2))], True),
+        ({}, {}, [Promise("within", (1, 9))], False),
+    ],
+)
+def test_sums_are_those_of_the_items_or_refused(sums, items, promised, holds):
+    starts, lengths = np.zeros(4, np.int32), np.zeros(3, np.int32)
+    assert fill_sums(starts, lengths, (sums, items), (promised, [])) is holds
+    if holds:
+        assert starts.tolist() == [0, *np.cumsum(lengths).tolist()]
+        assert all(starts[at] == v for at, v in sums.items())
+        assert all(lengths[at] == v >= 0 for at, v in items.items())
+
+
+def test_sums_have_one_element_more_than_items():
+    assert not fill_sums(np.zeros(3, np.int32), np.zeros(3, np.int32), ({}, {}), ([], []))
 
 
 def test_contract_bounds_are_launch_values():
