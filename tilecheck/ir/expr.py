@@ -435,15 +435,19 @@ def substitute(a: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
 
 
 def evaluate(
-    a: Expr, value: Callable[[Symbol], int | bool], memory: Callable[[str, tuple[int, ...]], int] | None = None
+    a: Expr,
+    value: Callable[[Symbol], int | bool],
+    memory: Callable[[str, tuple[int, ...]], int] | None = None,
+    memo: dict[Expr, int | bool] | None = None,
 ) -> int | bool:
-    """The value of `a` under an assignment of its symbols.
+    """The value of `a` under an assignment of its symbols. `memo` may be shared between calls with the same
+    assignment.
 
     Raises:
         ZeroDivisionError: a divisor is 0.
         KeyError: `read` without `memory`; whatever `value` raises for an unknown symbol.
     """
-    memo: dict[Expr, int | bool] = {}
+    memo = {} if memo is None else memo
     stack = [a]
     while stack:
         node = stack[-1]

@@ -31,6 +31,7 @@ from tilecheck.ir.expr import (
     const,
     evaluate,
     le,
+    negate,
     substitute,
     sym,
     symbols,
@@ -39,8 +40,10 @@ from tilecheck.proof import chain, lemmas
 from tilecheck.proof.interrupts import deferred_interrupts
 from tilecheck.proof.linear import Linear, numeral, postorder
 from tilecheck.proof.premises import Premises
+from tilecheck.proof.rungs.entail import follows
 from tilecheck.proof.session import DEFAULT_BUDGET, Query, Session, Status
 
+_SUMS = 5  # premises in one sum
 LADDER = (3, 8, 40, 300, 5000)  # how large the values of a model may be, tried in turn
 
 
@@ -97,9 +100,10 @@ def satisfiable(
     prove_only: bool = False,
     smallest: bool = False,
     bounds: Sequence[int] = LADDER,
+    sums: bool = True,
 ) -> Answer:
     """Whether some assignment makes all of `assertions` true. See `Options` for the switches; the budget is
-    that of the session unless one is given."""
+    that of the session unless one is given. Without `sums`, what rung "entail" proves is not tried again."""
     if session is None:
         with closing(Session()) as own:
             return satisfiable(
@@ -108,12 +112,35 @@ def satisfiable(
     options = Options(session.budget if budget is None else budget, prove_only, smallest, tuple(bounds))
     flat = tuple(dict.fromkeys(c for a in assertions for c in conjuncts(a)))
     known = session.answers.get((flat, options))
+    if known is None and not smallest:
+        known = _decided_cheaply(flat, session, sums=sums)
     if known is None:
         with deferred_interrupts():
             known = session.answers[flat, options] = _Search(flat, session, options).answer()
+        if known.model is not None:
+            session.models.learn(known.model.symbols, known.model.reads)
     if not isinstance(known, Answer):
         raise TypeError("the session remembers something that is not an answer")
     return known
+
+
+def _decided_cheaply(assertions: tuple[Expr, ...], session: Session, *, sums: bool) -> Answer | None:
+    """An earlier model, changed a little if need be, on which all of these assertions evaluate to true; or
+    the last one, mostly a negated goal, contradicts the others by adding some of them up (rung "entail")."""
+    if FALSE in assertions:
+        return Answer("unsat")
+    found = session.models.find(assertions)
+    if found is None and assertions and sums:
+        *premises, last = assertions
+        if follows(negate(last), Premises.of(premises), _SUMS):
+            return Answer("unsat", tier="sums")
+    if found is None:
+        found = session.models.repaired(assertions)
+        if found is None:
+            return None
+        session.models.learn(found.symbols, found.reads)
+    values = {s: found.value(s) for s in symbols(*assertions)}
+    return Answer("sat", Model(values, dict(found.reads)), tier="recall")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,4 +16,4 @@ def decide(question: Question, session: Session) -> Answer | None:
     """The solver's answer, or None for a goal that is not about numbers."""
     if isinstance(question.obligation.goal, Ordered):
         return None
-    return satisfiable(question.negated, session=session, prove_only=True)
+    return satisfiable(question.negated, session=session, prove_only=True, sums=False)

@@ -1,0 +1,154 @@
+"""Models without a solver: those found earlier for one kernel, and small changes to them.
+
+The questions about one kernel are much alike: most that have a model have one that was found before, or one
+that differs from it in a few values. A model answers a question only where every assertion of it evaluates to
+true there, which is all that "sat" says; so where its values came from is of no matter. Nothing found here
+says nothing. All limits are counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols
+
+_KEPT = 48  # models of one kernel; each is tried on every question
+_STARTS = 3  # models that are changed for one question
+_STEPS = 8  # changes that lead from one of them to a model
+_TRIES = 60  # changes that are looked at for one question
+
+Cell = tuple[str, tuple[int, ...]]
+Value = int | bool
+
+
+@dataclass
+class Assignment:
+    """Values for all symbols and cells: those given, and a plain one for every other. Mutable: it remembers
+    what it evaluated, which is sound as its values never change."""
+
+    symbols: Mapping[Symbol, Value]
+    reads: Mapping[Cell, int] = field(default_factory=dict)
+    size: int = 1
+    _known: dict[Expr, Value] = field(default_factory=dict)
+
+    def value(self, symbol: Symbol) -> Value:
+        found = self.symbols.get(symbol)
+        return _plain(symbol, self.size) if found is None else found
+
+    def holds(self, assertion: Expr) -> bool:
+        """Whether it is true here; division by zero anywhere in it means no."""
+        try:
+            return bool(evaluate(assertion, self.value, self._cell, self._known))
+        except ZeroDivisionError:
+            return False
+
+    def satisfies(self, assertions: Sequence[Expr]) -> bool:
+        # What a question is about stands last, and is what fails most often.
+        return all(map(self.holds, reversed(assertions)))
+
+    def number(self, e: Expr) -> int:
+        try:
+            return int(evaluate(e, self.value, self._cell, self._known))
+        except ZeroDivisionError:
+            return 0
+
+    def changed(self, symbol: Symbol, value: Value) -> Assignment:
+        return Assignment({**self.symbols, symbol: value}, self.reads, self.size)
+
+    def _cell(self, array: str, indices: tuple[int, ...]) -> int:
+        return self.reads.get((array, indices), 0)
+
+
+def _plain(symbol: Symbol, size: int) -> int:
+    """A value of a launch in which every array has `size` elements along each axis: tiles and the grid are
+    smaller, and of two blocks or lanes the second is the next."""
+    if symbol.varies:
+        return 1 if symbol.instance == 2 and symbol.kind in (Kind.BLOCK, Kind.LANE) else 0
+    if symbol.kind is Kind.GRID:
+        return min(size, 2)
+    return min(size, 4) if symbol.kind is Kind.CONSTANT else size
+
+
+@dataclass
+class Recall:
+    """The models of one kernel, the last found first, and plain launches. Mutable: it learns from answers."""
+
+    _kept: list[Assignment] = field(default_factory=list)
+    _plain: list[Assignment] = field(default_factory=lambda: [Assignment({}, size=n) for n in (64, 1, 2)])
+
+    def learn(self, symbols: Mapping[Symbol, Value], reads: Mapping[Cell, int]) -> None:
+        self._kept.insert(0, Assignment(symbols, reads))
+        del self._kept[_KEPT:]
+
+    def find(self, assertions: Sequence[Expr]) -> Assignment | None:
+        """An assignment that satisfied an earlier question and satisfies this one."""
+        return next((a for a in (*self._kept, *self._plain) if a.satisfies(assertions)), None)
+
+    def repaired(self, assertions: Sequence[Expr]) -> Assignment | None:
+        """An assignment that a few changes turn into a model."""
+        search = _Repair(assertions)
+        for start in [*self._kept[: _STARTS - 1], *self._plain[:1]]:
+            found = search.from_(start)
+            if found is not None:
+                return found
+        return None
+
+
+class _Repair:
+    """Greedy search: a change of one value that leaves fewer assertions unmet is kept. Mutable: it counts."""
+
+    def __init__(self, assertions: Sequence[Expr]) -> None:
+        self._assertions = assertions
+        self._tries = 0
+        self._about: dict[Symbol, list[Expr]] = {}
+        for a in assertions:
+            for s in symbols(a):
+                self._about.setdefault(s, []).append(a)
+
+    def from_(self, start: Assignment) -> Assignment | None:
+        current = start
+        unmet = [a for a in self._assertions if not current.holds(a)]
+        for _ in range(_STEPS):
+            if not unmet:
+                return current
+            found = self._better(current, unmet)
+            if found is None:
+                return None
+            current, unmet = found
+        return None if unmet else current
+
+    def _better(self, current: Assignment, unmet: list[Expr]) -> tuple[Assignment, list[Expr]] | None:
+        for target in reversed(unmet):
+            for symbol, value in _changes(target, current):
+                self._tries += 1
+                if self._tries > _TRIES:
+                    return None
+                trial = current.changed(symbol, value)
+                about = self._about[symbol]
+                left = [a for a in unmet if a not in about]
+                left += [a for a in about if not trial.holds(a)]
+                if len(left) < len(unmet):
+                    return trial, left
+        return None
+
+
+def _changes(assertion: Expr, at: Assignment) -> Iterator[tuple[Symbol, Value]]:
+    """Changes that may make it true: by what the sides of a comparison are apart, by one, or to a literal."""
+    gap = _gap(assertion, at)
+    for symbol in symbols(assertion):
+        value = at.value(symbol)
+        if isinstance(value, bool):
+            yield symbol, not value
+            continue
+        for other in dict.fromkeys((value + gap, value - gap, value + 1, value - 1, 2 * value, 0)):
+            if other != value:
+                yield symbol, other
+
+
+def _gap(assertion: Expr, at: Assignment) -> int:
+    """How far apart the sides of a comparison are."""
+    inner = assertion.args[0] if assertion.op == "not" else assertion
+    if inner.op not in ("lt", "le", "eq"):
+        return 1
+    return abs(at.number(inner.args[0]) - at.number(inner.args[1])) + (inner.op == "lt")
