@@ -95,7 +95,7 @@ def _decide(
     conditions: tuple[Expr, ...] = ()
     saved: set[int] = set()
     lost = set(open_)
-    if open_ and "launch" not in without:
+    if open_:
         eased = [_with_facts(obligations[i], facts) for i in open_]
         conditions, saved, lost = _derive(eased, context, session, without)
         saved, lost = {open_[k] for k in saved}, {open_[k] for k in lost}
@@ -105,8 +105,11 @@ def _decide(
         if outcome.proved:
             proved = Settled(obligation, "proved", outcome.rung, outcome.time_ms, queries=outcome.queries)
             settled.append(proved)
-        elif i in saved:
+        elif i in saved and "launch" not in without:
             settled.append(Settled(obligation, "conditional", "launch", outcome.time_ms))
+        elif i in saved:  # and so not violated: that is what no condition saves, granted or not
+            reason = _reason(obligation, outcome)
+            settled.append(Settled(obligation, "unknown", "none", outcome.time_ms, reason))
         else:
             failed = sum(1 for s in settled if s.status == "unknown")
             hunts = failed < _MOST_FAILED_HUNTS
@@ -114,7 +117,8 @@ def _decide(
     spent = session.spent
     if session.keep:
         settled = [_with_queries(s, under, facts, session, without) for s in settled]
-    return Decision(tuple(settled), conditions, spent=spent)
+    granted = () if "launch" in without else conditions
+    return Decision(tuple(settled), granted, spent=spent)
 
 
 def _with_queries(
