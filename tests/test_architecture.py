@@ -52,6 +52,7 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.options": {"tilecheck.model"},
     "tilecheck.rule": {"tilecheck.model"},
     "tilecheck.hygiene": BASE,
+    "tilecheck.wording": {"tilecheck.model"},
     "tilecheck.exit_codes": {"tilecheck.hygiene", "tilecheck.model", "tilecheck.options"},
     "tilecheck.registry": {"tilecheck.errors", "tilecheck.rule"},
     "tilecheck.discover": BASE | {"tilecheck.frontend", "tilecheck.hygiene"},

@@ -8,9 +8,9 @@ import tempfile
 import time
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING
 
 from tilecheck.discover import Candidate, Discovery, discover
 from tilecheck.errors import SourceError, UnsupportedConstruct, UsageError, refusal
@@ -18,6 +18,7 @@ from tilecheck.hygiene import unreadable_source
 from tilecheck.model import Diagnostic, KernelReport, Reason, Report, Site, Span, Verdict
 from tilecheck.options import Options
 from tilecheck.text import decode
+from tilecheck.wording import in_words_of, with_texts
 
 if TYPE_CHECKING:
     from tilecheck.analysis.facts import Facts
@@ -65,7 +66,7 @@ def verify_source(data: bytes, path: str, options: Options) -> Report:
         copy.write_bytes(data)
         name = copy.as_posix()
         report = _verify(Discovery((Candidate(name, data),), (), (), 1, {name: data}), options)
-        return _renamed(report, name, path)
+        return with_texts(report, lambda text: path if text == name else text, places=True)
 
 
 def _is_at(path: str, data: bytes) -> bool:
@@ -73,23 +74,6 @@ def _is_at(path: str, data: bytes) -> bool:
         return Path(path).is_file() and Path(path).read_bytes() == data
     except (OSError, ValueError):
         return False
-
-
-_T = TypeVar("_T")
-
-
-def _renamed(value: _T, old: str, new: str) -> _T:
-    """The same value with one file name replaced by another."""
-    found: Any = value
-    if isinstance(value, str):
-        found = new if value == old else value
-    elif isinstance(value, tuple):
-        found = tuple(_renamed(item, old, new) for item in value)
-    elif isinstance(value, dict):
-        found = {_renamed(k, old, new): _renamed(v, old, new) for k, v in value.items()}
-    elif is_dataclass(value) and not isinstance(value, type):
-        found = replace(value, **{f.name: _renamed(getattr(value, f.name), old, new) for f in fields(value)})
-    return cast("_T", found)
 
 
 def _verify(found: Discovery, options: Options) -> Report:
@@ -268,7 +252,8 @@ def _analyse(
         keep=options.dump_smt is not None,
     )
     _write_proofs(definition, kernel, decision, options)
-    return conclude(facts, decision, findings, launches, definition.table.file)
+    found = conclude(facts, decision, findings, launches, definition.table.file)
+    return in_words_of(kernel.language, found)
 
 
 def line_of(definition: Definition, site: Site) -> str:
