@@ -19,8 +19,9 @@ import libcst as cst
 from tilecheck.errors import TilecheckError, UnsupportedConstruct
 from tilecheck.frontend import host_calls, host_methods, host_statements, host_subscripts, host_targets, numbers
 from tilecheck.frontend import host_tensors as T
+from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.executor import Arguments, Executor
-from tilecheck.frontend.host_values import LAUNCHERS, Tensor, Unknown
+from tilecheck.frontend.host_values import LaunchCall, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Param, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -42,19 +43,19 @@ class HostStopped(TilecheckError):
     """A host function that does something after which its values cannot be followed."""
 
 
-Recorder = Callable[["HostExecutor", Arguments], None]
+Recorder = Callable[["HostExecutor", LaunchCall], None]
 
 
 @dataclass(slots=True, eq=False)
 class Shared:
     """What is read once for all runs over a module. Mutable cache.
 
-    `changed` has, for each file, the names that are no constants, `kernels` the kernels that it defines,
-    `stores` where it stores into the containers it names.
+    `changed` has, for each file, the names that are no constants, `kernels` the kernels that it defines and
+    their languages, `stores` where it stores into the containers it names.
     """
 
     changed: dict[str, frozenset[str]] = field(default_factory=dict)
-    kernels: dict[str, tuple[cst.FunctionDef, ...]] = field(default_factory=dict)
+    kernels: dict[str, dict[cst.FunctionDef, str]] = field(default_factory=dict)
     stores: dict[str, dict[str, set[int]]] = field(default_factory=dict)
 
 
@@ -68,7 +69,7 @@ class HostExecutor(Executor):
     """
 
     handlers: Mapping[type, Callable[..., Any]] = field(default_factory=dict)  # of expressions
-    record_launch: Recorder = lambda x, args: None
+    record_launch: Recorder = lambda x, call: None
     integer_names: frozenset[str] = frozenset()
     integers_seen: set[str] = field(default_factory=set)
     definitions: dict[Expr, Expr] = field(default_factory=dict)
@@ -121,6 +122,13 @@ class HostExecutor(Executor):
             self.texts[value] = E.render(value) if size <= _LONGEST_TEXT else f"value {len(self.texts)}"
         return self.texts[value]
 
+    def language_of(self, function: Function) -> str:
+        """The language of a kernel; empty for any other function."""
+        known, table = self.known.kernels, function.table
+        if table.file not in known:
+            known[table.file] = {d.node: d.language for d in find_kernels(table)}
+        return known[table.file].get(function.node, "") if isinstance(function.node, cst.FunctionDef) else ""
+
     def define(self, symbol: Expr, fact: Expr) -> None:
         self.definitions[symbol] = fact
 
@@ -160,6 +168,12 @@ class HostExecutor(Executor):
                 return T.free(value.name)
             case _:
                 raise UnsupportedConstruct("a tensor that is not known")
+
+    def with_layout(self, value: Any, text: str) -> Any:
+        """A tensor whose strides nothing gives gets a name for them."""
+        if not isinstance(value, Tensor) or value.strides is not None or value.strides_of or value.contiguous:
+            return value
+        return replace(value, strides_of=self.unread(text).name)
 
     def stop(self, why: str) -> None:
         raise HostStopped(why)
@@ -317,22 +331,23 @@ class HostDialect:
 
     def call(self, x: Executor, name: str, args: Arguments) -> Any:
         host = _host(x)
-        if name in LAUNCHERS:
-            host.record_launch(host, args)
-            return Const(None)
         handler = host_calls.meaning(name)
         if handler is None:
             raise UnsupportedConstruct(f"call of `{name}`")
-        return handler(host, args)
+        found = handler(host, args)
+        return host.with_layout(found, found.storage) if isinstance(found, Tensor) else found
 
     def method(self, x: Executor, value: Any, name: str, args: Arguments) -> Any:
-        return host_methods.method(_host(x), value, name, args)
+        host = _host(x)
+        return host.with_layout(host_methods.method(host, value, name, args), _named(value, f".{name}()"))
 
     def attribute(self, x: Executor, value: Any, name: str) -> Any:
-        return host_methods.attribute(_host(x), value, name)
+        host = _host(x)
+        return host.with_layout(host_methods.attribute(host, value, name), _named(value, f".{name}"))
 
     def subscript(self, x: Executor, value: Any, index: Any) -> Any:
-        return host_subscripts.subscript(_host(x), value, index)
+        host = _host(x)
+        return host.with_layout(host_subscripts.subscript(host, value, index), _named(value, "[...]"))
 
     def param(self, x: Executor, name: str) -> Num:
         return x.number_of(Unknown(name), "argument")
@@ -342,6 +357,11 @@ class HostDialect:
 
     def offset(self, x: Executor, op: str, a: Any, b: Any) -> Any:
         raise UnsupportedConstruct("a pointer in host code")
+
+
+def _named(value: Any, operation: str) -> str:
+    """A text for what an operation makes of a tensor."""
+    return f"{getattr(value, 'name', 'tensor')}{operation}"
 
 
 def _host(x: Executor) -> HostExecutor:

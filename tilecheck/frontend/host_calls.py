@@ -10,7 +10,7 @@ from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend import numbers
 from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.host_methods import integers, number, product
-from tilecheck.frontend.host_values import HostShape, Ratio, Table, Tensor, Unknown
+from tilecheck.frontend.host_values import Config, HostShape, Ratio, Table, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Named, Num, Range, Record, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -239,6 +239,14 @@ def _dict(x: HostExecutor, args: Arguments) -> Any:
     return Table(dict(args.keywords))
 
 
+def _config(x: HostExecutor, args: Arguments) -> Any:
+    """`triton.Config(kwargs, num_warps=4, ...)`."""
+    kwargs = args.positional[0] if args.positional else dict(args.keywords).get("kwargs")
+    if not isinstance(kwargs, Table):
+        raise UnsupportedConstruct("configuration that is not a dictionary display")
+    return Config(kwargs)
+
+
 def _namespace(x: HostExecutor, args: Arguments) -> Any:
     return Record(dict(args.keywords))
 
@@ -285,6 +293,7 @@ _PYTHON: Mapping[str, Handler] = {
     "isinstance": _isinstance,
     "dict": _dict,
     "types.SimpleNamespace": _namespace,
+    "triton.Config": _config,
 }
 
 

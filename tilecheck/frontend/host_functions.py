@@ -8,14 +8,14 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import expressions
+from tilecheck.frontend import expressions, host_triton
 from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostExecutor, text_of
 from tilecheck.frontend.host_names import attribute
 from tilecheck.frontend.host_targets import UNKNOWN_KEYWORDS, forget_lists
-from tilecheck.frontend.host_values import LAUNCHERS, HostShape, Table, Unknown
+from tilecheck.frontend.host_values import LAUNCHERS, Gridded, HostShape, LaunchCall, Starred, Table, Unknown
 from tilecheck.frontend.modules import Import, ModuleTable, dotted
 from tilecheck.frontend.statements import call_function
 from tilecheck.frontend.syntax import walk
@@ -36,6 +36,7 @@ MAX_HOST_DEPTH = 8
 _CHECKS = re.compile(
     r"_*(check|validate|verify|ensure|require|assert)"
 )  # functions that raise if not satisfied
+_MAKERS = ("cuda.tile.kernel", "cuda.tile._execution.kernel", "triton.jit")  # of a kernel of a function
 # Decorators that leave the function's values and its effects as they are.
 _PLAIN_DECORATORS = frozenset(
     "functools.lru_cache functools.cache functools.wraps staticmethod torch.no_grad torch.inference_mode "
@@ -47,7 +48,7 @@ def call(x: HostExecutor, node: cst.Call, frame: Frame) -> Any:
     function = _callee(x, node.func, frame)
     allocation, x.allocation = x.allocation, ""
     try:
-        args = _arguments(x, node, frame)
+        args = _arguments(x, node, frame, launched=_is_gridded(function))
     finally:
         x.allocation = allocation
     if args is None:
@@ -76,8 +77,8 @@ def _method_of(x: HostExecutor, value: Any, name: str) -> Any:
     return Method(value, name)
 
 
-def _arguments(x: HostExecutor, node: cst.Call, frame: Frame) -> Arguments | None:
-    """The evaluated arguments; None when a starred one has an unknown length."""
+def _arguments(x: HostExecutor, node: cst.Call, frame: Frame, *, launched: bool) -> Arguments | None:
+    """The evaluated arguments; None when a starred one has an unknown length that a launch does not tell."""
     positional: list[Any] = []
     keywords: list[tuple[str, Any]] = []
     whole = True
@@ -89,6 +90,8 @@ def _arguments(x: HostExecutor, node: cst.Call, frame: Frame) -> Arguments | Non
             keywords.extend((str(k), v) for k, v in value.items.items())
         elif arg.star == "**":
             keywords.append((UNKNOWN_KEYWORDS, value))
+        elif arg.star == "*" and isinstance(value, HostShape) and launched:
+            positional.append(Starred(value))
         elif arg.star == "*" and isinstance(value, HostShape) and len(node.args) == 1:
             positional.append(value)
         elif arg.star == "*" and isinstance(value, Seq):
@@ -111,11 +114,13 @@ def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any
                 lambda: invoke(x, function.first, args, frame),
                 lambda: invoke(x, function.second, args, frame),
             )
-        case Named() if function.name in ("cuda.tile.kernel", "cuda.tile._execution.kernel"):
+        case Named() if function.name in _MAKERS:
             return _kernel_of(x, args)
         case Named() if function.name in LAUNCHERS:
-            x.dialect.call(x, function.name, args)
+            x.record_launch(x, _launch_of(args))
             return Const(None)
+        case Gridded():
+            return _launch_on_grid(x, function, args, frame)
         case Method(value=Function()) if function.name == "replace_hints":
             return function.value  # the same kernel with other compiler hints
         case Named() | Method() | RecordType() if UNKNOWN_KEYWORDS not in dict(args.keywords):
@@ -125,6 +130,32 @@ def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any
                 return unread_call(x, args.node, args, frame)
         case _:
             return unread_call(x, args.node, args, frame)
+
+
+def _launch_of(args: Arguments) -> LaunchCall:
+    """`ct.launch(stream, grid, kernel, kernel_args)`."""
+    given = dict(zip(("stream", "grid", "kernel", "kernel_args"), args.positional, strict=False))
+    given.update(("kernel_args" if k == "args" else k, v) for k, v in args.keywords)
+    grid, kernel, arguments = (given.get(name) for name in ("grid", "kernel", "kernel_args"))
+    return LaunchCall(kernel, grid, arguments, args.node, args.table)
+
+
+def _is_gridded(value: Any) -> bool:
+    if isinstance(value, Choice):
+        return _is_gridded(value.first) and _is_gridded(value.second)
+    return isinstance(value, Gridded)
+
+
+def _launch_on_grid(x: HostExecutor, gridded: Gridded, args: Arguments, frame: Frame) -> Any:
+    """`kernel[grid](...)`. A grid may be a function of the arguments."""
+    arguments = host_triton.bound(x, gridded.kernel, args, lambda f, a: invoke(x, f, a, frame))
+    grid = gridded.grid
+    if isinstance(grid, Function | Method | Choice) and not host_triton.is_tuple(grid):
+        grid = invoke(x, grid, Arguments((Table(arguments.meta),), (), args.node, args.table), frame)
+    names = tuple(arguments.values)
+    values = Seq(tuple(arguments.values.values()))
+    x.record_launch(x, LaunchCall(gridded.kernel, grid, values, args.node, args.table, names))
+    return x.unread("a compiled kernel")
 
 
 def _kernel_of(x: HostExecutor, args: Arguments) -> Any:
@@ -203,9 +234,10 @@ def _last_name(node: cst.BaseExpression) -> str:
 
 
 def launches_inside(function: Function) -> bool:
-    """Whether the text of a function contains a call of something named `launch`."""
+    """Whether the text of a function contains a call of something named `launch`, or of a subscript."""
     return any(
-        isinstance(n, cst.Call) and dotted(n.func).rpartition(".")[2] == "launch"
+        isinstance(n, cst.Call)
+        and (isinstance(n.func, cst.Subscript) or dotted(n.func).rpartition(".")[2] == "launch")
         for n in walk(function.node.body)
     )
 

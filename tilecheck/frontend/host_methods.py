@@ -239,8 +239,8 @@ def _view(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
 
 def _reshape(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     found = _view(x, t, args)
-    # Where no view of the repeated elements exists, the result is a copy that repeats nothing.
-    return replace(found, expanded=False) if isinstance(found, Tensor) else found
+    # Where no view exists, the result is a copy: it repeats nothing, and has a span of its own.
+    return replace(found, expanded=False, span_of="") if isinstance(found, Tensor) else found
 
 
 def _size(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
@@ -255,7 +255,7 @@ def _stride(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     if args.positional or args.keywords:
         axis = _optional_axis(x, args, 0)
         found = T.stride(t, axis)
-        return x.stable(f"{t.name}.stride({axis})") if found is None else number(found)
+        return x.unread(f"{t.name}.stride({axis})") if found is None else number(found)
     strides = T.strides_of(t)
     if strides is not None:
         return Seq(tuple(number(s) for s in strides))

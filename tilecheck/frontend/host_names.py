@@ -11,9 +11,11 @@ from tilecheck.frontend import expressions
 from tilecheck.frontend.expressions import evaluate, module_name
 from tilecheck.frontend.host import HostExecutor, text_of
 from tilecheck.frontend.host_targets import MUTATORS, of_form
+from tilecheck.frontend.host_values import Gridded
 from tilecheck.frontend.modules import Import, ModuleTable, dotted
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import (
+    Choice,
     Frame,
     Function,
     ModuleRef,
@@ -74,7 +76,19 @@ def subscript(x: HostExecutor, node: cst.Subscript, frame: Frame) -> Any:
         key = (frame.table.file, node.value.value)
         if key in x.forms:
             return of_form(x, x.forms[key], x.unread(text_of(node, frame.table)).name)
-    return expressions.subscript(x, evaluate(x, node.value, frame), index)
+    return _item(x, evaluate(x, node.value, frame), index)
+
+
+def _item(x: HostExecutor, value: Any, index: Any) -> Any:
+    match value:
+        case Function() if x.language_of(value) == "triton":
+            return Gridded(value, index)
+        case Choice(first=Function(), second=Function()):
+            return x.split(
+                value.cond, lambda: _item(x, value.first, index), lambda: _item(x, value.second, index)
+            )
+        case _:
+            return expressions.subscript(x, value, index)
 
 
 def attribute_node(x: HostExecutor, node: cst.Attribute, frame: Frame) -> Any:

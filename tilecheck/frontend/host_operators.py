@@ -47,7 +47,7 @@ def _ratio(x: HostExecutor, a: Any, b: Any) -> Any:
     return Ratio(top.elem, bottom.elem)
 
 
-def elementwise(x: HostExecutor, a: Any, b: Any) -> Tensor:
+def elementwise(x: HostExecutor, a: Any, b: Any) -> Any:
     """Arithmetic on tensors allocates its result; its shape is known where nothing is broadcast."""
     tensors = [t for t in (a, b) if isinstance(t, Tensor)]
     others = [v for v in (a, b) if not isinstance(v, Tensor)]
@@ -56,17 +56,21 @@ def elementwise(x: HostExecutor, a: Any, b: Any) -> Tensor:
     if any(not isinstance(v, Num | Const | Ratio | Token) for v in others) or not same:
         raise UnsupportedConstruct("arithmetic on tensors")
     contiguous = all(t.contiguous for t in tensors)
-    return replace(
+    storage = x.storage("result")
+    found = replace(
         one,
         name="result",
-        storage=x.storage("result"),
+        storage=storage,
         fresh=True,
         strides=None,
         strides_of="",
         contiguous=contiguous,
         expanded=False,
         whole=True,
+        dense=True,
+        span_of="",
     )
+    return x.with_layout(found, storage)
 
 
 # ---- comparisons ---------------------------------------------------------------------------------------------

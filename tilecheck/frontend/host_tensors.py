@@ -31,13 +31,13 @@ def free(name: str) -> Tensor:
     """The tensor behind an argument: everything about it is free. `xs[0]` is a member or a part of `xs`."""
     whole, _, index = name.rpartition("[")
     if whole and index.endswith("]"):
-        return Tensor(name, whole, shape_of=name, strides_of=name, whole=False)
-    return Tensor(name, name, shape_of=name, strides_of=name)
+        return Tensor(name, whole, shape_of=name, strides_of=name, whole=False, span_of=name)
+    return Tensor(name, name, shape_of=name, strides_of=name, span_of=name)
 
 
 def fresh(name: str, storage: str, shape: tuple[Expr, ...] | None, shape_of: str = "") -> Tensor:
     """A tensor that this function allocates, in row-major order."""
-    return Tensor(name, storage, fresh=True, shape=shape, shape_of=shape_of, contiguous=True)
+    return Tensor(name, storage, fresh=True, shape=shape, shape_of=shape_of, contiguous=True, dense=True)
 
 
 def piece(t: Tensor, name: str) -> Tensor:
@@ -52,7 +52,14 @@ def piece(t: Tensor, name: str) -> Tensor:
         contiguous=False,
         expanded=False,
         whole=False,
+        dense=False,
+        span_of="",
     )
+
+
+def is_dense(t: Tensor) -> bool:
+    """Whether the elements of a tensor lie side by side, in whatever order: they fill its span."""
+    return (t.dense or t.contiguous) and not t.expanded
 
 
 def with_rank(t: Tensor, rank: int) -> Tensor:
@@ -79,9 +86,11 @@ def stride(t: Tensor, axis: int) -> Expr | None:
 
 
 def strides_of(t: Tensor) -> tuple[Expr, ...] | None:
-    if t.strides is None and t.contiguous and t.shape is not None:
+    if t.strides is not None or t.shape is None:
+        return t.strides
+    if t.contiguous:
         return row_major(t.shape)
-    return t.strides
+    return tuple(E.sym(host_stride(t.strides_of, k)) for k in range(len(t.shape))) if t.strides_of else None
 
 
 def numel(t: Tensor) -> Expr | None:
@@ -108,6 +117,7 @@ def like(t: Tensor, name: str, storage: str) -> Tensor:
         shape=t.shape,
         shape_of=t.shape_of,
         contiguous=t.contiguous and not t.expanded,
+        dense=True,
     )
 
 
@@ -116,12 +126,14 @@ def dense(t: Tensor) -> Tensor:
     if t.contiguous:
         return t
     name = f"{t.name}.contiguous()"
-    return replace(t, name=name, strides=None, strides_of="", contiguous=True, expanded=False)
+    return replace(t, name=name, strides=None, strides_of="", contiguous=True, expanded=False, span_of="")
 
 
 def converted(t: Tensor) -> Tensor:
     """`t.to(...)`, `t.half()`: `t` itself where nothing changes, else a copy with strides of its own."""
-    return t if t.contiguous else replace(t, strides=None, strides_of="", expanded=False)
+    if t.contiguous:
+        return t
+    return replace(t, strides=None, strides_of="", expanded=False, dense=is_dense(t), span_of="")
 
 
 # ---- views -------------------------------------------------------------------------------------------------
@@ -154,7 +166,9 @@ def permuted(t: Tensor, axes: Sequence[int]) -> Tensor | None:
         t,
         shape=tuple(t.shape[a] for a in axes),
         strides=None if strides is None else tuple(strides[a] for a in axes),
+        strides_of="",
         contiguous=False,
+        dense=is_dense(t),
     )
 
 
@@ -174,7 +188,14 @@ def expanded(t: Tensor, sizes: Sequence[Expr]) -> Tensor | None:
     strides = strides_of(t)
     if t.shape is None and all(size.value != -1 for size in sizes):
         return replace(
-            t, shape=tuple(sizes), shape_of="", strides=None, strides_of="", expanded=True, contiguous=False
+            t,
+            shape=tuple(sizes),
+            shape_of="",
+            strides=None,
+            strides_of="",
+            expanded=True,
+            contiguous=False,
+            span_of="",
         )
     if t.shape is None or len(sizes) < len(t.shape):
         return None
@@ -196,6 +217,7 @@ def expanded(t: Tensor, sizes: Sequence[Expr]) -> Tensor | None:
         strides=known,
         expanded=t.expanded or repeats,
         contiguous=t.contiguous and not repeats,
+        span_of="" if repeats else t.span_of,
     )
 
 
@@ -212,7 +234,7 @@ def flattened(t: Tensor, start: int, end: int) -> Tensor | None:
 
 
 def _flat(t: Tensor, shape: tuple[Expr, ...]) -> Tensor:
-    return replace(t, shape=shape, shape_of="", strides=None, strides_of="")
+    return replace(t, shape=shape, shape_of="", strides=None, strides_of="", span_of="")
 
 
 def unsqueezed(t: Tensor, axis: int) -> Tensor | None:
@@ -224,7 +246,7 @@ def unsqueezed(t: Tensor, axis: int) -> Tensor | None:
     if strides is not None:
         step = E.mul(strides[at], t.shape[at]) if at < len(strides) else E.ONE
         steps = (*strides[:at], step, *strides[at:])
-    return replace(t, shape=(*t.shape[:at], E.ONE, *t.shape[at:]), strides=steps)
+    return replace(t, shape=(*t.shape[:at], E.ONE, *t.shape[at:]), strides=steps, strides_of="")
 
 
 def squeezed(t: Tensor, axis: int) -> Tensor | None:
@@ -237,7 +259,7 @@ def squeezed(t: Tensor, axis: int) -> Tensor | None:
     at = axis % len(t.shape)
     strides = strides_of(t)
     steps = None if strides is None else (*strides[:at], *strides[at + 1 :])
-    return replace(t, shape=(*t.shape[:at], *t.shape[at + 1 :]), strides=steps)
+    return replace(t, shape=(*t.shape[:at], *t.shape[at + 1 :]), strides=steps, strides_of="")
 
 
 # ---- slices ------------------------------------------------------------------------------------------------
@@ -264,7 +286,16 @@ def sliced(t: Tensor, axis: int, part: Part) -> Tensor | None:
     inner = (*t.shape[:at], length, *t.shape[at + 1 :])
     # The first rows of a contiguous tensor are contiguous; any other slice of it need not be.
     kept = t.contiguous and at == 0 and by == 1
-    return replace(t, shape=inner, strides=None if kept else steps, contiguous=kept, whole=False)
+    return replace(
+        t,
+        shape=inner,
+        strides=None if kept else steps,
+        strides_of="",
+        contiguous=kept,
+        whole=False,
+        dense=kept,
+        span_of="",
+    )
 
 
 def _clamped(index: Expr, size: Expr) -> Expr:
@@ -289,8 +320,11 @@ def selected(t: Tensor, axis: int) -> Tensor | None:
         t,
         shape=(*t.shape[:axis], *t.shape[axis + 1 :]),
         strides=None if strides is None else (*strides[:axis], *strides[axis + 1 :]),
+        strides_of="",
         contiguous=t.contiguous and axis == 0,
         whole=False,
+        dense=t.contiguous and axis == 0,
+        span_of="",
     )
 
 

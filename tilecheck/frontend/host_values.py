@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecheck.frontend.values import Param
+from tilecheck.frontend.values import Function, Param
 from tilecheck.ir.expr import Expr
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from tilecheck.frontend.modules import ModuleTable
 
 LAUNCHERS = ("cuda.tile.launch", "tilecheck.launch")  # what launches a kernel; the arguments are the same
 
@@ -37,6 +42,8 @@ class Tensor:
     contiguous: bool = False
     expanded: bool = False
     whole: bool = True
+    dense: bool = False
+    span_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +74,40 @@ class Table:
     """A dictionary display with literal keys."""
 
     items: Mapping[Any, Any]  # keyed by str and int
+
+
+@dataclass(frozen=True, slots=True)
+class Gridded:
+    """`kernel[grid]`, waiting to be called: a launch of a Triton kernel."""
+
+    kernel: Function
+    grid: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Starred:
+    """`*x.stride()` among arguments, of a length that is not known."""
+
+    value: HostShape
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchCall:
+    """One execution of a launch: the values that it passes, and where it stands.
+
+    `names` are the parameters that `arguments` is for; without them it is for all, in order.
+    """
+
+    kernel: Any
+    grid: Any
+    arguments: Any
+    node: cst.CSTNode
+    table: ModuleTable
+    names: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """`triton.Config({...}, num_warps=4)`: what it passes to the kernel."""
+
+    values: Table

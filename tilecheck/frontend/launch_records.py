@@ -15,9 +15,8 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.annotations import Annotation, read_annotation
-from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.host import facts_of
-from tilecheck.frontend.host_values import Tensor, Unknown
+from tilecheck.frontend.host_values import LaunchCall, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -26,26 +25,22 @@ from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
 from tilecheck.ir.launch_ranks import launch_expressions, map_launch, with_known_ranks
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.executor import Arguments
     from tilecheck.frontend.host import HostExecutor
     from tilecheck.frontend.modules import ModuleTable
 
 _MOST_CHOICES = 2  # of one launch: each doubles the ways in which it is seen
-_NAMES = ("stream", "grid", "kernel", "kernel_args")
 
 
-def record(x: HostExecutor, args: Arguments, function: str) -> list[Launch]:
+def record(x: HostExecutor, call: LaunchCall, function: str) -> list[Launch]:
     """The launches that one call makes, one for each combination of choices."""
-    given = dict(zip(_NAMES, args.positional, strict=False))
-    given.update(("kernel_args" if k == "args" else k, v) for k, v in args.keywords)
-    values = [given.get(name) for name in _NAMES[1:]]
+    values = [call.grid, call.kernel, call.arguments]
     conditions = list(dict.fromkeys(_conditions(values)))[:_MOST_CHOICES]
     found = []
     for ways in product((True, False), repeat=len(conditions)):
         chosen = dict(zip(conditions, ways, strict=True))
         guard = E.all_of(x.guard, *(c if way else E.negate(c) for c, way in chosen.items()))
         if guard is not E.FALSE:
-            found.append(_launch(x, args, function, guard, [resolved(v, chosen) for v in values]))
+            found.append(_launch(x, call, function, guard, [resolved(v, chosen) for v in values]))
     return list(dict.fromkeys(found))
 
 
@@ -93,9 +88,9 @@ def _either(cond: Expr, a: Any, b: Any) -> Any:
     )
 
 
-def _launch(x: HostExecutor, args: Arguments, function: str, guard: Expr, values: list[Any]) -> Launch:
+def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, values: list[Any]) -> Launch:
     grid, kernel, arguments = values
-    found = Launch("", "", function, args.table.site(args.node), _grid(x, grid), (), ())
+    found = Launch("", "", function, call.table.site(call.node), _grid(x, grid), (), ())
     definition = _definition(x, kernel)
     if definition is None:
         return replace(found, facts=facts_of(guard), problem=f"the kernel is {_words(kernel)}")
@@ -103,6 +98,8 @@ def _launch(x: HostExecutor, args: Arguments, function: str, guard: Expr, values
     if not isinstance(arguments, Seq):
         return replace(found, problem=f"the arguments are {_words(arguments)}")
     names = _parameters(definition.node)
+    if call.names is not None:
+        names = {name: names[name] for name in call.names}
     if len(names) != len(arguments.items):
         given = f"{len(arguments.items)} arguments for the {len(names)} parameters of `{found.kernel}`"
         return replace(found, problem=given)
@@ -110,7 +107,9 @@ def _launch(x: HostExecutor, args: Arguments, function: str, guard: Expr, values
     bound = tuple((n, host_value(x, v, read_annotation(definition.table, note))) for (n, note), v in pairs)
     found = replace(found, arguments=bound, captured=_captured(x, definition.closure))
     found = _completed(found, guard, x.definitions)
-    named = owners(*launch_expressions(found), *found.facts)
+    # The arguments of `kernel[grid](...)` are numbers as often as tensors.
+    perhaps = [v.number for _, v in bound if isinstance(v, HostTensor) and v.number is not None]
+    named = owners(*launch_expressions(found), *(perhaps if call.names is not None else ()), *found.facts)
     return replace(found, unread=tuple(name for name in named if not x.is_given(name)))
 
 
@@ -125,10 +124,7 @@ def _words(value: Any) -> str:
 def _definition(x: HostExecutor, kernel: Any) -> _Definition | None:
     if not isinstance(kernel, Function) or not isinstance(kernel.node, cst.FunctionDef):
         return None
-    known = x.known.kernels
-    if kernel.table.file not in known:
-        known[kernel.table.file] = tuple(d.node for d in find_kernels(kernel.table))
-    if not any(node is kernel.node for node in known[kernel.table.file]):
+    if not x.language_of(kernel):
         return None
     return _Definition(kernel.node, kernel.table, kernel.closure)
 
@@ -168,9 +164,10 @@ def host_value(x: HostExecutor, value: Any, note: Annotation) -> HostValue:
     match value:
         case Unknown():
             is_scalar = note.constant or note.scalar or value.name in x.integers_seen
+            number = E.sym(host_scalar(value.name, opaque=value.opaque))
             if is_scalar and not note.array:
-                return E.sym(host_scalar(value.name, opaque=value.opaque))
-            return _tensor(T.free(value.name))
+                return number
+            return replace(_tensor(T.free(value.name)), number=number)
         case Tensor():
             return _tensor(x.laid_out(x.known_rank(value)))
         case Num():
@@ -197,6 +194,8 @@ def _tensor(t: Tensor) -> HostTensor:
         t.shape_of,
         t.strides_of,
         t.contiguous,
+        T.is_dense(t),
+        t.span_of,
     )
 
 

@@ -7,6 +7,7 @@ reported with a `problem`; nothing here raises on weird code.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,11 +17,10 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.annotations import read_annotation
 from tilecheck.frontend.definitions import is_kernel_decorator
-from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.host import HostDialect, HostExecutor, HostStopped, HostTooLarge, Shared, parameter
 from tilecheck.frontend.host_expressions import HANDLERS
 from tilecheck.frontend.host_functions import is_own
-from tilecheck.frontend.host_values import LAUNCHERS, Unknown
+from tilecheck.frontend.host_values import LAUNCHERS, LaunchCall, Unknown
 from tilecheck.frontend.launch_records import record
 from tilecheck.frontend.modules import Import, ModuleTable, dotted, imports_of
 from tilecheck.frontend.statements import run_block
@@ -29,13 +29,14 @@ from tilecheck.frontend.values import Frame, Function
 from tilecheck.ir.launch import Launch
 from tilecheck.model import Site
 
+_LAUNCHES = re.compile(rb"launch|\]\s*\(")  # no launch is without one of these
 MAX_RUNS = 4  # until it has settled which unknowns are integers
 MODULE = "<module>"
 
 
 def find_launches(table: ModuleTable) -> tuple[Launch, ...]:
     """The launches of a module, in the order of their sites; one site may be seen from several functions."""
-    if b"launch" not in table.parsed.source.data:
+    if _LAUNCHES.search(table.parsed.source.data) is None:
         return ()
     module = _Module(table)
     found: dict[Launch, None] = {}
@@ -91,6 +92,7 @@ class _Module:
     functions: list[tuple[cst.FunctionDef, tuple[cst.FunctionDef, ...]]] = field(default_factory=list)
     inside: dict[cst.FunctionDef | None, list[cst.Call]] = field(default_factory=dict)
     calls: dict[cst.FunctionDef | None, set[str]] = field(default_factory=dict)
+    perhaps: set[cst.FunctionDef | None] = field(default_factory=set)  # `kernels[i][grid](x)`, or a plain call
 
     def __post_init__(self) -> None:
         launch_names = _launch_names(self.table)
@@ -106,8 +108,10 @@ class _Module:
             elif isinstance(node, cst.Call):
                 name = dotted(node.func)
                 self.calls.setdefault(owner, set()).add(name)
-                if name in launch_names:
+                if name in launch_names or _launches_a_kernel(self.table, node):
                     self.inside.setdefault(owner, []).append(node)
+                elif isinstance(node.func, cst.Subscript):
+                    self.perhaps.add(owner)
             stack.extend((child, enclosing) for child in reversed(children(node)))
 
     def sites(self) -> list[Site]:
@@ -115,16 +119,15 @@ class _Module:
 
     def hosts(self) -> Iterator[_Host]:
         """The functions that launch, or call a function of this module that does; outer ones first."""
-        launching = {node.name.value for node, _ in self.functions if self.inside.get(node)}
-        wanted = {node for node in (None, *(f for f, _ in self.functions)) if self.inside.get(node)}
-        names = set(launching)
+        wanted = {n for n in (None, *(f for f, _ in self.functions)) if n in self.inside or n in self.perhaps}
+        names = {n.name.value for n in wanted if n is not None}
         while True:
             more = [n for n, _ in self.functions if n not in wanted and self.calls.get(n, set()) & names]
             if not more:
                 break
             wanted.update(more)
             names.update(n.name.value for n in more)
-        if self.inside.get(None):
+        if None in wanted:
             yield _Host(None, (), self._sites_in(None))
         for node, enclosing in sorted(self.functions, key=lambda f: len(f[1])):
             nested = [n for n, around in self.functions if node in around]
@@ -157,6 +160,18 @@ def _launch_names(table: ModuleTable) -> frozenset[str]:
             if target == full or target.startswith(f"{full}."):
                 found.add(name + target[len(full) :])
     return frozenset(found)
+
+
+def _launches_a_kernel(table: ModuleTable, call: cst.Call) -> bool:
+    """Whether a call is `kernel[grid](...)` of a name that is a kernel by the text of its module."""
+    name = dotted(call.func.value) if isinstance(call.func, cst.Subscript) else ""
+    binding = table.bindings.get(name)
+    if isinstance(binding, Import) and binding.member is not None:
+        found = table.project.find(Import(binding.module, None, binding.level), table.file)
+        table, binding = (found or table), found.bindings.get(binding.member) if found is not None else None
+    if not isinstance(binding, cst.FunctionDef):
+        return False
+    return any(is_kernel_decorator(table, d.decorator) for d in binding.decorators)
 
 
 # ---- executing them ----------------------------------------------------------------------------------------
@@ -222,9 +237,9 @@ def _executor(
     x = HostExecutor(table.project, HostDialect(), site, handlers=HANDLERS)
     x.integer_names = integers
 
-    def keep(run: HostExecutor, args: Arguments) -> None:
+    def keep(run: HostExecutor, call: LaunchCall) -> None:
         if not run.dry:
-            for launch in record(run, args, host.name):
+            for launch in record(run, call, host.name):
                 found(launch)
 
     x.record_launch = keep

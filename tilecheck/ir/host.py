@@ -32,6 +32,7 @@ EXTENT = "extent"
 STRIDE = "stride"
 NUMEL = "numel"
 RANK = "rank"
+SPAN = "span"
 ARGUMENT = "argument"  # a scalar that the caller passes
 OPAQUE = "opaque"  # a value computed by code that is not read
 DEFINED = "defined"  # a value that a fact fixes, as a power of two
@@ -40,7 +41,7 @@ DEVICE = "device"  # a count that the machine decides: any number from 1 on
 SAME_SHAPE = "same-shape"
 CONTIGUOUS = "contiguous"
 
-_OF_TENSOR = (EXTENT, STRIDE, NUMEL, RANK)
+_OF_TENSOR = (EXTENT, STRIDE, NUMEL, RANK, SPAN)
 _MOST_AXES = 8
 
 
@@ -54,6 +55,11 @@ def host_stride(tensor: str, axis: int) -> Symbol:
 
 def host_numel(tensor: str) -> Symbol:
     return Symbol(f"{tensor}.numel()", Kind.HOST, origin=NUMEL)
+
+
+def host_span(tensor: str) -> Symbol:
+    """The number of elements from a tensor's first to the last that it reaches, gaps included."""
+    return Symbol(f"{tensor}.span()", Kind.HOST, origin=SPAN)
 
 
 def host_rank(tensor: str) -> Symbol:
@@ -95,7 +101,7 @@ def host_ranges(exprs: Iterable[Expr]) -> tuple[Expr, ...]:
     """What holds of the symbols in `exprs` in every run of the host function."""
     found: dict[Expr, None] = {}
     for symbol in symbols(*exprs):
-        if symbol.origin in (EXTENT, NUMEL, RANK) or symbol.kind is Kind.LOOP:
+        if symbol.origin in (EXTENT, NUMEL, RANK, SPAN) or symbol.kind is Kind.LOOP:
             found[le(0, sym(symbol))] = None
         elif symbol.origin == DEVICE:
             found[le(1, sym(symbol))] = None

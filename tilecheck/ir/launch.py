@@ -22,7 +22,9 @@ class HostTensor:
     `shape` and `strides` are None where the text does not give them. `expanded` says that several indices
     share an element (`expand`, stride 0). While the rank is not known, `shape_of` and `strides_of` name the
     free tensor of the host function whose shape (strides) this one has. `contiguous` says that its strides are
-    those of row-major order.
+    those of row-major order, `dense` that its elements lie side by side in some order. `span_of` names the
+    free tensor that begins and ends where this one does. `number` is what it is if the kernel takes it for a
+    number after all: an argument of which the host's text does not say what it is.
     """
 
     name: str
@@ -35,6 +37,9 @@ class HostTensor:
     shape_of: str = ""
     strides_of: str = ""
     contiguous: bool = False
+    dense: bool = False
+    span_of: str = ""
+    number: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,8 @@ def map_launch(launch: Launch, change: Callable[[Expr], Expr]) -> Launch:
             case HostTensor():
                 shape = None if value.shape is None else tuple(map(change, value.shape))
                 strides = None if value.strides is None else tuple(map(change, value.strides))
-                return replace(value, shape=shape, strides=strides)
+                number = None if value.number is None else change(value.number)
+                return replace(value, shape=shape, strides=strides, number=number)
             case HostList():
                 return HostList(tuple(map(of, value.items)))
             case _:

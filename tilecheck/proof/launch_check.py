@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from tilecheck.ir.expr import (
@@ -29,6 +29,7 @@ from tilecheck.ir.expr import (
     Kind,
     Symbol,
     bool_sym,
+    eq,
     le,
     lt,
     mul,
@@ -39,11 +40,12 @@ from tilecheck.ir.expr import (
     symbols,
     walk,
 )
-from tilecheck.ir.host import host_extent, owners
+from tilecheck.ir.host import DEFINED, EXTENT, NUMEL, host_extent, owners
 from tilecheck.ir.kernel import Contract, Effect, Kernel, extent_symbol, grid_symbol, stride_symbol
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
 from tilecheck.ir.launch_ranks import with_known_ranks
 from tilecheck.proof.conditions import condition_kind, condition_text
+from tilecheck.proof.launch_spans import flat_values, span_facts, usual_layout
 from tilecheck.proof.launch_unread import rests_on_unread
 from tilecheck.proof.predicate import ranges
 from tilecheck.proof.session import Session
@@ -83,7 +85,11 @@ def check_launch(
     if launch.problem is not None:
         return LaunchCheck(launch, tuple((condition_text(c), "caller") for c in conditions), ())
     launch = with_known_ranks(launch, _ranks(kernel, launch))
-    judge = _Judge(kernel, launch, _host_values(kernel, launch), session, replayed)
+    usual: dict[Expr, Expr] = {}
+    if kernel.language == "triton":
+        launch = replace(launch, facts=(*launch.facts, *span_facts(launch)))
+        usual = usual_layout(launch)
+    judge = _Judge(kernel, launch, _host_values(kernel, launch), session, replayed, usual)
     agreed = tuple(judge.rewritten(c) for c in conditions if not judge.is_hosts(c))
     statuses, broken = [], []
     for condition in conditions:
@@ -122,7 +128,9 @@ def launch_flags(launch: Launch) -> dict[str, int | list[int]]:
 
 
 def _ranks(kernel: Kernel, launch: Launch) -> dict[str, int]:
-    """The ranks of the caller's tensors, as the kernel uses them."""
+    """The ranks of the caller's tensors, as the kernel uses them: a pointer says nothing of its tensor's."""
+    if kernel.language == "triton":
+        return {}
     ranks = {p.name: p.rank for p in kernel.params if p.rank is not None}
     found = {}
     for name, value in launch.arguments:
@@ -137,6 +145,8 @@ def _host_values(kernel: Kernel, launch: Launch) -> dict[Expr, Expr]:
     for axis, size in enumerate((*launch.grid, ONE, ONE)[:3] if launch.grid is not None else ()):
         if size is not None:
             known[sym(grid_symbol(axis))] = size
+    if kernel.language == "triton":
+        return known | flat_values(kernel, launch)
     for name, value in (*launch.arguments, *launch.captured):
         _bind(known, kernel, name, value)
     return known
@@ -179,21 +189,29 @@ class _Judge:
     known: Mapping[Expr, Expr]
     session: Session
     replayed: Replayed
+    usual: Mapping[Expr, Expr]  # free strides and spans, where the caller's tensors are contiguous
 
     def rewritten(self, condition: Expr) -> Expr:
         return substitute(condition, self.known)
+
+    def in_usual(self, condition: Expr) -> Expr:
+        """A condition over the host's values where the caller's tensors are contiguous."""
+        wanted = self.rewritten(condition)
+        return substitute(wanted, self.usual) if self.usual else wanted
 
     def decide(self, condition: Expr, agreed: Sequence[Expr]) -> tuple[str, Broken | None]:
         """The status of a derived condition."""
         wanted = self.rewritten(condition)
         if self._follows(wanted):
             return "holds", None
-        answers = self.is_hosts(condition) and not rests_on_unread(self.launch, wanted)
+        answers = self.is_hosts(condition) and not rests_on_unread(self.launch, self.in_usual(condition))
         if not self._is_understood(condition) or (not answers and self._possible(wanted)):
             return "caller", None
         # What is left to the caller may be assumed here, even where it says the same in the host's values.
         others = agreed if self.is_hosts(condition) else tuple(a for a in agreed if a is not wanted)
-        found, ran = self._harm("TC402", condition_text(condition), (*others, negate(wanted)), ())
+        found, ran = self._harm(
+            "TC402", condition_text(condition), (*others, *self._usually(), negate(wanted)), ()
+        )
         if found is not None:
             return "broken", found
         return ("caller" if ran else "unknown"), None
@@ -224,9 +242,20 @@ class _Judge:
         tensors = self._tensors(condition)
         if any(t.fresh for t in tensors.values()):
             return not _is_least_size(condition)
+        if self.kernel.language == "triton" and self._is_own_arithmetic(condition):
+            return not _is_least_size(condition)
         if condition_kind(condition) not in "ab" or _is_least_size(condition):
             return False
-        return len(owners(self.rewritten(condition))) <= 1
+        return len(owners(self.in_usual(condition))) <= 1
+
+    def _is_own_arithmetic(self, condition: Expr) -> bool:
+        """Whether a condition is about numbers that the host computes from the extents of one tensor."""
+        spoken = symbols(self.in_usual(condition))
+        sizes = all(s.kind is Kind.HOST and s.origin in (EXTENT, NUMEL, DEFINED) for s in spoken)
+        return sizes and len(owners(self.in_usual(condition))) <= 1
+
+    def _usually(self) -> tuple[Expr, ...]:
+        return tuple(eq(value, size) for value, size in self.usual.items())
 
     def standing(self) -> tuple[tuple[Broken, ...], tuple[tuple[str, str], ...]]:
         """S2 and S3 at this launch: what is broken, and what could not be judged."""
@@ -234,7 +263,9 @@ class _Judge:
         found: list[Broken] = []
         open_: list[tuple[str, str]] = []
         for name, value in self.launch.arguments:
-            if isinstance(value, HostTensor) and value.expanded and name in written:
+            # A Triton kernel is given the strides, or takes none: its conditions speak of them.
+            repeats = isinstance(value, HostTensor) and value.expanded and self.kernel.language != "triton"
+            if isinstance(value, HostTensor) and repeats and name in written:
                 text = f"S2: `{name}` is written, but several of its indices share one element"
                 self._standing(text, lt(1, mul(*(value.shape or ()))), (name,), found, open_)
         for axis in range(3 if written else 0):
@@ -269,7 +300,8 @@ class _Judge:
         any were run (or there are none)."""
         tried = ran = False
         inputs = [s for s in symbols(*premises, *self._premises(), *self.known.values()) if s.kind is Kind.HOST]
-        numbers = [s for s in inputs if not any(n.op == "bsym" and n.args[0] is s for n in walk(*premises))]
+        free = [s for s in inputs if s.origin != DEFINED]
+        numbers = [s for s in free if not any(n.op == "bsym" and n.args[0] is s for n in walk(*premises))]
         for least in _LEAST:
             model = self._model(
                 (*premises, *(le(least, sym(s)) for s in numbers if ".shape[" in s.name or least))

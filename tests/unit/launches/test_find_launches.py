@@ -163,13 +163,13 @@ def test_a_launch_in_a_loop_has_the_facts_of_its_iteration(launch: Any) -> None:
         ("torch.empty(m, n)", ["x.shape[0]", "x.shape[1]"], ["x.shape[1]", "1"]),
         ("torch.zeros((m,), dtype=torch.float32)", ["x.shape[0]"], ["1"]),
         ("torch.full([n, 2], 0)", ["x.shape[1]", "2"], ["2", "1"]),
-        ("torch.empty_like(x)", ["x.shape[0]", "x.shape[1]"], None),
+        ("torch.empty_like(x)", ["x.shape[0]", "x.shape[1]"], ["empty.stride(0)", "empty.stride(1)"]),
         ("torch.empty_like(x.contiguous())", ["x.shape[0]", "x.shape[1]"], ["x.shape[1]", "1"]),
         ("x.new_empty(n)", ["x.shape[1]"], ["1"]),
         ("x", ["x.shape[0]", "x.shape[1]"], ["x.stride(0)", "x.stride(1)"]),
         ("x.t()", ["x.shape[1]", "x.shape[0]"], ["x.stride(1)", "x.stride(0)"]),
         ("x.T.contiguous()", ["x.shape[1]", "x.shape[0]"], ["x.shape[0]", "1"]),
-        ("x.view(-1)", ["x.shape[0] * x.shape[1]"], None),
+        ("x.view(-1)", ["x.shape[0] * x.shape[1]"], ["x.view().stride(0)"]),
         ("x.contiguous().view(-1, n)", ["x.shape[0]", "x.shape[1]"], ["x.shape[1]", "1"]),
         ("x[:, :4]", ["x.shape[0]", "min(4, x.shape[1])"], ["x.stride(0)", "x.stride(1)"]),
         ("x[0]", ["x.shape[1]"], ["x.stride(1)"]),
@@ -178,11 +178,11 @@ def test_a_launch_in_a_loop_has_the_facts_of_its_iteration(launch: Any) -> None:
             ["1", "x.shape[0]", "x.shape[1]"],
             ["x.stride(0) * x.shape[0]", "x.stride(0)", "x.stride(1)"],
         ),
-        ("x.flatten()", ["x.shape[0] * x.shape[1]"], None),
-        ("x * 2", ["x.shape[0]", "x.shape[1]"], None),
+        ("x.flatten()", ["x.shape[0] * x.shape[1]"], ["x.flatten().stride(0)"]),
+        ("x * 2", ["x.shape[0]", "x.shape[1]"], ["result.stride(0)", "result.stride(1)"]),
     ],
 )
-def test_tensor(text: str, shape: list[str], strides: list[str] | None, launch: Any) -> None:
+def test_tensor(text: str, shape: list[str], strides: list[str], launch: Any) -> None:
     found = launch(
         f"def host(x: torch.Tensor):\n    m, n = x.shape\n    ct.launch(None, (1,), fill, ({text},))"
     )

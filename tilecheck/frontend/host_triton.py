@@ -1,0 +1,110 @@
+"""Arguments of `kernel[grid](...)`: what a launch of a Triton kernel passes, its decorators included.
+
+A parameter that the call leaves out gets its value from `triton.autotune`, from `triton.heuristics`, or from
+its default. Names that are no parameters are options of the launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import host_tuning
+from tilecheck.frontend.annotations import read_annotation
+from tilecheck.frontend.executor import Arguments
+from tilecheck.frontend.expressions import MODULE, evaluate
+from tilecheck.frontend.host_targets import UNKNOWN_KEYWORDS
+from tilecheck.frontend.host_values import Starred
+from tilecheck.frontend.values import Choice, Frame, Function, Method, Seq, integer
+
+if TYPE_CHECKING:
+    from tilecheck.frontend.host import HostExecutor
+
+Caller = Callable[[Any, Arguments], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The value of each parameter, and what a grid function is given: these and the options."""
+
+    values: Mapping[str, Any]
+    meta: Mapping[str | int, Any]
+
+
+def is_tuple(grid: Any) -> bool:
+    """Whether a grid is not a function, in any of its choices."""
+    if isinstance(grid, Choice):
+        return is_tuple(grid.first) and is_tuple(grid.second)
+    return not isinstance(grid, Function | Method)
+
+
+def bound(x: HostExecutor, kernel: Function, args: Arguments, call: Caller) -> Bound:
+    """What a call of a gridded kernel passes; `call` calls a value of the host.
+
+    Raises:
+        UnsupportedConstruct: the arguments cannot be matched with the parameters.
+    """
+    params = _parameters(kernel)
+    given = dict(zip(params, _positional(x, kernel, params, args), strict=False))
+    options: dict[str | int, Any] = {}
+    for name, value in args.keywords:
+        if name in params and name not in given:
+            given[name] = value
+        elif name != UNKNOWN_KEYWORDS:
+            options[name] = value
+    given.update(host_tuning.tuned(x, kernel, given, call, args))
+    values: dict[str, Any] = {name: _value(x, kernel, name, param, given) for name, param in params.items()}
+    options.update(values)
+    return Bound(values, options)
+
+
+def _parameters(kernel: Function) -> dict[str, cst.Param]:
+    params = kernel.node.params
+    return {p.name.value: p for p in (*params.posonly_params, *params.params, *params.kwonly_params)}
+
+
+def _positional(
+    x: HostExecutor, kernel: Function, params: Mapping[str, cst.Param], args: Arguments
+) -> list[Any]:
+    """The arguments by position; how long `*x.stride()` is follows from how many parameters are left for it."""
+    starred = [value for value in args.positional if isinstance(value, Starred)]
+    if len(starred) > 1:
+        raise UnsupportedConstruct("launch with several lists of unknown length")
+    if not starred and len(args.positional) > len(params):
+        raise UnsupportedConstruct("launch with more arguments than parameters")
+    found: list[Any] = []
+    for value in args.positional:
+        if isinstance(value, Starred):
+            length = integer(_left_to_position(kernel, params, args) - (len(args.positional) - 1))
+            unpack = Arguments((length,), (), args.node, args.table)
+            items = x.dialect.method(x, value.value, "<unpack>", unpack)
+            found += items.items if isinstance(items, Seq) else []
+        else:
+            found.append(value)
+    return found
+
+
+def _left_to_position(kernel: Function, params: Mapping[str, cst.Param], args: Arguments) -> int:
+    """How many parameters are passed by position: those before the first that is passed another way."""
+    named = {name for name, _ in args.keywords}
+    if UNKNOWN_KEYWORDS in named:
+        raise UnsupportedConstruct("launch with lists of unknown length and unknown keywords")
+    for count, (name, param) in enumerate(params.items()):
+        note = read_annotation(kernel.table, None if param.annotation is None else param.annotation.annotation)
+        if name in named or note.constant or param.default is not None:
+            return count
+    return len(params)
+
+
+def _value(x: HostExecutor, kernel: Function, name: str, param: cst.Param, given: Mapping[str, Any]) -> Any:
+    if name in given:
+        return given[name]
+    if param.default is None:
+        return x.unread(f"{kernel.name}.{name}")  # from a decorator or keywords that are not read
+    if name in dict(kernel.defaults):
+        return dict(kernel.defaults)[name]
+    return evaluate(x, param.default, kernel.closure or Frame({}, None, kernel.table, MODULE, [], 0))

@@ -1,0 +1,163 @@
+"""What `triton.autotune` and `triton.heuristics` pass to a kernel that a launch leaves to them.
+
+The tuner runs the kernel with each of its configurations, so each is one that a launch may have: the parameters
+become symbols, with one fact that lists the configurations. Where they are not read, or may be dropped before
+they run, the parameters are values that nothing is known of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.executor import Arguments
+from tilecheck.frontend.expressions import MODULE, evaluate
+from tilecheck.frontend.host_values import Config, Table
+from tilecheck.frontend.modules import Import, ModuleTable, dotted
+from tilecheck.frontend.values import Const, Frame, Function, Num, Seq
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr, Kind, Symbol
+from tilecheck.ir.host import DEFINED
+
+if TYPE_CHECKING:
+    from tilecheck.frontend.host import HostExecutor
+
+_AUTOTUNE = ("triton.autotune", "triton.runtime.autotuner.autotune", "triton.runtime.autotune")
+_HEURISTICS = ("triton.heuristics", "triton.runtime.autotuner.heuristics", "triton.runtime.heuristics")
+_MOST_CONFIGURATIONS = 200
+
+Caller = Callable[[Any, Arguments], Any]
+
+
+def tuned(
+    x: HostExecutor, kernel: Function, given: Mapping[str, Any], call: Caller, args: Arguments
+) -> dict[str, Any]:
+    """The parameters that the kernel's decorators set, by name."""
+    found: dict[str, Any] = {}
+    for name, node in _decorators(kernel):
+        frame = kernel.closure or Frame({}, None, kernel.table, MODULE, [], 0)
+        if name in _AUTOTUNE:
+            found |= _autotuned(x, kernel, node, frame)
+        elif name in _HEURISTICS:
+            found |= _heuristics(x, kernel, node, frame, {**given, **found}, call, args)
+    return found
+
+
+def _decorators(kernel: Function) -> Iterator[tuple[str, cst.Call]]:
+    """The decorators that are calls, outermost first, by their full names."""
+    for decorator in getattr(kernel.node, "decorators", ()):
+        if isinstance(decorator.decorator, cst.Call):
+            yield _full_name(kernel.table, dotted(decorator.decorator.func)), decorator.decorator
+
+
+def _full_name(table: ModuleTable, text: str) -> str:
+    head, _, rest = text.partition(".")
+    binding = table.bindings.get(head)
+    if not isinstance(binding, Import):
+        return text
+    module = f"{binding.module}.{binding.member}" if binding.member else binding.module
+    return f"{module}.{rest}".rstrip(".")
+
+
+def _argument(node: cst.Call, name: str) -> cst.BaseExpression | None:
+    """The first argument of a decorator, by position or by name."""
+    for arg in node.args:
+        if arg.keyword is not None and arg.keyword.value == name:
+            return arg.value
+    first = node.args[0] if node.args else None
+    return first.value if first is not None and first.keyword is None and not first.star else None
+
+
+# ---- autotune ----------------------------------------------------------------------------------------------
+
+
+def _autotuned(x: HostExecutor, kernel: Function, node: cst.Call, frame: Frame) -> dict[str, Any]:
+    """One symbol for each parameter that the configurations set."""
+    configs = _configurations(x, _argument(node, "configs"), frame)
+    if not configs:
+        return {}
+    names = tuple(dict.fromkeys(str(k) for config in configs for k in config.items))
+    # A configuration that is dropped before it runs, for some sizes, is none that a launch is sure to have.
+    dropped = any(a.keyword is not None and a.keyword.value == "prune_configs_by" for a in node.args)
+    kinds = {name: _kind([config.items.get(name) for config in configs]) for name in names}
+    if dropped or "" in kinds.values():
+        return {name: x.unread(f"{kernel.name}.{name}") for name in names}
+    symbols = {name: Symbol(f"{kernel.name}.{name}", Kind.HOST, origin=DEFINED) for name in names}
+    fact = E.any_of(
+        *(
+            E.all_of(*(_is(symbols[n], v) for n, v in config.items.items() if n in symbols))
+            for config in configs
+        )
+    )
+    found = {}
+    for name, symbol in symbols.items():
+        value = E.bool_sym(symbol) if kinds[name] == "bool" else E.sym(symbol)
+        x.define(value, fact)
+        found[name] = Num((), value, kinds[name], None)
+    return found
+
+
+def _configurations(x: HostExecutor, node: cst.BaseExpression | None, frame: Frame) -> tuple[Table, ...] | None:
+    if node is None:
+        return None
+    try:
+        found = evaluate(x, node, frame)
+    except UnsupportedConstruct:
+        return None
+    if not isinstance(found, Seq) or not 0 < len(found.items) <= _MOST_CONFIGURATIONS:
+        return None
+    tables = tuple(item.values for item in found.items if isinstance(item, Config))
+    return tables if len(tables) == len(found.items) else None
+
+
+def _kind(values: list[Any]) -> str:
+    """The type that a parameter has in every configuration: int, bool, or neither."""
+    kinds = set()
+    for value in values:
+        known = isinstance(value, Num) and not value.shape and value.elem is not None
+        plain = known and (value.elem.value is not None or value.elem in (E.TRUE, E.FALSE))
+        kinds.add(value.kind if plain else "")
+    return kinds.pop() if len(kinds) == 1 and kinds <= {"int", "bool"} else ""
+
+
+def _is_chosen(config: Table, symbols: Mapping[str, Symbol]) -> Expr:
+    return E.all_of(*(_is(symbols[str(name)], value) for name, value in config.items.items()))
+
+
+def _is(symbol: Symbol, value: Num) -> Expr:
+    if value.kind == "bool":
+        return E.bool_sym(symbol) if value.elem is E.TRUE else E.negate(E.bool_sym(symbol))
+    return E.eq(E.sym(symbol), value.elem or E.ZERO)
+
+
+# ---- heuristics --------------------------------------------------------------------------------------------
+
+
+def _heuristics(
+    x: HostExecutor,
+    kernel: Function,
+    node: cst.Call,
+    frame: Frame,
+    given: Mapping[str, Any],
+    call: Caller,
+    args: Arguments,
+) -> dict[str, Any]:
+    """`{"EVEN": lambda args: args["n"] % args["BLOCK"] == 0}`: each function is called with the arguments."""
+    first = _argument(node, "values")
+    try:
+        table = None if first is None else evaluate(x, first, frame)
+    except UnsupportedConstruct:
+        table = None
+    found: dict[str, Any] = {}
+    for name, function in table.items.items() if isinstance(table, Table) else ():
+        if not isinstance(function, Function):
+            found[str(name)] = x.unread(f"{kernel.name}.{name}")
+            continue
+        before = x.guard
+        value = call(function, Arguments((Table({**given, **found}),), (), args.node, args.table))
+        x.guard = before
+        found[str(name)] = Const(None) if value is None else value
+    return found

@@ -1,0 +1,132 @@
+"""What a launch of a Triton kernel gives: a pointer's only extent is the span of the tensor behind it.
+
+The span is the number of elements from the first that a tensor holds to the last that its shape and strides
+reach: its number of elements where these lie side by side, none where it is empty. Where the host's text gives
+neither strides nor density it is a value of its own, of which only what is certain is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilecheck.ir.expr import (
+    FALSE,
+    ONE,
+    TRUE,
+    ZERO,
+    Expr,
+    Kind,
+    Symbol,
+    add,
+    all_of,
+    any_of,
+    bool_sym,
+    eq,
+    ite,
+    le,
+    mul,
+    ne,
+    negate,
+    sub,
+    sym,
+)
+from tilecheck.ir.host import STRIDE, TEST, host_numel, host_span, is_contiguous, row_major
+from tilecheck.ir.kernel import Kernel, extent_symbol
+from tilecheck.ir.launch import HostTensor, HostValue, Launch
+
+
+def flat_values(kernel: Kernel, launch: Launch) -> dict[Expr, Expr]:
+    """Every value of the kernel's parameters that the launch's text gives, the grid apart."""
+    pointers = {p.name for p in kernel.params if p.is_array}
+    known: dict[Expr, Expr] = {}
+    for name, value in launch.arguments:
+        known |= dict(_values(name, value, is_pointer=name in pointers))
+    return known
+
+
+def _values(name: str, value: HostValue, *, is_pointer: bool) -> Iterator[tuple[Expr, Expr]]:
+    is_none = bool_sym(Symbol(f"{name} is None", Kind.CONSTANT))
+    match value:
+        case HostTensor():
+            unsure = value.number is not None  # the caller may pass None
+            own = Symbol(f"{value.name} is None", Kind.HOST, origin=TEST)
+            yield is_none, bool_sym(own) if unsure else FALSE
+            if is_pointer:
+                yield sym(extent_symbol(name, 0)), span(value, name)
+            elif value.number is not None:
+                yield from scalar(name, value.number)
+        case Expr():
+            yield is_none, FALSE
+            yield from scalar(name, value)
+        case "None":
+            yield is_none, TRUE
+        case str():
+            yield is_none, FALSE
+
+
+def scalar(name: str, value: Expr) -> Iterator[tuple[Expr, Expr]]:
+    """A number or truth that is passed, under every name that a kernel has for it."""
+    for kind in (Kind.SCALAR, Kind.CONSTANT):
+        for origin in ("", "untyped", "converted"):
+            symbol = Symbol(name, kind, origin=origin)
+            if value.is_bool:
+                yield bool_sym(symbol), value
+                yield sym(symbol), ite(value, ONE, ZERO)
+            else:
+                yield sym(symbol), value
+                yield bool_sym(symbol), ne(value, 0)
+
+
+def span(tensor: HostTensor, param: str) -> Expr:
+    """The span of the tensor that is passed for `param`."""
+    if tensor.shape is not None and (tensor.dense or tensor.contiguous):
+        return mul(ONE, *tensor.shape)
+    if tensor.shape is not None and tensor.strides is not None:
+        return _reached(tensor.shape, tensor.strides)
+    if tensor.shape_of and (tensor.dense or tensor.contiguous):
+        return sym(host_numel(tensor.shape_of))
+    return sym(host_span(tensor.span_of or f"`{param}`"))
+
+
+def _reached(shape: tuple[Expr, ...], strides: tuple[Expr, ...]) -> Expr:
+    last = add(ONE, *(mul(sub(n, 1), s) for n, s in zip(shape, strides, strict=True)))
+    return ite(all_of(*(le(1, n) for n in shape)), last, ZERO)
+
+
+def span_facts(launch: Launch) -> tuple[Expr, ...]:
+    """What is certain of spans and strides in a launch of a Triton kernel."""
+    found: dict[Expr, None] = {}
+    for _, value in launch.arguments:
+        if not isinstance(value, HostTensor):
+            continue
+        found.update(dict.fromkeys(le(0, s) for s in value.strides or () if s.op == "sym"))
+        if value.dense and value.shape is not None and value.strides is not None:
+            empty = any_of(*(eq(n, 0) for n in value.shape))
+            found[any_of(empty, eq(_reached(value.shape, value.strides), mul(ONE, *value.shape)))] = None
+        if value.span_of and value.span_of == value.shape_of:
+            count, reach = sym(host_numel(value.span_of)), sym(host_span(value.span_of))
+            found[le(0, count)] = found[le(0, reach)] = None
+            found[any_of(negate(is_contiguous(value.span_of)), eq(reach, count))] = None
+    return tuple(fact for fact in found if fact is not TRUE)
+
+
+def usual_layout(launch: Launch) -> dict[Expr, Expr]:
+    """The strides and spans of the caller's tensors, and of what is laid out like them, if all are contiguous.
+
+    A host function is to blame for what it does with contiguous tensors; what other layouts need is the
+    caller's to know.
+    """
+    found: dict[Expr, Expr] = {}
+    for _, value in launch.arguments:
+        if not isinstance(value, HostTensor):
+            continue
+        shape, strides = value.shape, value.strides
+        if shape is not None and strides is not None and all(_is_free_stride(s) for s in strides):
+            found.update((s, size) for s, size in zip(strides, row_major(shape), strict=True))
+        if value.span_of and value.span_of == value.shape_of:
+            found[sym(host_span(value.span_of))] = sym(host_numel(value.span_of))
+    return found
+
+
+def _is_free_stride(stride: Expr) -> bool:
+    return stride.op == "sym" and stride.args[0].origin == STRIDE
