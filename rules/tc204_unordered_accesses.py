@@ -26,6 +26,10 @@ block:
 For a store to the array itself, or to a slice that stays where it is, that always holds: the tile
 index differs. It can fail where the store goes to a slice that moves with the loop.
 
+Triton orders the threads of a program only at `tl.debug_barrier()`. Two accesses of one program, one of
+them a store, with no barrier between on every path, must not touch one element, unless one thread makes
+both: equal lanes of two tiles of one shape whose elements are computed alike, or accesses without lanes.
+
 ## Example
 
 The slice moves down by a tile while the index moves up, so that every iteration writes the same
@@ -87,6 +91,7 @@ from collections.abc import Iterator
 
 from tilecheck.analysis.accesses import sites_of, unsafe_of
 from tilecheck.analysis.facts import Facts
+from tilecheck.analysis.ordering import separated
 from tilecheck.ir.kernel import Access, Effect, Space
 from tilecheck.model import Severity
 from tilecheck.proof.obligation import Between, Disjoint, Obligation, Ordered
@@ -94,7 +99,31 @@ from tilecheck.rule import Rule
 
 
 def check(facts: Facts) -> Iterator[Obligation]:
-    """Yield one obligation for each pair that tokens order, and for each store that they do not."""
+    """Yield one obligation for each pair that the language orders, and for each that it does not."""
+    yield from _between_tokens(facts) if facts.kernel.language == "cutile" else _between_threads(facts)
+
+
+def _between_threads(facts: Facts) -> Iterator[Obligation]:
+    """Triton: threads of one program, unless a barrier separates them or one thread makes both accesses."""
+    for conflict in facts.graph.conflicts():
+        first, second = conflict.first, conflict.second
+        writes = Effect.WRITE in (first.effect, second.effect)
+        alone = first is second and not first.loops  # lanes of one store are TC203's
+        if not writes or alone or separated(facts.kernel, first, second):
+            continue
+        yield Obligation(
+            rule=RULE.code,
+            goal=Disjoint(first, second, Between.PROGRAM),
+            sites=sites_of(first, second),
+            cause=f"two threads of one block touch an element of `{conflict.array}` in no order",
+            stage=2,
+            kind="overlap",
+            unsafe=unsafe_of(first, second),
+            array=conflict.array,
+        )
+
+
+def _between_tokens(facts: Facts) -> Iterator[Obligation]:
     for conflict in facts.graph.conflicts():
         first, second = conflict.first, conflict.second
         if first is second or Effect.WRITE not in (first.effect, second.effect):

@@ -257,6 +257,11 @@ def _labels(obligation: Obligation, witness: Witness) -> tuple[str, str]:
             f"block {blocks[1]}: {element} is {verbs[1]} here",
         )
     where = f"block {blocks[0]}" if blocks else "a block"
+    if isinstance(goal, Disjoint) and goal.between is Between.PROGRAM:
+        verbs = [_verb(a) for a in (goal.first, goal.second)]
+        if len(obligation.sites) == 1:
+            return f"{element} is {verbs[0]} by two threads of {where}, in no order", ""
+        return f"{element} is {verbs[0]} by one thread of {where}", f"{element} is {verbs[1]} by another thread"
     match obligation.kind:
         case "overlap":
             return f"{where} writes {element} twice in one store", ""
@@ -394,7 +399,7 @@ def _undecided(kernel: Kernel, decision: Decision, launched: _Launched, reason: 
             kernel=kernel.name,
             label=f"{settled.obligation.rule} is neither proved nor refuted here",
             related=tuple(Related(s, "the other access") for s in settled.obligation.sites[1:]),
-            help=f"tilecheck explain unknown/{settled.reason}",
+            help=settled.obligation.advice or f"tilecheck explain unknown/{settled.reason}",
         )
 
 

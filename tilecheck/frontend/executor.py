@@ -38,7 +38,7 @@ from tilecheck.frontend.values import (
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.kernel import Access, Arithmetic, Check, CheckKind, UnsafeBlock
+from tilecheck.ir.kernel import Access, Arithmetic, Barrier, Check, CheckKind, UnsafeBlock
 from tilecheck.model import Site
 
 if TYPE_CHECKING:
@@ -157,6 +157,7 @@ class Executor:
     checks: list[Check] = field(default_factory=list)
     arithmetic: list[Arithmetic] = field(default_factory=list)
     unsafe_blocks: list[UnsafeBlock] = field(default_factory=list)
+    barriers: list[Barrier] = field(default_factory=list)
     facts: dict[Expr, None] = field(default_factory=dict)
     powers: dict[Expr, None] = field(default_factory=dict)
     grid_axes: set[int] = field(default_factory=set)

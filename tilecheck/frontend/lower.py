@@ -192,6 +192,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         unknown_names=tuple(unknown),
         names=tuple(x.names.items()),
         powers_of_two=tuple(x.powers),
+        barriers=tuple(x.barriers),
         globals=tuple(g for (file, name), value in x.globals.items() for g in _meanings(file, name, value)),
     )
 

@@ -175,6 +175,15 @@ class Arithmetic:
 
 
 @dataclass(frozen=True, slots=True)
+class Barrier:
+    """A `tl.debug_barrier()`: every thread of a program waits for the others. Fields as those of an access."""
+
+    guard: Expr
+    position: int
+    loops: tuple[Symbol, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class UnsafeBlock:
     """A `with unsafe("reason"):` block or an unsafe pragma."""
 
@@ -261,6 +270,7 @@ class Kernel:
     unknown_names: tuple[UnknownName, ...] = ()
     names: tuple[tuple[str, Expr], ...] = ()  # the author's names for values that depend on the block
     powers_of_two: tuple[Expr, ...] = ()  # tile sizes: the compiler takes powers of two only
+    barriers: tuple[Barrier, ...] = ()
     globals: tuple[GlobalName, ...] = ()  # what the names of modules that it reads were taken for
 
 

@@ -15,6 +15,7 @@ class Between(enum.Enum):
 
     BLOCKS = "blocks"  # two different blocks, any iterations, any lanes
     LANES = "lanes"  # two different lanes of one operation in one block and iteration
+    PROGRAM = "program"  # one block of many threads: any iterations, any lanes that are not one thread's
     ITERATIONS = "iterations"  # two iterations, in one block, of the loop that `first.stepped_by` counts
 
 
@@ -61,6 +62,7 @@ class Obligation:
     `stage` orders proofs: definedness (0) and bounds (1) are proved before races (2), because race proofs
     may use them. `cause` is the sentence shown when it fails; `label` is what happens at the first site.
     `unsafe` are the unsafe blocks around its sites: one suffices to make it trusted instead of unknown.
+    `advice` says what would decide an obligation about values in memory, of which no launch condition speaks.
     """
 
     rule: str
@@ -72,3 +74,4 @@ class Obligation:
     unsafe: tuple[int, ...] = ()
     array: str = ""
     assume: Expr = TRUE
+    advice: str = ""

@@ -29,6 +29,7 @@ from tilecheck.ir.expr import (
     ne,
     negate,
     rebuild,
+    sub,
     substitute,
     sym,
     symbols,
@@ -52,6 +53,8 @@ def negation(goal: Goal, context: Context, assume: Expr = TRUE) -> tuple[Expr, .
     if isinstance(goal, Disjoint):
         if goal.between is Between.LANES:
             return _closed(context, _lanes_meet(goal, context, assume))
+        if goal.between is Between.PROGRAM:
+            return _closed(context, _threads_meet(goal, context, assume))
         if goal.between is Between.ITERATIONS:
             return _closed(context, _iterations_meet(goal, context, assume))
         return _closed(context, _blocks_meet(goal, context, assume))
@@ -236,6 +239,57 @@ def _iterations_meet(goal: Disjoint, context: Context, assume: Expr) -> tuple[Ex
     assumed = in_instance(assume, 1, varies), in_instance(assume, 2, varies)
     shared = (*context.uniform_facts, *_own_blocks(context))
     return (*shared, different, *assumed, first.happens, second.happens, *_touched_equal(first, second))
+
+
+# -- two threads of one block ------------------------------------------------------------------------------
+
+
+def _threads_meet(goal: Disjoint, context: Context, assume: Expr) -> tuple[Expr, ...]:
+    """One block, any iterations, two lanes that are not known to be one thread's.
+
+    Equal lanes are taken for one thread's where the two tiles have one shape and the elements are computed
+    alike, but for the lanes themselves and for what differs between iterations; so are accesses without lanes.
+    """
+    loops = (*goal.first.loops, *goal.second.loops)
+    mark = min((s.uid for s in loops), default=None)
+
+    def varies(symbol: Symbol) -> bool:
+        if symbol.kind in (Kind.LOOP, Kind.OPAQUE):  # made before the loops, it is one value of the block
+            inside = mark is not None and symbol.uid >= mark
+            return inside or (symbol.kind is Kind.OPAQUE and symbol.per_lane)
+        return symbol.kind is Kind.LANE
+
+    first, second = _renamed(goal.first, 1, varies), _renamed(goal.second, 2, varies)
+    assumed = in_instance(assume, 1, varies), in_instance(assume, 2, varies)
+    shared = (*context.uniform_facts, *_own_blocks(context))
+    different = _different_threads(goal.first, goal.second, first, second)
+    return (*shared, different, *assumed, first.happens, second.happens, *_touched_equal(first, second))
+
+
+def _different_threads(one: Access, two: Access, first: Access, second: Access) -> Expr:
+    if not one.lanes and not two.lanes:
+        return FALSE
+    bounds = [(a.bound, b.bound) for a, b in zip(one.lanes, two.lanes, strict=False)]
+    if len(one.lanes) != len(two.lanes) or any(a is not b for a, b in bounds):
+        return TRUE
+    same = {sym(b): sym(a) for a, b in zip(one.lanes, two.lanes, strict=True)}
+    for mine, theirs in zip(_places(one), _places(two), strict=True):
+        difference = sub(substitute(theirs, same), mine)
+        if difference is not ZERO and any(map(differs_between_lanes, symbols(_cancelled(difference)))):
+            return TRUE
+    return any_of(*(ne(sym(a), sym(b)) for a, b in zip(first.lanes, second.lanes, strict=True)))
+
+
+def _cancelled(difference: Expr) -> Expr:
+    """A difference without the terms that stand in it with both signs."""
+    left: list[Expr] = []
+    for term in difference.args if difference.op == "add" else (difference,):
+        opposite = mul(-1, term)
+        if opposite in left:
+            left.remove(opposite)
+        else:
+            left.append(term)
+    return add(ZERO, *left)
 
 
 # -- the element ------------------------------------------------------------------------------------------

@@ -66,6 +66,8 @@ def seen(obligation: Obligation, log: Log, layouts: Layouts) -> Sighting | None:
     match obligation.goal:
         case Disjoint(between=Between.BLOCKS) as goal:
             return _meeting(goal, log, layouts)
+        case Disjoint(between=Between.PROGRAM) as goal:
+            return _threads(goal, log)
         case Disjoint(first=access, between=Between.ITERATIONS):
             return _repeated(access, log)
         case Disjoint(first=access):
@@ -225,6 +227,26 @@ def _repeated(access: Access, log: Log) -> Sighting | None:
             if earlier.sequence != record.sequence:
                 lanes = (_lane(earlier, at), _lane(record, row))
                 return Sighting((record.block,), record.array, element, lanes if any(lanes) else None)
+    return None
+
+
+def _threads(goal: Disjoint, log: Log) -> Sighting | None:
+    """One element that one block touched by both accesses, in two different lanes."""
+    touched: dict[tuple[Block, int | None, tuple[int, ...]], list[tuple[AccessRecord, int]]] = {}
+    for record in _records(goal.first, log):
+        for row, coordinates in enumerate(record.elements):
+            key = record.block, record.member, tuple(int(c) for c in coordinates)
+            touched.setdefault(key, []).append((record, row))
+    for record in _records(goal.second, log):
+        for row, coordinates in enumerate(record.elements):
+            key = record.block, record.member, tuple(int(c) for c in coordinates)
+            for earlier, at in touched.get(key, ()):
+                if earlier is record and at == row:
+                    continue
+                if _lane(earlier, at) != _lane(record, row):
+                    return Sighting(
+                        (record.block,), record.array, key[2], (_lane(earlier, at), _lane(record, row))
+                    )
     return None
 
 

@@ -46,7 +46,7 @@ from tilecheck.frontend.values import (
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.kernel import CheckKind, Effect, block_symbol, grid_symbol
+from tilecheck.ir.kernel import Barrier, CheckKind, Effect, block_symbol, grid_symbol
 
 
 def _first(x: Executor, args: Arguments, what: str) -> Num:
@@ -405,6 +405,12 @@ def _static_assert(x: Executor, args: Arguments) -> Const:
     return Const(None)
 
 
+def _barrier(x: Executor, args: Arguments) -> Const:
+    if not x.dry:
+        x.barriers.append(Barrier(x.guard, x.number(), tuple(k for k, _ in x.nest)))
+    return Const(None)
+
+
 def _ask(x: Executor, args: Arguments) -> Token:
     """A compile-time question about the target or the values: the same answer in every block."""
     return Token(f"compile-time answer {x.number()}")
@@ -439,13 +445,15 @@ def _advance(x: Executor, args: Arguments) -> BlockPointer:
 
 _ELEMENTWISE = frozenset(
     "exp exp2 log log2 sqrt sqrt_rn rsqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh "
-    "floor ceil erf erfc erfinv fma div_rn fdiv fast_expf fast_dividef fast_exp2f fast_logf fast_powf fast_sinf fast_cosf "
-    "fast_tanf sigmoid softmax umulhi rand randn randint rand4x pow expm1 log1p log10 isnan isinf isnand "
-    "isinfd finitef isfinited atan2 nearbyint rint round trunc lgamma tgamma hypot cbrt copysign fmod "
-    "ldexp llrint signbit rcp_rn mul_rn add_rn sub_rn fabs div_rz div_rd div_ru mul24 brev clz ffs "
-    "popc byte_perm float_as_int int_as_float float2int_rn float2int_rz j0 j1 y0 y1 cyl_bessel_i0 cyl_bessel_i1 remainder "
-    "exp10 normcdf normcdfinv erfcx erfcinv xor_sum bitwise_count relu gelu silu tanhshrink nextafter fdim "
-    "scalbn ilogb logb sincos rsqrt_rn fmaf uint_to_uniform_float".split()
+    "floor ceil erf erfc erfinv fma div_rn fdiv fast_expf fast_dividef fast_exp2f fast_logf fast_powf "
+    "fast_sinf fast_cosf fast_tanf sigmoid softmax umulhi rand randn randint rand4x pow expm1 log1p "
+    "log10 isnan isinf isnand isinfd finitef isfinited atan2 nearbyint rint round trunc lgamma tgamma "
+    "hypot cbrt copysign fmod ldexp llrint signbit rcp_rn mul_rn add_rn sub_rn fabs div_rz div_rd "
+    "div_ru mul24 brev clz ffs popc byte_perm float_as_int int_as_float float2int_rn float2int_rz j0 j1 "
+    "y0 y1 cyl_bessel_i0 cyl_bessel_i1 remainder exp10 normcdf normcdfinv erfcx erfcinv xor_sum "
+    "bitwise_count relu gelu silu tanhshrink nextafter fdim scalbn ilogb logb sincos rsqrt_rn fmaf "
+    "uint_to_uniform_float".split()
+)
 )
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*"}
 
@@ -507,7 +515,7 @@ _DSL: Mapping[str, Handler] = {
     "device_assert": nothing,
     "device_print": nothing,
     "assume": nothing,  # an unchecked promise of the author's: not a fact to us
-    "debug_barrier": nothing,
+    "debug_barrier": _barrier,
     "load": memory.load,
     "store": memory.store,
     "make_block_ptr": memory.make_block_pointer,

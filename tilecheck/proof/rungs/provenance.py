@@ -39,6 +39,8 @@ def decide(question: Question) -> bool:
         return _is_given(goal, question)
     if goal.between is Between.LANES:
         return _lanes_agree(goal, question)
+    if goal.between is Between.PROGRAM:
+        return False  # which lanes are one thread's is not a question of agreement
     if goal.between is Between.ITERATIONS:
         return _iterations_agree(goal, question)
     return _blocks_agree(goal, question)

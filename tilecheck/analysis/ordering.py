@@ -1,0 +1,48 @@
+"""The order of accesses inside one Triton program: what a barrier separates.
+
+A program is many threads. Two of its accesses have an order if one thread makes both, or if every thread
+passes a barrier between them. What is taken for one thread: accesses without lanes, and equal lanes of two
+tiles of one shape whose elements are computed alike (they get one layout).
+"""
+
+from __future__ import annotations
+
+from tilecheck.ir.expr import conjuncts
+from tilecheck.ir.kernel import Access, Barrier, Kernel
+
+
+def separated(kernel: Kernel, first: Access, second: Access) -> bool:
+    """Whether a barrier lies between every execution of the two accesses, in whichever order they come."""
+    early, late = sorted((first, second), key=lambda a: a.position)
+    reached = [b for b in kernel.barriers if _is_passed(b, early, late)]
+    between = any(early.position < b.position < late.position and _loops_of(b, early, late) for b in reached)
+    shared = _common_loops(early, late)
+    if not shared:
+        return between and first is not second
+    # In a loop the later access is also before the earlier one of the next iteration: the way round must
+    # pass a barrier of that loop too.
+    inner = shared[-1]
+    around = any(
+        inner in b.loops and not early.position <= b.position <= late.position
+        for b in reached
+        if set(b.loops) <= set(shared)
+    )
+    if first is second:
+        return around or any(inner in b.loops and set(b.loops) <= set(shared) for b in reached)
+    return between and around and len(shared) == 1
+
+
+def _is_passed(barrier: Barrier, first: Access, second: Access) -> bool:
+    """Whether the program passes the barrier wherever it makes one of the accesses: the barrier's conditions
+    are among the access's."""
+    wanted = set(conjuncts(barrier.guard))
+    return any(wanted <= set(conjuncts(access.guard)) for access in (first, second))
+
+
+def _loops_of(barrier: Barrier, first: Access, second: Access) -> bool:
+    """Whether the barrier is in no loop that both accesses are not in: it is passed once for each pair."""
+    return set(barrier.loops) <= set(_common_loops(first, second))
+
+
+def _common_loops(first: Access, second: Access) -> tuple[object, ...]:
+    return tuple(a for a, b in zip(first.loops, second.loops, strict=False) if a == b)
