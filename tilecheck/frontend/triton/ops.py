@@ -454,7 +454,6 @@ _ELEMENTWISE = frozenset(
     "bitwise_count relu gelu silu tanhshrink nextafter fdim scalbn ilogb logb sincos rsqrt_rn fmaf "
     "uint_to_uniform_float".split()
 )
-)
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*"}
 
 _DSL: Mapping[str, Handler] = {
