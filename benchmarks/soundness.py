@@ -4,6 +4,7 @@
     nice python benchmarks/soundness.py --level ir --count 100000
     nice python benchmarks/soundness.py --level whole --count 1000
     nice python benchmarks/soundness.py --level operators --count 2500
+    nice python benchmarks/soundness.py --level source --count 5000
 
 A `proved` or `conditional` mutant is launched with random small values that meet its conditions; a race or
 anything undefined in the log refutes the verdict. The witness of a `violated` mutant is run again. Every
@@ -13,6 +14,9 @@ refutation is printed with the mutant and the launch; the exit code is 1 if ther
 each as Python in small launches. `--level whole` adds the bounds, the divisors and the launch conditions that
 make such a kernel safe, and runs launches that meet them. `--level operators` changes those that are proved in
 one place and counts, for each kind of change, how many of the mutants that go wrong are found to.
+
+`--level source` writes kernels that are safe in all launches, counts how many are proved, changes every second
+one as above, and runs their text as plain Python.
 """
 
 from __future__ import annotations
@@ -121,6 +125,69 @@ def _operators(seed: int, count: int) -> int:
     return refuted
 
 
+def _source(seed: int, count: int) -> int:
+    """Random kernels from their text, every second one with small changes; returns how many are refuted."""
+    sources, held, mutate = _helper("sources"), _helper("held"), _helper("mutate")
+    drawn: Counter[str] = Counter()
+    changed: Counter[str] = Counter()
+    wrong: Counter[str] = Counter()
+    missed: Counter[str] = Counter()
+    refuted, launches, start = 0, 0, time.process_time()
+    for number in range(seed, seed + count):
+        source = sources.source(number)
+        text, what = source.text, ""
+        if number % 2:
+            mutant = mutate.mutant(text.encode(), random.Random(number))  # noqa: S311 - reproducible
+            if mutant is None:
+                continue
+            text, what = mutant.source.decode(), mutant.what
+        result = held.hold(source, text, str(number), _LAUNCHES)
+        launches += result.launches
+        problem = result.problem
+        if not what:
+            drawn[result.verdict] += 1
+            if not (result.safe and result.usual):
+                said = (
+                    f"{result.reason}, of {source.way}"
+                    if not result.safe
+                    else f"more than usual, of {source.way}"
+                )
+                missed[f"{result.verdict}, {said}"] += 1
+                print(
+                    f"... {number}: {source.way}: {result.verdict} {result.reason} {result.conditions}",
+                    flush=True,
+                )
+            if result.wrong is not None:
+                problem = problem or f"meant to be safe, but {result.wrong}"
+        else:
+            changed[result.verdict] += 1
+            if result.wrong is not None:
+                wrong[result.verdict] += 1
+        if problem is not None:
+            refuted += 1
+            print(f"--- {number}: {source.way}: {what}\n{problem}\n{text}", flush=True)
+    total = drawn.total()
+    share = f" ({100 - 100 * missed.total() / total:.1f} % not)" if total else ""
+    print(f"safe kernels: {total}, {_counted(drawn)}; {missed.total()} missed{share}")
+    for word, n in missed.most_common():
+        print(f"{n:8} {word}")
+    print(
+        f"changed ones: {changed.total()}, {_counted(changed)}; a host's launch goes wrong: {_counted(wrong)}"
+    )
+    print(
+        f"kernels {seed} to {seed + count - 1}; {launches} launches, {time.process_time() - start:.0f} s of CPU"
+    )
+    print(f"{refuted} refuted")
+    return refuted
+
+
+_LAUNCHES = 18  # of each kernel at the level of its source
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{n} {word}" for word, n in sorted(counts.items())) or "none"
+
+
 def _row(name: str, row: Counter[str]) -> str:
     wrong, violated = row["wrong"], row["wrong violated"]
     share = f"{violated} ({100 * violated / wrong:.1f} %)" if wrong else "0"
@@ -129,7 +196,7 @@ def _row(name: str, row: Counter[str]) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
-_LEVELS = {"ir": _cases, "whole": _whole, "operators": _operators}
+_LEVELS = {"ir": _cases, "whole": _whole, "operators": _operators, "source": _source}
 
 
 # ---- whole kernels ---------------------------------------------------------------------------------------
