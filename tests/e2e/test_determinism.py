@@ -56,9 +56,9 @@ def test_the_sample_has_all_there_is_to_compare(first: str) -> None:
     found = json.loads(first)
     assert {k["verdict"] for k in found["kernels"]} >= {"conditional", "violated", "unknown"}
     assert {o["rung"] for k in found["kernels"] for o in k["obligations"]} >= {
-        "provenance", "fold", "entail", "smt", "launch", "none",
+        "provenance", "entail", "smt", "launch", "none",
     }  # fmt: skip
-    assert sum(d["witness"] is not None for d in found["diagnostics"]) > 5
+    assert sum(d["witness"] is not None for d in found["diagnostics"]) > 2
     assert '"time_ms": 0' in first
 
 
