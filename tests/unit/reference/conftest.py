@@ -1,4 +1,4 @@
-"""A fixture that writes a kernel's text to a file and runs it on the reference backend."""
+"""Fixtures that write a kernel's text to a file and run it on the reference backend."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tilecheck.jit.reference import Launch, Log, run
 
 HEADER = "import math\nimport operator\nimport cuda.tile as ct\n\nConstInt = ct.Constant[int]\n\n"
+
+TRITON_HEADER = "import triton\nimport triton.language as tl\n\n"
 
 Runner = Callable[..., Log]
 
@@ -60,3 +63,28 @@ def evaluate(execute: Runner) -> Callable[..., Any]:
         return out
 
     return value
+
+
+@pytest.fixture
+def triton(execute: Runner) -> Runner:
+    """`triton(text, ...)`: as `execute`, for a Triton kernel `k`."""
+
+    def run_text(text: str, **options: Any) -> Log:
+        return execute(text, **{"header": TRITON_HEADER, **options})
+
+    return run_text
+
+
+@pytest.fixture
+def triton_values(triton: Runner) -> Callable[..., list[int]]:
+    """Store expressions into `out`, one element each, and give `out`."""
+
+    def values(*expressions: str, before: str = "pass", dtype: Any = np.int64, **arguments: Any) -> list[int]:
+        out = np.zeros(len(expressions), dtype)
+        names = ", ".join(f"{name}: tl.constexpr" if name.isupper() else name for name in arguments)
+        lines = [f"@triton.jit\ndef k(out{', ' + names if names else ''}):", f"    {before}"]
+        lines += [f"    tl.store(out + {at}, {text})" for at, text in enumerate(expressions)]
+        values.log = triton("\n".join(lines), out=out, **arguments)  # type: ignore[attr-defined]
+        return out.tolist()
+
+    return values

@@ -12,24 +12,26 @@ from tilecheck.jit.reference.machine import Reject
 
 def to_bits(data: Data, dtype: DType) -> Data:
     """The elements' bit patterns, as unsigned integers of their own width (a 4-bit one in a byte)."""
+    shape = data.shape  # a scalar's too, which a contiguous copy makes one-dimensional
     data = np.ascontiguousarray(data)
     if dtype.category is Category.BOOL:
         raise Reject("the bits of booleans")
     if dtype.bitwidth == dtype.numpy.itemsize * 8:
-        return data.view(f"uint{dtype.bitwidth}").reshape(data.shape)
+        return data.view(f"uint{dtype.bitwidth}").reshape(shape)
     if dtype.bitwidth == 16:
-        return np.asarray((data.view(np.uint32) >> 16).astype(np.uint16)).reshape(data.shape)
-    return _encode(data, dtype)
+        return np.asarray((data.view(np.uint32) >> 16).astype(np.uint16)).reshape(shape)
+    return _encode(data, dtype).reshape(shape)
 
 
 def from_bits(bits: Data, dtype: DType) -> Data:
     """The inverse of `to_bits`."""
+    shape = bits.shape
     bits = np.ascontiguousarray(bits)
     if dtype.bitwidth == dtype.numpy.itemsize * 8:
-        return bits.view(dtype.numpy).reshape(bits.shape)
+        return bits.view(dtype.numpy).reshape(shape)
     if dtype.bitwidth == 16:
-        return np.asarray((bits.astype(np.uint32) << 16).view(np.float32)).reshape(bits.shape)
-    return np.asarray(_values(dtype)[bits])
+        return np.asarray((bits.astype(np.uint32) << 16).view(np.float32)).reshape(shape)
+    return np.asarray(_values(dtype)[bits]).reshape(shape)
 
 
 def pack(bits: Data, dtype: DType) -> Data:

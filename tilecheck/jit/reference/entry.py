@@ -13,7 +13,7 @@ from tilecheck.jit.reference.scopes import own_names, stored_names
 from tilecheck.jit.reference.values import Closure, Frame
 
 _Path = tuple[ast.FunctionDef, ...]
-_FOLDED = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.If, ast.For, ast.While)
+_FOLDED = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.If, ast.For, ast.While, ast.Import, ast.ImportFrom)
 
 
 def find_kernel(interpreter: Interpreter, module: Module, name: str, arguments: Mapping[str, Any]) -> Closure:

@@ -21,7 +21,7 @@ from tilecheck.jit.reference.values import Closure, Frame, Namespace, Opaque, Us
 KNOWN_MODULES = frozenset(
     {
         "builtins", "collections", "contextlib", "cuda", "dataclasses", "enum", "functools", "math", "numpy",
-        "operator", "tilecheck", "torch", "triton", "typing", "typing_extensions",
+        "operator", "os", "tilecheck", "torch", "triton", "typing", "typing_extensions",
     }
 )  # fmt: skip
 _SEARCH_DEPTH = 8
@@ -106,7 +106,11 @@ class Modules:
             raise Reject(f"name `{name}`, defined by itself")
         module.running.add(name)
         try:
-            binding = self._choose(module, module.bindings.get(name, []), name)
+            bindings = module.bindings.get(name, [])
+            try:
+                binding = self._choose(module, bindings, name)
+            except Reject:
+                return self._only_value(module, bindings, name)
             if binding is not None:
                 return self._value(module, binding.node, name)
             return self._from_star(module, name)
@@ -120,6 +124,15 @@ class Modules:
             if len(preferred) == 1 or self._reached(module, binding, name):
                 return binding
         return None
+
+    def _only_value(self, module: Module, bindings: Sequence[Binding], name: str) -> Any:
+        """The value of a name whose bindings depend on what is unknown: all of them must import one thing."""
+        if not bindings or not all(isinstance(binding.node, ast.ImportFrom) for binding in bindings):
+            raise Reject(f"name `{name}`, bound under a condition that is not constant")
+        values = [self._value(module, binding.node, name) for binding in bindings]
+        if any(isinstance(value, Opaque) or value != values[0] for value in values):
+            raise Reject(f"name `{name}`, bound under a condition that is not constant")
+        return values[0]
 
     def _reached(self, module: Module, binding: Binding, name: str) -> bool:
         for test, wanted in binding.tests:
@@ -172,6 +185,14 @@ class Modules:
                     if isinstance(item, ast.Name) and item.id == name:
                         return self._evaluate(node.value, module.frame())[position]
         raise Reject(f"name `{name}`, bound by an assignment that is not read")
+
+    def imported(self, module: Module, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:
+        """What an import inside a function binds."""
+        if isinstance(node, ast.Import):
+            names = [alias.asname or alias.name.partition(".")[0] for alias in node.names]
+            return {name: self._imported(module, node, name) for name in names}
+        names = [alias.asname or alias.name for alias in node.names]
+        return {name: self._imported_from(module, node, name) for name in names}
 
     def _imported(self, module: Module, node: ast.Import, name: str) -> Any:
         for alias in node.names:

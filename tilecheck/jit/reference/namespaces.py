@@ -181,7 +181,17 @@ def namespace_attribute(namespace: Namespace, name: str) -> Any:
     return _other_attribute(namespace.name, name)
 
 
+@operation("os.getenv")
+def unset_variable(machine: Machine, name: Any, default: Any = None) -> Any:
+    """`os.getenv`, `os.environ.get`: a run has no environment, so that it depends on none."""
+    return default
+
+
 def _other_attribute(module: str, name: str) -> Any:
+    if (module, name) in (("os", "getenv"), ("os.environ", "get")):
+        return OPERATIONS["os.getenv"]
+    if (module, name) == ("os", "environ"):
+        return Namespace("os.environ")
     if module in ("typing", "typing_extensions", "collections"):
         return False if name == "TYPE_CHECKING" else TypeMark(name)
     if module == "tilecheck" and name in ("Mut", "Shared"):

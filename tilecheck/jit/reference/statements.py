@@ -187,6 +187,13 @@ def _raise(interpreter: Interpreter, node: ast.Raise, frame: Frame) -> None:
     raise Reject("a `raise` that is reached")
 
 
+def _import(interpreter: Interpreter, node: ast.Import | ast.ImportFrom, frame: Frame) -> None:
+    """An import inside a function of the host; kernels have none."""
+    if not interpreter.machine.host:
+        raise unsupported(node)
+    frame.names.update(interpreter.modules.imported(frame.module, node))
+
+
 def _assert(interpreter: Interpreter, node: ast.Assert, frame: Frame) -> None:
     """An assertion of the device: its operands are evaluated, and it does not stop the block."""
     if interpreter.machine.host or not interpreter.language.asserts:
@@ -215,6 +222,8 @@ _HANDLERS: dict[type[ast.stmt], Callable[[Interpreter, Any, Frame], Signal | Non
     ast.With: _with,
     ast.Raise: _raise,
     ast.Assert: _assert,
+    ast.Import: _import,
+    ast.ImportFrom: _import,
     ast.Pass: _nothing,
     ast.Break: _jump(_BREAK),
     ast.Continue: _jump(_CONTINUE),

@@ -58,10 +58,10 @@ def _block_attribute(owner: BlockPointer | Descriptor, name: str) -> Any:
         return Method(owner, found, name)
     if name in ("shape", "strides", "block_shape"):
         return getattr(owner, name)
+    if name in ("dtype", "type") and isinstance(owner, BlockPointer):
+        return PointerType(owner.base.element)
     if name == "dtype":
         return owner.base.element
-    if name == "type" and isinstance(owner, BlockPointer):
-        return PointerType(owner.base.element)
     raise Reject(f"attribute `{name}` of {describe(owner)}")
 
 
