@@ -71,7 +71,7 @@ def _words(node: cst.CSTNode) -> str:
 # ---- names -------------------------------------------------------------------------------------------------
 
 _PYTHON_NAMES = frozenset(
-    "range len min max abs int float bool tuple list sum zip enumerate reversed divmod print isinstance "
+    "range len min max abs int float bool tuple list dict sum zip enumerate reversed divmod print isinstance "
     "hasattr getattr all any round str slice ValueError TypeError AssertionError NotImplementedError "
     "RuntimeError".split()
 )

@@ -51,12 +51,14 @@ class Shared:
     """What is read once for all runs over a module. Mutable cache.
 
     `changed` has, for each file, the names that are no constants, `kernels` the kernels that it defines and
-    their languages, `stores` where it stores into the containers it names.
+    their languages, `stores` where it stores into the containers it names. `tuning` has the configurations of
+    kernels.
     """
 
     changed: dict[str, frozenset[str]] = field(default_factory=dict)
     kernels: dict[str, dict[cst.FunctionDef, str]] = field(default_factory=dict)
     stores: dict[str, dict[str, set[int]]] = field(default_factory=dict)
+    tuning: dict[cst.CSTNode, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)

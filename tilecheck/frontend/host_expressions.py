@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import libcst as cst
@@ -16,6 +16,7 @@ from tilecheck.frontend.host_methods import literal
 from tilecheck.frontend.host_names import attribute_node, name, subscript
 from tilecheck.frontend.host_operators import compare, elementwise, operate
 from tilecheck.frontend.host_values import HostShape, Table, Tensor
+from tilecheck.frontend.statements import assign
 from tilecheck.frontend.values import (
     Choice,
     Const,
@@ -134,6 +135,24 @@ def _sequence(x: HostExecutor, node: cst.Tuple | cst.List, frame: Frame) -> Any:
     return Seq(tuple(items), isinstance(node, cst.List))
 
 
+def _comprehension(x: HostExecutor, node: cst.ListComp | cst.GeneratorExp, frame: Frame) -> Any:
+    return Seq(tuple(_comprehended(x, node.elt, node.for_in, frame)), isinstance(node, cst.ListComp))
+
+
+def _comprehended(x: HostExecutor, elt: cst.BaseExpression, loop: cst.CompFor, frame: Frame) -> Iterator[Any]:
+    """The items that one loop of a comprehension gives, and the loops inside it."""
+    inner = Frame(dict(frame.names), frame.parent, frame.table, frame.function, frame.returns, frame.depth)
+    for item in expressions.static_items(x, evaluate(x, loop.iter, frame), "comprehension"):
+        assign(x, loop.target, item, inner)
+        keep = E.all_of(*(x.truth(evaluate(x, test.test, inner)) for test in loop.ifs))
+        if keep is not E.TRUE and keep is not E.FALSE:
+            raise UnsupportedConstruct("comprehension with a symbolic condition")
+        if keep is E.TRUE and loop.inner_for_in is not None:
+            yield from _comprehended(x, elt, loop.inner_for_in, inner)
+        elif keep is E.TRUE:
+            yield evaluate(x, elt, inner)
+
+
 def _opaque(x: HostExecutor, node: cst.BaseExpression, frame: Frame) -> Any:
     raise UnsupportedConstruct("expression that is not read")
 
@@ -150,6 +169,8 @@ HANDLERS: Mapping[type, Callable[[HostExecutor, Any, Frame], Any]] = {
     cst.List: _sequence,
     cst.Call: call,
     cst.Subscript: subscript,
+    cst.ListComp: _comprehension,
+    cst.GeneratorExp: _comprehension,
     cst.Await: _opaque,
     cst.Yield: _opaque,
 }

@@ -129,7 +129,7 @@ def _name_tensor(name: str, frame: Frame) -> None:
 def _append(x: HostExecutor, node: cst.Call, frame: Frame) -> None:
     name = dotted(node.func).rpartition(".")[0]
     held = frame.names.get(name)
-    if isinstance(held, Seq) and len(node.args) == 1 and not x.loops:
+    if isinstance(held, Seq) and len(node.args) == 1 and not x.nest:
         change(held, Seq((*held.items, evaluate(x, node.args[0].value, frame)), held.is_list), frame)
     else:
         evaluate(x, node, frame)
@@ -148,14 +148,15 @@ def _lose_outer(x: HostExecutor, name: str, frame: Frame) -> None:
 
 def _for(x: HostExecutor, node: cst.For, frame: Frame) -> None:
     source = evaluate(x, node.iter, frame)
-    _forget_places(x, node, frame)
     if isinstance(source, Range) and not _known_length(source):
+        _forget_places(x, node, frame)
         statements.range_loop(x, node, source, frame)
     else:
         items = _items(source)
         if items is not None and not _leaves(node):
             statements.unrolled_loop(x, node, items, frame)
         else:
+            _forget_places(x, node, frame)
             _any_items(x, node, frame)
     if node.orelse is not None:
         statements.run_block(x, node.orelse.body.body, frame)

@@ -56,8 +56,10 @@ def bound(x: HostExecutor, kernel: Function, args: Arguments, call: Caller) -> B
             given[name] = value
         elif name != UNKNOWN_KEYWORDS:
             options[name] = value
-    given.update(host_tuning.tuned(x, kernel, given, call, args))
-    values: dict[str, Any] = {name: _value(x, kernel, name, param, given) for name, param in params.items()}
+    constants = [name for name, param in params.items() if _is_constant(kernel, param)]
+    given.update(host_tuning.tuned(x, kernel, given, constants, call, args))
+    whole = UNKNOWN_KEYWORDS not in dict(args.keywords)
+    values = {name: _value(x, kernel, param, given, whole=whole) for name, param in params.items()}
     options.update(values)
     return Bound(values, options)
 
@@ -94,16 +96,23 @@ def _left_to_position(kernel: Function, params: Mapping[str, cst.Param], args: A
     if UNKNOWN_KEYWORDS in named:
         raise UnsupportedConstruct("launch with lists of unknown length and unknown keywords")
     for count, (name, param) in enumerate(params.items()):
-        note = read_annotation(kernel.table, None if param.annotation is None else param.annotation.annotation)
-        if name in named or note.constant or param.default is not None:
+        if name in named or _is_constant(kernel, param) or param.default is not None:
             return count
     return len(params)
 
 
-def _value(x: HostExecutor, kernel: Function, name: str, param: cst.Param, given: Mapping[str, Any]) -> Any:
+def _is_constant(kernel: Function, param: cst.Param) -> bool:
+    return param.annotation is not None and read_annotation(kernel.table, param.annotation.annotation).constant
+
+
+def _value(
+    x: HostExecutor, kernel: Function, param: cst.Param, given: Mapping[str, Any], *, whole: bool
+) -> Any:
+    """What a parameter is given; `whole` says that the call's text names all that it passes."""
+    name = param.name.value
     if name in given:
         return given[name]
-    if param.default is None:
+    if param.default is None or not whole:
         return x.unread(f"{kernel.name}.{name}")  # from a decorator or keywords that are not read
     if name in dict(kernel.defaults):
         return dict(kernel.defaults)[name]

@@ -7,7 +7,7 @@ they run, the parameters are values that nothing is known of.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -15,42 +15,54 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import MODULE, evaluate
-from tilecheck.frontend.host_values import Config, Table
+from tilecheck.frontend.host_configurations import read_configurations
+from tilecheck.frontend.host_values import Table
 from tilecheck.frontend.modules import Import, ModuleTable, dotted
-from tilecheck.frontend.values import Const, Frame, Function, Num, Seq
+from tilecheck.frontend.values import Const, Frame, Function, Num
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.host import DEFINED
+from tilecheck.ir.host import DEFINED, OPAQUE
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
 
 _AUTOTUNE = ("triton.autotune", "triton.runtime.autotuner.autotune", "triton.runtime.autotune")
 _HEURISTICS = ("triton.heuristics", "triton.runtime.autotuner.heuristics", "triton.runtime.heuristics")
-_MOST_CONFIGURATIONS = 200
+_MAKERS = ("triton.jit", "triton.runtime.jit.jit", "triton.runtime.jit")
 
 Caller = Callable[[Any, Arguments], Any]
 
 
 def tuned(
-    x: HostExecutor, kernel: Function, given: Mapping[str, Any], call: Caller, args: Arguments
+    x: HostExecutor,
+    kernel: Function,
+    given: Mapping[str, Any],
+    constants: Collection[str],
+    call: Caller,
+    args: Arguments,
 ) -> dict[str, Any]:
-    """The parameters that the kernel's decorators set, by name."""
+    """The parameters that the kernel's decorators set, by name; `constants` are those that they may set."""
     found: dict[str, Any] = {}
+    frame = kernel.closure or Frame({}, None, kernel.table, MODULE, [], 0)
     for name, node in _decorators(kernel):
-        frame = kernel.closure or Frame({}, None, kernel.table, MODULE, [], 0)
-        if name in _AUTOTUNE:
-            found |= _autotuned(x, kernel, node, frame)
-        elif name in _HEURISTICS:
+        if name in _MAKERS:
+            continue
+        if name in _HEURISTICS and isinstance(node, cst.Call):
             found |= _heuristics(x, kernel, node, frame, {**given, **found}, call, args)
+            continue
+        own = _autotuned(x, kernel, node, frame) if name in _AUTOTUNE and isinstance(node, cst.Call) else None
+        if own is None:  # a decorator that is not read may set any of them
+            left = [name for name in constants if name not in given and name not in found]
+            own = {name: x.unread(f"{kernel.name}.{name}") for name in left}
+        found |= own
     return found
 
 
-def _decorators(kernel: Function) -> Iterator[tuple[str, cst.Call]]:
-    """The decorators that are calls, outermost first, by their full names."""
+def _decorators(kernel: Function) -> Iterator[tuple[str, cst.BaseExpression]]:
+    """The decorators, outermost first, by their full names."""
     for decorator in getattr(kernel.node, "decorators", ()):
-        if isinstance(decorator.decorator, cst.Call):
-            yield _full_name(kernel.table, dotted(decorator.decorator.func)), decorator.decorator
+        node = decorator.decorator
+        yield _full_name(kernel.table, dotted(node.func if isinstance(node, cst.Call) else node)), node
 
 
 def _full_name(table: ModuleTable, text: str) -> str:
@@ -74,43 +86,29 @@ def _argument(node: cst.Call, name: str) -> cst.BaseExpression | None:
 # ---- autotune ----------------------------------------------------------------------------------------------
 
 
-def _autotuned(x: HostExecutor, kernel: Function, node: cst.Call, frame: Frame) -> dict[str, Any]:
-    """One symbol for each parameter that the configurations set."""
-    configs = _configurations(x, _argument(node, "configs"), frame)
-    if not configs:
-        return {}
-    names = tuple(dict.fromkeys(str(k) for config in configs for k in config.items))
+def _autotuned(x: HostExecutor, kernel: Function, node: cst.Call, frame: Frame) -> dict[str, Any] | None:
+    """One symbol for each parameter that the configurations set; None where these are not read."""
+    known = x.known.tuning
+    if kernel.node not in known:
+        guard, steps, x.steps = x.guard, x.steps, 0
+        known[kernel.node] = read_configurations(x, _argument(node, "configs"), frame)
+        x.guard, x.steps = guard, steps  # the configurations are read once, whoever launches first
+    configs = known[kernel.node]
+    if configs is None:
+        return None
+    names = tuple(dict.fromkeys(str(k) for config in configs.tables for k in config.items))
+    kinds = {name: _kind([config.items.get(name) for config in configs.tables]) for name in names}
     # A configuration that is dropped before it runs, for some sizes, is none that a launch is sure to have.
     dropped = any(a.keyword is not None and a.keyword.value == "prune_configs_by" for a in node.args)
-    kinds = {name: _kind([config.items.get(name) for config in configs]) for name in names}
-    if dropped or "" in kinds.values():
-        return {name: x.unread(f"{kernel.name}.{name}") for name in names}
-    symbols = {name: Symbol(f"{kernel.name}.{name}", Kind.HOST, origin=DEFINED) for name in names}
-    fact = E.any_of(
-        *(
-            E.all_of(*(_is(symbols[n], v) for n, v in config.items.items() if n in symbols))
-            for config in configs
-        )
-    )
-    found = {}
+    found: dict[str, Any] = {name: x.unread(f"{kernel.name}.{name}") for name in names if not kinds[name]}
+    origin = OPAQUE if dropped or not configs.exact else DEFINED
+    symbols = {name: Symbol(f"{kernel.name}.{name}", Kind.HOST, origin=origin) for name in names if kinds[name]}
+    chosen = dict.fromkeys(_is_chosen(config, symbols) for config in configs.tables)
     for name, symbol in symbols.items():
         value = E.bool_sym(symbol) if kinds[name] == "bool" else E.sym(symbol)
-        x.define(value, fact)
+        x.define(value, E.any_of(*chosen))
         found[name] = Num((), value, kinds[name], None)
     return found
-
-
-def _configurations(x: HostExecutor, node: cst.BaseExpression | None, frame: Frame) -> tuple[Table, ...] | None:
-    if node is None:
-        return None
-    try:
-        found = evaluate(x, node, frame)
-    except UnsupportedConstruct:
-        return None
-    if not isinstance(found, Seq) or not 0 < len(found.items) <= _MOST_CONFIGURATIONS:
-        return None
-    tables = tuple(item.values for item in found.items if isinstance(item, Config))
-    return tables if len(tables) == len(found.items) else None
 
 
 def _kind(values: list[Any]) -> str:
@@ -124,7 +122,8 @@ def _kind(values: list[Any]) -> str:
 
 
 def _is_chosen(config: Table, symbols: Mapping[str, Symbol]) -> Expr:
-    return E.all_of(*(_is(symbols[str(name)], value) for name, value in config.items.items()))
+    own = {str(name): value for name, value in config.items.items()}
+    return E.all_of(*(_is(symbol, own[name]) for name, symbol in symbols.items()))
 
 
 def _is(symbol: Symbol, value: Num) -> Expr:
