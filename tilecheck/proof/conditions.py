@@ -281,8 +281,14 @@ def condition_kind(condition: Expr) -> str:
     if condition.op == "eq" and any(x.op == "mod" for x in condition.args):
         return "b"
     if condition.op == "le" and any(s.kind is Kind.GRID for s in symbols(condition.args[0])):
-        return "a"
+        return "d" if _is_length(condition) else "a"
     return "c" if any(s.kind is Kind.STRIDE for s in symbols(condition)) else "d"
+
+
+def _is_length(condition: Expr) -> bool:
+    """`x.shape[0] >= (grid[0] - 1) * stride + n`: how long memory must be for the grid that is launched."""
+    low, high = condition.args
+    return low.op == "add" and high.op == "sym" and high.args[0].kind is Kind.EXTENT
 
 
 def condition_text(condition: Expr) -> str:
