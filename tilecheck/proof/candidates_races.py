@@ -58,7 +58,9 @@ class RaceCandidates:
                     yield from (eq(mod(b, sym(size)), 0) for size in sizes)
 
     def _sums(self, cone: Expr) -> Iterator[Expr]:
-        """Every varying sum in an index, the whole index first."""
+        """Every varying sum in an index, the whole index first: a product is a sum of one term."""
+        if cone.op == "mul" and not self.terms.uniform(cone):
+            yield cone
         for node in walk(cone):
             if node.op == "add" and not self.terms.uniform(node):
                 yield node
@@ -87,7 +89,7 @@ class RaceCandidates:
         Terms are taken as written: distributing (b*T + l)*s would hide that b*T + l is one coordinate.
         """
         parts: list[tuple[Expr, Expr]] = []
-        for term in node.args:
+        for term in node.args if node.op == "add" else (node,):
             if not self.terms.uniform(term):
                 factors = term.args if term.op == "mul" else (term,)
                 parts.append((mul(*(f for f in factors if self.terms.uniform(f))), term))
