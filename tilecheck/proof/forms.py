@@ -43,6 +43,16 @@ class Forms:
     _numbers: dict[object, int] = field(default_factory=dict)
     _forms: dict[Expr, Polynomial] = field(default_factory=dict)
 
+    def copy(self) -> Forms:
+        return Forms(list(self.atoms), dict(self._numbers), dict(self._forms))
+
+    def __contains__(self, e: Expr) -> bool:
+        return e in self._forms
+
+    def identify(self, symbol: Expr, same: Expr) -> None:
+        """From now on write `same` for a symbol that has not occurred yet, and that equals it."""
+        self._forms[symbol] = self.of(same)
+
     def of(self, e: Expr) -> Polynomial:
         found = self._forms.get(e)
         if found is None:

@@ -43,9 +43,17 @@ def times(a: Interval, b: Interval) -> Interval:
     return Interval(min(ends), max(ends))
 
 
+def scaled(a: Interval, scale: int) -> Interval:
+    """`a` times a literal other than 0."""
+    low, high = a if scale > 0 else (a.high, a.low)
+    if scale == 1:
+        return a
+    return Interval(_product(low, scale), _product(high, scale))
+
+
 def quotient(a: Interval, d: Interval) -> Interval:
     """a // d for a divisor that is positive throughout; anything for another."""
-    if d.low < 1:
+    if d.low < 1 or d.high < 1:  # the second: no divisor at all
         return ANY
     ends = [_floor(x, y) for x in a for y in d]
     return Interval(min(ends), max(ends))

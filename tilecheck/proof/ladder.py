@@ -32,7 +32,7 @@ def prove(
     "needs-contract" when the assumptions admit values that break the goal (or no rung speaks of it).
     """
     start = perf_counter()
-    question = Question(obligation, context)
+    question = Question(obligation, context, session.premises)
     for name, decide in RUNGS:
         if name not in without and decide(question):
             return _outcome(name, start)

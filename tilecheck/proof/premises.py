@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from tilecheck.ir.expr import Expr, conjuncts
+from tilecheck.ir.expr import Expr, conjuncts, negate
 from tilecheck.proof import interval as iv
 from tilecheck.proof.forms import Atom, Forms
 from tilecheck.proof.interval import Interval
@@ -23,15 +23,18 @@ from tilecheck.proof.polynomial import (
     combine,
     constant,
     key,
+    literal,
     monomial,
     scaled,
     times,
     without,
 )
+from tilecheck.proof.rows import Row
 
 _ROUNDS = 4  # of bound propagation: bounds may creep for ever (x < y < x), and any prefix is sound
-_DEPTH = 5  # premises in one sum
-_NODES = 120  # remainders looked at for one goal
+_SHARES = 8  # quotients by one divisor that are compared with each other
+_KNOWN = 200  # sets of premises that are remembered
+_NOTHING = iv.exactly(0)
 
 
 @dataclass
@@ -41,22 +44,54 @@ class Premises:
     forms: Forms = field(default_factory=Forms)
     facts: dict[Expr, None] = field(default_factory=dict)
     inequalities: list[Polynomial] = field(default_factory=list)  # each is >= 0
+    contradict: bool = False  # nothing satisfies them all, so everything follows
     _bounds: list[Interval] = field(default_factory=list)  # one for each atom of `forms`
     _where: dict[Monomial, list[int]] = field(default_factory=dict)
     _divisions: dict[tuple[Key, Key], dict[str, int]] = field(default_factory=dict)
+    _rows: list[Row] = field(default_factory=list)  # the inequalities, as propagation reads them
+    _reads: list[tuple[int, ...]] = field(default_factory=list)  # for each atom, those in its arguments
+    _shares: dict[Key, dict[int, Polynomial]] = field(default_factory=dict)
+    _apart: list[Polynomial] = field(default_factory=list)  # each is not 0
+    _least: dict[Monomial, int] = field(default_factory=dict)  # lower bounds of products
+    # Changes of bounds are numbered: the last one, that of each atom, and the last before each look.
+    _tick: int = 0
+    _changed: list[int] = field(default_factory=list)
+    _looks: dict[object, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, assertions: Sequence[Expr]) -> Premises:
         found = cls()
-        for assertion in assertions:
-            for fact in conjuncts(assertion):
-                found.facts[fact] = None
-                found._learn(fact)
+        found.facts = dict.fromkeys(c for a in assertions for c in conjuncts(a))
+        found._identify()
+        for fact in list(found.facts):
+            found._learn(fact)
+        found._resolve()
         found._meet_atoms()
         found._propagate()
         found._define(0)
+        found._separate()
+        found._compare_dividends()
         found._propagate()
         return found
+
+    def copy(self) -> Premises:
+        """The same premises, to be asked about something else."""
+        return replace(
+            self,
+            forms=self.forms.copy(),
+            facts=dict(self.facts),
+            inequalities=list(self.inequalities),
+            _bounds=list(self._bounds),
+            _where={m: list(found) for m, found in self._where.items()},
+            _divisions={d: dict(pair) for d, pair in self._divisions.items()},
+            _shares={d: dict(found) for d, found in self._shares.items()},
+            _apart=list(self._apart),
+            _least=dict(self._least),
+            _rows=list(self._rows),
+            _reads=list(self._reads),
+            _changed=list(self._changed),
+            _looks=dict(self._looks),
+        )
 
     def form(self, e: Expr) -> Polynomial:
         """The canonical form of `e`; its atoms become known."""
@@ -70,17 +105,27 @@ class Premises:
     # -- questions -----------------------------------------------------------------------------------------
 
     def interval(self, p: Polynomial) -> Interval:
-        total = iv.exactly(0)
+        total = _NOTHING
         for m, coefficient in p.items():
             total = iv.plus(total, self.term(m, coefficient))
         return total
 
     def term(self, m: Monomial, coefficient: int = 1) -> Interval:
         """The interval of one term."""
-        value = iv.exactly(coefficient)
-        for a in m:
-            value = iv.times(value, self._bounds[a])
-        return value
+        if not m:
+            return Interval(coefficient, coefficient)
+        value = self._bounds[m[0]]
+        if len(m) > 1:
+            for a in m[1:]:
+                value = iv.times(value, self._bounds[a])
+            value = Interval(max(value.low, self._least.get(m, -math.inf)), value.high)
+        return iv.scaled(value, coefficient)
+
+    def quotients(self) -> Iterator[tuple[int, Polynomial]]:
+        """The quotients by what is positive and not a literal, with their divisors."""
+        for index, a in enumerate(self.forms.atoms):
+            if a.op == "floordiv" and literal(a.args[1]) is None and self.interval(a.args[1]).low >= 1:
+                yield index, a.args[1]
 
     def is_positive(self, e: Expr) -> bool:
         return self.interval(self.form(e)).low >= 1
@@ -106,7 +151,14 @@ class Premises:
 
     # -- learning ------------------------------------------------------------------------------------------
 
+    def learn(self, p: Polynomial) -> None:
+        """p >= 0, which the caller has shown to follow."""
+        self._add(p)
+        self._propagate()
+
     def _learn(self, fact: Expr) -> None:
+        if fact.op == "not" and fact.args[0].op == "eq":
+            self._apart.append(self.forms.difference(*fact.args[0].args))
         if fact.op not in ("lt", "le", "eq"):
             return
         rest = self.forms.difference(fact.args[1], fact.args[0])
@@ -120,11 +172,45 @@ class Premises:
         for m in p:
             if m != UNIT:
                 self._where.setdefault(m, []).append(len(self.inequalities))
+        self.contradict |= p.get(UNIT, 0) < 0 and len(p) == 1
         self.inequalities.append(p)
+        self._rows.append(Row.of(p))
+
+    def _identify(self) -> None:
+        """Write one symbol for two that are equal, and a literal for a symbol that equals one."""
+        for fact in self.facts:
+            if fact.op == "eq":
+                a, b = fact.args
+                if b.op == "sym" and (a.op == "const" or b not in self.forms):
+                    a, b = b, a
+                if a.op == "sym" and a not in self.forms and b.op in ("sym", "const"):
+                    self.forms.identify(a, b)
+
+    def _resolve(self) -> None:
+        """Of a disjunction all but one term of which contradict a fact, learn that term."""
+        for fact in [f for f in self.facts if f.op == "any"]:
+            left = [t for t in fact.args if not all(c in self.facts for c in conjuncts(negate(t)))]
+            if len(left) == 1:
+                for part in conjuncts(left[0]):
+                    if part not in self.facts:
+                        self.facts[part] = None
+                        self._learn(part)
+
+    def _separate(self) -> None:
+        """What is not 0, and not below 0 (or not above), is at least 1 away from it."""
+        for p in self._apart:
+            low, high = self.interval(p)
+            if low == 0:
+                self._add(combine(p, constant(-1)))
+            elif high == 0:
+                self._add(combine(scaled(p, -1), constant(-1)))
 
     def _meet_atoms(self) -> None:
         for index in range(len(self._bounds), len(self.forms.atoms)):
-            self._bounds.append(self._own(self.forms.atoms[index]))
+            a = self.forms.atoms[index]
+            self._bounds.append(self._own(a))
+            self._reads.append(tuple({n for p in a.args for m in p for n in m}))
+            self._changed.append(self._tick)
 
     def _own(self, a: Atom) -> Interval:
         """The interval of an atom by its operator; the atoms in its arguments have lower numbers."""
@@ -151,30 +237,88 @@ class Premises:
         return found
 
     def _propagate(self) -> None:
+        """Narrow bounds round by round. What was looked at is left alone until a bound that it reads has
+        changed: it would give the same again."""
         for _ in range(_ROUNDS):
-            before = list(self._bounds)
+            before = self._tick
             for index, a in enumerate(self.forms.atoms):
-                if a.args:
-                    self._bounds[index] = iv.meet(self._bounds[index], self._own(a))
-            for p in self.inequalities:
-                self._solve(p)
-            if self._bounds == before:
+                if a.args and self._is_stale(index, self._reads[index]):
+                    own = self._own(a)
+                    self._narrow(index, own.low, own.high)
+            for row in self._rows:
+                if self._is_stale(row, row.atoms):
+                    self._solve(row)
+            if self._tick == before:
                 return
 
-    def _solve(self, p: Polynomial) -> None:
+    def _is_stale(self, what: object, atoms: tuple[int, ...]) -> bool:
+        """Whether a bound of `atoms` has changed since the last look, or there was none; this is the next."""
+        last = self._looks.get(what, -1)
+        changed = self._changed
+        for a in atoms:
+            if changed[a] > last:
+                self._looks[what] = self._tick
+                return True
+        return False
+
+    def _narrow(self, index: int, low: iv.End, high: iv.End) -> None:
+        old = self._bounds[index]
+        if low > old.low or high < old.high:
+            new = self._bounds[index] = Interval(max(low, old.low), min(high, old.high))
+            self.contradict |= new.is_empty
+            self._tick += 1
+            self._changed[index] = self._tick
+
+    def _solve(self, row: Row) -> None:
         """Bounds of each atom in p >= 0 from those of the others: c*a >= -(their greatest sum)."""
-        values = {m: self.term(m, c) for m, c in p.items()}
-        unbounded = [m for m, value in values.items() if value.high == math.inf]
-        if len(unbounded) > 1:
+        total, unbounded = row.literal, 0
+        open_atom = None
+        for a, c in row.linear:
+            end = self._bounds[a][c > 0]  # where c*a is greatest
+            if isinstance(end, float):
+                if unbounded or (end > 0) != (c > 0):  # the second: an empty interval, nothing need be learned
+                    return
+                unbounded, open_atom = 1, (a, c)
+            else:
+                total += c * end
+        for m, c in row.products:
+            high = self.term(m, c).high
+            if isinstance(high, float):
+                if unbounded or high < 0:
+                    return
+                unbounded = 1
+            else:
+                total += high
+        if unbounded:
+            if open_atom is not None:
+                self._limit(*open_atom, total)
+            elif len(row.products) == 1 and row.products[0][1] > 0:
+                ((m, c),) = row.products
+                self._raise(m, -(total // c))
             return
-        for m in unbounded or values:
-            if len(m) != 1:
-                continue
-            rest = iv.exactly(0)
-            for n, value in values.items():
-                if n != m:
-                    rest = iv.plus(rest, value)
-            self._bounds[m[0]] = iv.meet(self._bounds[m[0]], _at_least(p[m], rest.high))
+        for a, c in row.linear:
+            end = self._bounds[a][c > 0]
+            if not isinstance(end, float):
+                self._limit(a, c, total - c * end)
+
+    def _raise(self, m: Monomial, low: int) -> None:
+        """m >= low, for a product m. If that is at least 1 and all factors but one are known not to be
+        negative, none of them is 0, so all are at least 1: the last has the sign of the product."""
+        if low > self._least.get(m, -math.inf):
+            self._least[m] = low
+            self._tick += 1
+            for a in m:
+                self._changed[a] = self._tick
+        if low >= 1 and sum(self._bounds[a].low < 0 for a in m) <= 1:
+            for a in m:
+                self._narrow(a, 1, math.inf)
+
+    def _limit(self, a: int, c: int, rest: int) -> None:
+        """c*a + rest >= 0. For c > 0 this moves the low end only, and `_solve` reads the high one."""
+        if c > 0:
+            self._narrow(a, -(rest // c), math.inf)
+        else:
+            self._narrow(a, -math.inf, rest // -c)
 
     def _define(self, first: int) -> None:
         """The inequalities that define minima, maxima, quotients and remainders from atom `first` on."""
@@ -185,6 +329,27 @@ class Premises:
                     self._add(scaled(combine(p, atom(index), -1), 1 if a.op == "min" else -1))
             elif a.op in ("floordiv", "mod") and self.interval(a.args[1]).low >= 1:
                 self._define_division(index, a.op, *a.args)
+                if a.op == "floordiv":
+                    self._order_quotients(index, *a.args)
+
+    def _compare_dividends(self) -> None:
+        """x >= n*d for a quotient x // d that is at least n >= 1, as d >= 1. For bounds alone: in sums it
+        would lead astray more often than it helps."""
+        for q, d in self.quotients():
+            least = self._bounds[q].low
+            if isinstance(least, int) and least >= 1:
+                self._rows.append(Row.of(combine(self.forms.atoms[q].args[0], d, -least)))
+
+    def _order_quotients(self, index: int, x: Polynomial, d: Polynomial) -> None:
+        """Of two quotients by one positive divisor, that of the larger dividend is at least the other."""
+        others = self._shares.setdefault(key(d), {})
+        for other, y in list(others.items())[:_SHARES]:
+            low, high = self.interval(combine(x, y, -1))
+            if low >= 0:
+                self._add({(index,): 1, (other,): -1})
+            elif high <= 0:
+                self._add({(index,): -1, (other,): 1})
+        others[index] = x
 
     def _define_division(self, index: int, op: str, x: Polynomial, d: Polynomial) -> None:
         """For d >= 1: d*q <= x <= d*q + d-1 where q = x // d, r <= d-1 where r = x % d (0 <= r is in the
@@ -203,72 +368,18 @@ class Premises:
             self._add(combine(whole, x, -1))
 
 
-def _at_least(coefficient: int, rest: iv.End) -> Interval:
-    """All integers a with coefficient * a + rest >= 0."""
-    if isinstance(rest, float):
-        return iv.ANY
-    if coefficient > 0:
-        return Interval(-(rest // coefficient), math.inf)
-    return Interval(-math.inf, rest // -coefficient)
+@dataclass
+class KnownPremises:
+    """What was worked out for one kernel, by assertions. Each caller gets a copy, so that no question leaves
+    anything behind for another. Mutable: it remembers."""
 
+    _known: dict[tuple[Expr, ...], Premises] = field(default_factory=dict)
 
-class Sums:
-    """Searches for a goal p >= 0 as a sum of premises with positive factors, plus what intervals show.
-
-    Each step removes one term of p that is not bounded from below, with a premise q in which that monomial
-    has a coefficient of the same sign: |q_m| * p = rest + |p_m| * q, so rest >= 0 gives p >= 0.
-    """
-
-    def __init__(self, premises: Premises) -> None:
-        self._premises = premises
-        self._failed: dict[Key, int] = {}
-        self._nodes = 0
-
-    def covers(self, p: Polynomial, depth: int = _DEPTH) -> bool:
-        """Whether p >= 0 follows from at most `depth` premises."""
-        p = _tightened(p)
-        if self._premises.interval(p).low >= 0:
-            return True
-        self._nodes += 1
-        if depth == 0 or self._nodes > _NODES or self._failed.get(key(p), -1) >= depth:
-            return False
-        if any(self._removed(p, m, depth) for m in self._obstacles(p)):
-            return True
-        self._failed[key(p)] = depth
-        return False
-
-    def _obstacles(self, p: Polynomial) -> list[Monomial]:
-        """A term without a lower bound has to go in any case, so one is enough; else any negative one may."""
-        lows = [(m, self._premises.term(m, c).low) for m, c in p.items() if m != UNIT]
-        unbounded = [m for m, low in lows if low == -math.inf]
-        if unbounded:
-            return [max(unbounded, key=lambda m: (len(m), m))]
-        return sorted((m for m, low in lows if low < 0), key=lambda m: (-len(m), m))[:3]
-
-    def _removed(self, p: Polynomial, m: Monomial, depth: int) -> bool:
-        if self._by_branches(p, m, depth):
-            return True
-        coefficient = p[m]
-        for q in self._premises.candidates(m, coefficient):
-            rest = combine(scaled(p, abs(q[m])), q, -abs(coefficient))
-            if self.covers(rest, depth - 1):
-                return True
-        return False
-
-    def _by_branches(self, p: Polynomial, m: Monomial, depth: int) -> bool:
-        """A minimum, maximum or conditional is one of its branches: enough that each of them will do."""
-        if len(m) != 1:
-            return False
-        a = self._premises.forms.atoms[m[0]]
-        if a.op not in ("min", "max", "ite"):
-            return False
-        rest = {n: c for n, c in p.items() if n != m}
-        return all(self.covers(combine(rest, branch, p[m]), depth - 1) for branch in a.args)
-
-
-def _tightened(p: Polynomial) -> Polynomial:
-    """p / g rounded down, g the divisor of all but the literal: g*x + c >= 0 exactly when x + c // g >= 0."""
-    divisor = math.gcd(*(c for m, c in p.items() if m != UNIT))
-    if divisor <= 1:
-        return p
-    return {m: c // divisor for m, c in p.items() if c // divisor}
+    def of(self, assertions: Sequence[Expr]) -> Premises:
+        wanted = tuple(assertions)
+        found = self._known.get(wanted)
+        if found is None:
+            if len(self._known) >= _KNOWN:
+                self._known.clear()
+            found = self._known[wanted] = Premises.of(wanted)
+        return found.copy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from tilecheck.ir.expr import Expr
@@ -10,7 +10,7 @@ from tilecheck.proof.context import Context
 from tilecheck.proof.obligation import Holds, Obligation
 from tilecheck.proof.predicate import negation, ranges
 from tilecheck.proof.predicate import premises as premises_of
-from tilecheck.proof.premises import Premises
+from tilecheck.proof.premises import KnownPremises, Premises
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class Question:
 
     obligation: Obligation
     context: Context
+    known: KnownPremises = field(default_factory=KnownPremises)
 
     @cached_property
     def negated(self) -> tuple[Expr, ...]:
@@ -29,7 +30,7 @@ class Question:
     def uniform(self) -> Premises:
         """What holds for the launch as a whole."""
         facts = self.context.uniform_facts
-        return Premises.of((*ranges(facts), *facts))
+        return self.known.of((*ranges(facts), *facts))
 
     @cached_property
     def premises(self) -> Premises:
@@ -38,4 +39,4 @@ class Question:
         if not isinstance(goal, Holds):
             return self.uniform
         known = premises_of(goal, self.context, self.obligation.assume)
-        return Premises.of((*ranges((*known, goal.goal)), *known))
+        return self.known.of((*ranges((*known, goal.goal)), *known))

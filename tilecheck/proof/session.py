@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tilecheck.proof.interrupts import deferred_interrupts
+from tilecheck.proof.premises import KnownPremises
 from tilecheck.proof.recall import Recall
 
 _DEFINED = re.compile(r"\(define-fun (\w+) \(\) \w+\s+(\(- )?(\w+)")
@@ -36,6 +37,7 @@ class Session:
     spent: int = 0
     answers: dict[object, Any] = field(default_factory=dict)
     models: Recall = field(default_factory=Recall)
+    premises: KnownPremises = field(default_factory=KnownPremises)
     _context: Any = None
 
     def close(self) -> None:

@@ -39,11 +39,9 @@ from tilecheck.ir.expr import (
 from tilecheck.proof import chain, lemmas
 from tilecheck.proof.interrupts import deferred_interrupts
 from tilecheck.proof.linear import Linear, numeral, postorder
-from tilecheck.proof.premises import Premises
-from tilecheck.proof.rungs.entail import follows
+from tilecheck.proof.rungs.entail import entailed
 from tilecheck.proof.session import DEFAULT_BUDGET, Query, Session, Status
 
-_SUMS = 5  # premises in one sum
 LADDER = (3, 8, 40, 300, 5000)  # how large the values of a model may be, tried in turn
 
 
@@ -132,7 +130,7 @@ def _decided_cheaply(assertions: tuple[Expr, ...], session: Session, *, sums: bo
     found = session.models.find(assertions)
     if found is None and assertions and sums:
         *premises, last = assertions
-        if follows(negate(last), Premises.of(premises), _SUMS):
+        if entailed(negate(last), session.premises.of(premises)):
             return Answer("unsat", tier="sums")
     if found is None:
         found = session.models.repaired(assertions)
@@ -215,7 +213,7 @@ class _Search:
         chained = chain.normalise(self.assertions)
         if chained is None:
             return self.assertions
-        premises = Premises.of(self.assertions)
+        premises = self.session.premises.of(self.assertions)
         unsure = [d for d in chained.positive if not premises.is_positive(d)]
         not_positive = any_of(*(le(d, 0) for d in unsure))
         if not_positive is FALSE:

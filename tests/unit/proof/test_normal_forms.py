@@ -13,9 +13,10 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, sym, symbols
 from tilecheck.proof import chain
 from tilecheck.proof import interval as iv
 from tilecheck.proof.forms import Forms
-from tilecheck.proof.premises import Premises, Sums
+from tilecheck.proof.premises import Premises
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
+from tilecheck.proof.sums import Sums
 
 X, N, H, C = integers("x", "n", "h", "c")
 

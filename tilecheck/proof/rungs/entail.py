@@ -9,20 +9,28 @@ from __future__ import annotations
 from tilecheck.ir.expr import TRUE, Expr
 from tilecheck.proof.obligation import Holds
 from tilecheck.proof.polynomial import combine, constant
-from tilecheck.proof.premises import Premises, Sums
+from tilecheck.proof.premises import Premises
 from tilecheck.proof.question import Question
+from tilecheck.proof.sums import Sums, bound_quotients
 
 _DEPTH = 5  # premises in one sum
 
 
 def decide(question: Question) -> bool:
     goal = question.obligation.goal
-    return isinstance(goal, Holds) and follows(goal.goal, question.premises, _DEPTH)
+    return isinstance(goal, Holds) and entailed(goal.goal, question.premises)
+
+
+def entailed(goal: Expr, premises: Premises) -> bool:
+    """Whether `goal` follows, if need be from what quotients stay below as well."""
+    if follows(goal, premises, _DEPTH):
+        return True
+    return bound_quotients(premises) and follows(goal, premises, _DEPTH)
 
 
 def follows(goal: Expr, premises: Premises, depth: int) -> bool:
     """Whether `goal` follows from `premises` with at most `depth` of them in each sum."""
-    if goal is TRUE or goal in premises.facts:
+    if goal is TRUE or goal in premises.facts or premises.contradict:
         return True
     match goal.op:
         case "all":

@@ -1,0 +1,24 @@
+"""Inequalities in the form in which bounds are read off them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilecheck.proof.polynomial import UNIT, Monomial, Polynomial
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """An inequality p >= 0 by its terms: c*a, c*m for longer m, and the literal."""
+
+    linear: tuple[tuple[int, int], ...]
+    products: tuple[tuple[Monomial, int], ...]
+    literal: int
+    atoms: tuple[int, ...]
+
+    @classmethod
+    def of(cls, p: Polynomial) -> Row:
+        linear = tuple((m[0], c) for m, c in p.items() if len(m) == 1)
+        products = tuple((m, c) for m, c in p.items() if len(m) > 1)
+        atoms = (*(a for a, _ in linear), *(a for m, _ in products for a in m))
+        return cls(linear, products, p.get(UNIT, 0), atoms)
