@@ -12,7 +12,7 @@ from tilecheck.jit.reference.machine import Reject
 
 def to_bits(data: Data, dtype: DType) -> Data:
     """The elements' bit patterns, as unsigned integers of their own width (a 4-bit one in a byte)."""
-    shape = data.shape  # a scalar's too, which a contiguous copy makes one-dimensional
+    shape: tuple[int, ...] = data.shape  # a scalar's too, which a contiguous copy makes one-dimensional
     data = np.ascontiguousarray(data)
     if dtype.category is Category.BOOL:
         raise Reject("the bits of booleans")
@@ -25,7 +25,7 @@ def to_bits(data: Data, dtype: DType) -> Data:
 
 def from_bits(bits: Data, dtype: DType) -> Data:
     """The inverse of `to_bits`."""
-    shape = bits.shape
+    shape: tuple[int, ...] = bits.shape
     bits = np.ascontiguousarray(bits)
     if dtype.bitwidth == dtype.numpy.itemsize * 8:
         return bits.view(dtype.numpy).reshape(shape)

@@ -147,8 +147,13 @@ def _bool_operation(interpreter: Interpreter, node: ast.BoolOp, frame: Frame) ->
 
 
 def _compare(interpreter: Interpreter, node: ast.Compare, frame: Frame) -> Any:
-    def results() -> Iterator[Any]:
-        left = interpreter.evaluate(node.left, frame)
+    left = interpreter.evaluate(node.left, frame)
+    if len(node.ops) == 1:
+        right = interpreter.evaluate(node.comparators[0], frame)
+        with interpreter.computing(frame.module, node):
+            return interpreter.language.compare(interpreter.machine, node.ops[0], left, right)
+
+    def results(left: Any) -> Iterator[Any]:
         for operator, comparator in zip(node.ops, node.comparators, strict=True):
             right = interpreter.evaluate(comparator, frame)
             with interpreter.computing(frame.module, node):
@@ -156,10 +161,8 @@ def _compare(interpreter: Interpreter, node: ast.Compare, frame: Frame) -> Any:
             yield result
             left = right
 
-    if len(node.ops) == 1:
-        return next(results())
     with interpreter.computing(frame.module, node):
-        return interpreter.language.chain(interpreter, results())
+        return interpreter.language.chain(interpreter, results(left))
 
 
 def _choice(interpreter: Interpreter, node: ast.IfExp, frame: Frame) -> Any:

@@ -7,6 +7,7 @@ wrapped and logged; so is a divisor that is not positive.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -180,10 +181,15 @@ def compare(machine: Machine, operator: ast.cmpop, x: Any, y: Any) -> Any:
 
 
 def negated(machine: Machine, value: Any) -> Any:
-    """`not x`, elementwise on a tensor."""
-    if isinstance(value, Tile):
-        return Tile(np.asarray(value.data == 0), BOOL)
-    return not truth(value)[0]
+    """`not x`, elementwise on a tensor of booleans."""
+    return not truth(value)[0] if not isinstance(value, Tile) else Tile(~_booleans(value), BOOL)
+
+
+def _booleans(value: Tile) -> Data:
+    """What `and`, `or` and `not` take: they reinterpret bits, which other types have more of."""
+    if value.dtype != BOOL:
+        raise Reject(f"{describe(value)} used as a boolean")
+    return value.data
 
 
 def boolean(interpreter: Interpreter, operands: Iterator[Any], stop_at: bool) -> Any:
@@ -192,14 +198,12 @@ def boolean(interpreter: Interpreter, operands: Iterator[Any], stop_at: bool) ->
     value: Any = not stop_at
     for value in operands:
         if isinstance(value, Tile):
-            runtime.append(Tile(np.asarray(value.data != 0), BOOL))
+            runtime.append(value)
         elif truth(value)[0] is stop_at:
             return value
-    if not runtime:
-        return value
-    joined = runtime[0].data
-    for other in runtime[1:]:
-        joined = joined | other.data if stop_at else joined & other.data
+    if len(runtime) < 2:
+        return runtime[0] if runtime else value
+    joined = functools.reduce(np.logical_or if stop_at else np.logical_and, [_booleans(x) for x in runtime])
     return Tile(np.asarray(joined), BOOL)
 
 

@@ -61,9 +61,11 @@ def make_range(machine: Machine, *bounds: Any, **options: Any) -> Range:
         numbers = [0, 0, 1]
     if len(numbers) == 3 and numbers[2] < 0 and isinstance(bounds[2], Tile):
         raise Reject("a runtime step that is negative")
-    dtype = INT32
-    for bound in bounds:
-        dtype = promote_integers(dtype, bound.dtype if isinstance(bound, Tile) else type_of_constant(bound))
+    start, stop, step = {1: (0, *bounds, 1), 2: (*bounds, 1), 3: bounds}[len(bounds)]
+    types = [
+        bound.dtype if isinstance(bound, Tile) else type_of_constant(bound) for bound in (start, stop, step)
+    ]
+    dtype = promote_integers(promote_integers(types[0], types[1]), types[2])
     return Range(range(*numbers), dtype, all(is_constant(bound) for bound in bounds))
 
 

@@ -26,6 +26,8 @@ from tilecheck.jit.reference.triton.values import (
 )
 from tilecheck.jit.reference.values import Operation, Tile, describe
 
+_LEAST_BITS = 128  # of the last dimension of a descriptor's block
+
 
 def _base(value: Any) -> Pointer:
     if not isinstance(value, Pointer) or value.shape != ():
@@ -133,11 +135,12 @@ def make_tensor_descriptor(
     """A descriptor of a strided array; its last stride is 1."""
     sizes = _shape(block_shape)
     steps = _integers(strides, len(sizes))
-    if steps[-1:] != (1,):
-        raise Reject(f"a tensor descriptor with strides {steps}")
+    pointer = _base(base)
+    if steps[-1:] != (1,) or sizes[-1] * pointer.element.bitwidth < _LEAST_BITS:
+        raise Reject(f"a tensor descriptor of shape {sizes} with strides {steps}")
     if padding_option not in ("zero", "nan"):
         raise Reject(f"padding option {padding_option!r}")
-    return Descriptor(_base(base), _integers(shape, len(sizes)), steps, sizes, padding_option)
+    return Descriptor(pointer, _integers(shape, len(sizes)), steps, sizes, padding_option)
 
 
 def _descriptor(value: Any) -> Descriptor:
