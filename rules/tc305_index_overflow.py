@@ -4,7 +4,8 @@
 
 Reports integer arithmetic that is done in 32 bits, feeds an index, a branch or a loop bound, and
 leaves the range of a 32-bit integer although the grid, the shapes and the scalars of the launch are
-small.
+small. Arithmetic on values that the kernel reads from memory, whose size no launch shows, must be
+proved to stay in range.
 
 ## Why is this bad?
 
@@ -22,6 +23,18 @@ Sums and products may pass the range in between, because they come back to the r
 counts is the value that is compared, divided, widened or used as an index. All other 32-bit index
 expressions are taken to fit at the sizes of the launch: that is the standing obligation S5
 (`tilecheck explain S5`), and with it the usual `ct.bid(0) * T + lane` is no finding.
+
+What is computed from values in memory (elements of tables, results of atomics) is taken for
+granted only where every such value lies between launch values, by a contract
+`within(t, low, high)`: then S5 speaks of it, and `tilecheck.launch` checks it for the largest
+values that the contract allows. Else the kernel's own tests must show it: each value is some 32-bit
+number, and
+
+    path  =>  -2^31 <= value < 2^31,  or  each value from memory in it is inside a `within`
+
+Where the value is only part of an index, the mask of the access counts as well. The text does not
+show the dtype of an array, so a sum with its elements is taken to be done in 32 bits unless they
+are cast to 64.
 
 ## Example
 
@@ -67,66 +80,142 @@ def mark_planes(out):  # verdict: proved
     ct.scatter(out, (ct.bid(0), lane), 1.0)
 ```
 
+A table of offsets gets a bound, or the test is written so that nothing can wrap:
+
+```python
+import cuda.tile as ct
+
+
+# tilecheck: requires within(first, 0, out.shape[0] + 1) -- the rows in use
+@ct.kernel
+def append_row(x, out, first):  # verdict: conditional
+    row = ct.load(first, index=(0,), shape=()).item() + ct.bid(0)
+    if row < out.shape[0]:
+        ct.store(out, index=(row,), tile=ct.load(x, index=(ct.bid(0),), shape=(1,)))
+```
+
 ## When it says unknown
 
-When the expression multiplies values that are free in every launch, so that it may or may not fit,
-and no launch in which it wraps could be replayed: a wrap often needs arrays too large to run. A
-`requires` that bounds the factors (`requires grid[0] <= 8`) makes the proof short.
+When values in memory are added up and neither a contract nor a test bounds them: the message says
+which `within` would. Such a sum is no error by itself, for ordinary tables hold small numbers.
+
+Also when the expression multiplies values that are free in every launch, so that it may or may
+not fit, and no launch in which it wraps could be replayed: a wrap often needs arrays too large to
+run. A `requires` that bounds the factors (`requires grid[0] <= 8`) makes the proof short.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from tilecheck.analysis.facts import Facts
+from tilecheck.analysis.limits import is_bounded, is_from_memory, promised_ranges, values_in_memory
 from tilecheck.analysis.ranges import INT32_MAX, INT32_MIN, promised_sizes, wraps_when_small
-from tilecheck.ir.expr import Expr, Kind, Symbol, all_of, le, render, substitute, sym, symbols, walk
-from tilecheck.ir.kernel import Arithmetic
+from tilecheck.analysis.uses import Uses
+from tilecheck.ir.expr import TRUE, Expr, Kind, Symbol, all_of, any_of, le, render, sym, symbols, walk
+from tilecheck.ir.kernel import Arithmetic, Ownership
 from tilecheck.model import Severity, Site
 from tilecheck.proof.obligation import Holds, Obligation
 from tilecheck.rule import Rule
 
 
 def check(facts: Facts) -> Iterator[Obligation]:
-    """Yield one obligation for each 32-bit value that feeds an address or branch and wraps at small sizes."""
-    used = _feeding(facts)
+    """Yield an obligation for each 32-bit value that feeds an address or branch and wraps at small sizes, or
+    that is computed from values in memory."""
     promised = promised_sizes(r.condition for r in facts.kernel.requires)
+    uses = Uses.of(facts)
+    found: dict[object, Obligation] = {}
     for operation in facts.kernel.arithmetic:
-        if _without_lanes(operation.value) in used and wraps_when_small(operation.value, promised):
+        if not uses.feeds(operation.value):
+            continue
+        if wraps_when_small(operation.value, promised):
             yield Obligation(
                 rule=RULE.code,
-                goal=Holds(
-                    all_of(le(INT32_MIN, operation.value), le(operation.value, INT32_MAX)), operation.guard
-                ),
+                goal=Holds(_fits(operation.value), operation.guard),
                 sites=(_first_to_wrap(operation, promised),),
                 cause=f"`{render(operation.value)}` is computed in 32 bits and may wrap",
                 stage=0,
                 kind="overflow",
                 unsafe=() if operation.unsafe is None else (operation.unsafe,),
             )
+        elif values_in_memory(operation.value):
+            for value, given in uses.places(operation):
+                stated = _from_memory(facts, operation, value, given, uses)
+                if stated is not None:
+                    found.setdefault(stated.goal, stated)
+    yield from found.values()
+
+
+def _fits(value: Expr) -> Expr:
+    return all_of(le(INT32_MIN, value), le(value, INT32_MAX))
+
+
+# ---- values from memory ------------------------------------------------------------------------------------
+
+
+def _from_memory(
+    facts: Facts, operation: Arithmetic, value: Expr, given: Expr, uses: Uses
+) -> Obligation | None:
+    """`value`, computed from memory, fits, or every value in it lies between launch values.
+
+    None where the second is so in any case: then S5 speaks of it, and launches check it. The arrays are taken
+    to hold 32-bit numbers, since with larger ones the value would be computed in 64 bits.
+    """
+    ranges = promised_ranges(facts.kernel)
+    bounded = is_bounded(value, ranges)
+    if bounded is TRUE:
+        return None
+    leaves = values_in_memory(value)
+    names = tuple(dict.fromkeys(name for name in map(_array, leaves) if name))
+    same = [n for n in walk(given) if is_from_memory(n) and _array(n) in names]
+    large = promised_sizes(r.condition for r in facts.kernel.requires)
+    extents = [s for s in symbols(value, given) if s.kind is Kind.EXTENT and large.get(s, 0) <= INT32_MAX]
+    small = [le(sym(s), INT32_MAX) for s in extents if not _is_wide(facts, s)]  # S4
+    listed = " and ".join(f"`{n}`" for n in names) or "memory"
+    return Obligation(
+        rule=RULE.code,
+        goal=Holds(any_of(_fits(value), bounded), given),
+        sites=(_first_from_memory(operation),),
+        cause=f"what is computed in 32 bits from values of {listed} may wrap",
+        stage=0,
+        kind="overflow",
+        unsafe=() if operation.unsafe is None else (operation.unsafe,),
+        assume=all_of(*map(_fits, (*leaves, *same)), *small),
+        advice=_advice(facts, [n for n in names if n not in ranges], uses.limit(operation.value)),
+    )
+
+
+def _advice(facts: Facts, tables: Sequence[str], limit: str) -> str:
+    """What would bound the values: a contract, which says nothing of an array that the kernel writes."""
+    read = [t for t in tables if facts.graph.ownership(t) is Ownership.SHARED and limit]
+    contracts = " and ".join(f"`# tilecheck: requires within({t}, 0, {limit}) -- why`" for t in read)
+    wide = "compute in 64 bits: `ct.astype(value, ct.int64)`"
+    return f"bound the values above the kernel: {contracts}, or {wide}" if read else wide
+
+
+def _array(leaf: Expr) -> str:
+    """The array that a value was read from; "" for what an atomic returned and what was computed otherwise."""
+    if leaf.op == "read":
+        return str(leaf.args[0]).removesuffix(":int")
+    origin: str = leaf.args[0].origin
+    return origin.removeprefix("memory:") if origin.startswith("memory:") and "," not in origin else ""
+
+
+def _is_wide(facts: Facts, symbol: Symbol) -> bool:
+    """Whether the annotation of an array asks for 64-bit indices: then it may be that large."""
+    return any(
+        p.wide and symbol.name.startswith((f"{p.name}.", f"numel({p.name})")) for p in facts.kernel.params
+    )
+
+
+def _first_from_memory(operation: Arithmetic) -> Site:
+    return next((site for value, site in operation.steps if values_in_memory(value)), operation.site)
 
 
 def _first_to_wrap(operation: Arithmetic, promised: Mapping[Symbol, int]) -> Site:
     """The innermost operation that wraps at small sizes; where the value is used, if none does alone."""
     return next((site for value, site in operation.steps if wraps_when_small(value, promised)), operation.site)
 
-
-def _feeding(facts: Facts) -> set[Expr]:
-    """Every expression that an access or an operation of the kernel depends on."""
-    roots = []
-    for access in facts.kernel.accesses:
-        roots += [access.guard, access.mask, *(axis.index for axis in access.axes)]
-    roots += [check.goal for check in facts.kernel.checks]
-    return set(walk(*(_without_lanes(root) for root in roots)))
-
-
-def _without_lanes(value: Expr) -> Expr:
-    """The lanes of an operation and of the access that it feeds have names of their own: forget them."""
-    lanes = {sym(s): _LANE for s in symbols(value) if s.kind is Kind.LANE}
-    return substitute(value, lanes)
-
-
-_LANE = sym(Symbol("lane", Kind.LANE))
 
 RULE = Rule(
     code="TC305",

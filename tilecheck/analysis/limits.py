@@ -1,74 +1,183 @@
-"""The sizes at which 32-bit index arithmetic fits: the standing obligation S5, as a launch can check it."""
+"""The sizes at which 32-bit index arithmetic fits: the standing obligation S5, as a launch can check it.
+
+A launch knows no values in memory. Arithmetic on them is bounded by contracts, `within(t, low, high)`: then a
+limit says that it fits for every value that the contract allows. Where no contract bounds such a value, TC305
+asks for a proof.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tilecheck.analysis.ranges import INT32_MAX
-from tilecheck.ir.expr import Expr, Kind, Symbol, children, render, symbols, walk
+from tilecheck.ir.expr import (
+    FALSE,
+    TRUE,
+    Expr,
+    Kind,
+    Symbol,
+    all_of,
+    any_of,
+    children,
+    le,
+    lt,
+    negate,
+    render,
+    symbols,
+    walk,
+)
 from tilecheck.ir.kernel import Kernel
+
+Ranges = Mapping[str, tuple[Expr, Expr]]  # what `within` says of the arrays that the launch does not write
 
 
 def int32_limits(kernel: Kernel) -> tuple[str, ...]:
     """Conditions `bound <= 2147483647`, one for each 32-bit value that grows with the sizes of a launch.
 
     A bound is the largest absolute value by interval arithmetic, as a Python expression over launch values.
-    Where a part of a value has none (a loop counter, a value from memory) the rest of it is bounded alone.
+    Where a part of a value has none (a loop counter, a value from memory without a contract) the rest of it is
+    bounded alone.
     """
+    ranges = promised_ranges(kernel)
     found: dict[str, None] = {}
     for operation in kernel.arithmetic:
-        for part in _bounded_parts(operation.value):
-            found[f"{_bound(part)} <= {INT32_MAX}"] = None
+        for part in _bounded_parts(operation.value, ranges):
+            found[f"{_bound(part, ranges)} <= {INT32_MAX}"] = None
     return tuple(found)
 
 
-def _bounded_parts(value: Expr) -> Iterator[Expr]:
+def promised_ranges(kernel: Kernel) -> Ranges:
+    """Between which launch values the author puts the elements of each table."""
+    return {c.array: (c.bounds[0], c.bounds[1]) for c in kernel.contracts if c.kind == "within"}
+
+
+# ---- values in memory --------------------------------------------------------------------------------------
+
+
+def values_in_memory(value: Expr) -> tuple[Expr, ...]:
+    """The elements of arrays, results of atomics and other unknown values that `value` is computed from.
+
+    What tells an element's place is computed apart from it, and so is what chooses between two values.
+    """
+    found: dict[Expr, None] = {}
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        if is_from_memory(node):
+            found[node] = None
+        elif node.op == "ite":
+            stack += reversed(node.args[1:])
+        elif node.op != "read":
+            stack += reversed(children(node))
+    return tuple(found)
+
+
+def is_from_memory(node: Expr) -> bool:
+    """Whether a node is a value that no launch value bounds."""
+    if node.op == "read":
+        return ".shape[" not in node.args[0]
+    return node.op == "sym" and node.args[0].kind is Kind.OPAQUE
+
+
+def is_bounded(value: Expr, ranges: Ranges) -> Expr:
+    """A condition under which every value from memory that `value` is computed from lies between launch values:
+    its limit among `int32_limits` then covers it."""
+    if not values_in_memory(value):
+        return TRUE
+    match value.op:
+        case "read" if value.args[0] in ranges:
+            low, high = ranges[value.args[0]]
+            return all_of(le(low, value), lt(value, high))
+        case "add" | "mul":
+            return all_of(*(is_bounded(a, ranges) for a in value.args))
+        case "min" | "max":
+            return all_of(*(is_bounded(a, ranges) for a in value.args)) if not _is_clamped(value) else TRUE
+        case "ite":
+            test, first, second = value.args
+            ways = (all_of(test, is_bounded(first, ranges)), all_of(negate(test), is_bounded(second, ranges)))
+            return any_of(*ways)
+        case "floordiv" if not values_in_memory(value.args[1]):
+            return is_bounded(value.args[0], ranges)
+        case "mod" if not values_in_memory(value.args[1]):
+            return TRUE  # TC301 proves that the divisor is positive
+        case _:
+            return FALSE
+
+
+def _is_clamped(value: Expr) -> bool:
+    """`max(low, min(x, high))` and `min(high, max(x, low))`: between launch values whatever x is."""
+    other = "min" if value.op == "max" else "max"
+    for outer, inner in (value.args, value.args[::-1]):
+        if inner.op == other and not values_in_memory(outer):
+            return any(not values_in_memory(a) for a in inner.args)
+    return False
+
+
+# ---- bounds ------------------------------------------------------------------------------------------------
+
+
+def _bounded_parts(value: Expr, ranges: Ranges) -> Iterator[Expr]:
     """The largest parts of `value` that have a bound and depend on more than compile-time constants."""
-    if all(s.kind is Kind.CONSTANT for s in symbols(value)) or value.op in ("sym", "const"):
+    if all(s.kind is Kind.CONSTANT for s in symbols(value)) or value.op in ("sym", "const", "read"):
         return
-    if _bound(value) is not None:
+    if _bound(value, ranges) is not None:
         yield value
         return
     for child in children(value):
-        yield from _bounded_parts(child)
+        yield from _bounded_parts(child, ranges)
 
 
-def _bound(value: Expr) -> str | None:
+def _bound(value: Expr, ranges: Ranges) -> str | None:
     """An upper bound on the absolute value, or None."""
     match value.op:
         case "const":
             return str(abs(int(value.args[0])))
         case "sym":
-            return _symbol_bound(value.args[0])
+            return _symbol_bound(value.args[0], ranges)
         case "add":
-            terms = [_bound(a) for a in value.args]
+            terms = [_bound(a, ranges) for a in value.args]
             return None if None in terms else f"({' + '.join(map(str, terms))})"
         case "mul":
-            factors = [_bound(a) for a in value.args]
+            factors = [_bound(a, ranges) for a in value.args]
             return None if None in factors else " * ".join(map(str, factors))
         case "floordiv" | "mod":
-            return _quotient_bound(value)
-        case "min" | "max" | "ite":
-            ways = [_bound(a) for a in value.args[-2:]]
-            return None if None in ways else f"max({ways[0]}, {ways[1]})"
+            return _quotient_bound(value, ranges)
+        case "min" | "max" if _is_clamped(value):
+            ends = (*value.args, *(c for a in value.args for c in children(a)))
+            return _largest([_bound(a, ranges) for a in ends if not values_in_memory(a)])
+        case "min" | "max":
+            return _largest([_bound(a, ranges) for a in value.args])
+        case "ite":
+            # What is read of a table, where there is something to read: TC305 proves that the other branch,
+            # which is unknown, is not taken, or that the whole value fits.
+            known = [a for a in value.args[1:] if not (a.op == "sym" and is_from_memory(a))]
+            return _largest([_bound(a, ranges) for a in known])
+        case "read" if value.args[0] in ranges:
+            return _largest([_bound(a, ranges) for a in ranges[value.args[0]]])
         case _:
             return None
 
 
-def _symbol_bound(symbol: Symbol) -> str | None:
+def _largest(ways: list[str | None]) -> str | None:
+    if None in ways or not ways:
+        return None
+    return f"max({', '.join(map(str, ways))})" if len(ways) > 1 else ways[0]
+
+
+def _symbol_bound(symbol: Symbol, ranges: Ranges) -> str | None:
     match symbol.kind:
         case Kind.CONSTANT | Kind.SCALAR | Kind.STRIDE:
             return f"abs({symbol.name})"
         case Kind.EXTENT | Kind.GRID:
             return symbol.name
         case Kind.BLOCK | Kind.LANE if symbol.bound is not None:
-            bound = _bound(symbol.bound)
+            bound = _bound(symbol.bound, ranges)
             return None if bound is None else f"({bound} - 1)"
         case _:
             return None
 
 
-def _quotient_bound(value: Expr) -> str | None:
+def _quotient_bound(value: Expr, ranges: Ranges) -> str | None:
     """`|a // b| <= cdiv(|a|, b)` and `a % b <= b - 1` for b > 0, which TC301 proves of every divisor.
 
     Floor division rounds -5 // 3 down to -2.
@@ -78,5 +187,5 @@ def _quotient_bound(value: Expr) -> str | None:
         return None
     if value.op == "mod":
         return f"({render(divisor)} - 1)"
-    bound = _bound(top)
+    bound = _bound(top, ranges)
     return None if bound is None else f"cdiv({bound}, {render(divisor)})"

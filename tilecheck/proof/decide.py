@@ -95,11 +95,15 @@ def _decide(
     conditions: tuple[Expr, ...] = ()
     saved: set[int] = set()
     lost = set(open_)
-    if open_:
-        eased = [_with_facts(obligations[i], facts) for i in open_]
+    eligible = [i for i in open_ if not obligations[i].advice]
+    if eligible:
+        eased = [_with_facts(obligations[i], facts) for i in eligible]
         conditions, saved, lost = _derive(eased, context, session, without)
-        saved, lost = {open_[k] for k in saved}, {open_[k] for k in lost}
+        saved, lost = {eligible[k] for k in saved}, {eligible[k] for k in lost}
     under = context.under(*conditions)
+    for i in open_ if conditions else ():
+        if obligations[i].advice and prove(obligations[i], under, session, without).proved:
+            saved.add(i)
     settled: list[Settled] = []
     for i, (obligation, outcome) in enumerate(zip(obligations, outcomes, strict=True)):
         if outcome.proved:
@@ -112,7 +116,7 @@ def _decide(
             settled.append(Settled(obligation, "unknown", "none", outcome.time_ms, reason))
         else:
             failed = sum(1 for s in settled if s.status == "unknown")
-            hunts = failed < _MOST_FAILED_HUNTS
+            hunts = failed < _MOST_FAILED_HUNTS and not obligation.advice
             settled.append(_refute(obligation, outcome, under, path, session, lost=i in lost, hunts=hunts))
     spent = session.spent
     if session.keep:

@@ -6,11 +6,11 @@ import itertools
 import random
 from functools import partial
 
-from tilecheck.analysis.limits import int32_limits
+from tilecheck.analysis.limits import int32_limits, is_bounded, values_in_memory
 from tilecheck.analysis.ranges import INT32_MAX
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
-from tilecheck.ir.kernel import Arithmetic, Kernel, block_symbol, extent_symbol, grid_symbol
+from tilecheck.ir.kernel import Arithmetic, Contract, Kernel, block_symbol, extent_symbol, grid_symbol
 from tilecheck.model import Site, Span
 
 SITE = Site("k.py", Span(0, 1))
@@ -54,6 +54,50 @@ def some_value(random_, depth):
         "ite": lambda: E.ite(E.lt(a, b), a, b),
     }
     return operations[random_.choice(list(operations))]()
+
+
+TABLE = E.read("t", BID)
+UNKNOWN = E.sym(Symbol("value", Kind.OPAQUE, 7, origin="memory:t"))
+RANGES = {"t": (E.ZERO, EXTENT)}
+
+
+def promised(value):
+    contract = Contract("within", "t", RANGES["t"], "within(t, 0, x.shape[0])", None, SITE)
+    arithmetic = (Arithmetic(value, E.TRUE, SITE),)
+    kernel = Kernel("k", "cutile", SITE, (), (0,), (), (), arithmetic, (), contracts=(contract,))
+    return [text.removesuffix(f" <= {INT32_MAX}") for text in int32_limits(kernel)]
+
+
+def test_a_contract_bounds_what_memory_adds() -> None:
+    limit = "(max(0, x.shape[0]) + (grid[0] - 1))"
+    assert promised(E.add(TABLE, BID)) == [limit]
+    assert promised(E.add(E.ite(E.lt(BID, EXTENT), TABLE, UNKNOWN), BID)) == [limit]
+    assert limits(E.add(TABLE, BID)) == []
+    assert limits(E.maximum(E.ZERO, E.minimum(E.mul(TABLE, 2), EXTENT))) == ["max(0, x.shape[0])"]
+
+
+def test_values_in_memory_are_found_where_they_add_up() -> None:
+    inside = E.lt(TABLE, EXTENT)
+    assert values_in_memory(E.add(E.mul(TABLE, T), UNKNOWN)) == (TABLE, UNKNOWN)
+    assert values_in_memory(E.read("u", E.add(UNKNOWN, 1))) == (E.read("u", E.add(UNKNOWN, 1)),)
+    assert values_in_memory(E.ite(inside, BID, N)) == ()
+    assert values_in_memory(E.maximum(E.read("xs.shape[0]", BID), 0)) == ()
+
+
+def test_what_bounds_a_value_in_memory() -> None:
+    between = E.all_of(E.le(0, TABLE), E.lt(TABLE, EXTENT))
+    assert is_bounded(E.add(BID, LANE), {}) is E.TRUE
+    assert is_bounded(E.mod(E.add(UNKNOWN, 1), 8), {}) is E.TRUE
+    assert is_bounded(E.mod(8, UNKNOWN), {}) is E.FALSE
+    assert is_bounded(E.add(TABLE, BID), {}) is E.FALSE
+    assert is_bounded(E.add(TABLE, BID), RANGES) is between
+    assert is_bounded(E.add(TABLE, UNKNOWN), RANGES) is E.FALSE
+    assert is_bounded(E.floordiv(TABLE, UNKNOWN), RANGES) is E.FALSE
+    inside = E.lt(BID, N)
+    assert is_bounded(E.ite(inside, TABLE, UNKNOWN), RANGES) is E.all_of(inside, between)
+    assert is_bounded(E.maximum(E.ZERO, E.minimum(UNKNOWN, N)), {}) is E.TRUE
+    assert is_bounded(E.maximum(UNKNOWN, E.minimum(UNKNOWN, N)), {}) is E.FALSE
+    assert is_bounded(E.minimum(UNKNOWN, N), {}) is E.FALSE
 
 
 def test_no_value_is_above_its_bound():

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from tilecheck.ir.expr import Symbol, evaluate, symbols
+from tilecheck.ir.expr import Symbol, evaluate, render, symbols
 from tilecheck.proof.obligation import Holds, Obligation
 
 State = Callable[[str, str], list[Obligation]]
@@ -152,3 +152,41 @@ def test_what_wraps_although_all_sizes_are_small(stated: State, index: str, coun
     for obligation in obligations:
         assert obligation.kind == "overflow"
         assert obligation.stage == 0
+
+
+@pytest.mark.parametrize(
+    ("index", "advice"),
+    [
+        ("ct.gather(t, n).item()", None),
+        ("ct.gather(t, n).item() + n", "requires within(t, 0, x.shape[0] + 1)"),
+        ("ct.gather(t, n).item() * 2 + ct.gather(u, n).item()", "requires within(u, 0, x.shape[0] + 1)"),
+        ("(ct.gather(t, n).item() + 1) % 8", "requires within(t, 0, x.shape[0] + 1)"),
+        ("ct.gather(t, n).item() % 8 + n", None),
+        ("max(0, min(ct.gather(t, n).item(), m)) + n", None),
+        ("ct.astype(ct.gather(t, n).item(), ct.int64) + n", None),
+        ("ct.atomic_add(t, 0, 1) + n", "compute in 64 bits"),
+    ],
+)
+def test_what_memory_may_make_wrap(stated: State, index: str, advice: str | None) -> None:
+    """A sum with a value from memory is asked for, and said is what would bound the value."""
+    text = f"""
+        @ct.kernel
+        def k(x, t, u, n: int, m: int):
+            ct.scatter(x, {index}, 1.0)
+        """
+    obligations = stated("TC305", text)
+    assert len(obligations) == (advice is not None)
+    assert all(advice in o.advice for o in obligations if advice is not None)
+
+
+def test_a_contract_that_holds_for_every_element_leaves_the_rest_to_the_launch(stated: State) -> None:
+    text = """
+        # tilecheck: requires within(t, 0, n) -- why
+        @ct.kernel
+        def k(x, t, n: int, T: ct.Constant[int]):
+            row = ct.load(t, index=(ct.bid(0),), shape=())
+            ct.scatter(x, row + ct.arange(T, dtype=ct.int32), 1.0)
+        """
+    (obligation,) = stated("TC305", text)
+    assert isinstance(obligation.goal, Holds)
+    assert "t[ct.bid(0)] < n" in render(obligation.goal.goal)
