@@ -17,7 +17,7 @@ from tilecheck.testing import Problem, compare, fixture_kernels, read_expectatio
 from tilecheck.text import decode
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
-FOLDERS = ("cutile", "probes")  # probes: kernels that were once judged wrongly
+FOLDERS = ("cutile", "triton", "probes")  # probes: kernels that were once judged wrongly
 FILES = sorted(path for folder in FOLDERS for path in (FIXTURES / folder).rglob("*.py"))
 KERNELS = [(path, name) for path in FILES for name in fixture_kernels(path)]
 SAFE, BUGGY = 60, 60
