@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tilecheck.discover import Candidate, Discovery, discover
 from tilecheck.errors import SourceError, UnsupportedConstruct, UsageError, refusal
+from tilecheck.hosts import launchers
 from tilecheck.hygiene import unreadable_source
 from tilecheck.model import Diagnostic, KernelReport, Reason, Report, Site, Span, Verdict
 from tilecheck.options import Options
@@ -78,7 +79,7 @@ def _is_at(path: str, data: bytes) -> bool:
 
 def _verify(found: Discovery, options: Options) -> Report:
     start = time.perf_counter()
-    results = list(zip(found.candidates, _file_results(found.candidates, options), strict=True))
+    results = list(zip(found.candidates, _file_results(found, options), strict=True))
     diagnostics = [*found.diagnostics, *(d for _, r in results for d in r.diagnostics)]
     kernels = tuple(k for _, r in results for k in r.kernels)
     sources = {**found.sources, **{c.path: r.data for c, r in results if r.data is not None}}
@@ -96,17 +97,18 @@ def _verify(found: Discovery, options: Options) -> Report:
 _WORTH_PROCESSES = 4  # files with kernels; for fewer, starting processes takes as long as they save
 
 
-def _file_results(candidates: Sequence[Candidate], options: Options) -> list[_FileResult]:
-    if not candidates:
+def _file_results(found: Discovery, options: Options) -> list[_FileResult]:
+    if not found.candidates:
         return []
     from tilecheck.frontend.modules import Project  # lazy: loads libcst
 
     verify = functools.partial(_verify_file, project=Project(), options=options)
-    if options.jobs < 2 or len(candidates) < _WORTH_PROCESSES:
-        return [verify(candidate) for candidate in candidates]
+    work = list(zip(found.candidates, launchers(found.candidates, found.hosts), strict=True))
+    if options.jobs < 2 or len(work) < _WORTH_PROCESSES:
+        return [verify(item) for item in work]
     from tilecheck.parallel import in_order  # lazy: most runs are of a few files
 
-    return in_order(verify, candidates, options.jobs)
+    return in_order(verify, work, options.jobs)
 
 
 def _suppressed(
@@ -147,9 +149,13 @@ def _extra_sources(
 # ---- one file ----------------------------------------------------------------------------------------------
 
 
-def _verify_file(candidate: Candidate, project: Project, options: Options) -> _FileResult:
+def _verify_file(
+    work: tuple[Candidate, tuple[Candidate, ...]], project: Project, options: Options
+) -> _FileResult:
+    """Verify the kernels of one file, with the launches in it and in the files that import from it."""
     from tilecheck.frontend.source import parse  # lazy
 
+    candidate, importers = work
     start = time.perf_counter()
     try:
         table = project.add(parse(decode(candidate.path, candidate.data)))
@@ -165,6 +171,10 @@ def _verify_file(candidate: Candidate, project: Project, options: Options) -> _F
     data = table.parsed.source.data
     try:
         launches = find_launches(table) if wanted else ()
+        for importer in importers if wanted else ():
+            with contextlib.suppress(SourceError):  # reported as TC901 where the file itself is verified
+                other = project.add(parse(decode(importer.path, importer.data)))
+                launches += _of_file(find_launches(other), table.file)
     except Exception:  # noqa: BLE001 - a bug of ours in one file's host code must not stop the other files
         failed = tuple(_internal(definition) for definition in wanted)
         return _FileResult(failed, (), table.pragmas, parse_time_s=parsed, data=data)
@@ -186,6 +196,14 @@ def _select(definitions: tuple[Definition, ...], candidate: Candidate) -> tuple[
         listed = ", ".join(sorted(names)) or "none"
         raise UsageError(f"{candidate.path} has no kernel `{missing[0]}`", f"its kernels: {listed}")
     return tuple(d for d in definitions if d.name in candidate.kernels)
+
+
+def _of_file(launches: Sequence[Launch], file: str) -> tuple[Launch, ...]:
+    """The launches of the kernels of one file, whatever the path by which an import found it."""
+    own = Path(file).resolve()
+    return tuple(
+        replace(la, kernel_file=file) for la in launches if la.kernel and Path(la.kernel_file).resolve() == own
+    )
 
 
 def _launches_of(definition: Definition, launches: Sequence[Launch]) -> tuple[Launch, ...]:
@@ -253,7 +271,7 @@ def _analyse(
     )
     _write_proofs(definition, kernel, decision, options)
     found = conclude(facts, decision, findings, launches, definition.table.file)
-    return in_words_of(kernel.language, found)
+    return in_words_of(kernel, found)
 
 
 def line_of(definition: Definition, site: Site) -> str:

@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tilecheck.model import Site
+
+if TYPE_CHECKING:
+    from tilecheck.ir.kernel import Kernel
 
 _T = TypeVar("_T")
 _EXTENT = re.compile(r"\b(\w+)\.shape\[0\]")
@@ -19,14 +22,20 @@ _BLOCK = re.compile(r"\bct\.bid\(")
 _BLOCKS = re.compile(r"\bct\.num_blocks\(")
 
 
-def in_words_of(language: str, found: _T) -> _T:
-    """`found` (a report, diagnostics) as a user of `language` ("cutile", "triton") would say it."""
-    return with_texts(found, _triton) if language == "triton" else found
+def in_words_of(kernel: Kernel, found: _T) -> _T:
+    """What was found in `kernel` (a report, diagnostics) as a user of its language would say it."""
+    if kernel.language != "triton":
+        return found
+    flat = {access.array for access in kernel.accesses if not access.checked}  # a descriptor has axes
 
+    def extent(match: re.Match[str]) -> str:
+        return f"numel({match[1]})" if match[1] in flat else match[0]
 
-def _triton(text: str) -> str:
-    text = _EXTENT.sub(r"numel(\1)", text)
-    return _BLOCKS.sub("tl.num_programs(", _BLOCK.sub("tl.program_id(", text))
+    def change(text: str) -> str:
+        text = _EXTENT.sub(extent, text)
+        return _BLOCKS.sub("tl.num_programs(", _BLOCK.sub("tl.program_id(", text))
+
+    return with_texts(found, change)
 
 
 def with_texts(value: _T, change: Callable[[str], str], *, places: bool = False) -> _T:

@@ -35,6 +35,7 @@ from tilecheck.frontend.values import (
     Function,
     Named,
     Num,
+    Param,
     Pointer,
     Poison,
     Range,
@@ -355,7 +356,7 @@ def symbolic_loop(
     x.nest.append((k.args[0], variable))
     names = assigned_names(node)
     carried = [n for n in names if n in frame.names]
-    entry = {n: frame.names[n] for n in carried}
+    entry = {n: _entering(x, frame.names[n]) for n in carried}
     steps = _find_steps(x, node, enter, entry, k.args[0].uid, frame)
     if static and any(_is_reshaped(steps[n]) for n in carried):
         raise _unsupported("tile whose shape changes in a loop of unknown length", node, frame)
@@ -373,6 +374,12 @@ def symbolic_loop(
     x.guard = before
     _leave(x, entry, steps, trips, names, frame, broken=loop.broken)
     return loop.broken
+
+
+def _entering(x: Executor, value: Any) -> Any:
+    """A variable as a loop that assigns it finds it: a parameter that may be a pointer is a number until the
+    runs have found the pointers."""
+    return x.number_of(value, "value") if isinstance(value, Param) and x.dialect.has_pointers else value
 
 
 def assigned_names(node: cst.For | cst.While) -> list[str]:

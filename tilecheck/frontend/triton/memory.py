@@ -18,7 +18,7 @@ from tilecheck.frontend.tiles import as_tuple, tile_size
 from tilecheck.frontend.triton.pointers import pointer_of
 from tilecheck.frontend.values import Array, BlockPointer, Const, Num, Pointer, Seq, lane
 from tilecheck.ir import expr as E
-from tilecheck.ir.expr import Expr
+from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.kernel import Axis, Effect, Space, extent_symbol
 
 _HINTS = ("cache_modifier?", "eviction_policy?")
@@ -178,6 +178,33 @@ def _checked_axes(x: Executor, given: dict[str, Any]) -> frozenset[int]:
 
 def _is_none(value: Any) -> bool:
     return value is None or (isinstance(value, Const) and value.value in (None, ""))
+
+
+def host_descriptor_access(x: Executor, name: str, offsets: Any, value: Any) -> Num | Const:
+    """`.load(offsets)` and `.store(offsets, value)` of a descriptor that the host made: an array of as
+    many axes as there are offsets, checked along each. The size of its blocks is fixed at compile time."""
+    starts = _numbers(x, offsets, "offsets")
+    array = Array(name)
+    x.arrays.add(name)
+    x.used.add(name)
+    if x.ranks.setdefault(name, len(starts)) != len(starts):
+        raise UnsupportedConstruct("tensor descriptor used with different numbers of offsets")
+    sizes = tuple(E.sym(Symbol(f"{name}.block_shape[{k}]", Kind.CONSTANT)) for k in range(len(starts)))
+    if value is not None:
+        shape = x.number_of(value, "stored value").shape
+        sizes = shape if len(shape) == len(starts) else sizes
+    mapping, lanes = fresh_lanes(x, tuple(tile_size(x, size) for size in sizes))
+    axes, where, inside = [], [], E.TRUE
+    for k, start in enumerate(starts):
+        place = lane(len(starts) - 1 - k)
+        index, length = E.add(start.elem or E.ZERO, place), E.sym(extent_symbol(name, k))
+        x.facts[E.le(0, length)] = None
+        axes.append(Axis(E.substitute(index, mapping), E.ONE, E.ONE, length, E.ZERO))
+        where.append(index)
+        inside = E.all_of(inside, E.le(0, index), E.lt(index, length))
+    effect = Effect.READ if value is None else Effect.WRITE
+    record(x, array, effect, Space.ELEMENT, tuple(axes), lanes, E.TRUE, PLAIN, checked=True)
+    return loaded(x, array, where, inside, sizes) if value is None else Const(None)
 
 
 def _block(x: Executor, block: BlockPointer, effect: Effect, checked: frozenset[int], order: Order) -> Num:

@@ -573,6 +573,9 @@ class Triton:
                 return memory.advance(x, value, args.bind(("offsets",), name)["offsets"])
             case Token() if name.startswith("is_"):  # a question about a dtype
                 return Num((), E.bool_sym(Symbol(f"{value.name}.{name}()", Kind.CONSTANT)), "bool", None)
+            case Param() if name in ("load", "store") and isinstance(args.positional[0], Seq):
+                given = args.bind(("offsets", "value?"), name)
+                return memory.host_descriptor_access(x, value.name, given["offsets"], given.get("value"))
             case Num() | Param() | Pointer():
                 if name == "<unpack>":
                     raise UnsupportedConstruct("unpacking of a tile")

@@ -1,0 +1,211 @@
+"""Triton kernels as the front end reads them: which parameters are pointers, and what each access touches."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.lower import lower
+from tilecheck.frontend.modules import Project
+from tilecheck.frontend.source import parse
+from tilecheck.ir.expr import render
+from tilecheck.ir.kernel import CheckKind, Effect, Kernel, Ownership
+from tilecheck.text import decode
+
+HEAD = "import triton\nimport triton.language as tl\n\n"
+
+
+def kernels(text: str) -> list[str]:
+    table = Project().add(parse(decode("kernel.py", (HEAD + textwrap.dedent(text)).encode())))
+    return [d.name for d in find_kernels(table)]
+
+
+def read(body: str, params: str, before: str = "") -> Kernel:
+    text = f"{HEAD}{textwrap.dedent(before)}\n\n@triton.jit\ndef kernel({params}):\n"
+    text += textwrap.indent(textwrap.dedent(body).strip("\n"), "    ") + "\n"
+    table = Project().add(parse(decode("kernel.py", text.encode())))
+    [definition] = [d for d in find_kernels(table) if d.name == "kernel"]
+    return lower(definition)
+
+
+def places(kernel: Kernel, effect: Effect = Effect.WRITE) -> list[str]:
+    """`array[offset] if mask` of each access, lanes without their numbers."""
+    found = []
+    for access in kernel.accesses:
+        if access.effect is effect:
+            (axis,) = access.axes
+            mask = render(access.mask)
+            found.append(
+                f"{access.array}[{render(axis.coordinate)}]" + ("" if mask == "True" else f" if {mask}")
+            )
+    return found
+
+
+ADD = """
+offs = tl.program_id(0) * B + tl.arange(0, B)
+tl.store(y + offs, tl.load(x + offs, mask=offs < n), mask=offs < n)
+"""
+
+
+def test_the_one_term_that_can_be_a_pointer_is_one() -> None:
+    kernel = read(ADD, "x, y, n, B: tl.constexpr")
+    owned = {p.name: p.ownership for p in kernel.params}
+    assert owned == {
+        "x": Ownership.SHARED,
+        "y": Ownership.MUT,
+        "n": Ownership.VALUE,
+        "B": Ownership.CONSTANT,
+    }
+    assert places(kernel) == ["y[ct.bid(0) * B + lane 0] if ct.bid(0) * B + lane 0 < n"]
+
+
+def test_a_scalar_beside_the_pointer_is_known_by_its_other_use() -> None:
+    kernel = read("tl.store(x + n, 0.0)\nfor i in range(n):\n    tl.store(x + i, 1.0)", "x, n")
+    assert {a.array for a in kernel.accesses} == {"x"}
+
+
+def test_a_pointer_that_nothing_tells_apart_is_not_guessed() -> None:
+    with pytest.raises(UnsupportedConstruct, match="no parameter is clearly the base"):
+        read("tl.store(x + y, 0.0)", "x, y")
+
+
+def test_pointers_move_with_a_loop() -> None:
+    kernel = read("p = x\nfor k in range(n):\n    tl.store(p, 0.0)\n    p += s", "x, n, s")
+    assert places(kernel) == ["x[k * s]"]
+
+
+def test_parameters_can_be_rebound() -> None:
+    kernel = read("x += tl.program_id(0) * s\ntl.store(x + tl.arange(0, 8), 0.0)", "x, s")
+    assert places(kernel) == ["x[ct.bid(0) * s + lane 0]"]
+
+
+def test_tiles_of_pointers_broadcast() -> None:
+    kernel = read(
+        "r = tl.arange(0, 4)\nc = tl.arange(0, 8)\ntl.store(x + r[:, None] * s + c[None, :], 0.0)", "x, s"
+    )
+    assert places(kernel) == ["x[lane 0 * s + lane 1]"]
+
+
+@pytest.mark.parametrize(
+    ("check", "mask"),
+    [
+        ("()", "True"),
+        ("(1,)", "0 <= 8 * j + lane 1 and 8 * j + lane 1 < n"),
+        ("(0,)", "0 <= 4 * i + lane 0 and 4 * i + lane 0 < m"),
+    ],
+)
+def test_block_pointers_are_checked_along_the_axes_that_they_name(check: str, mask: str) -> None:
+    kernel = read(
+        f"""
+        i, j = tl.program_id(0), tl.program_id(1)
+        p = tl.make_block_ptr(x, (m, n), (s, 1), (i * 4, j * 8), (4, 8), (1, 0))
+        tl.store(p, tl.zeros((4, 8), tl.float32), boundary_check={check})
+        """,
+        "x, m, n, s",
+    )
+    (access,) = kernel.accesses
+    text = render(access.mask).replace("ct.bid(0)", "i").replace("ct.bid(1)", "j")
+    assert text == mask
+
+
+def test_block_pointers_advance() -> None:
+    kernel = read(
+        """
+        p = tl.make_block_ptr(x, (m, n), (n, 1), (0, 0), (4, 8), (1, 0))
+        for k in range(0, n, 8):
+            tl.store(p, tl.zeros((4, 8), tl.float32))
+            p = tl.advance(p, (0, 8))
+        """,
+        "x, m, n",
+    )
+    assert places(kernel) == ["x[lane 0 * n + 8 * iteration(k) + lane 1]"]
+
+
+def test_descriptors_are_checked_along_every_axis() -> None:
+    kernel = read(
+        """
+        d = tl.make_tensor_descriptor(x, shape=[m, n], strides=[n, 1], block_shape=[4, 8])
+        d.store([tl.program_id(0) * 4, 0], tl.zeros((4, 8), tl.float32))
+        """,
+        "x, m, n",
+    )
+    (access,) = kernel.accesses
+    assert render(access.mask).count("<=") == 2
+    assert render(access.mask).endswith("lane 1 < n")
+
+
+def test_a_descriptor_of_the_host_is_an_array_that_is_checked() -> None:
+    kernel = read("y.store([tl.program_id(0) * 4, 0], x.load([0, tl.program_id(0) * 8]))", "x, y")
+    load, store = kernel.accesses
+    assert load.checked
+    assert store.checked
+    assert [render(axis.coordinate) for axis in store.axes] == ["4 * ct.bid(0) + lane 0", "lane 1"]
+    assert render(store.axes[1].extent) == "y.shape[1]"
+    assert [render(s.bound) for s in load.lanes] == ["x.block_shape[0]", "x.block_shape[1]"]
+
+
+def test_a_division_that_truncates_is_taken_apart_or_asked_to_have_no_negative_dividend() -> None:
+    natural = read("tl.store(x + tl.program_id(0) // 3, 0.0)", "x")
+    assert places(natural) == ["x[ct.bid(0) // 3]"]
+    assert not [c for c in natural.checks if c.kind is CheckKind.DIVIDEND]
+    scalar = read("tl.store(x + n // 3, 0.0)", "x, n")
+    assert [render(c.goal) for c in scalar.checks if c.kind is CheckKind.DIVIDEND] == ["0 <= n"]
+    varying = read("tl.store(x + (tl.program_id(0) - 5) // 3 + 9, 0.0)", "x")
+    (place,) = places(varying)
+    assert "if 0 <= ct.bid(0) - 5 else" in place
+
+
+def test_a_parameter_beside_an_integer_is_an_integer() -> None:
+    kernel = read("if tl.program_id(0) < n:\n    tl.store(x, 0.0)", "x, n")
+    assert render(kernel.accesses[0].guard) == "ct.bid(0) < n"
+
+
+def test_atomics_keep_their_order_and_scope() -> None:
+    kernel = read("tl.atomic_add(x, 1, sem='relaxed', scope='cta')\ntl.atomic_max(x, 1)", "x")
+    assert [(a.atomic_kind, a.order, a.scope) for a in kernel.accesses] == [
+        ("add", "RELAXED", "BLOCK"),
+        ("max", "ACQ_REL", "DEVICE"),
+    ]
+
+
+def test_helpers_are_inlined_and_are_no_kernels() -> None:
+    helper = "@triton.jit\ndef put(p, i):\n    tl.store(p + i, 0.0)"
+    kernel = read("put(x, tl.program_id(0))", "x", helper)
+    assert places(kernel) == ["x[ct.bid(0)]"]
+    text = f"{helper}\n\n@triton.jit\ndef kernel(x):\n    put(x, 1)\n"
+    assert kernels(text) == ["kernel"]
+
+
+def test_a_function_that_returns_a_value_is_no_kernel_unless_it_is_launched_or_tuned() -> None:
+    assert kernels("@triton.jit\ndef twice(x):\n    return 2 * x\n") == []
+    assert kernels("@triton.jit\ndef k(x):\n    tl.store(x, 0)\n") == ["k"]
+    assert kernels("def f(x):\n    tl.store(x, 0)\n\nk = triton.jit(f)\n") == ["f"]
+    tuned = "@triton.autotune(configs=[], key=[])\n@triton.jit\ndef k(x):\n    tl.store(x, 0)\n"
+    assert kernels(tuned) == ["k"]
+
+
+def test_a_static_assertion_holds_wherever_the_kernel_compiles() -> None:
+    kernel = read("tl.static_assert(B <= 64)\ntl.store(x + tl.arange(0, B), 0.0)", "x, B: tl.constexpr")
+    assert "B <= 64" in [render(f) for f in kernel.facts]
+
+
+def test_barriers_are_remembered() -> None:
+    kernel = read("tl.store(x, 0)\ntl.debug_barrier()\ntl.store(x, 1)", "x")
+    (barrier,) = kernel.barriers
+    first, second = kernel.accesses
+    assert first.position < barrier.position < second.position
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("tl.inline_asm_elementwise('nop', '=r', [], tl.int32, True, 1)", "tl.inline_asm_elementwise"),
+        ("tl.store((x + y).to(tl.pointer_type(tl.int8)), 0)", "tl.pointer_type"),
+    ],
+)
+def test_what_is_not_read_is_said_by_name(body: str, words: str) -> None:
+    with pytest.raises(UnsupportedConstruct, match=words):
+        read(body, "x, y, d")
