@@ -30,6 +30,7 @@ _MAY_HOLD_KERNELS = re.compile(
     rb"cuda\s*\.\s*tile|cuda\s+import|@\s*[\w.]*\bkernel\b|\bct\s*\.\s*(?:kernel|launch)\b"
     rb"|\btriton\s*\.\s*jit\b|\btriton\b.*\bimport\b.*\bjit\b|@\s*[\w.]*\bjit\b"
 )
+MAY_LAUNCH = re.compile(rb"\blaunch\b|\]\s*\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Discovery:
 
     `files` counts every file that was looked at. `unreadable` are the paths that could not be read or are
     no Python, each with a TC901 in `diagnostics`; `sources` holds the bytes of those that could be read.
+    `hosts` are the files that may launch kernels, those of other files included.
     """
 
     candidates: tuple[Candidate, ...]
@@ -54,6 +56,7 @@ class Discovery:
     unreadable: tuple[str, ...]
     files: int
     sources: dict[str, bytes]
+    hosts: tuple[Candidate, ...] = ()
 
 
 def discover(paths: Sequence[str]) -> Discovery:
@@ -174,6 +177,7 @@ class _Search:
 
     def read(self) -> Discovery:
         candidates: list[Candidate] = []
+        hosts: list[Candidate] = []
         sources: dict[str, bytes] = {}
         read = 0
         for file in self.found.values():
@@ -183,6 +187,8 @@ class _Search:
                 self.failures.append((file.shown, error, file.named))
                 continue
             read += 1
+            if MAY_LAUNCH.search(data):
+                hosts.append(Candidate(file.shown, data))
             if file.kernels or _MAY_HOLD_KERNELS.search(data):
                 candidates.append(Candidate(file.shown, data, tuple(file.kernels or ())))
             elif file.named:
@@ -198,6 +204,7 @@ class _Search:
             unreadable=tuple(path for path, _, _ in self.failures),
             files=len(self.found),
             sources=sources,
+            hosts=tuple(hosts),
         )
 
     def _check_syntax(self, path: str, data: bytes, sources: dict[str, bytes]) -> None:

@@ -1,0 +1,118 @@
+"""Launches in other files of a run reach the kernels that these files import."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tilecheck import verify_paths
+from tilecheck.discover import discover
+from tilecheck.hosts import launchers
+from tilecheck.model import Report
+from tilecheck.options import Options
+
+KERNELS = """
+import triton
+import triton.language as tl
+
+@triton.autotune(
+    configs=[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=[]
+)
+@triton.jit
+def copy(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o_ptr + offs, tl.load(x_ptr + offs, mask=offs < n), mask=offs < n)
+
+def host(x):
+    pass
+"""
+LAUNCH = """
+def run(x):
+    n = x.numel()
+    o = torch.empty(n // 2)
+    grid = lambda meta: (triton.cdiv(n, meta["BLOCK"]),)
+    {}[grid](x, o, n)
+"""
+
+
+def write(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        path = folder / f"{name.replace('__', '/')}.py" if name != "__init__" else folder / "__init__.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def launched(report: Report) -> list[tuple[str, str]]:
+    """The files of the launches that were judged, and the worst status at each."""
+    order = ("holds", "caller", "unknown", "broken")
+    return [
+        (Path(at.site.file).name, max((c.status for c in at.conditions), key=order.index))
+        for kernel in report.kernels
+        for at in kernel.launches
+    ]
+
+
+@pytest.mark.parametrize(
+    ("imports", "name"),
+    [
+        ("from kern import copy", "copy"),
+        ("from .kern import copy", "copy"),
+        ("from kern import (\n    host,\n    copy as it,\n)", "it"),
+        ("from kern import host, \\\n    copy", "copy"),
+        ("import kern", "kern.copy"),
+        ("import kern as k", "k.copy"),
+        ("from . import kern", "kern.copy"),
+    ],
+)
+def test_importing_file_supplies_the_launch(imports: str, name: str, tmp_path: Path) -> None:
+    host = f"import torch\nimport triton\n{imports}\n{LAUNCH.format(name)}"
+    write(tmp_path, kern=KERNELS, host=host)
+    report = verify_paths([tmp_path.as_posix()])
+    assert launched(report) == [("host.py", "broken")]
+    assert [d.code for d in report.diagnostics] == ["TC402"]
+    assert Path(report.diagnostics[0].site.file).name == "host.py"
+
+
+def test_launch_of_another_kernel_of_that_name_is_not_taken(tmp_path: Path) -> None:
+    """The import decides whose kernel it is, not the name."""
+    write(tmp_path, kern=KERNELS, other=KERNELS)
+    write(tmp_path, host=f"import torch\nimport triton\nfrom other import copy\n{LAUNCH.format('copy')}")
+    report = verify_paths([tmp_path.as_posix()])
+    assert [(Path(k.site.file).name, len(k.launches)) for k in report.kernels] == [
+        ("kern.py", 0),
+        ("other.py", 1),
+    ]
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_number_of_processes_changes_nothing(jobs: int, tmp_path: Path) -> None:
+    for number in range(3):
+        write(tmp_path, **{f"kern{number}": KERNELS})
+        imports = f"import torch\nimport triton\nfrom kern{number} import copy\n"
+        write(tmp_path, **{f"a_host{number}": imports + LAUNCH.format("copy")})
+    report = verify_paths([tmp_path.as_posix()], Options(jobs=jobs))
+    assert launched(report) == [(f"a_host{n}.py", "broken") for n in range(3)]
+
+
+def test_files_are_chosen_by_their_imports(tmp_path: Path) -> None:
+    """Who imports host functions only, or launches nothing, is not read for a kernel's sake."""
+    write(
+        tmp_path,
+        kern=KERNELS,
+        host="from kern import copy\ncopy[grid](x)\n",
+        only_calls="from kern import host\nf[1](host(x))\n",
+        says_so="import numpy\n# kern copy\nf[1](x)\n",
+        launches_nothing="from kern import copy\n",
+    )
+    found = discover([tmp_path.as_posix()])
+    chosen = dict(zip(found.candidates, launchers(found.candidates, found.hosts), strict=True))
+    names = {Path(c.path).name: [Path(h.path).name for h in hosts] for c, hosts in chosen.items()}
+    assert names == {"kern.py": ["host.py"]}
+
+
+def test_importing_file_that_is_no_python(tmp_path: Path) -> None:
+    write(tmp_path, kern=KERNELS, host="from kern import copy\ncopy[1](\n")
+    report = verify_paths([tmp_path.as_posix()])
+    assert [k.launches for k in report.kernels] == [()]
+    assert report.kernels[0].internal_error is None
