@@ -23,6 +23,7 @@ _Result = TypeVar("_Result")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="rewrite the golden files; review the diff")
+    parser.addoption("--bless-worse", action="store_true", help="pin in fixtures/ratchet what got worse, too")
 
 
 def pytest_configure() -> None:

@@ -202,6 +202,7 @@ class KernelReport:
     terms: LaunchTerms | None = None  # None when the kernel could not be read
     cached: bool = False
     time_ms: float = 0.0
+    steps: int = 0  # what its obligations cost the solver, in its resource units: the same at every run
     internal_error: str | None = None  # traceback text, when a bug of ours ended the analysis
 
 

@@ -82,6 +82,7 @@ def conclude(
             ObligationReport(s.obligation.rule, s.status, s.rung, s.obligation.sites, s.time_ms)
             for s in decision.settled
         ),
+        steps=decision.spent,
     )
     return report, tuple(diagnostics)
 
