@@ -78,11 +78,11 @@ def _without_device_functions(table: ModuleTable, found: list[Definition]) -> li
     }
 
     def is_kernel(definition: Definition) -> bool:
-        if definition.language != "triton" or len(definition.node.decorators) > 1:
+        if definition.language != "triton" or definition.name in launched:
             return True
-        if definition.name in launched:
-            return True
-        return definition.name not in called and not _returns_a_value(definition.node)
+        if _returns_a_value(definition.node):
+            return False
+        return definition.name not in called or len(definition.node.decorators) > 1
 
     return [definition for definition in found if is_kernel(definition)]
 

@@ -74,6 +74,10 @@ class Dialect(Protocol):
         """`//` or `%` of machine integers, where the divisor is positive."""
         ...
 
+    def lost(self, x: Executor, function: Poison, args: Arguments) -> Any:
+        """A call of something whose value is not known."""
+        ...
+
     def offset(self, x: Executor, op: str, a: Any, b: Any) -> Any:
         """An operator of which one operand is a pointer."""
         ...

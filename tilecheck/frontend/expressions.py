@@ -519,6 +519,8 @@ def attribute(x: Executor, value: Any, name: str) -> Any:
                 lambda: attribute(x, value.second, name),
             )
         case Poison():
+            if x.dialect.has_pointers:
+                return value  # a function of data is known by its name when it is called
             raise UnsupportedConstruct(value.why)
         case _:
             return x.dialect.attribute(x, value, name)
@@ -632,7 +634,7 @@ def call(x: Executor, function: Any, args: Arguments) -> Any:
                 function.cond, lambda: call(x, function.first, args), lambda: call(x, function.second, args)
             )
         case Poison():
-            raise UnsupportedConstruct(function.why)
+            return x.dialect.lost(x, function, args)
         case _:
             raise UnsupportedConstruct("call of this value")
 

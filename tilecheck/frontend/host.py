@@ -22,7 +22,7 @@ from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.host_values import LaunchCall, Tensor, Unknown
-from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Param, Seq, Token
+from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Param, Poison, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.host import ARGUMENT, OPAQUE, host_rank, host_scalar, host_test, is_contiguous, ranks_in
@@ -356,6 +356,9 @@ class HostDialect:
 
     def quotient(self, x: Executor, op: str, dividend: Expr, divisor: Expr) -> Expr:
         return E.floordiv(dividend, divisor) if op == "//" else E.mod(dividend, divisor)
+
+    def lost(self, x: Executor, function: Poison, args: Arguments) -> Any:
+        raise UnsupportedConstruct(function.why)
 
     def offset(self, x: Executor, op: str, a: Any, b: Any) -> Any:
         raise UnsupportedConstruct("a pointer in host code")

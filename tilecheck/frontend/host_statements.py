@@ -14,13 +14,14 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import statements
+from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host_operators import operate
 from tilecheck.frontend.host_targets import assigned, change, forget, unpack_unknown
-from tilecheck.frontend.host_values import Table, Tensor, Unknown
+from tilecheck.frontend.host_values import HostShape, Table, Tensor, Unknown
 from tilecheck.frontend.modules import dotted
 from tilecheck.frontend.syntax import walk
-from tilecheck.frontend.values import Const, Frame, Num, Range, Seq
+from tilecheck.frontend.values import Const, Frame, Num, Range, Seq, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 
@@ -37,7 +38,10 @@ def execute(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> bool:
         return False
     before = x.guard
     try:
-        _HANDLERS.get(type(node), forget)(x, node, frame)
+        if isinstance(node, cst.BaseSmallStatement):  # of a body on the line of its `if`, `for` or `def`
+            _small(x, node, frame)
+        else:
+            _HANDLERS.get(type(node), forget)(x, node, frame)
     except UnsupportedConstruct:
         x.guard = before
         forget(x, node, frame)
@@ -65,7 +69,8 @@ def _small(x: HostExecutor, node: cst.BaseSmallStatement, frame: Frame) -> None:
             target = node.targets[0].target if isinstance(node, cst.Assign) else node.target
             x.allocation = ",".join(_target_names(target))
             try:
-                statements.run_small(x, node, frame)
+                if not _unpacked_display(x, node, target, frame):
+                    statements.run_small(x, node, frame)
             finally:
                 x.allocation = ""
             for name in _target_names(target):
@@ -88,6 +93,33 @@ def _small(x: HostExecutor, node: cst.BaseSmallStatement, frame: Frame) -> None:
             x.guard = E.FALSE
         case _:
             statements.run_small(x, node, frame)
+
+
+def _unpacked_display(
+    x: HostExecutor, node: cst.Assign | cst.AnnAssign, target: cst.BaseExpression, frame: Frame
+) -> bool:
+    """`b, h, n = *x.shape, 1`: how many axes there are follows from the targets. False if it is another."""
+    if (
+        not isinstance(target, cst.Tuple)
+        or not isinstance(node.value, cst.Tuple)
+        or (isinstance(node, cst.Assign) and len(node.targets) > 1)
+    ):
+        return False
+    elements = node.value.elements
+    starred = [k for k, element in enumerate(elements) if isinstance(element, cst.StarredElement)]
+    plain = not any(isinstance(element, cst.StarredElement) for element in target.elements)
+    if len(starred) != 1 or not plain or len(elements) == 1:
+        return False
+    values = [evaluate(x, element.value, frame) for element in elements]
+    at = starred[0]
+    if isinstance(values[at], HostShape):
+        count = integer(len(target.elements) - len(elements) + 1)
+        args = Arguments((count,), (), node, frame.table)
+        values[at] = x.dialect.method(x, values[at], "<unpack>", args)
+    if not isinstance(values[at], Seq):
+        raise UnsupportedConstruct("starred element")
+    statements.assign(x, target, Seq((*values[:at], *values[at].items, *values[at + 1 :])), frame)
+    return True
 
 
 def _augmented(x: HostExecutor, node: cst.AugAssign, frame: Frame) -> None:

@@ -83,6 +83,8 @@ def run_statement(x: Executor, node: cst.CSTNode, frame: Frame) -> None:
                 for small in node.body:
                     if x.guard is not E.FALSE:
                         run_small(x, small, frame)
+        case cst.BaseSmallStatement():  # of a body on the line of its `if`, `for` or `def`
+            run_small(x, node, frame)
         case cst.If():
             with x.unsafe_statement(frame.table, node):
                 run_if(x, node, frame)

@@ -41,6 +41,7 @@ from tilecheck.frontend.values import (
     Named,
     Num,
     Param,
+    Poison,
     Range,
     RawMemory,
     Record,
@@ -531,6 +532,9 @@ class CuTile:
     def quotient(self, x: Executor, op: str, dividend: Expr, divisor: Expr) -> Expr:
         """Floor division, as Python's."""
         return E.floordiv(dividend, divisor) if op == "//" else E.mod(dividend, divisor)
+
+    def lost(self, x: Executor, function: Poison, args: Arguments) -> Any:
+        raise UnsupportedConstruct(function.why)
 
     def offset(self, x: Executor, op: str, a: Any, b: Any) -> Any:
         raise UnsupportedConstruct("arithmetic on a pointer")

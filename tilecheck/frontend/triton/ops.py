@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import libcst as cst
+
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
 from tilecheck.frontend.accesses import Order
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import call, operate
+from tilecheck.frontend.modules import dotted
 from tilecheck.frontend.python_functions import PYTHON, Handler, absolute, math_function, nothing
 from tilecheck.frontend.tiles import (
     as_tuple,
@@ -32,12 +35,14 @@ from tilecheck.frontend.tiles import (
 from tilecheck.frontend.triton import memory, pointers
 from tilecheck.frontend.values import (
     BlockPointer,
+    Choice,
     Const,
     Method,
     Named,
     Num,
     Param,
     Pointer,
+    Poison,
     Range,
     Seq,
     Token,
@@ -101,6 +106,8 @@ def _like(x: Executor, args: Arguments) -> Num:
 
 
 def _filled(x: Executor, shape: tuple[Expr, ...], value: Any, dtype: Any) -> Num:
+    if not isinstance(value, Num | Param) and not (isinstance(value, Const) and isinstance(value.value, float)):
+        return data(shape)  # a compile-time value of which the text says nothing
     num = _to(x, x.number_of(value, "fill value"), dtype)
     return Num(shape, num.elem, num.kind, num.bits)
 
@@ -240,8 +247,12 @@ def _where(x: Executor, args: Arguments) -> Any:
     a, b = given["x"], given["y"]
     cond = x.number_of(given["condition"], "where")
     if isinstance(a, Pointer) or isinstance(b, Pointer):
-        if not (isinstance(a, Pointer) and isinstance(b, Pointer) and a.array == b.array):
-            raise UnsupportedConstruct("where between pointers of two parameters")
+        if not (isinstance(a, Pointer) and isinstance(b, Pointer)):
+            raise UnsupportedConstruct("where between a pointer and a number")
+        if a.array != b.array and (cond.shape or a.offset.shape != b.offset.shape):
+            raise UnsupportedConstruct("tile of pointers into two parameters")
+        if a.array != b.array:
+            return Choice(x.truth(cond), a, b)
         return Pointer(a.array, numbers.select(cond, a.offset, b.offset, x))
     return numbers.select(cond, x.number_of(a, "where"), x.number_of(b, "where"), x)
 
@@ -645,6 +656,15 @@ class Triton:
                 x.check(CheckKind.DIVIDEND, goal, E.render(dividend))
             return floor(dividend, divisor)
         return E.ite(E.le(0, dividend), floor(dividend, divisor), E.neg(floor(E.neg(dividend), divisor)))
+
+    def lost(self, x: Executor, function: Poison, args: Arguments) -> Any:
+        """A call of something that is not known, by the name of a function of data. Without a pointer among its
+        arguments it reaches no memory: what a Triton function may touch it is given."""
+        name = dotted(args.node.func).rpartition(".")[2] if isinstance(args.node, cst.Call) else ""
+        values = (*args.positional, *(v for _, v in args.keywords))
+        if name.lstrip("_") in _ELEMENTWISE and all(isinstance(v, Num | Const) for v in values):
+            return _elementwise(x, args)
+        raise UnsupportedConstruct(function.why)
 
     def offset(self, x: Executor, op: str, a: Any, b: Any) -> Any:
         return pointers.offset(x, op, a, b)

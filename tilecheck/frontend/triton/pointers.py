@@ -48,27 +48,32 @@ def pointer_of(x: Executor, value: Any, what: str) -> Pointer:
     num = x.number_of(value, what)
     if num.elem is None:
         raise UnsupportedConstruct(f"{what} that is computed from data")
-    found = sorted(_bases(num.elem))
-    certain = [name for name in found if name in x.pointers | x.knowledge.pointers]
-    possible = [name for name in found if name not in x.knowledge.integers]
-    names = certain or possible
-    if len(names) == 1:
-        x.pointers.add(names[0])
-        return Pointer(names[0], Num(num.shape, None, "data", 64))
+    names = _bases(num.elem, x)
+    if names:
+        x.pointers |= names
+        return Pointer(min(names), Num(num.shape, None, "data", 64))
     x.unclear = UnsupportedConstruct(
         f"{what} that no parameter is clearly the base of", x.site.span, x.site.file
     )
     return Pointer("", Num(num.shape, None, "data", 64))  # a later run may know more of the integers
 
 
-def _bases(elem: Expr) -> set[str]:
-    """The untyped parameters that `elem` adds to something, each of which may be its pointer."""
+def _bases(elem: Expr, x: Executor) -> frozenset[str]:
+    """The parameters that `elem` is a pointer into, each in a case of its own; none where that is not clear.
+
+    A sum has one term that is a pointer. Where several could be, it is one that is known to be a pointer.
+    """
     match elem.op:
         case "add":
-            return set().union(*map(_bases, elem.args))
+            found = [names for names in (_bases(term, x) for term in elem.args) if names]
+            known = [names for names in found if names <= x.pointers | x.knowledge.pointers]
+            clear = known or found
+            return clear[0] if len(clear) == 1 else frozenset()
         case "ite":
-            return _bases(elem.args[1]) | _bases(elem.args[2])
+            first, second = (_bases(branch, x) for branch in elem.args[1:])
+            return first | second if first and second else frozenset()
         case "sym" if elem.args[0].origin == "untyped" and elem.args[0].kind is Kind.SCALAR:
-            return {elem.args[0].name}
+            name = elem.args[0].name
+            return frozenset() if name in x.knowledge.integers else frozenset({name})
         case _:
-            return set()
+            return frozenset()
