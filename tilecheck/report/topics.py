@@ -82,7 +82,18 @@ the table guarantees, above the kernel:
     # tilecheck: requires increasing(offsets) -- prefix sums of lengths
     # tilecheck: requires distinct(slots, skip=-1) -- each slot belongs to one row
 
-The named contracts are within(t, low, high), distinct(t, skip=-1), increasing(t) and permutation(t).
+The named contracts are:
+
+    within(t, low, high)   every element is at least low and less than high
+    increasing(t)          no element is less than the one before it
+    distinct(t, skip=-1)   no two elements are equal, but for those equal to skip
+    permutation(t)         the elements are the numbers from 0 to t.shape[0] - 1 in some order
+    distinct_pairs(t)      no two rows of a table of two columns are equal
+    prefix_sum(t, of=c)    t[0] == 0 and t[i + 1] == t[i] + c[i], and no element of c is negative
+    disjoint(a, b, ...)    arrays, and the members of lists, share no memory (no proof needs it: see S1)
+
+A sum with values from memory may also wrap in 32 bits: then the message names the `within` that bounds them, or
+cast the value to 64 bits before adding.
 """,
     "vacuous": """
 The premises of the proof contradict each other: no launch meets all `requires` of the kernel and its facts.
