@@ -179,7 +179,7 @@ def _free_names(text: str) -> set[str]:
         elif isinstance(node, cst.Name):
             found.add(node.value)
         elif isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
-            if node.func.value not in ("cdiv", "min", "max", "len", *_FORMS):
+            if node.func.value not in ("cdiv", "min", "max", "len", "numel", *_FORMS):
                 raise UnsupportedConstruct(f"contract `{node.func.value}`")
             stack.extend(a.value for a in node.args)
         else:
@@ -192,7 +192,7 @@ def _requirement(
 ) -> E.Expr:
     """The condition of a `requires`, over launch values."""
     try:
-        with x.dry_run():
+        with x.dry_run(), x.stating_contract():
             return x.truth(evaluate(x, node, _contract_frame(x, definition)))
     except UnsupportedConstruct as problem:
         raise UnsupportedConstruct(f"contract `{text}`", site.span, site.file) from problem
@@ -201,7 +201,7 @@ def _requirement(
 def _term(x: Executor, definition: Definition, node: cst.BaseExpression, text: str, site: Site) -> E.Expr:
     """An integer in a contract, over launch values."""
     try:
-        with x.dry_run():
+        with x.dry_run(), x.stating_contract():
             return x.scalar(evaluate(x, node, _contract_frame(x, definition)), "contract")
     except UnsupportedConstruct as problem:
         raise UnsupportedConstruct(f"contract `{text}`", site.span, site.file) from problem
@@ -212,5 +212,6 @@ def _contract_frame(x: Executor, definition: Definition) -> Frame:
     for name, annotation in read_parameters(definition).items():
         frame.names[name] = initial(x, name, annotation)
     frame.names["grid"] = Seq(tuple(Num((), E.sym(grid_symbol(k)), "int") for k in range(3)))
-    frame.names["cdiv"] = Named("cuda.tile.cdiv")
+    frame.names["cdiv"] = Named(f"{x.dialect.namespace}.cdiv")
+    frame.names["numel"] = Named("tilecheck.numel")
     return frame

@@ -150,6 +150,7 @@ class Executor:
     knowledge: Knowledge = field(default_factory=Knowledge)
     guard: Expr = E.TRUE
     dry: int = 0
+    contract: bool = False
     serial: int = 0
     steps: int = 0
     depth: int = 0
@@ -267,6 +268,8 @@ class Executor:
 
     def quotient(self, op: str, dividend: Expr, divisor: Expr) -> Expr:
         """`dividend // divisor` or `dividend % divisor` of machine integers, the divisor being positive."""
+        if self.contract:
+            return E.floordiv(dividend, divisor) if op == "//" else E.mod(dividend, divisor)
         return self.dialect.quotient(self, op, dividend, divisor)
 
     def steps_by(self, step: Expr) -> None:
@@ -415,6 +418,15 @@ class Executor:
         finally:
             self.dry -= 1
             self.guard, self.synchronised, self.unsafe = state
+
+    @contextmanager
+    def stating_contract(self) -> Iterator[None]:
+        """Read an expression as a contract states it: with Python's meaning, whatever the kernel's language."""
+        self.contract = True
+        try:
+            yield
+        finally:
+            self.contract = False
 
     def split(self, cond: Expr, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
         """Run `first` where `cond` holds and `second` elsewhere; merge what they return."""

@@ -209,3 +209,17 @@ def test_barriers_are_remembered() -> None:
 def test_what_is_not_read_is_said_by_name(body: str, words: str) -> None:
     with pytest.raises(UnsupportedConstruct, match=words):
         read(body, "x, y, d")
+
+
+def test_contracts_speak_of_the_length_of_memory_and_divide_as_python_does() -> None:
+    text = f"""{HEAD}
+# tilecheck: requires numel(x) >= cdiv(n, 4) -- the host allocates it
+# tilecheck: requires (n - 1) % 4 == 0 -- the host pads
+@triton.jit
+def kernel(x, n):
+    tl.store(x + tl.program_id(0), 0.0, mask=tl.program_id(0) < n)
+"""
+    table = Project().add(parse(decode("kernel.py", text.encode())))
+    first, second = (r.condition for r in lower(find_kernels(table)[0]).requires)
+    assert render(first) == "cdiv(n, 4) <= x.shape[0]"
+    assert render(second) == "(n - 1) % 4 == 0"

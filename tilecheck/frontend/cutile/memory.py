@@ -458,6 +458,14 @@ def raw_method(x: Executor, raw: RawMemory, name: str, args: Arguments) -> Any:
     return _raw_access(x, raw, given, effect, order, others)
 
 
+def storage(x: Executor, array: Array) -> Expr:
+    """The number of elements that an offset from the first one can name."""
+    x.used.add(array.name)
+    length = E.sym(Symbol(f"numel({array.name})", Kind.EXTENT))
+    x.facts[E.le(0, length)] = None
+    return length
+
+
 def _raw_access(
     x: Executor, raw: RawMemory, given: dict[str, Any], effect: Effect, order: Order, others: list[Num]
 ) -> Any:
@@ -473,10 +481,7 @@ def _raw_access(
     test = numbers.stretch(Num(mask_num.shape, numbers.as_bool(mask_num, x), "bool"), shape) or E.TRUE
     if where is None:
         raise UnsupportedConstruct("raw memory offset that is not an integer")
-    x.used.add(raw.array.name)
-    storage = E.sym(Symbol(f"numel({raw.array.name})", Kind.EXTENT))
-    x.facts[E.le(0, storage)] = None
-    axis = Axis(E.substitute(where, mapping), E.ONE, E.ONE, storage, E.ZERO)
+    axis = Axis(E.substitute(where, mapping), E.ONE, E.ONE, storage(x, raw.array), E.ZERO)
     mask_expr = E.substitute(test, mapping)
     record(x, raw.array, effect, Space.RAW, (axis,), lanes, mask_expr, order, checked=False)
     if effect is Effect.WRITE:

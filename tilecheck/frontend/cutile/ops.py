@@ -438,6 +438,9 @@ class CuTile:
     def call(self, x: Executor, name: str, args: Arguments) -> Any:
         if name in PYTHON:
             return PYTHON[name](x, args)
+        if name == "tilecheck.numel":  # in contracts
+            array = x.array_of(args.positional[0], "argument of numel")
+            return Num((), memory.storage(x, array), "int", None)
         head, _, last = name.rpartition(".")
         if head == "math":
             return math_function(x, args)

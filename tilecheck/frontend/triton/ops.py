@@ -540,6 +540,15 @@ _DSL: Mapping[str, Handler] = {
 _DTYPES = ("float", "bfloat", "int", "uint", "fp", "bf", "pi32_t", "block_type", "pointer_type")
 
 
+def _array_name(value: Any) -> str:
+    match value:
+        case Pointer():
+            return value.array
+        case Param():
+            return value.name
+    raise UnsupportedConstruct("numel of something that is no parameter")
+
+
 class Triton:
     """The dialect object that the executor calls."""
 
@@ -549,6 +558,8 @@ class Triton:
     def call(self, x: Executor, name: str, args: Arguments) -> Any:
         if name in PYTHON:
             return _number(x, args) if name == "int" and len(args.positional) == 1 else PYTHON[name](x, args)
+        if name == "tilecheck.numel":  # in contracts
+            return Num((), memory.flat(x, _array_name(args.positional[0]))[1], "int", None)
         head, _, last = name.rpartition(".")
         if head == "math":
             return math_function(x, args)
