@@ -253,7 +253,7 @@ def test_the_environment_is_empty(triton):
         ("tl.full((4,), 1.0, tl.float32) & 1", "`and` on float32"),
         ("tl.full((4,), 1.0, tl.float32) // 2.0", "`floordiv` on float32"),
         ("tl.zeros((4,), tl.int32) // tl.zeros((4,), tl.uint32)", "division of"),
-        ("tl.dot(tl.zeros((16, 16), tl.float32), tl.zeros((16, 16), tl.float16))", "dot of"),
+        ("tl.dot(tl.zeros((16, 16), tl.float32), tl.zeros((16,), tl.float32))", "dot of"),
         ("helper = lambda a: a @ a; helper(tl.zeros((4, 4), tl.float32))", "`@` between tensors"),
         ("if tl.arange(0, 4) > 1:\n        pass", "used as a condition"),
         ("import math", "`Import` syntax"),

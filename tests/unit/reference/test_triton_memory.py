@@ -255,6 +255,57 @@ def test_what_does_not_compile_is_not_interpreted(triton, body, why):
         triton(f"@triton.jit\ndef k(x):\n    {body}\n", x=np.zeros(8, np.float32))
 
 
-def test_memory_is_given_flat(triton):
-    with pytest.raises(NotInterpretable, match="rank 2"):
-        triton("@triton.jit\ndef k(x):\n    pass\n", x=np.zeros((2, 2), np.float32))
+def test_memory_behind_a_pointer_is_flat(triton):
+    with pytest.raises(NotInterpretable, match="used as a pointer"):
+        triton("@triton.jit\ndef k(x):\n    tl.load(x)\n", x=np.zeros((2, 2), np.float32))
+    with pytest.raises(NotInterpretable, match="no plain memory"):
+        triton("@triton.jit\ndef k(x):\n    tl.load(x)\n", x=np.zeros(8, np.float32)[::2])
+
+
+def test_descriptors_that_the_host_made(triton):
+    text = """
+        @triton.jit
+        def k(x, y):
+            tile = x.load([2, 4])
+            y.store([0, 2], tile + 1)
+            y.atomic_add([4, 0], tl.full((4, 4), 1.0, tl.float32))
+        """
+    x, y = np.arange(30, dtype=np.float32).reshape(5, 6), np.zeros((6, 5), np.float32)
+    log = triton(text, x=x, y=y, **{"x.block_shape[0]": 4, "x.block_shape[1]": 4})
+    assert not log.undefined
+    assert log.accesses[0].elements.tolist() == [[2, 4], [2, 5], [3, 4], [3, 5], [4, 4], [4, 5]]
+    assert log.accesses[0].lanes[-1].tolist() == [2, 1]
+    expected = np.zeros((6, 5), np.float32)
+    expected[0:3, 2:4] = x[2:5, 4:6] + 1
+    expected[0:4, 4] = 1
+    expected[3, 2:] = 1
+    expected[4:6, 0:4] += 1
+    np.testing.assert_array_equal(y, expected)
+    with pytest.raises(NotInterpretable, match="block shape the launch does not say"):
+        triton(text, x=x, y=y)
+
+
+def test_volatile_loads_are_relaxed(triton):
+    text = "@triton.jit\ndef k(x):\n    tl.load(x, volatile=True)\n    tl.load(x)\n"
+    log = triton(text, x=np.zeros(1, np.float32))
+    assert [(access.effect, access.order, access.scope) for access in log.accesses] == [
+        ("read", "RELAXED", "DEVICE"),
+        ("read", "WEAK", "NONE"),
+    ]
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.int32, np.float32])
+def test_booleans_may_be_given_as_numbers(triton, dtype):
+    text = """
+        @triton.jit
+        def k(flags, out):
+            i = tl.arange(0, 4)
+            chosen = tl.load(flags + i)
+            tl.store(out + i, i + 1, mask=chosen)
+            if not tl.load(flags) and tl.load(flags + 1):
+                tl.store(out, 9)
+        """
+    out = np.zeros(4, np.int32)
+    log = triton(text, flags=np.array([0, 1, 1, 0], dtype), out=out)
+    assert out.tolist() == [9, 2, 3, 0]
+    assert not log.undefined

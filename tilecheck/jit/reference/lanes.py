@@ -128,13 +128,22 @@ def _storage(array: Array) -> Data:
     )
 
 
-def read_lanes(machine: Machine, target: Lanes, padding: Any) -> Tile:
+def read_lanes(machine: Machine, target: Lanes, padding: Any, order: Order | None = None) -> Tile:
     """Read the active lanes; the others take the padding value."""
     dtype = target.array.dtype
     data = np.empty(target.shape, dtype.numpy)
     data[...] = cast(padding, dtype).data
     _put(data, target.lanes, target.memory[target.key])
-    machine.access(target.array, "read", target.elements, target.lanes, raw=target.raw)
+    order = order or Order()
+    machine.access(
+        target.array,
+        "read",
+        target.elements,
+        target.lanes,
+        raw=target.raw,
+        order=order.order,
+        scope=order.scope,
+    )
     return Tile(data, dtype)
 
 

@@ -181,15 +181,8 @@ def compare(machine: Machine, operator: ast.cmpop, x: Any, y: Any) -> Any:
 
 
 def negated(machine: Machine, value: Any) -> Any:
-    """`not x`, elementwise on a tensor of booleans."""
-    return not truth(value)[0] if not isinstance(value, Tile) else Tile(~_booleans(value), BOOL)
-
-
-def _booleans(value: Tile) -> Data:
-    """What `and`, `or` and `not` take: they reinterpret bits, which other types have more of."""
-    if value.dtype != BOOL:
-        raise Reject(f"{describe(value)} used as a boolean")
-    return value.data
+    """`not x`, elementwise on a tensor."""
+    return Tile(np.asarray(value.data == 0), BOOL) if isinstance(value, Tile) else not truth(value)[0]
 
 
 def boolean(interpreter: Interpreter, operands: Iterator[Any], stop_at: bool) -> Any:
@@ -203,7 +196,7 @@ def boolean(interpreter: Interpreter, operands: Iterator[Any], stop_at: bool) ->
             return value
     if len(runtime) < 2:
         return runtime[0] if runtime else value
-    joined = functools.reduce(np.logical_or if stop_at else np.logical_and, [_booleans(x) for x in runtime])
+    joined = functools.reduce(np.logical_or if stop_at else np.logical_and, [x.data != 0 for x in runtime])
     return Tile(np.asarray(joined), BOOL)
 
 

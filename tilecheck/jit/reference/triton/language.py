@@ -16,7 +16,14 @@ from tilecheck.jit.reference.triton.operations import MEMBERS, METHODS
 from tilecheck.jit.reference.triton.ops_math import larger_constant, smaller_constant
 from tilecheck.jit.reference.triton.ops_shape import trans
 from tilecheck.jit.reference.triton.parameters import bind_parameters
-from tilecheck.jit.reference.triton.values import BlockPointer, Descriptor, Pointer, to_tensor, truth
+from tilecheck.jit.reference.triton.values import (
+    BlockPointer,
+    Descriptor,
+    HostDescriptor,
+    Pointer,
+    to_tensor,
+    truth,
+)
 from tilecheck.jit.reference.values import Method, Operation, Tile, describe
 
 
@@ -25,7 +32,7 @@ def _attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
         return _tensor_attribute(interpreter, owner, name)
     if isinstance(owner, (DType, PointerType, BlockType)):
         return type_attribute(owner, name)
-    if isinstance(owner, (BlockPointer, Descriptor)):
+    if isinstance(owner, (BlockPointer, Descriptor, HostDescriptor)):
         return _block_attribute(owner, name)
     if name == "value" and (owner is None or isinstance(owner, (bool, int, float, str, tuple))):
         return owner  # `constexpr.value`
@@ -52,11 +59,17 @@ def _tensor_attribute(interpreter: Interpreter, owner: Tile | Pointer, name: str
     raise Reject(f"attribute `{name}` of {describe(owner)}")
 
 
-def _block_attribute(owner: BlockPointer | Descriptor, name: str) -> Any:
-    found = METHODS.get((type(owner).__name__, name))
+def _block_attribute(owner: BlockPointer | Descriptor | HostDescriptor, name: str) -> Any:
+    found = METHODS.get(("BlockPointer" if isinstance(owner, BlockPointer) else "Descriptor", name))
     if found is not None:
         return Method(owner, found, name)
-    if name in ("shape", "strides", "block_shape"):
+    if name == "block_shape" and owner.block_shape:
+        return owner.block_shape
+    if isinstance(owner, HostDescriptor):
+        if name == "dtype":
+            return owner.array.dtype
+        raise Reject(f"attribute `{name}` of {describe(owner)}")
+    if name in ("shape", "strides"):
         return getattr(owner, name)
     if name in ("dtype", "type") and isinstance(owner, BlockPointer):
         return PointerType(owner.base.element)

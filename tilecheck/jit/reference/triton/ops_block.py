@@ -8,8 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.jit.reference.dtypes import BOOL, Data
-from tilecheck.jit.reference.lanes import Lanes, active_lanes, read_lanes, update_lanes, write_lanes
+from tilecheck.jit.reference.dtypes import BOOL, INT64, Data
+from tilecheck.jit.reference.lanes import (
+    Lanes,
+    active_lanes,
+    element_lanes,
+    read_lanes,
+    update_lanes,
+    write_lanes,
+)
 from tilecheck.jit.reference.machine import Machine, Reject
 from tilecheck.jit.reference.memory import Order
 from tilecheck.jit.reference.ops_atomic import CHANGES
@@ -18,6 +25,7 @@ from tilecheck.jit.reference.triton.operations import METHODS, method, operation
 from tilecheck.jit.reference.triton.values import (
     BlockPointer,
     Descriptor,
+    HostDescriptor,
     Pointer,
     as_tensor,
     block_shape,
@@ -143,16 +151,27 @@ def make_tensor_descriptor(
     return Descriptor(pointer, _integers(shape, len(sizes)), steps, sizes, padding_option)
 
 
-def _descriptor(value: Any) -> Descriptor:
-    if not isinstance(value, Descriptor):
+def _descriptor(value: Any) -> Descriptor | HostDescriptor:
+    if not isinstance(value, (Descriptor, HostDescriptor)):
         raise Reject(f"{describe(value)} used as a tensor descriptor")
     return value
 
 
-def _descriptor_window(machine: Machine, desc: Descriptor, offsets: Any) -> Lanes:
-    rank = len(desc.block_shape)
-    starts = _integers(offsets, rank, 32)
-    return _window(machine, desc, _box(starts, desc.block_shape), range(rank))
+def _checked(machine: Machine, desc: Descriptor | HostDescriptor, indices: Sequence[Data]) -> Lanes:
+    """The lanes of a block, each inside the shape; an array that the host described has a rank of its own."""
+    if isinstance(desc, Descriptor):
+        return _window(machine, desc, indices, range(len(indices)))
+    return element_lanes(machine, desc.array, [Tile(i, INT64) for i in indices], None, check_bounds=True)
+
+
+def _block(machine: Machine, desc: Descriptor | HostDescriptor, offsets: Any, shape: tuple[int, ...]) -> Lanes:
+    if not shape:
+        raise Reject("a tensor descriptor of the host whose block shape the launch does not say")
+    return _checked(machine, desc, _box(_integers(offsets, len(shape), 32), shape))
+
+
+def _fill(desc: Descriptor | HostDescriptor) -> float:
+    return _padding(desc, desc.padding) if isinstance(desc, Descriptor) else 0
 
 
 @method("Descriptor", "load")
@@ -160,15 +179,15 @@ def _descriptor_window(machine: Machine, desc: Descriptor, offsets: Any) -> Lane
 def descriptor_load(machine: Machine, desc: Any, offsets: Any, **options: Any) -> Tile:
     """Read a block; what lies outside the shape is padding."""
     desc = _descriptor(desc)
-    return read_lanes(machine, _descriptor_window(machine, desc, offsets), _padding(desc, desc.padding))
+    return read_lanes(machine, _block(machine, desc, offsets, desc.block_shape), _fill(desc))
 
 
 @operation("_experimental_descriptor_load")
 def experimental_load(machine: Machine, desc: Any, offsets: Any, block_shape: Any, dtype: Any) -> Tile:
     """The older spelling: shape and type are said again."""
-    if _shape(block_shape) != _descriptor(desc).block_shape:
+    if _descriptor(desc).block_shape not in ((), _shape(block_shape)):
         raise Reject(f"a block of shape {block_shape} through a descriptor of another one")
-    return descriptor_load(machine, desc, offsets)
+    return read_lanes(machine, _block(machine, desc, offsets, _shape(block_shape)), _fill(desc))
 
 
 @method("Descriptor", "store")
@@ -176,8 +195,8 @@ def experimental_load(machine: Machine, desc: Any, offsets: Any, block_shape: An
 def descriptor_store(machine: Machine, desc: Any, offsets: Any, value: Any, **options: Any) -> None:
     """Write a block; what lies outside the shape is left out."""
     desc = _descriptor(desc)
-    target = _descriptor_window(machine, desc, offsets)
-    write_lanes(machine, target, _block_value(desc, value, desc.block_shape))
+    source = _value(desc, value, desc.block_shape)
+    write_lanes(machine, _block(machine, desc, offsets, source.shape), source)
 
 
 @operation("_experimental_descriptor_store")
@@ -186,17 +205,17 @@ def experimental_store(machine: Machine, desc: Any, value: Any, offsets: Any) ->
     descriptor_store(machine, desc, offsets, value)
 
 
-def _block_value(desc: Descriptor, value: Any, shape: tuple[int, ...]) -> Tile:
+def _value(desc: Descriptor | HostDescriptor, value: Any, shape: tuple[int, ...]) -> Tile:
     tensor = as_tensor(value)
-    if tensor.shape != shape:
+    if shape and tensor.shape != shape:
         raise Reject(f"{describe(tensor)} stored as a block of shape {shape}")
-    return convert(tensor, desc.base.element)
+    return convert(tensor, desc.base.element if isinstance(desc, Descriptor) else desc.array.dtype)
 
 
 def _reduction(name: str) -> Any:
-    def run(machine: Machine, desc: Descriptor, offsets: Any, value: Any) -> None:
-        target = _descriptor_window(machine, desc, offsets)
-        source = _block_value(desc, value, desc.block_shape)
+    def run(machine: Machine, desc: Descriptor | HostDescriptor, offsets: Any, value: Any) -> None:
+        source = _value(desc, value, desc.block_shape)
+        target = _block(machine, desc, offsets, source.shape)
         update_lanes(machine, target, (source,), CHANGES[name], 0, Order("RELAXED", "DEVICE"))
 
     return run
@@ -206,24 +225,22 @@ for _name in ("add", "min", "max", "and", "or", "xor"):
     method("Descriptor", f"atomic_{_name}")(_reduction(_name))
 
 
-def _rows(machine: Machine, desc: Descriptor, x_offsets: Any, y_offset: Any) -> tuple[Lanes, tuple[int, ...]]:
+def _rows(machine: Machine, desc: Descriptor | HostDescriptor, x_offsets: Any, y_offset: Any) -> Lanes:
     rows = as_tensor(x_offsets)
     if len(desc.block_shape) != 2 or desc.block_shape[0] != 1 or len(rows.shape) != 1:
         raise Reject("rows by index through a descriptor of another shape")
     columns = np.arange(desc.block_shape[1], dtype=np.int64) + runtime_int(y_offset, 32)
-    indices = [rows.data.astype(np.int64)[:, None], columns[None, :]]
-    return _window(machine, desc, indices, (0, 1)), (rows.shape[0], desc.block_shape[1])
+    return _checked(machine, desc, [rows.data.astype(np.int64)[:, None], columns[None, :]])
 
 
 @method("Descriptor", "gather")
-def descriptor_gather(machine: Machine, desc: Descriptor, x_offsets: Any, y_offset: Any) -> Tile:
+def descriptor_gather(machine: Machine, desc: Any, x_offsets: Any, y_offset: Any) -> Tile:
     """Read rows that an index tensor names."""
-    target, _ = _rows(machine, desc, x_offsets, y_offset)
-    return read_lanes(machine, target, _padding(desc, desc.padding))
+    return read_lanes(machine, _rows(machine, desc, x_offsets, y_offset), _fill(desc))
 
 
 @method("Descriptor", "scatter")
-def descriptor_scatter(machine: Machine, desc: Descriptor, value: Any, x_offsets: Any, y_offset: Any) -> None:
+def descriptor_scatter(machine: Machine, desc: Any, value: Any, x_offsets: Any, y_offset: Any) -> None:
     """Write rows that an index tensor names."""
-    target, shape = _rows(machine, desc, x_offsets, y_offset)
-    write_lanes(machine, target, _block_value(desc, value, shape))
+    target = _rows(machine, desc, x_offsets, y_offset)
+    write_lanes(machine, target, _value(desc, value, target.shape))

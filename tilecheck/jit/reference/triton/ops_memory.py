@@ -17,10 +17,11 @@ from tilecheck.jit.reference.triton.arithmetic import convert
 from tilecheck.jit.reference.triton.dtypes import PointerType
 from tilecheck.jit.reference.triton.operations import operation
 from tilecheck.jit.reference.triton.ops_block import load_block, store_block
-from tilecheck.jit.reference.triton.values import BlockPointer, Pointer, as_mask, as_tensor, require_size
+from tilecheck.jit.reference.triton.values import BlockPointer, Pointer, as_mask, as_tensor, require_size, truth
 from tilecheck.jit.reference.values import Array, Tile, describe
 
 _ORDERS = {"relaxed": "RELAXED", "acquire": "ACQUIRE", "release": "RELEASE", "acq_rel": "ACQ_REL"}
+_VOLATILE = Order("RELAXED", "DEVICE")  # it may see what another block wrote, in no order
 _SCOPES = {"cta": "BLOCK", "gpu": "DEVICE", "sys": "SYS"}
 
 
@@ -84,7 +85,8 @@ def load(
     idle = None if other is None else as_tensor(other)
     target = _broadcast_pointer(require_pointer(pointer), chosen, idle)
     lanes = pointer_lanes(machine, target, chosen)
-    return read_lanes(machine, lanes, 0 if idle is None else convert(idle, lanes.array.dtype))
+    padding = 0 if idle is None else convert(idle, lanes.array.dtype)
+    return read_lanes(machine, lanes, padding, _VOLATILE if truth(volatile)[0] else None)
 
 
 @operation("store", member=True)

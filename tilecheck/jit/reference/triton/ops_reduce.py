@@ -9,8 +9,6 @@ import numpy as np
 
 from tilecheck.jit.reference.arithmetic import wrap
 from tilecheck.jit.reference.dtypes import (
-    BOOL,
-    DTYPES,
     FLOAT16,
     FLOAT32,
     FLOAT64,
@@ -284,9 +282,7 @@ def dot(
     left, right = as_tensor(input), as_tensor(other)
     if len(left.shape) != len(right.shape) or len(left.shape) not in (2, 3):
         raise Reject(f"dot of {describe(left)} and {describe(right)}")
-    if left.dtype != right.dtype and not (left.dtype.bitwidth == right.dtype.bitwidth == 8):
-        raise Reject(f"dot of {describe(left)} and {describe(right)}")
-    dtype = _product_type(left.dtype, out_dtype, acc)
+    dtype = _product_type(left.dtype, right.dtype, out_dtype, acc)
     kind = np.int64 if not dtype.is_float else (np.float64 if dtype == FLOAT64 else np.float32)
     wide = np.matmul(left.data.astype(kind), right.data.astype(kind))
     if acc is not None:
@@ -298,17 +294,14 @@ def dot(
     return _narrow(machine, wide, dtype)
 
 
-def _product_type(dtype: DType, out: Any, acc: Any) -> DType:
-    if dtype.is_integer:
-        if dtype not in (DTYPES["int8"], DTYPES["uint8"]):
-            raise Reject(f"dot of {dtype}")
+def _product_type(first: DType, second: DType, out: Any, acc: Any) -> DType:
+    """The type of a product. Inputs of unlike types are floats whose type the launch did not say."""
+    if first.is_integer and second.is_integer and first.bitwidth == second.bitwidth == 8:
         return INT32
-    if dtype == BOOL:
-        raise Reject("dot of booleans")
-    if dtype == FLOAT64:
+    if FLOAT64 in (first, second):
         return FLOAT64
     wanted = out if isinstance(out, DType) else (as_tensor(acc).dtype if acc is not None else FLOAT32)
-    return FLOAT16 if wanted == FLOAT16 and dtype == FLOAT16 else FLOAT32
+    return FLOAT16 if wanted == FLOAT16 and first == second == FLOAT16 else FLOAT32
 
 
 @operation("dot_scaled")

@@ -14,7 +14,7 @@ from tilecheck.jit.reference.machine import Reject
 from tilecheck.jit.reference.modules import Module
 from tilecheck.jit.reference.scopes import parameter_names
 from tilecheck.jit.reference.triton.dtypes import UINT64, dtype_from_text, is_integer
-from tilecheck.jit.reference.triton.values import Pointer
+from tilecheck.jit.reference.triton.values import HostDescriptor, Pointer, block_shape
 from tilecheck.jit.reference.values import Array, Closure, Tile, TypeMark, scalar
 
 _CONSTANT = "constexpr"
@@ -36,7 +36,10 @@ def bind_parameters(interpreter: Interpreter, kernel: Closure, arguments: Mappin
             value = kernel.defaults[name]
         else:
             raise Reject(f"no value for parameter `{name}`")
-        bound[name] = _bind(name, None, value, annotation, keep=name in kept)
+        if isinstance(value, np.ndarray) and (value.ndim != 1 or f"{name}.block_shape[0]" in arguments):
+            bound[name] = _descriptor(name, value, arguments)
+        else:
+            bound[name] = _bind(name, None, value, annotation, keep=name in kept)
     return bound
 
 
@@ -94,6 +97,15 @@ def _bind(name: str, member: int | None, value: Any, annotation: str | DType | N
     if annotation == _CONSTANT or value is None or not isinstance(value, (bool, int, float)):
         return value
     return _scalar(name, value, annotation if isinstance(annotation, DType) else None, keep=keep)
+
+
+def _descriptor(name: str, data: np.ndarray[Any, Any], arguments: Mapping[str, Any]) -> HostDescriptor:
+    """A descriptor that the host made. `name.block_shape[k]` among the arguments says its blocks' shape."""
+    if any(stride % data.itemsize for stride in data.strides if data.size):
+        raise Reject(f"strides {data.strides} bytes of `{name}`")
+    sizes = [arguments.get(f"{name}.block_shape[{axis}]") for axis in range(data.ndim)]
+    shape = () if None in sizes else block_shape(tuple(sizes))
+    return HostDescriptor(Array(name, None, data, data, dtype_of_numpy(data.dtype), (0,) * data.ndim), shape)
 
 
 def _pointer(name: str, member: int | None, data: np.ndarray[Any, Any]) -> Pointer:

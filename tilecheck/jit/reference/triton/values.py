@@ -54,6 +54,17 @@ class Descriptor:
     padding: str = "zero"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class HostDescriptor:
+    """A tensor descriptor that the host made and passed: an array of its own rank.
+
+    `block_shape` is empty where the launch does not say it.
+    """
+
+    array: Array
+    block_shape: tuple[int, ...]
+
+
 def to_tensor(value: Any) -> Any:
     """A compile-time number as a scalar tensor; other values are unchanged."""
     if is_constant(value):
@@ -145,10 +156,9 @@ def truth(value: Any) -> tuple[bool, bool]:
 
 
 def as_mask(value: Any) -> Tile | None:
-    """A mask: booleans, or None."""
+    """A mask: booleans, or None. An array of booleans may have been given as one of numbers."""
     if value is None:
         return None
-    mask = as_tensor(value)
-    if mask.dtype != BOOL:
+    if is_constant(value) and not isinstance(value, bool):
         raise Reject(f"{describe(value)} used as a mask")
-    return mask
+    return cast(as_tensor(value), BOOL)
