@@ -147,6 +147,8 @@ class ParamReport:
     members: bool = False  # a list or tuple of arrays
     scalar: str = ""  # the type of number that its annotation names: int, bool, float, str or nothing
     wide: bool = False  # annotated as 64 bits wide
+    integer: bool = False  # its value is used as an integer, or its elements are
+    updated: bool = False  # what a launch leaves in it depends on what was in it: it is read as well, or atomic
 
 
 @dataclass(frozen=True, slots=True)

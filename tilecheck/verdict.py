@@ -180,6 +180,8 @@ def _params(facts: Facts) -> tuple[ParamReport, ...]:
                 members=param.is_list,
                 scalar=param.scalar,
                 wide=param.wide,
+                integer=param.integer,
+                updated=param.updated,
             )
         )
     return tuple(found)

@@ -257,7 +257,8 @@ def _files(x: Executor, own: ModuleTable) -> tuple[tuple[str, str], ...]:
 def _param(
     x: Executor, definition: Definition, name: str, annotation: Annotation, declared: Ownership | None
 ) -> KernelParam:
-    written = any(a.array == name and a.effect is not Effect.READ for a in x.accesses)
+    effects = {a.effect for a in x.accesses if a.array == name}
+    written = bool(effects - {Effect.READ})
     is_array = annotation.array or name in x.arrays or name in x.lists or name in x.ranks
     if annotation.constant:
         ownership = Ownership.CONSTANT
@@ -280,7 +281,17 @@ def _param(
     site = definition.table.site(node)
     scalar = "" if is_array else annotation.scalar
     return KernelParam(
-        name, is_array, rank, name in x.lists, ownership, declared, site, scalar, annotation.wide
+        name,
+        is_array,
+        rank,
+        name in x.lists,
+        ownership,
+        declared,
+        site,
+        scalar,
+        annotation.wide,
+        integer=name in x.integers | x.knowledge.integers,
+        updated=Effect.ATOMIC in effects or effects >= {Effect.READ, Effect.WRITE},
     )
 
 

@@ -41,7 +41,8 @@ class Param:
     """A kernel parameter. `ownership` is inferred; `declared` is what the author wrote, if anything.
 
     `scalar` is the type that its annotation names (int, bool, float, str or nothing), and `wide` says that the
-    annotation asks for 64 bits.
+    annotation asks for 64 bits. `integer` says that the proof takes its value or its elements for integers,
+    and `updated` that what a launch leaves in an array depends on what was in it.
     """
 
     name: str
@@ -53,6 +54,8 @@ class Param:
     site: Site
     scalar: str = ""
     wide: bool = False
+    integer: bool = False
+    updated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
