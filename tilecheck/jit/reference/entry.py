@@ -17,7 +17,7 @@ _FOLDED = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.If, ast.For, ast.While,
 
 
 def find_kernel(interpreter: Interpreter, module: Module, name: str, arguments: Mapping[str, Any]) -> Closure:
-    """The kernel called `name`: a `def`, also inside functions, or `name = ct.kernel(f)`.
+    """The kernel called `name`: a `def`, also inside functions, or `name = ct.kernel(f)`, `triton.jit(f)`.
 
     `outer.inner` names one def among several of the same name.
     """

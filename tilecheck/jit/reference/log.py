@@ -14,8 +14,9 @@ class Launch:
     """One launch: the kernel's file and name, the grid, and a value for every parameter.
 
     `arguments` maps a parameter to a numpy array (bind one array twice to model aliasing), a list of
-    arrays, or a plain int, float, bool or str. `blocks` are the blocks to run, in that order (None: all
-    of them, axis 0 fastest).
+    arrays, or a plain int, float, bool or str. A pointer of a Triton kernel is given as a flat array, its
+    memory from the address on; a tensor descriptor as an array of its rank. `blocks` are the blocks to run,
+    in that order (None: all of them, axis 0 fastest).
     """
 
     path: str
@@ -31,7 +32,8 @@ class AccessRecord:
     """One executed memory operation of one block: only the elements that it really touched.
 
     `elements` has one row per touched element: its coordinates in the root array (for raw memory: one
-    column, the offset in elements from the base pointer). `lanes` has the matching positions in the tile.
+    column, the offset in elements from the base pointer). Behind a Triton pointer the array is flat, and its
+    one coordinate is that offset. `lanes` has the matching positions in the tile.
     `start` and `end` are the byte range of the call in `path`.
     """
 
