@@ -70,19 +70,17 @@ def _decided_once(pattern: Any) -> Result:
         start = time.process_time()
         if pattern.expect == "unsat" and question is not None:
             outcome = prove(*question, session)
+            ms = (time.process_time() - start) * 1000
             status, rung = "unsat" if outcome.proved else "open", outcome.rung
+            if rung == "smt":
+                rung += f" {list(session.answers.values())[-1].tier}"
         else:
             answer = satisfiable(assertions, session=session, prove_only=pattern.expect == "unsat")
-            status, rung = answer.status, "smt" if answer.status == "unsat" else _MODEL
-        ms = (time.process_time() - start) * 1000
-        if rung == "smt":
-            rung += f" {_tier(session)}"
+            ms = (time.process_time() - start) * 1000
+            status, rung = answer.status, _MODEL
+            if status == "unsat":
+                rung = "entail" if answer.tier == "sums" else f"smt {answer.tier}"
     return Result(status, rung, ms)
-
-
-def _tier(session: Session) -> str:
-    """The tier of the last answer of the solver."""
-    return str(list(session.answers.values())[-1].tier)
 
 
 # ---- the others -----------------------------------------------------------------------------------------

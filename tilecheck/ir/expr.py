@@ -24,6 +24,7 @@ Operators (`Expr.op`) and their arguments:
 from __future__ import annotations
 
 import enum
+import math
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -454,7 +455,12 @@ def evaluate(
         if node in memo:
             stack.pop()
             continue
-        if node.op == "ite" and node.args[0] in memo:
+        op = node.op
+        if op in ("sym", "bsym"):
+            memo[node] = value(node.args[0])
+            stack.pop()
+            continue
+        if op == "ite" and node.args[0] in memo:
             # Only the chosen branch is evaluated: the other may divide by zero.
             branch = node.args[1] if memo[node.args[0]] else node.args[2]
             if branch in memo:
@@ -463,62 +469,38 @@ def evaluate(
             else:
                 stack.append(branch)
             continue
-        todo = [node.args[0]] if node.op == "ite" else [c for c in children(node) if c not in memo]
+        todo = [node.args[0]] if op == "ite" else [c for c in children(node) if c not in memo]
         if todo:
             stack.extend(todo)
             continue
         stack.pop()
-        memo[node] = _apply(node, [memo[c] for c in children(node)], value, memory)
+        if op == "read":
+            if memory is None:
+                raise KeyError(node.args[0])
+            memo[node] = memory(node.args[0], tuple(int(memo[c]) for c in children(node)))
+        else:
+            memo[node] = _VALUES[op](node, [memo[c] for c in children(node)])
     return memo[a]
 
 
-def _apply(
-    node: Expr,
-    v: list[Any],
-    value: Callable[[Symbol], int | bool],
-    memory: Callable[[str, tuple[int, ...]], int] | None,
-) -> int | bool:
-    match node.op:
-        case "const":
-            literal: int = node.args[0]
-            return literal
-        case "sym" | "bsym":
-            return value(node.args[0])
-        case "add":
-            return int(sum(v))
-        case "mul":
-            product = 1
-            for factor in v:
-                product *= factor
-            return product
-        case "floordiv":
-            return int(v[0] // v[1])
-        case "mod":
-            return int(v[0] % v[1])
-        case "min":
-            return int(min(v))
-        case "max":
-            return int(max(v))
-        case "read":
-            if memory is None:
-                raise KeyError(node.args[0])
-            return memory(node.args[0], tuple(v))
-        case "bit":
-            return _BIT_OPERATIONS[node.args[0]](v[0], v[1])
-        case "true" | "all":
-            return all(v)
-        case "false" | "any":
-            return any(v)
-        case "lt":
-            return bool(v[0] < v[1])
-        case "le":
-            return bool(v[0] <= v[1])
-        case "eq":
-            return bool(v[0] == v[1])
-        case "not":
-            return not v[0]
-        case _:
-            raise AssertionError(node.op)
+_VALUES: Mapping[str, Callable[[Expr, list[Any]], int | bool]] = {
+    "const": lambda node, _: node.args[0],
+    "add": lambda _, v: sum(v),
+    "mul": lambda _, v: math.prod(v),
+    "floordiv": lambda _, v: v[0] // v[1],
+    "mod": lambda _, v: v[0] % v[1],
+    "min": lambda _, v: min(v),
+    "max": lambda _, v: max(v),
+    "bit": lambda node, v: _BIT_OPERATIONS[node.args[0]](v[0], v[1]),
+    "true": lambda _, v: True,
+    "false": lambda _, v: False,
+    "all": lambda _, v: all(v),
+    "any": lambda _, v: any(v),
+    "lt": lambda _, v: v[0] < v[1],
+    "le": lambda _, v: v[0] <= v[1],
+    "eq": lambda _, v: v[0] == v[1],
+    "not": lambda _, v: not v[0],
+}
 
 
 # ---------------------------------------------------------------------------------------------------------

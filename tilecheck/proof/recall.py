@@ -16,7 +16,7 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols
 _KEPT = 48  # models of one kernel; each is tried on every question
 _STARTS = 3  # models that are changed for one question
 _STEPS = 8  # changes that lead from one of them to a model
-_TRIES = 60  # changes that are looked at for one question
+_TRIES = 24  # changes that are looked at for one question
 
 Cell = tuple[str, tuple[int, ...]]
 Value = int | bool
@@ -38,6 +38,9 @@ class Assignment:
 
     def holds(self, assertion: Expr) -> bool:
         """Whether it is true here; division by zero anywhere in it means no."""
+        known = self._known.get(assertion)
+        if known is not None:
+            return bool(known)
         try:
             return bool(evaluate(assertion, self.value, self._cell, self._known))
         except ZeroDivisionError:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tilecheck.ir.expr import (
@@ -110,6 +110,8 @@ def satisfiable(
     options = Options(session.budget if budget is None else budget, prove_only, smallest, tuple(bounds))
     flat = tuple(dict.fromkeys(c for a in assertions for c in conjuncts(a)))
     known = session.answers.get((flat, options))
+    if known is None and prove_only:  # a search for a model has tried whatever proves
+        known = session.answers.get((flat, replace(options, prove_only=False)))
     if known is None and not smallest:
         known = _decided_cheaply(flat, session, sums=sums)
     if known is None:
