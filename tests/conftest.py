@@ -33,7 +33,7 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# ---- processes: pytest-xdist, `-n auto --dist loadgroup` in pyproject.toml -----------------------------------
+# ---- processes: pytest-xdist, `-n auto --dist loadfile` in pyproject.toml ------------------------------------
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -42,17 +42,6 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     whole = all(path in (_HERE, _HERE.parent) for path in named)
     selects = config.option.keyword or config.option.markexpr
     return min(available_cores(), _MOST_WORKERS) if whole and not selects else 0
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Which tests run in one process: those of a file, which share its fixtures; those of a verified file, so
-    that it is verified once; and those that use the GPU, so that no two of them time the same one."""
-    for item in items:
-        values = getattr(getattr(item, "callspec", None), "params", {})
-        group = values["path"] if isinstance(values.get("path"), Path) else item.path
-        on_gpu = item.get_closest_marker("gpu") is not None
-        item.add_marker(pytest.mark.xdist_group("gpu" if on_gpu else str(group)))
 
 
 # ---- what several tests compute alike ------------------------------------------------------------------------
