@@ -280,3 +280,33 @@ def test_gluon_is_another_language(execute):
 def test_a_loop_that_does_not_end(triton):
     with pytest.raises(StepLimit):
         triton("@triton.jit\ndef k(n):\n    while n > 0:\n        pass\n", n=4)
+
+
+def test_a_package_that_imports_its_own_modules(triton, tmp_path):
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "from . import inner\nfrom .inner import put as put_it\n", encoding="utf-8"
+    )
+    (package / "inner.py").write_text(
+        "import triton\nimport triton.language as tl\n\n"
+        "@triton.jit\ndef put(p, value):\n    tl.store(p, value)\n",
+        encoding="utf-8",
+    )
+    text = """
+        import package
+        from package import inner
+
+        @tl.constexpr
+        def log(n):
+            return tl.core.get_int_dtype(2 ** tl.standard._log2(n), True)
+
+        @triton.jit
+        def k(x):
+            inner.put(x, 1)
+            package.inner.put(x + 1, 2)
+            package.put_it(x + 2, tl.full((), 3, log(63)))
+        """
+    x = np.zeros(3, np.int32)
+    triton(text, x=x)
+    assert x.tolist() == [1, 2, 3]

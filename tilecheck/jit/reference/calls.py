@@ -75,7 +75,7 @@ def _user_function(
     for decorator in decorators:
         if decorator not in interpreter.language.transparent:
             raise Reject(f"a call of `{function.name}`, decorated by `{decorator}`")
-    if "constexpr_function" in decorators:
+    if not interpreter.language.compile_time.isdisjoint(decorators):
         with interpreter.on_host():
             return run_function(interpreter, function, arguments, keywords)
     return run_function(interpreter, function, arguments, keywords)

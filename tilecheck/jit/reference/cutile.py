@@ -55,6 +55,7 @@ CUTILE = Language(
     asserts=False,
     builtins=BUILTINS,
     transparent=frozenset({"function", "property", "staticmethod", "lru_cache", "cache", "kernel"}),
+    compile_time=frozenset(),
     static_names=frozenset({"static_assert", "static_eval", "static_iter"}),
     binary=binary,
     unary=unary,

@@ -30,6 +30,7 @@ class Language:
     asserts: bool  # whether `assert` is a statement of the device (which does not stop it)
     builtins: Mapping[str, Any]
     transparent: frozenset[str]  # decorators of functions that a kernel may call
+    compile_time: frozenset[str]  # those of functions that run as host code
     static_names: frozenset[str]  # operations whose first argument is evaluated at compile time
     binary: Callable[[Machine, str, Any, Any], Any]
     unary: Callable[[Machine, str, Any], Any]

@@ -205,6 +205,8 @@ class Modules:
     def _imported_from(self, module: Module, node: ast.ImportFrom, name: str) -> Any:
         original = next(alias.name for alias in node.names if (alias.asname or alias.name) == name)
         owner = self._module_named(module, node.module or "", node.level)
+        if owner is module and _is_package(module):  # `from . import submodule` in a package's own file
+            return self._module_named(module, original, 1)
         if isinstance(owner, Module):
             found = self.lookup(owner, original, default=None)
             if found is not None or original in owner.values:

@@ -103,6 +103,13 @@ def _next_power_of_2(machine: Machine, n: Any) -> int:
     return 1 << max(value - 1, 0).bit_length()
 
 
+def _integer_type(machine: Machine, bitwidth: Any, signed: Any) -> DType:
+    name = f"{'' if signed else 'u'}int{static_int(bitwidth)}"
+    if name not in TRITON_DTYPES:
+        raise Reject(f"an integer type of {bitwidth} bits")
+    return TRITON_DTYPES[name]
+
+
 def _constant(machine: Machine, value: Any) -> Any:
     return value
 
@@ -129,6 +136,8 @@ _LANGUAGE: dict[str, Any] = {
     "pointer_type": Operation("pointer_type", _pointer_type),
     "block_type": Operation("block_type", _block_type),
     "condition": Operation("condition", _condition),
+    "_log2": Operation("_log2", lambda machine, i: static_int(i).bit_length() - 1),
+    "get_int_dtype": Operation("get_int_dtype", _integer_type),
     "pi32_t": PointerType(INT32),
     "TRITON_MAX_TENSOR_NUMEL": MAX_ELEMENTS,
     "void": TypeMark("void"),

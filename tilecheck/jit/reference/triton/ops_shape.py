@@ -261,6 +261,19 @@ def static_assert(machine: Machine, cond: Any, msg: Any = None) -> None:
         raise Reject("a static assertion that fails")
 
 
+def _joined(name: str) -> Any:
+    function = np.logical_and if name == "logical_and" else np.logical_or
+
+    def run(machine: Machine, input: Any, other: Any) -> Tile:
+        return Tile(np.asarray(function(as_tensor(input).data, as_tensor(other).data)), BOOL)
+
+    return run
+
+
+for _name in ("logical_and", "logical_or"):
+    operation(_name, member=True)(_joined(_name))
+
+
 @operation("gather", member=True)
 def gather(machine: Machine, src: Any, index: Any, axis: Any) -> Tile:
     """Elements of a tensor by their position along an axis; positions outside give any element."""
