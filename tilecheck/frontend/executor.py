@@ -279,12 +279,21 @@ class Executor:
         """Note that a 32-bit value of this tile shape must not have wrapped, in any lane."""
         if self.dry:
             return
+        self._fits(value, shape, E.TRUE)
+
+    def _fits(self, value: Expr, shape: tuple[Expr, ...], case: Expr) -> None:
+        if value.op == "ite":  # one of its branches is the value, and the other may wrap as it likes
+            test, first, second = value.args
+            for chosen, branch in ((test, first), (E.negate(test), second)):
+                if numbers.may_have_wrapped(branch):
+                    self._fits(branch, shape, E.all_of(case, chosen))
+            return
         mapping, bounds = {}, []
         for i, size in enumerate(reversed(shape)):
             place = E.sym(Symbol(f"lane {len(shape) - 1 - i}", Kind.LANE, self.number(), bound=size))
             mapping[lane(i)] = place
             bounds += [E.le(0, place), E.lt(place, size)]
-        guard = E.all_of(self.guard, *bounds)
+        guard = E.all_of(self.guard, *bounds, E.substitute(case, mapping))
         steps = tuple((E.substitute(n, mapping), self.makers[n]) for n in E.walk(value) if n in self.makers)
         self.arithmetic.append(
             Arithmetic(E.substitute(value, mapping), guard, self.site, self.unsafe, tuple(reversed(steps)))
@@ -347,7 +356,7 @@ class Executor:
         if num.shape:  # a tile of one element, as `.item()` gives
             result = E.substitute(result, {lane(i): E.ZERO for i in range(len(num.shape))})
         self.use_as_integer(result)
-        if num.bits == 32 and result.op in ("add", "mul"):
+        if num.bits == 32 and numbers.may_have_wrapped(result):
             self.fits(result)
         return result
 

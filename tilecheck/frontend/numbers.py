@@ -88,7 +88,10 @@ def as_bool(value: Num, machine: Machine) -> Expr:
     """The truth of an element."""
     if value.elem is None or not _comparable(value, machine):
         return machine.fresh(origin(value.elem), per_lane=bool(value.shape), boolean=True)
-    return value.elem if value.kind == "bool" else E.ne(value.elem, 0)
+    if value.kind == "bool":
+        return value.elem
+    _leave_ring(machine, value.bits, value.shape, value.elem)  # a multiple of 2**32 would wrap to 0
+    return E.ne(value.elem, 0)
 
 
 def _result_bits(a: Num, b: Num) -> int | None:
@@ -101,8 +104,13 @@ def _result_bits(a: Num, b: Num) -> int | None:
 def _leave_ring(machine: Machine, bits: int | None, shape: tuple[Expr, ...], *values: Expr) -> None:
     if bits == 32:
         for value in values:
-            if value.op in ("add", "mul"):
+            if may_have_wrapped(value):
                 machine.fits(value, shape)
+
+
+def may_have_wrapped(value: Expr) -> bool:
+    """Whether a value is made by operations of the ring since it last was known to fit."""
+    return value.op in ("add", "mul") or (value.op == "ite" and any(map(may_have_wrapped, value.args[1:])))
 
 
 _COMPARE = {"<": E.lt, "<=": E.le, ">": E.gt, ">=": E.ge, "==": E.eq, "!=": E.ne}

@@ -35,6 +35,8 @@ def absolute(x: Executor, args: Arguments) -> Num:
     if num.elem is None or num.kind == "any":
         return data(num.shape)
     value = numbers.as_int(num, x)
+    if num.bits == 32 and numbers.may_have_wrapped(value):
+        x.fits(value, num.shape)
     return Num(num.shape, E.maximum(value, E.neg(value)), "int", num.bits)
 
 

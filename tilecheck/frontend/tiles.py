@@ -85,7 +85,7 @@ def cast(x: Executor, num: Num, dtype: Any) -> Num:
         return Num(num.shape, x.fresh("data", per_lane=bool(num.shape)), "int", bits_of(dtype))
     if num.kind == "any":
         num = Num(num.shape, _truncated(x, num.elem, per_lane=bool(num.shape)), "any", num.bits)
-    if num.bits == 32 and num.elem is not None and num.elem.op in ("add", "mul"):
+    if num.bits == 32 and num.elem is not None and numbers.may_have_wrapped(num.elem):
         x.fits(num.elem, num.shape)  # widening happens after the 32-bit value was computed
     kind = "any" if num.kind == "any" else "int"
     return Num(num.shape, converted(x, num, dtype.name.rsplit(".", 1)[-1]), kind, bits_of(dtype))

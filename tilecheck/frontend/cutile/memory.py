@@ -246,7 +246,7 @@ def _index_tile(x: Executor, value: Any, what: str) -> Num:
     num = x.number_of(value, f"{what} index")
     elem = numbers.as_int(num, x)
     x.use_as_integer(elem)
-    if num.bits == 32 and elem.op in ("add", "mul"):
+    if num.bits == 32 and numbers.may_have_wrapped(elem):
         x.fits(elem, num.shape)
     return Num(num.shape, elem, "int", num.bits)
 
