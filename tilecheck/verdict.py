@@ -501,6 +501,6 @@ def _with_aliases(facts: Facts, findings: Sequence[Diagnostic], path: str) -> tu
         )
         if finding is not None:
             flags = launch_flags(alias.launch)
-            witness = find_alias(Context(facts.kernel), alias.mutable, alias.other, path, flags)
+            witness = find_alias(Context(facts.kernel), alias.mutable, alias.other, path, flags, alias.launch)
             aliased[finding.message] = replace(finding, witness=witness)
     return (*kept, *(d for d in aliased.values() if d.witness is not None))

@@ -141,11 +141,19 @@ def imported(x: Executor, binding: Import, table: ModuleTable) -> Any:
         return ModuleRef(found) if found is not None else Named(binding.module)
     as_module = Import(f"{binding.module}.{binding.member}".strip("."), None, binding.level)
     found = table.project.find(Import(binding.module, None, binding.level), table.file)
-    if found is not None and (binding.member in found.bindings):
+    if found is not None and binding.member in found.bindings and not _is_submodule(found, binding.member):
         x.files[found.file] = None
         return module_name(x, found, binding.member)
     found = table.project.find(as_module, table.file)
     return ModuleRef(found) if found is not None else Named(as_module.module)
+
+
+def _is_submodule(package: ModuleTable, name: str) -> bool:
+    """Whether a package imports a name from itself: only a module of its own folder can be meant."""
+    bound = package.bindings[name]
+    if not isinstance(bound, Import) or bound.member != name:
+        return False
+    return package.project.find(Import(bound.module, None, bound.level), package.file) is package
 
 
 # Methods after which the fields of an object are not what the class body and the call say.

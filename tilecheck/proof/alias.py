@@ -1,15 +1,21 @@
-"""What happens when a launch binds one buffer to two parameters: replayed with one array bound twice."""
+"""What happens when a launch binds one buffer to two parameters: replayed with one array bound twice.
+
+The compiler of cuTile orders accesses of different parameters in no way, not even within one block. A Triton
+program runs its accesses in the order of its text, whatever the parameter, so only two programs can meet there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tilecheck.ir.expr import Kind
+from tilecheck.ir.launch import Launch as HostLaunch
 from tilecheck.jit.reference import AccessRecord, Launch, Log, ReplayError, run
 from tilecheck.model import Witness
 from tilecheck.proof.benign import Flags, ordinary_launches
 from tilecheck.proof.concrete import Concrete, arguments, launch_symbols
 from tilecheck.proof.context import Context
+from tilecheck.proof.launch_check import ordinary_inputs
 
 _LAUNCHES = 6
 _STEPS = 20_000
@@ -17,20 +23,15 @@ _STEPS = 20_000
 _Meeting = tuple[AccessRecord, AccessRecord, tuple[int, ...]]
 
 
-def find_alias(context: Context, mutable: str, other: str, path: str, flags: Flags) -> Witness | None:
+def find_alias(
+    context: Context, mutable: str, other: str, path: str, flags: Flags, launch: HostLaunch
+) -> Witness | None:
     """Two accesses that meet in one element because `mutable` and `other` are one buffer.
 
-    The compiler orders accesses of different parameters in no way, not even within one block. `flags` are
-    the compile-time values that the launch passes, by name.
+    `flags` are the compile-time values that the launch passes, by name.
     """
     kernel = context.kernel
-    fixed = {
-        s: int(v)
-        for s in launch_symbols(context)
-        for n, v in flags.items()
-        if s.name == n and not isinstance(v, list)
-    }
-    for number, concrete in enumerate(ordinary_launches(context, flags, fixed=fixed)):
+    for number, concrete in enumerate(_launches(context, flags, launch)):
         if number >= _LAUNCHES:
             return None
         given = arguments(concrete, kernel)
@@ -38,29 +39,47 @@ def find_alias(context: Context, mutable: str, other: str, path: str, flags: Fla
             continue
         if getattr(given[other], "shape", None) != getattr(given[mutable], "shape", None):
             continue  # one buffer has one shape
-        # A table holds integers that keep its contracts: the kernel reads there what it expects.
-        table = getattr(given[other], "dtype", None)
-        given[mutable] = given[other] = given[other if table is not None and table.kind == "i" else mutable]
+        given[other] = given[mutable]
         try:
             log = run(Launch(path, kernel.name, concrete.grid(kernel), given, None, _STEPS))
         except ReplayError:
             continue
-        found = _meeting(log, mutable, other)
+        found = _meeting(log, mutable, other, within=kernel.language != "triton")
         if found is not None:
             return _witness(context, concrete, mutable, found)
     return None
 
 
-def _meeting(log: Log, mutable: str, other: str) -> _Meeting | None:
-    written: dict[tuple[int, ...], AccessRecord] = {}
+def _launches(context: Context, flags: Flags, launch: HostLaunch) -> Iterator[Concrete]:
+    """Launches to try: ordinary ones, or of a Triton kernel, whose numbers follow from each other, the very
+    one that is seen, with inputs of several sizes."""
+    kernel = context.kernel
+    if kernel.language == "triton":
+        for values in ordinary_inputs(kernel, launch):
+            yield Concrete(values).settled(kernel)
+        return
+    fixed = {
+        s: int(v)
+        for s in launch_symbols(context)
+        for n, v in flags.items()
+        if s.name == n and not isinstance(v, list)
+    }
+    yield from ordinary_launches(context, flags, fixed=fixed)
+
+
+def _meeting(log: Log, mutable: str, other: str, *, within: bool) -> _Meeting | None:
+    """A write of one and an access of the other; `within` counts those of one block."""
+    written: dict[tuple[int, ...], dict[tuple[int, ...], AccessRecord]] = {}
     for record in log.accesses:
         if record.array == mutable and record.effect != "read":
-            written.update((element, record) for element in _elements(record))
+            for element in _elements(record):
+                written.setdefault(element, {})[record.block] = record
     for record in log.accesses:
         if record.array == other:
             for element in _elements(record):
-                if element in written:
-                    return written[element], record, element
+                for block, write in written.get(element, {}).items():
+                    if within or block != record.block:
+                        return write, record, element
     return None
 
 

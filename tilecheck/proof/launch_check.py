@@ -23,30 +23,29 @@ from itertools import combinations
 
 from tilecheck.ir.expr import (
     FALSE,
-    ONE,
     TRUE,
     Expr,
     Kind,
     Symbol,
-    bool_sym,
+    any_of,
     eq,
     le,
     lt,
     mul,
-    ne,
     negate,
     substitute,
     sym,
     symbols,
     walk,
 )
-from tilecheck.ir.host import DEFINED, EXTENT, NUMEL, host_extent, owners
-from tilecheck.ir.kernel import Contract, Effect, Kernel, extent_symbol, grid_symbol, stride_symbol
+from tilecheck.ir.host import DEFINED, EXTENT, NUMEL, owners
+from tilecheck.ir.kernel import Contract, Effect, Kernel, grid_symbol
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
 from tilecheck.ir.launch_ranks import with_known_ranks
 from tilecheck.proof.conditions import condition_kind, condition_text
-from tilecheck.proof.launch_spans import flat_values, span_facts, usual_layout
+from tilecheck.proof.launch_spans import span_facts, usual_layout
 from tilecheck.proof.launch_unread import rests_on_unread
+from tilecheck.proof.launch_values import host_values, ranks_of
 from tilecheck.proof.predicate import ranges
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Model, satisfiable
@@ -84,12 +83,8 @@ def check_launch(
     """Judge one launch; `replayed` says whether a broken condition was seen to do harm."""
     if launch.problem is not None:
         return LaunchCheck(launch, tuple((condition_text(c), "caller") for c in conditions), ())
-    launch = with_known_ranks(launch, _ranks(kernel, launch))
-    usual: dict[Expr, Expr] = {}
-    if kernel.language == "triton":
-        launch = replace(launch, facts=(*launch.facts, *span_facts(launch)))
-        usual = usual_layout(launch)
-    judge = _Judge(kernel, launch, _host_values(kernel, launch), session, replayed, usual)
+    judge = _judge(kernel, launch, session, replayed)
+    launch = judge.launch
     agreed = tuple(judge.rewritten(c) for c in conditions if not judge.is_hosts(c))
     statuses, broken = [], []
     for condition in conditions:
@@ -109,6 +104,23 @@ def check_launch(
     return LaunchCheck(launch, (*statuses, *open_), (*broken, *harmed))
 
 
+def _judge(kernel: Kernel, launch: Launch, session: Session, replayed: Replayed) -> _Judge:
+    launch = with_known_ranks(launch, ranks_of(kernel, launch))
+    usual: dict[Expr, Expr] = {}
+    if kernel.language == "triton":
+        launch = replace(launch, facts=(*launch.facts, *span_facts(launch)))
+        usual = usual_layout(launch)
+    return _Judge(kernel, launch, host_values(kernel, launch), session, replayed, usual)
+
+
+def ordinary_inputs(kernel: Kernel, launch: Launch) -> Iterator[Mapping[Symbol, int | bool]]:
+    """A launch in the kernel's values, at host inputs of several sizes: several blocks, contiguous tensors."""
+    with closing(Session()) as session:
+        judge = _judge(kernel, launch, session, lambda broken: None)
+        for broken in judge.models((*judge.usually(), *judge.more_blocks()[0]), "TC401", "", ()):
+            yield broken.concrete
+
+
 def launch_flags(launch: Launch) -> dict[str, int | list[int]]:
     """The numbers and truth values that a launch passes and that its text decides, by parameter."""
     found: dict[str, int | list[int]] = {}
@@ -125,59 +137,6 @@ def launch_flags(launch: Launch) -> dict[str, int | list[int]]:
                     if satisfiable((*ranges(goal), *goal), session=session, prove_only=True).status == "unsat":
                         found[name] = int(wanted is TRUE)
     return found
-
-
-def _ranks(kernel: Kernel, launch: Launch) -> dict[str, int]:
-    """The ranks of the caller's tensors, as the kernel uses them: a pointer says nothing of its tensor's."""
-    if kernel.language == "triton":
-        return {}
-    ranks = {p.name: p.rank for p in kernel.params if p.rank is not None}
-    found = {}
-    for name, value in launch.arguments:
-        if isinstance(value, HostTensor) and name in ranks:
-            found[value.shape_of or value.name] = ranks[name]
-    return found
-
-
-def _host_values(kernel: Kernel, launch: Launch) -> dict[Expr, Expr]:
-    """Every launch value of the kernel that the launch's text gives."""
-    known: dict[Expr, Expr] = {}
-    for axis, size in enumerate((*launch.grid, ONE, ONE)[:3] if launch.grid is not None else ()):
-        if size is not None:
-            known[sym(grid_symbol(axis))] = size
-    if kernel.language == "triton":
-        return known | flat_values(kernel, launch)
-    for name, value in (*launch.arguments, *launch.captured):
-        _bind(known, kernel, name, value)
-    return known
-
-
-def _bind(known: dict[Expr, Expr], kernel: Kernel, name: str, value: HostValue) -> None:
-    if isinstance(value, HostTensor):
-        _bind_tensor(known, kernel, name, value)
-        return
-    if not isinstance(value, Expr):
-        return
-    for kind in (Kind.SCALAR, Kind.CONSTANT):
-        for origin in ("", "untyped", "converted"):
-            symbol = Symbol(name, kind, origin=origin)
-            if value.is_bool:
-                known[bool_sym(symbol)] = value
-            else:
-                known[sym(symbol)] = value
-                known[bool_sym(symbol)] = ne(value, 0)
-
-
-def _bind_tensor(known: dict[Expr, Expr], kernel: Kernel, name: str, tensor: HostTensor) -> None:
-    rank = next((p.rank for p in kernel.params if p.name == name), None) or 0
-    shape = tensor.shape
-    if shape is None:
-        shape = tuple(sym(host_extent(tensor.shape_of or tensor.name, k)) for k in range(rank))
-    for k, length in enumerate(shape):
-        known[sym(extent_symbol(name, k))] = length
-    known[sym(Symbol(f"numel({name})", Kind.EXTENT))] = mul(*shape)
-    for k, stride in enumerate(tensor.strides or ()):
-        known[sym(stride_symbol(name, k))] = stride
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +169,7 @@ class _Judge:
         # What is left to the caller may be assumed here, even where it says the same in the host's values.
         others = agreed if self.is_hosts(condition) else tuple(a for a in agreed if a is not wanted)
         found, ran = self._harm(
-            "TC402", condition_text(condition), (*others, *self._usually(), negate(wanted)), ()
+            "TC402", condition_text(condition), (*others, *self.usually(), negate(wanted)), ()
         )
         if found is not None:
             return "broken", found
@@ -254,7 +213,7 @@ class _Judge:
         sizes = all(s.kind is Kind.HOST and s.origin in (EXTENT, NUMEL, DEFINED) for s in spoken)
         return sizes and len(owners(self.in_usual(condition))) <= 1
 
-    def _usually(self) -> tuple[Expr, ...]:
+    def usually(self) -> tuple[Expr, ...]:
         return tuple(eq(value, size) for value, size in self.usual.items())
 
     def standing(self) -> tuple[tuple[Broken, ...], tuple[tuple[str, str], ...]]:
@@ -299,22 +258,46 @@ class _Judge:
         """Host inputs that break something and were seen to do harm, the smallest that are tried; and whether
         any were run (or there are none)."""
         tried = ran = False
-        inputs = [s for s in symbols(*premises, *self._premises(), *self.known.values()) if s.kind is Kind.HOST]
-        free = [s for s in inputs if s.origin != DEFINED]
-        numbers = [s for s in free if not any(n.op == "bsym" and n.args[0] is s for n in walk(*premises))]
-        for least in _LEAST:
-            model = self._model(
-                (*premises, *(le(least, sym(s)) for s in numbers if ".shape[" in s.name or least))
-            )
-            found = None if model is None else self._broken(rule, text, model, expanded)
-            if found is None:
-                continue
+        for more in self.more_blocks():
+            found, has_run, was_tried = self._tried(rule, text, (*premises, *more), expanded)
+            if found is not None:
+                return found, True
+            tried, ran = tried or was_tried, ran or has_run
+        return None, ran or not tried
+
+    def more_blocks(self) -> tuple[tuple[Expr, ...], ...]:
+        """What is asked of the grid, in turn: where blocks overlap in flat memory, one alone does no harm."""
+        if self.kernel.language != "triton":
+            return ((),)
+        sizes = [g for g in self.launch.grid or () if g is not None]
+        return ((any_of(*(le(2, g) for g in sizes)),), ())
+
+    def _tried(
+        self, rule: str, text: str, premises: Sequence[Expr], expanded: tuple[str, ...]
+    ) -> tuple[Broken | None, bool, bool]:
+        """Inputs that were seen to do harm, whether any were run, and whether there are any."""
+        tried = ran = False
+        for found in self.models(premises, rule, text, expanded):
             tried = True
             harmful = self.replayed(found)
             if harmful:
-                return found, True
+                return found, True, True
             ran |= harmful is not None
-        return None, ran or not tried
+        return None, ran, tried
+
+    def models(
+        self, premises: Sequence[Expr], rule: str, text: str, expanded: tuple[str, ...]
+    ) -> Iterator[Broken]:
+        """Host inputs that meet `premises`, from larger and larger ones."""
+        inputs = [s for s in symbols(*premises, *self._premises(), *self.known.values()) if s.kind is Kind.HOST]
+        free = [s for s in inputs if s.origin != DEFINED and sym(s) not in self.usual]
+        numbers = [s for s in free if not any(n.op == "bsym" and n.args[0] is s for n in walk(*premises))]
+        for least in _LEAST:
+            large = (le(least, sym(s)) for s in numbers if ".shape[" in s.name or least)
+            model = self._model((*premises, *large))
+            found = None if model is None else self._broken(rule, text, model, expanded)
+            if found is not None:
+                yield found
 
     # ---- the host's values ----------------------------------------------------------------------------
 

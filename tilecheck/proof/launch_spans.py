@@ -29,6 +29,7 @@ from tilecheck.ir.expr import (
     negate,
     sub,
     sym,
+    symbols,
 )
 from tilecheck.ir.host import STRIDE, TEST, host_numel, host_span, is_contiguous, row_major
 from tilecheck.ir.kernel import Kernel, extent_symbol
@@ -38,30 +39,42 @@ from tilecheck.ir.launch import HostTensor, HostValue, Launch
 def flat_values(kernel: Kernel, launch: Launch) -> dict[Expr, Expr]:
     """Every value of the kernel's parameters that the launch's text gives, the grid apart."""
     pointers = {p.name for p in kernel.params if p.is_array}
+    asked = {s.name for s in symbols(*_guards(kernel)) if s.name.endswith(" is None")}
     known: dict[Expr, Expr] = {}
     for name, value in launch.arguments:
         known |= dict(_values(name, value, is_pointer=name in pointers))
+        if f"{name} is None" in asked:
+            known[bool_sym(Symbol(f"{name} is None", Kind.CONSTANT))] = _is_none(value)
     return known
 
 
+def _guards(kernel: Kernel) -> Iterator[Expr]:
+    """Where a kernel asks whether an argument is there."""
+    for access in kernel.accesses:
+        yield from (access.guard, access.mask)
+    yield from (check.guard for check in kernel.checks)
+    yield from (sum_.guard for sum_ in kernel.arithmetic)
+
+
+def _is_none(value: HostValue) -> Expr:
+    match value:
+        case HostTensor(number=Expr(), shape=None):  # the caller may pass None
+            return bool_sym(Symbol(f"{value.name} is None", Kind.HOST, origin=TEST))
+        case "None":
+            return TRUE
+        case _:
+            return FALSE
+
+
 def _values(name: str, value: HostValue, *, is_pointer: bool) -> Iterator[tuple[Expr, Expr]]:
-    is_none = bool_sym(Symbol(f"{name} is None", Kind.CONSTANT))
     match value:
         case HostTensor():
-            unsure = value.number is not None  # the caller may pass None
-            own = Symbol(f"{value.name} is None", Kind.HOST, origin=TEST)
-            yield is_none, bool_sym(own) if unsure else FALSE
             if is_pointer:
                 yield sym(extent_symbol(name, 0)), span(value, name)
             elif value.number is not None:
                 yield from scalar(name, value.number)
         case Expr():
-            yield is_none, FALSE
             yield from scalar(name, value)
-        case "None":
-            yield is_none, TRUE
-        case str():
-            yield is_none, FALSE
 
 
 def scalar(name: str, value: Expr) -> Iterator[tuple[Expr, Expr]]:
