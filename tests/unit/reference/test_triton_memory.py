@@ -285,6 +285,21 @@ def test_descriptors_that_the_host_made(triton):
         triton(text, x=x, y=y)
 
 
+def test_a_pointer_that_may_be_none(triton):
+    text = """
+        @triton.jit
+        def k(x, bias):
+            if bias:
+                tl.store(x, tl.load(bias))
+            if bias and tl.load(x) > 0:
+                tl.store(x + 1, 3)
+        """
+    x = np.zeros(2, np.int32)
+    assert not triton(text, x=x, bias=None).accesses
+    triton(text, x=x, bias=np.full(1, 2, np.int32))
+    assert x.tolist() == [2, 3]
+
+
 def test_volatile_loads_are_relaxed(triton):
     text = "@triton.jit\ndef k(x):\n    tl.load(x, volatile=True)\n    tl.load(x)\n"
     log = triton(text, x=np.zeros(1, np.float32))

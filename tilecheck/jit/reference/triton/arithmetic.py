@@ -190,7 +190,9 @@ def boolean(interpreter: Interpreter, operands: Iterator[Any], stop_at: bool) ->
     runtime: list[Tile] = []
     value: Any = not stop_at
     for value in operands:
-        if isinstance(value, Tile):
+        if isinstance(value, Pointer):
+            runtime.append(Tile(np.ones(value.shape, bool), BOOL))
+        elif isinstance(value, Tile):
             runtime.append(value)
         elif truth(value)[0] is stop_at:
             return value

@@ -150,6 +150,8 @@ def truth(value: Any) -> tuple[bool, bool]:
         if value.data.size != 1:
             raise Reject(f"a tensor of shape {value.shape} used as a condition")
         return bool(value.data.reshape(())[()] != 0), True
+    if isinstance(value, Pointer) and value.shape == ():
+        return True, True  # no null pointer is ever given
     if value is None or isinstance(value, (bool, int, float, str, tuple, list, dict)):
         return bool(value), False
     raise Reject(f"{describe(value)} used as a condition")
