@@ -75,7 +75,8 @@ def worse(pinned: dict[str, Pin], found: dict[str, Pin], *, same_solver: bool = 
         for k, rung in enumerate(DEAR):
             before, after = (sum(p["rungs"].get(r, 0) for r in DEAR[k:]) for p in (pin, now))
             if after > before:
-                yield f"{name} needs rung `{rung}` or a dearer one for {after} obligations, once for {before}"
+                told = f"{after} obligations, and needed it for {before}"
+                yield f"{name} needs rung `{rung}` or a dearer one for {told}"
         ceiling = pin["ceiling"] * (1 if same_solver else 2)
         if now["steps"] > ceiling:
             yield f"{name} costs the solver {now['steps']} steps, and may cost {ceiling}"

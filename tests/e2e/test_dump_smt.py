@@ -59,7 +59,7 @@ def sample(tmp_path_factory) -> Dumped:
 
 
 def test_z3_refutes_every_query_as_the_file_stands(sample: Dumped) -> None:
-    assert len(sample.texts) > 30
+    assert len(sample.texts) > 15
     for name, text in sample.texts.items():
         solver = z3.SimpleSolver(ctx=z3.Context())
         solver.set("rlimit", LIMIT)
@@ -161,7 +161,7 @@ def test_wrong_invocations_end_with_2(arguments: list[str], message: str, tmp_pa
     (tmp_path / "full").mkdir()
     (tmp_path / "full/file").touch()
     text = (ROOT / "fixtures/cutile/swizzle/grouped.py").read_text()
-    (tmp_path / "k.py").write_text(text.replace("grouped_min(", "grouped_minimum("))
+    (tmp_path / "k.py").write_text(text + text)  # each kernel twice, under one name
     places = {"empty": tmp_path / "empty", "full": tmp_path / "full", "file": tmp_path / "full/file"}
     out, err = io.StringIO(), io.StringIO()
     given = [a.format(twice=tmp_path / "k.py", **places) for a in arguments]
