@@ -100,7 +100,8 @@ THIRD_PARTY: dict[str, set[str]] = {
     "rich": {"tilecheck.report"},
     "numpy": {"tilecheck.jit", "tilecheck.jit.reference", "tilecheck.kernels", *REPLAY, *SEARCH},
     "cuda": {"tilecheck.jit", "tilecheck.host", "tilecheck.kernels"},
-    "torch": {"tilecheck.kernels"},
+    "torch": {"tilecheck.jit", "tilecheck.kernels"},
+    "triton": {"tilecheck.jit", "tilecheck.kernels"},
 }
 
 

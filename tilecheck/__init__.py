@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tilecheck.jit.cubin import CompiledKernel, load_kernels
     from tilecheck.jit.launch import launch
     from tilecheck.jit.verdicts import use_verdicts
+    from tilecheck.jit.verified import verified
     from tilecheck.model import Report, Verdict
     from tilecheck.options import Options
 
@@ -35,6 +36,7 @@ __all__ = [
     "load_kernels",
     "unsafe",
     "use_verdicts",
+    "verified",
     "verify_paths",
 ]
 
@@ -76,6 +78,7 @@ _LAZY = {
     "launch": "tilecheck.jit.launch",
     "load_kernels": "tilecheck.jit.cubin",
     "use_verdicts": "tilecheck.jit.verdicts",
+    "verified": "tilecheck.jit.verified",
 }
 
 

@@ -7,16 +7,14 @@ every launch is to compare addresses, a few comparisons for each pair of arrays 
 
 from __future__ import annotations
 
-import ast
 import itertools
 import operator
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 from tilecheck.errors import LaunchRefused
+from tilecheck.jit.conditions import EACH, FUNCTIONS, Condition, NotCheckable, compile_condition, view
 from tilecheck.jit.layouts import Layout, NotAnArray, layout_of, share_memory, solid
 from tilecheck.jit.records import Argument, Record
 
@@ -37,33 +35,40 @@ def compile_guard(record: Record, captured: Mapping[str, Any] | None = None, *, 
     Raises:
         LaunchRefused: the kernel is not verified, or one of its conditions cannot be evaluated.
     """
+    check_accepted(record, "cutile")
+    return Guard(record, captured or {}, granule).check
+
+
+def check_accepted(record: Record, language: str) -> None:
+    """A kernel is launched only if it is verified, as what it is.
+
+    Raises:
+        LaunchRefused: it is not.
+    """
     if not record.is_accepted:
         because = f"{record.verdict} ({record.reason})" if record.reason else record.verdict
         raise LaunchRefused(
             f"`{record.name}` is not launched: its verdict is {because}", record.report or _where(record)
         )
-    return _Guard(record, captured or {}, granule).check
+    if record.language != language:
+        raise LaunchRefused(
+            f"`{record.name}` is not launched: it was verified as a kernel of another language", _where(record)
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class _Condition:
-    text: str
-    atoms: tuple[str, ...]  # the launch values it reads: `grid[0]`, `x.shape[1]`, `x.stride(0)`, `N`
-    arrays: tuple[str, ...]  # the names in it whose layout it reads (and names that are no arguments)
-    each: tuple[str, ...]  # the lists of whose every member it speaks
-    code: Any
-
-
-class _Guard:
+class Guard:
     """The compiled guard of one kernel. Mutable: it remembers the combinations that passed."""
+
+    constants: frozenset[type] = frozenset((int, bool))  # types of numbers that do not change
+    questions = False  # whether conditions may ask if an argument is None, or a certain text
 
     def __init__(self, record: Record, captured: Mapping[str, Any], granule: int) -> None:
         self.record = record
         self.granule = granule
         self.captured = captured
-        taken = {a.name for a in record.arguments} & {"grid", _EACH, *_FUNCTIONS}
+        taken = {a.name for a in record.arguments} & {"grid", EACH, *FUNCTIONS}
         if taken:
-            raise self._refusal(f"its parameter `{min(taken)}` has a name that conditions use otherwise", ())
+            raise self.refusal(f"its parameter `{min(taken)}` has a name that conditions use otherwise", ())
         self.conditions = [self._compiled(text) for text in (*record.conditions, *record.limits)]
         self.arrays = [i for i, a in enumerate(record.arguments) if a.is_accessed]
         # Those whose layout matters: a condition may speak of an array that the kernel never touches.
@@ -82,57 +87,60 @@ class _Guard:
         # What passed: for each combination of layouts, grid and numbers the spans of the arrays in bytes, and
         # the distances at which a pair of arrays was found to interleave without sharing an element.
         self.seen: dict[Any, tuple[tuple[int, ...], set[tuple[int, int]]]] = {}
-        self.check: Check = self._generated() if self._is_plain() else self._check_any
+        self.key: Callable[[Any, Sequence[Any]], Any]  # of a combination in `seen`
+        self.check: Check = self._check_any
+        if not any(a.members for a in record.arguments):
+            self.check = self._generated()
 
     # ---- conditions ------------------------------------------------------------------------------------------
 
-    def _compiled(self, text: str) -> _Condition:
-        known = {a.name for a in self.record.arguments} | set(self.captured)
-        # `parts[*].shape[0]` speaks of every member of a list: the guard evaluates it once for each.
-        each = tuple(dict.fromkeys(_MEMBERS.findall(text)))
-        lists = {a.name for a in self.record.arguments if a.members}
+    def _compiled(self, text: str) -> Condition:
         try:
-            tree = ast.parse(_MEMBERS.sub(rf"{_EACH}.\1", text), mode="eval")
-            atoms = dict.fromkeys(_atoms(tree.body, known, lists))
+            return compile_condition(text, self.record.arguments, self.captured, questions=self.questions)
         except (SyntaxError, RecursionError, MemoryError):
-            raise self._refusal(f"its condition `{text}` is not readable", ()) from None
-        except _NotCheckable as error:
-            raise self._refusal(f"its condition `{text}` cannot be checked at a launch ({error})", ()) from None
-        arrays = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id not in atoms]
-        return _Condition(text, tuple(atoms), (*arrays, *each), each, compile(tree, "<condition>", "eval"))
+            raise self.refusal(f"its condition `{text}` is not readable", ()) from None
+        except NotCheckable as error:
+            raise self.refusal(f"its condition `{text}` cannot be checked at a launch ({error})", ()) from None
 
-    def _numbers(self) -> list[int]:
+    def numbers(self) -> list[int]:
         """The positions of arguments whose value a condition reads."""
         read = {atom for condition in self.conditions for atom in condition.atoms}
         return [i for i, a in enumerate(self.record.arguments) if i not in self.described and a.name in read]
 
-    def _integers(self) -> list[int]:
+    def integers(self) -> list[int]:
         """The positions of arguments that the proof took for integers."""
         declared = [
             i
             for i, a in enumerate(self.record.arguments)
             if a.scalar in ("int", "bool") and a.ownership != "unused" and i not in self.described
         ]
-        return sorted({*self._numbers(), *declared})
+        return sorted({*self.numbers(), *declared})
 
     # ---- the fast path ---------------------------------------------------------------------------------------
 
-    def _is_plain(self) -> bool:
-        return not any(a.members for a in self.record.arguments)
+    def key_parts(self) -> list[str]:
+        """All that the checks depend on, addresses apart, as Python over the arguments a0, a1, ..."""
+        key = [f"a{i}.shape, a{i}.stride(), a{i}.dtype" for i in self.described]
+        key += [f"a{i}" for i in self.numbers()]
+        return key + [f"type(a{i})" for i in self.integers()]  # 1.0 is equal to 1, and no integer
+
+    def address(self, i: int) -> str:
+        """The address of an array, as Python."""
+        return f"a{i}.data_ptr()"
 
     def _generated(self) -> Check:
         """The check as straight-line Python for PyTorch tensors; other arrays take the general way."""
         count = len(self.record.arguments)
-        names = [f"a{i}" for i in range(count)]
-        key = ["grid", *(f"{names[i]}.shape, {names[i]}.stride(), {names[i]}.dtype" for i in self.described)]
-        key += [names[i] for i in self._numbers()]
-        key += [f"type({names[i]})" for i in self._integers()]  # 1.0 is equal to 1, and no integer
+        names = "".join(f"a{i}, " for i in range(count))
+        take = f"{names}= args" if count else "() = args"
+        key = "".join(f"{part}, " for part in ("grid", *self.key_parts()))
         lines = [
+            f"def key_of(grid, args):\n    {take}\n    return ({key})",
             "def check(grid, args):",
             "    try:",
-            f"        {', '.join(names)}{',' if count == 1 else ''} = args" if count else "        () = args",
-            f"        spans, allowed = seen[{', '.join(key)},]",
-            *(f"        p{i} = a{i}.data_ptr()" for i in sorted({i for pair in self.pairs for i in pair})),
+            f"        {take}",
+            f"        spans, allowed = seen[{key}]",
+            *(f"        p{i} = {self.address(i)}" for i in sorted({i for pair in self.pairs for i in pair})),
             "    except (KeyError, AttributeError, TypeError, ValueError):",
             "        return slow(grid, args)",
         ]
@@ -143,9 +151,10 @@ class _Guard:
                 f"        if ({number}, p{j} - p{i}) not in allowed:",
                 "            return slow(grid, args)",
             ]
-        scope = {"seen": self.seen, "slow": self._check_any}
+        scope: dict[str, Any] = {"seen": self.seen, "slow": self._check_any}
         exec(compile("\n".join(lines), f"<guard of {self.record.name}>", "exec"), scope)  # noqa: S102 - our own text: no name of the user is in it
-        check: Check = scope["check"]  # type: ignore[assignment]
+        self.key = scope["key_of"]
+        check: Check = scope["check"]
         return check
 
     # ---- the general way -------------------------------------------------------------------------------------
@@ -153,14 +162,14 @@ class _Guard:
     def _check_any(self, grid: tuple[int, ...], args: Sequence[Any]) -> None:
         if not isinstance(args, (tuple, list)) or len(args) != len(self.record.arguments):
             expected = ", ".join(a.name for a in self.record.arguments)
-            raise self._refusal(f"it takes {len(self.record.arguments)} arguments: {expected}", ())
+            raise self.refusal(f"it takes {len(self.record.arguments)} arguments: {expected}", ())
         blocks = self._grid(grid)
-        described = {i: list(self._layouts(self.record.arguments[i], args[i])) for i in self.described}
+        described = {i: list(self.layouts(self.record.arguments[i], args[i])) for i in self.described}
         arrays = {i: described[i] for i in self.arrays}
-        self._check_shapes(described)
+        self.check_shapes(described)
         self._check_conditions(blocks, args, described)
         self._check_standing(blocks, arrays)
-        self._check_overlap(arrays)
+        self.check_overlap(arrays)
         if not self._check_row_ends(args, arrays):
             self._remember(grid, args, described)
 
@@ -171,68 +180,74 @@ class _Guard:
         except TypeError:
             sizes = None
         if sizes is None:
-            raise self._refusal(f"the grid {grid!r} is not a tuple of integers", ())
+            raise self.refusal(f"the grid {grid!r} is not a tuple of integers", ())
         if not 1 <= len(sizes) <= 3 or min(sizes) < 1:
-            raise self._refusal(f"the grid {grid!r} is not one to three positive integers", ())
+            raise self.refusal(f"the grid {grid!r} is not one to three positive integers", ())
         x, y, z = (*sizes, 1, 1)[:3]
         return x, y, z
 
-    def _layouts(self, argument: Argument, value: Any) -> Iterator[tuple[str, int, Layout]]:
+    def layouts(self, argument: Argument, value: Any) -> Iterator[tuple[str, int, Layout]]:
         """The name, address and layout of an array, or of each member of a list."""
         if argument.members:
             if not isinstance(value, (list, tuple)):
-                raise self._refusal(f"`{argument.name}` is not a list of arrays", ())
+                raise self.refusal(f"`{argument.name}` is not a list of arrays", ())
             for k, member in enumerate(value):
-                yield self._layout(f"{argument.name}[{k}]", member)
+                yield self.layout(f"{argument.name}[{k}]", member)
         else:
-            yield self._layout(argument.name, value)
+            yield self.layout(argument.name, value)
 
-    def _layout(self, name: str, value: Any) -> tuple[str, int, Layout]:
+    def layout(self, name: str, value: Any) -> tuple[str, int, Layout]:
         try:
             return (name, *layout_of(value))
         except NotAnArray as error:
-            raise self._refusal(f"`{name}` is not an array that can be launched with: {error}", ()) from None
+            raise self.refusal(f"`{name}` is not an array that can be launched with: {error}", ()) from None
 
-    def _check_shapes(self, arrays: _Arrays) -> None:
+    def check_shapes(self, arrays: Arrays) -> None:
         for i, members in arrays.items():
             rank = self.record.arguments[i].rank
             for name, _, layout in members:
                 if rank is not None and len(layout.shape) != rank:
-                    raise self._refusal(f"`{name}` has {len(layout.shape)} axes where it needs {rank}", ())
+                    raise self.refusal(f"`{name}` has {len(layout.shape)} axes where it needs {rank}", ())
                 if any(stride < 0 for stride in layout.strides):
-                    raise self._refusal(f"`{name}` has a negative stride", ())
+                    raise self.refusal(f"`{name}` has a negative stride", ())
                 steps = [s for n, s in zip(layout.shape, layout.strides, strict=True) if n > 1]
                 if max(steps, default=0) >= INT32_ELEMENTS and not self.record.arguments[i].wide:
-                    raise self._refusal(
+                    raise self.refusal(
                         f"`{name}` has a stride of {max(steps)}, which 32 bits do not hold",
                         ("help: annotate it `ct.IndexedWithInt64`",),
                     )
 
-    def _check_conditions(self, grid: tuple[int, int, int], args: Sequence[Any], arrays: _Arrays) -> None:
-        scope: dict[str, Any] = {**self.captured, **_FUNCTIONS, "grid": grid, "__builtins__": {}}
-        for i, members in arrays.items():
-            views = [_view(layout) for _, _, layout in members]
-            argument = self.record.arguments[i]
-            scope[argument.name] = views if argument.members else views[0]
-        for i in self._integers():
-            scope[self.record.arguments[i].name] = self._integer(self.record.arguments[i], args[i])
+    def _check_conditions(self, grid: tuple[int, int, int], args: Sequence[Any], arrays: Arrays) -> None:
+        scope: dict[str, Any] = {**self.captured, **FUNCTIONS, "grid": grid, "__builtins__": {}}
+        scope |= self.values(args, arrays)
         for condition in self.conditions:
             for chosen in itertools.product(*(scope[name] for name in condition.each)):
-                scope[_EACH] = SimpleNamespace(**dict(zip(condition.each, chosen, strict=True)))
+                scope[EACH] = SimpleNamespace(**dict(zip(condition.each, chosen, strict=True)))
                 self._check_condition(condition, scope)
 
-    def _check_condition(self, condition: _Condition, scope: dict[str, Any]) -> None:
+    def values(self, args: Sequence[Any], arrays: Arrays) -> dict[str, Any]:
+        """What the names of arguments stand for in conditions."""
+        found: dict[str, Any] = {}
+        for i, members in arrays.items():
+            views = [view(layout) for _, _, layout in members]
+            argument = self.record.arguments[i]
+            found[argument.name] = views if argument.members else views[0]
+        for i in self.integers():
+            found[self.record.arguments[i].name] = self.integer(self.record.arguments[i], args[i])
+        return found
+
+    def _check_condition(self, condition: Condition, scope: dict[str, Any]) -> None:
         try:
-            holds = eval(condition.code, scope)  # noqa: S307 - only the whitelisted nodes of `_compiled`
+            holds = eval(condition.code, scope)  # noqa: S307 - only the whitelisted nodes of `conditions`
         except Exception as error:  # noqa: BLE001 - what cannot be evaluated does not hold
-            raise self._refusal(f"its condition cannot be evaluated: {error}", (condition.text,)) from None
+            raise self.refusal(f"its condition cannot be evaluated: {error}", (condition.text,)) from None
         if not holds:
-            values = ", ".join(f"{_shown(name)} = {_value(name, scope)}" for name in condition.atoms)
-            raise self._refusal(
-                "the launch breaks a condition of its proof", (condition.text, f"here {values}")
+            raise self.refusal(
+                "the launch breaks a condition of its proof",
+                (condition.text, f"here {condition.shown(scope)}"),
             )
 
-    def _integer(self, argument: Argument, value: Any) -> int:
+    def integer(self, argument: Argument, value: Any) -> int:
         """The Python integer that conditions compute with: those of NumPy wrap around.
 
         The kernel must see the same number, so one of 32 bits must be given one.
@@ -240,18 +255,16 @@ class _Guard:
         try:
             found = operator.index(value)
         except TypeError:
-            raise self._refusal(
-                f"`{argument.name}` is no integer, and the proof takes it for one", ()
-            ) from None
+            raise self.refusal(f"`{argument.name}` is no integer, and the proof takes it for one", ()) from None
         narrow = argument.ownership == "value" and not argument.wide
         if narrow and not -INT32_ELEMENTS <= found < INT32_ELEMENTS:
-            raise self._refusal(f"`{argument.name}` is {found}, which 32 bits do not hold", ())
+            raise self.refusal(f"`{argument.name}` is {found}, which 32 bits do not hold", ())
         return found
 
-    def _check_standing(self, grid: tuple[int, int, int], arrays: _Arrays) -> None:
+    def _check_standing(self, grid: tuple[int, int, int], arrays: Arrays) -> None:
         for axis in self.unread_axes if self.stores else ():
             if grid[axis] != 1:
-                raise self._refusal(
+                raise self.refusal(
                     f"the grid has {grid[axis]} blocks along axis {axis}, which the kernel never reads: "
                     "they would all write the same elements",
                     ("S3: a grid axis that the kernel never reads is 1",),
@@ -259,20 +272,24 @@ class _Guard:
         for i, members in arrays.items():
             written = self.record.arguments[i].ownership == "mut"
             for name, _, layout in members:
-                if layout.size >= INT32_ELEMENTS:
-                    raise self._refusal(
-                        f"`{name}` has {layout.size} elements",
+                if self.length(layout) >= INT32_ELEMENTS:
+                    raise self.refusal(
+                        f"`{name}` has {self.length(layout)} elements",
                         ("S4: each array has fewer than 2^31 elements",),
                     )
                 if written and layout.overlaps_itself() is not False:
                     decided = "overlaps" if layout.overlaps_itself() else "may overlap"
-                    raise self._refusal(
+                    raise self.refusal(
                         f"`{name}` is written and {decided} itself: its shape is {layout.shape}, its strides "
                         f"are {layout.strides}",
                         ("S2: a written array does not overlap itself",),
                     )
 
-    def _check_overlap(self, arrays: _Arrays) -> None:
+    def length(self, layout: Layout) -> int:
+        """How many elements an array has, as the proof counts them."""
+        return layout.size
+
+    def check_overlap(self, arrays: Arrays) -> None:
         members = [
             (i, name, at, solid(layout) if i in self.raw else layout)
             for i, found in arrays.items()
@@ -285,13 +302,13 @@ class _Guard:
             if shared is not False:
                 written = name if self.record.arguments[i].ownership == "mut" else other
                 decided = "overlap" if shared else "may overlap"
-                raise self._refusal(
+                raise self.refusal(
                     f"`{name}` and `{other}` {decided} in memory, and `{written}` is written: `{other}` begins "
                     f"{there - at} bytes from `{name}`",
                     ("S1: arguments of which one is written do not overlap",),
                 )
 
-    def _check_row_ends(self, args: Sequence[Any], arrays: _Arrays) -> bool:
+    def _check_row_ends(self, args: Sequence[Any], arrays: Arrays) -> bool:
         """Whether a written array's rows end within a piece that the compiler may store whole.
 
         What follows the last row is asked of the array's storage, which the fast path does not see: such a
@@ -312,7 +329,7 @@ class _Guard:
         return risky
 
     def _refuse_row_ends(self, name: str, layout: Layout) -> None:
-        raise self._refusal(
+        raise self.refusal(
             f"`{name}` is written in rows of {layout.shape[-1] * layout.itemsize} bytes, and the installed "
             f"compiler may overwrite what follows a row up to a multiple of {self.granule}",
             (
@@ -321,58 +338,37 @@ class _Guard:
             ),
         )
 
-    def _remember(self, grid: Any, args: Sequence[Any], arrays: _Arrays) -> None:
+    def _remember(self, grid: Any, args: Sequence[Any], arrays: Arrays) -> None:
         """Let the fast path pass what was just checked. Its key holds all that the checks above depend on."""
         if self.check == self._check_any:
             return
-        numbers = [args[i] for i in self._numbers()]
-        kinds = [type(args[i]) for i in self._integers()]
-        if type(grid) is not tuple or not {*map(type, grid), *kinds} <= {int, bool}:
+        known = {type(args[i]) for i in {*self.numbers(), *self.integers()}}
+        if type(grid) is not tuple or not {*map(type, grid)} <= {int, bool} or not known <= self.constants:
             return  # a mutable number, such as a tensor in a grid, stays equal to itself when it changes
         try:
-            layouts = [
-                part for i in self.described for part in (args[i].shape, args[i].stride(), args[i].dtype)
-            ]
             if len(self.seen) >= _REMEMBERED:
                 self.seen.clear()
-            spans = tuple(arrays[i][0][2].span for i in self.described)
-            _, allowed = self.seen.setdefault((grid, *layouts, *numbers, *kinds), (spans, set()))
+            spans = tuple(arrays[i][0][2].span if arrays[i] else 0 for i in self.described)
+            _, allowed = self.seen.setdefault(self.key(grid, args), (spans, set()))
         except (AttributeError, TypeError):
             return  # not PyTorch's interface, or not hashable: checked in full every time
         for number, (i, j) in enumerate(self.pairs):
+            if not arrays[i] or not arrays[j]:
+                continue
             distance = arrays[j][0][1] - arrays[i][0][1]
             if -arrays[j][0][2].span < distance < arrays[i][0][2].span and len(allowed) < _REMEMBERED:
                 allowed.add((number, distance))
 
-    def _refusal(self, what: str, notes: tuple[str, ...]) -> LaunchRefused:
+    def refusal(self, what: str, notes: tuple[str, ...]) -> LaunchRefused:
         shown = "\n".join(f"   = {note}" for note in (*notes, _where(self.record)))
         return LaunchRefused(f"this launch of `{self.record.name}` is refused: {what}", shown)
 
 
-_Arrays = dict[int, list[tuple[str, int, Layout]]]
+Arrays = dict[int, list[tuple[str, int, Layout]]]
 
 
 def _where(record: Record) -> str:
     return f"kernel `{record.name}` of {record.file}:{record.line}, verdict {record.verdict}"
-
-
-# ---- conditions ----------------------------------------------------------------------------------------------
-
-
-def _cdiv(a: int, b: int) -> int:
-    return (a + b - 1) // b  # what the proof means by it, also where b is negative
-
-
-_ON_INTEGERS: dict[str, Any] = {"cdiv": _cdiv, "min": min, "max": max, "abs": abs}
-_FUNCTIONS: dict[str, Any] = {**_ON_INTEGERS, "len": len, "numel": operator.attrgetter("numel")}
-_EACH = "each"  # stands for the list in `parts[*]`: `each.parts` is the member looked at
-_MEMBERS = re.compile(r"\b(\w+)\[\*\]")
-
-
-def _view(layout: Layout) -> SimpleNamespace:
-    """An array as conditions see it."""
-    numel = layout.span // layout.itemsize  # elements that an offset from the first one can name
-    return SimpleNamespace(shape=layout.shape, stride=layout.strides.__getitem__, numel=numel)
 
 
 def _ends_storage(value: Any, end: int) -> bool:
@@ -382,83 +378,3 @@ def _ends_storage(value: Any, end: int) -> bool:
         return bool(storage.data_ptr() + storage.nbytes() <= end)
     except AttributeError:  # not PyTorch's interface
         return False
-
-
-class _NotCheckable(Exception):
-    """A condition holds something that is no expression over launch values."""
-
-
-def _atoms(node: ast.expr, known: set[str], lists: set[str]) -> Iterator[str]:
-    """The launch values in a condition. Nothing else may stand in it: it is evaluated, and comes from a file.
-
-    Raises:
-        _NotCheckable: something else does.
-    """
-    match node:
-        case ast.Constant(value=bool() | int()):
-            return
-        case ast.Name(id=name) if name in known:
-            yield name
-        case ast.Subscript(value=ast.Name(id="grid"), slice=ast.Constant(value=int())):
-            yield ast.unparse(node)
-        case (
-            ast.Subscript(value=ast.Attribute(value=array, attr="shape"), slice=ast.Constant(value=int()))
-            | ast.Call(
-                func=ast.Attribute(value=array, attr="stride"), args=[ast.Constant(value=int())], keywords=[]
-            )
-        ) if _is_array(array, known, lists):
-            yield ast.unparse(node)
-        case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)], keywords=[]) if name in lists:
-            yield ast.unparse(node)
-        case ast.Call(func=ast.Name(id="numel"), args=[ast.Name(id=name)], keywords=[]) if (
-            name in known - lists
-        ):
-            yield ast.unparse(node)
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _ON_INTEGERS:
-            for argument in args:
-                yield from _atoms(argument, known, lists)
-        case ast.BoolOp(values=values):
-            for value in values:
-                yield from _atoms(value, known, lists)
-        case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
-            yield from _atoms(operand, known, lists)
-        case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _OPERATORS):
-            yield from _atoms(left, known, lists)
-            yield from _atoms(right, known, lists)
-        case ast.Compare(left=left, ops=ops, comparators=others) if all(
-            isinstance(op, _COMPARISONS) for op in ops
-        ):
-            for part in (left, *others):
-                yield from _atoms(part, known, lists)
-        case ast.IfExp(test=test, body=body, orelse=orelse):
-            for part in (test, body, orelse):
-                yield from _atoms(part, known, lists)
-        case _:
-            raise _NotCheckable(ast.unparse(node))
-
-
-def _is_array(node: ast.expr, known: set[str], lists: set[str]) -> bool:
-    """Whether an expression is an array argument or a member of a list of arrays."""
-    match node:
-        case ast.Name(id=name):
-            return name in known
-        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int())):
-            return name in lists
-        case ast.Attribute(value=ast.Name(id=head), attr=name):
-            return head == _EACH and name in lists
-    return False
-
-
-_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.BitXor)
-_COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
-
-
-def _shown(atom: str) -> str:
-    return re.sub(rf"\b{_EACH}\.(\w+)", r"\1[*]", atom)
-
-
-def _value(atom: str, scope: dict[str, Any]) -> Any:
-    try:
-        return eval(atom, scope)  # noqa: S307 - a part of a condition that was just evaluated
-    except Exception:  # noqa: BLE001 - in a branch of the condition that was not taken
-        return "?"

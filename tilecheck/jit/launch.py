@@ -11,6 +11,7 @@ from tilecheck.errors import LaunchRefused
 from tilecheck.jit.compiler import GRANULE, stores_whole_pieces
 from tilecheck.jit.cubin import CompiledKernel
 from tilecheck.jit.guard import Check, compile_guard
+from tilecheck.jit.jitted import function_of, plain
 from tilecheck.jit.records import Record
 from tilecheck.jit.verdicts import record_for
 
@@ -72,14 +73,17 @@ def guard_of(kernel: Any) -> Check:
     """
     function = getattr(kernel, "_pyfunc", None)
     if function is None:
-        raise LaunchRefused(f"a {type(kernel).__name__} is no kernel: `ct.kernel` or a `CompiledKernel` is")
+        raise LaunchRefused(
+            f"a {type(kernel).__name__} is no kernel: `ct.kernel` or a `CompiledKernel` is; "
+            "`tilecheck.verified` launches Triton's"
+        )
     record = record_for(function)  # refuses a kernel with a free variable that is not bound yet
     _check_annotations(kernel, record)
     granule = GRANULE if stores_whole_pieces() else 1
-    return compile_guard(record, _captured(function), granule=granule)
+    return compile_guard(record, captured(function), granule=granule)
 
 
-def _captured(function: types.FunctionType) -> dict[str, int]:
+def captured(function: types.FunctionType) -> dict[str, int]:
     """The integers that a kernel and the helpers beside it close over. No two of them have one name: the proof
     does not read a variable that another hides."""
     found: dict[str, int] = {}
@@ -87,12 +91,13 @@ def _captured(function: types.FunctionType) -> dict[str, int]:
     while todo:
         current = todo.pop()
         for name, cell in zip(current.__code__.co_freevars, current.__closure__ or (), strict=True):
-            value = cell.cell_contents
+            value = plain(cell.cell_contents)
+            helper = function_of(value) or value
             if isinstance(value, int):
                 found.setdefault(name, value)
-            elif isinstance(value, types.FunctionType) and value not in seen:
-                seen.add(value)
-                todo.append(value)
+            elif isinstance(helper, types.FunctionType) and helper not in seen:
+                seen.add(helper)
+                todo.append(helper)
     return found
 
 

@@ -39,6 +39,11 @@ class Layout:
         reach = sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
         return (reach + 1) * self.itemsize
 
+    @property
+    def reach(self) -> int:
+        """How many elements there are from the first to the last, gaps between rows included."""
+        return self.span // self.itemsize
+
     def ends_within(self, granule: int) -> bool:
         """Whether rows begin on multiples of `granule` bytes, as far as the strides say, and end within one."""
         if not self.shape or self.strides[-1] != 1 or not self.size:

@@ -19,9 +19,10 @@ from tilecheck.errors import SourceError, UsageError, refusal
 if TYPE_CHECKING:
     from tilecheck.model import GlobalName, KernelReport, Report
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 ACCEPTED = ("proved", "conditional", "trusted")
 VERDICTS = (*ACCEPTED, "violated", "unknown")
+LANGUAGES = ("cutile", "triton")
 OWNERSHIPS = ("mut", "shared", "value", "constant", "unused")
 
 
@@ -36,6 +37,8 @@ class Argument:
     members: bool = False  # a list or tuple of arrays
     scalar: str = ""  # the type of number that its annotation names: int, bool, float, str or nothing
     wide: bool = False  # annotated as 64 bits wide
+    integer: bool = False  # the proof takes its value for an integer
+    updated: bool = False  # what a launch leaves in the array depends on what was in it
 
     @property
     def is_accessed(self) -> bool:
@@ -65,7 +68,7 @@ class Record:
     `sources` maps paths, relative to the folder of the kernel's file, to the SHA-256 of their bytes; the
     kernel's own file is among them under its name. `line` is the 1-based line of the kernel's `def`.
     `conditions` are Python expressions over parameters, shapes, strides and the grid. `report` is the text
-    that tells why a kernel is not accepted.
+    that tells why a kernel is not accepted. `language` is what the kernel is written in.
     """
 
     name: str
@@ -80,6 +83,7 @@ class Record:
     limits: tuple[str, ...] = ()
     standing: tuple[str, ...] = ()
     globals: tuple[Global, ...] = ()
+    language: str = "cutile"
     report: str = field(default="", compare=False)
 
     @property
@@ -121,13 +125,15 @@ def _record(kernel: KernelReport, report: Report) -> Record:
         verdict=kernel.verdict.value,
         reason=kernel.reason,
         arguments=tuple(
-            Argument(p.name, p.ownership, p.array, p.rank, p.members, p.scalar, p.wide) for p in kernel.params
+            Argument(p.name, p.ownership, p.array, p.rank, p.members, p.scalar, p.wide, p.integer, p.updated)
+            for p in kernel.params
         ),
         grid_axes=() if terms is None else terms.grid_axes,
         conditions=tuple(dict.fromkeys((*(() if terms is None else terms.requires), *kernel.conditions))),
         limits=() if terms is None else terms.limits,
         standing=kernel.standing,
         globals=() if terms is None else tuple(_global(g, folder) for g in terms.globals),
+        language=kernel.language,
         report="" if kernel.verdict.value in ACCEPTED else _text(kernel, report),
     )
 
@@ -242,11 +248,13 @@ def record_from(item: dict[str, Any]) -> Record:
             its conditions would let every launch pass.
     """
     lists = {name: tuple(_list(item[name])) for name in ("grid_axes", "conditions", "limits", "standing")}
+    if item["language"] not in LANGUAGES:
+        raise ValueError("no language that is known")
     record = Record(
         **{
             **item,
             **lists,
-            "arguments": tuple(Argument(**argument) for argument in _list(item["arguments"])),
+            "arguments": tuple(_argument(argument) for argument in _list(item["arguments"])),
             "globals": tuple(Global(**name) for name in _list(item["globals"])),
         }
     )
@@ -258,7 +266,7 @@ def record_from(item: dict[str, Any]) -> Record:
         and _all(str, *record.conditions, *record.limits, *record.standing)
         and _all(int, record.line, *record.grid_axes, *(g.line for g in record.globals))
         and _all(str, *(text for g in record.globals for text in (g.file, g.name, g.path, g.library)))
-        and _all(bool, *(flag for a in record.arguments for flag in (a.array, a.members, a.wide)))
+        and all(_all(bool, a.array, a.members, a.wide, a.integer, a.updated) for a in record.arguments)
         and all(a.rank is None or type(a.rank) is int for a in record.arguments)
         and all(a.ownership in OWNERSHIPS for a in record.arguments)
         and record.verdict in VERDICTS
@@ -268,6 +276,12 @@ def record_from(item: dict[str, Any]) -> Record:
     if not sound:
         raise ValueError("no record")
     return record
+
+
+def _argument(item: dict[str, Any]) -> Argument:
+    if item.keys() != Argument.__dataclass_fields__.keys():
+        raise KeyError("an argument with other fields")
+    return Argument(**item)
 
 
 def _list(value: Any) -> list[Any]:

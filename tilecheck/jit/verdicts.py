@@ -11,15 +11,18 @@ import ast
 import builtins
 import dis
 import enum
+import io
 import os
 import sys
+import textwrap
+import tokenize
 import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from tilecheck.errors import LaunchRefused
-from tilecheck.jit import records
+from tilecheck.jit import jitted, records
 from tilecheck.jit.records import Global, Record
 
 VARIABLE = "TILECHECK_VERDICTS"  # verdict files, separated as in PATH
@@ -112,6 +115,15 @@ def line_of(function: types.FunctionType, data: bytes) -> int:
     Raises:
         LaunchRefused: the file does not hold the function.
     """
+    return definition_of(function, data).lineno
+
+
+def definition_of(function: types.FunctionType, data: bytes) -> ast.FunctionDef:
+    """The `def` of a function in `data`, the bytes of its file.
+
+    Raises:
+        LaunchRefused: the file does not hold the function.
+    """
     code, file = function.__code__, function.__code__.co_filename
     try:
         tree = ast.parse(data)
@@ -131,7 +143,24 @@ def line_of(function: types.FunctionType, data: bytes) -> int:
             "   = help: the file was edited after it was imported, or the function was made or rewritten by a "
             "program; start again from the file",
         )
-    return nodes[0].lineno
+    return nodes[0]
+
+
+def check_text(kernel: Any, function: types.FunctionType) -> None:
+    """A function under `triton.jit` compiles to what stands in its file.
+
+    Raises:
+        LaunchRefused: it holds another text.
+    """
+    data = records.read_file(function.__code__.co_filename)
+    node = definition_of(function, data)
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    lines = io.StringIO(data.decode(encoding), newline=None).read().split("\n")
+    if not jitted.has_text(kernel, textwrap.dedent("\n".join(lines[node.lineno - 1 : node.end_lineno]))):
+        raise LaunchRefused(
+            f"`{function.__name__}` is not launched: its text was replaced after it was read from "
+            f"{function.__code__.co_filename}"
+        )
 
 
 def _has_defaults(function: types.FunctionType, node: ast.FunctionDef) -> bool:
@@ -216,13 +245,13 @@ def _means(scope: dict[str, Any], name: Global, folder: Path) -> bool:
         file = getattr(found, "__file__", None) if isinstance(found, types.ModuleType) else None
         return file is not None and Path(file).resolve() == (folder / name.path).resolve()
     if name.line:
-        found = getattr(found, "_pyfunc", found)  # of a `ct.kernel`
-        helper = _unwrapped(found)
+        helper = _unwrapped(getattr(found, "_pyfunc", found))  # of a `ct.kernel`
         if not isinstance(helper, types.FunctionType):
             return False
         file = Path(helper.__code__.co_filename)
         same_file = file.resolve() == (folder / name.path).resolve()
         return same_file and line_of(helper, file.read_bytes()) == name.line
+    found = jitted.plain(found)
     return _same(found.value if isinstance(found, enum.Enum) else found, name.value)
 
 
@@ -255,11 +284,15 @@ def _reachable(function: types.FunctionType) -> Iterator[types.FunctionType]:
     for value in values:
         helper = _unwrapped(value)
         if isinstance(helper, types.FunctionType) and not _is_library(helper):
+            if jitted.is_jitted(value):
+                check_text(value, helper)
             yield helper
 
 
 def _unwrapped(value: Any) -> Any:
-    """The function that cuTile compiles for `value`. What other decorators wrap is not looked into by it."""
+    """The function that is compiled for `value`. What other decorators wrap is not looked into by cuTile."""
+    if (function := jitted.function_of(value)) is not None:
+        return function
     if isinstance(value, types.FunctionType) and not hasattr(value, "_cutile_function_wrapper"):
         return value
     return getattr(value, "__wrapped__", value)
@@ -276,7 +309,8 @@ def _content(cell: types.CellType, function: types.FunctionType) -> object:
 
 def _is_library(function: types.FunctionType) -> bool:
     """Whether the meaning of a function is built into tilecheck: the DSL and tilecheck's own interface."""
-    return function.__module__.startswith("cuda.tile") or function.__module__ == "tilecheck"
+    module = function.__module__
+    return module.startswith(("cuda.tile", "triton.")) or module in ("triton", "tilecheck")
 
 
 def _is_current(function: types.FunctionType, file: Path) -> bool:

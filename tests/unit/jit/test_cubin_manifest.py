@@ -114,7 +114,7 @@ def test_what_is_written_is_read(tmp_path, compiled):
 
 @pytest.mark.parametrize(
     "text",
-    [b"", b"{", b"null", b"[]", b"{}", b"[" * 100_000, b"\xff", b'{"schema_version": 1, "kernels": [1]}'],
+    [b"", b"{", b"null", b"[]", b"{}", b"[" * 100_000, b"\xff", b'{"schema_version": 2, "kernels": [1]}'],
 )
 def test_what_is_no_manifest_is_not_read(tmp_path, text):
     (tmp_path / MANIFEST).write_bytes(text)
@@ -130,7 +130,7 @@ def test_a_folder_without_a_manifest_says_so(tmp_path):
 def test_a_manifest_of_another_version_says_so(tmp_path, compiled):
     write_manifest(tmp_path, "sm_90", [compiled((ANY, ConstantForm(4)))])
     found = json.loads((tmp_path / MANIFEST).read_text())
-    (tmp_path / MANIFEST).write_text(json.dumps({**found, "schema_version": 2}))
+    (tmp_path / MANIFEST).write_text(json.dumps({**found, "schema_version": 1}))
     with pytest.raises(UsageError, match="another version"):
         load_kernels(tmp_path)
 

@@ -1,0 +1,162 @@
+"""The guard of Triton kernels.
+
+A pointer parameter is a flat array to the proof: its elements from the first that the tensor's shape and
+strides reach to the last. An integer is one of 32 bits. Nothing in a kernel's text says what its parameters
+are, so the guard holds every argument against what the proof took it for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import NoneType
+from typing import Any, NoReturn
+
+from tilecheck.jit.conditions import view
+from tilecheck.jit.guard import INT32_ELEMENTS, Arrays, Check, Guard, check_accepted
+from tilecheck.jit.jitted import plain
+from tilecheck.jit.layouts import Layout
+from tilecheck.jit.records import Argument, Record
+
+_NUMBERS = (int, bool, float, NoneType)
+
+
+def compile_guard(record: Record, captured: Mapping[str, Any] | None = None) -> Check:
+    """A function of grid and arguments that returns, or raises `LaunchRefused` with what is broken.
+
+    Raises:
+        LaunchRefused: the kernel is not verified, or one of its conditions cannot be evaluated.
+    """
+    check_accepted(record, "triton")
+    return _Guard(record, captured or {}, granule=1).check
+
+
+class _Guard(Guard):
+    constants = frozenset((*_NUMBERS, str))
+    questions = True
+
+    def __init__(self, record: Record, captured: Mapping[str, Any], granule: int) -> None:
+        super().__init__(record, captured, granule)
+        self.raw = set(self.arrays)  # every access is by an offset from the first element
+
+    # ---- the fast path ---------------------------------------------------------------------------------------
+
+    def key_parts(self) -> list[str]:
+        count = range(len(self.record.arguments))
+        key = [
+            f"a{i} if a{i} is None else (a{i}.shape, a{i}.stride(), a{i}.dtype)"
+            if self._is_optional(i)
+            else f"a{i}.shape, a{i}.stride(), a{i}.dtype"
+            for i in self.described
+        ]
+        key += [f"a{i}" for i in self.numbers()]
+        # 1.0 and True are equal to 1, and have other types in the kernel.
+        return key + [f"type(a{i})" for i in count if i not in self.described]
+
+    def address(self, i: int) -> str:
+        return f"-1 if a{i} is None else a{i}.data_ptr()" if self._is_optional(i) else super().address(i)
+
+    def _is_optional(self, i: int) -> bool:
+        """Whether the proof looked at both cases, that an argument is None and that it is not."""
+        name = self.record.arguments[i].name
+        return any(q.name == name and q.text is None for c in self.conditions for q in c.questions)
+
+    def numbers(self) -> list[int]:
+        read = {a for c in self.conditions for a in (*c.atoms, *(q.name for q in c.questions))}
+        return [i for i, a in enumerate(self.record.arguments) if i not in self.described and a.name in read]
+
+    # ---- the general way -------------------------------------------------------------------------------------
+
+    def layouts(self, argument: Argument, value: Any) -> Iterator[tuple[str, int, Layout]]:
+        """The address and layout of a tensor; nothing of None."""
+        if value is None:
+            return
+        if not hasattr(value, "data_ptr") or _is_of_triton(value):
+            self._refuse_type(argument, value, "a tensor is")
+        yield self.layout(argument.name, value)
+
+    def check_shapes(self, arrays: Arrays) -> None:
+        """Of shapes and strides the kernel sees none but those that it is given as numbers."""
+
+    def length(self, layout: Layout) -> int:
+        return layout.reach
+
+    def values(self, args: Sequence[Any], arrays: Arrays) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for i, argument in enumerate(self.record.arguments):
+            if i in arrays:
+                # The proof's array has one axis, whatever the tensor's shape.
+                flat = [view(_elements(layout)) for _, _, layout in arrays[i]]
+                found[argument.name] = flat[0] if flat else _NOTHING
+            elif argument.ownership != "unused":
+                found[argument.name] = self._value(argument, args[i])
+            else:  # Triton takes it, and the kernel does nothing with it
+                found[argument.name] = args[i] if type(args[i]) in (int, bool) else _NOTHING
+        for condition in self.conditions:
+            for question in condition.questions:
+                at = next(i for i, a in enumerate(self.record.arguments) if a.name == question.name)
+                found[question.atom] = question.answer(args[at])
+        return found
+
+    def _value(self, argument: Argument, value: Any) -> Any:
+        """What conditions may compute with; the type must be one that the proof allows for.
+
+        Exact types: what Triton makes of a subclass, such as an enumeration or a NumPy scalar, is not modelled.
+        """
+        constant = argument.ownership == "constant"
+        value = plain(value) if constant else value
+        kind = type(value)
+        if kind not in _NUMBERS and not (constant and (kind is str or _is_dtype(value))):
+            self._refuse_type(argument, value, "a number is")
+        if argument.scalar == "bool" and kind is not bool:
+            self._refuse_type(argument, value, "a bool is")
+        if argument.scalar == "int" or argument.integer:
+            if value is None and self._is_optional(self.record.arguments.index(argument)):
+                return _NOTHING
+            # At compile time True is 1; passed at the launch it is a number of one bit.
+            if kind is not int and not (kind is bool and constant):
+                self._refuse_type(argument, value, "the proof takes it for an integer:", "an int is")
+        if kind is bool:
+            return value
+        if kind is not int:
+            return _NOTHING
+        is_read = argument.name in {atom for c in self.conditions for atom in c.atoms}
+        narrow = (is_read or argument.integer or argument.scalar == "int") and not argument.wide
+        if narrow and not -INT32_ELEMENTS <= value < INT32_ELEMENTS:
+            raise self.refusal(f"`{argument.name}` is {value}, which 32 bits do not hold", ())
+        return value
+
+    def _refuse_type(self, argument: Argument, value: Any, *expected: str) -> NoReturn:
+        kind = type(value)
+        name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+        raise self.refusal(f"`{argument.name}` is a {name}; {' '.join(expected)} expected", ())
+
+
+def _elements(layout: Layout) -> Layout:
+    """A tensor as a flat array of elements."""
+    return Layout((layout.reach,), (1,), layout.itemsize)
+
+
+def _is_of_triton(value: Any) -> bool:
+    """Whether a value is one of Triton's own objects: a descriptor, or a tensor taken for another type."""
+    return type(value).__module__.partition(".")[0] == "triton"
+
+
+def _is_dtype(value: Any) -> bool:
+    return _is_of_triton(value) and type(value).__name__ == "dtype"
+
+
+class _Nothing:
+    """Stands for an argument that is no number: a condition that computes with it cannot be evaluated."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return "no number"
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise TypeError("an argument in it is None, or no number")
+
+    __bool__ = __eq__ = __ne__ = __getattr__ = _refuse
+
+
+_NOTHING = _Nothing()

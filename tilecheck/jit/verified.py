@@ -1,0 +1,224 @@
+"""`tilecheck.verified`: launches of Triton kernels that their verdicts cover, and none other."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import types
+import warnings
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from tilecheck.errors import LaunchRefused
+from tilecheck.jit.guard import Check
+from tilecheck.jit.guard_triton import compile_guard
+from tilecheck.jit.jitted import Layers, assignments, check_annotations, layers_of
+from tilecheck.jit.launch import captured
+from tilecheck.jit.records import Record
+from tilecheck.jit.verdicts import check_text, record_for
+
+_REMEMBERED = 4096  # combinations of arguments with which every configuration passed
+
+# By the identity of the kernel object: Triton's compare by what they compile to.
+_ready: dict[int, tuple[weakref.ref[Any], _Guarded]] = {}
+
+
+def verified(kernel: Any) -> Verified:
+    """A Triton kernel whose launches are checked: `tilecheck.verified(kernel)[grid](*args, **kwargs)`.
+
+    The first launch finds the kernel's verdict: an emitted one (`use_verdicts`), else by verifying its file
+    now. Every launch is then checked against the conditions of the verdict and the standing obligations, and
+    forwarded as it is.
+
+    Args:
+        kernel: a function under `triton.jit`, perhaps under `triton.autotune` and `triton.heuristics` as well.
+    """
+    return Verified(kernel)
+
+
+class Verified:
+    """A kernel with its guard; indexed with a grid like the kernel itself."""
+
+    __slots__ = ("_guarded", "kernel")
+
+    def __init__(self, kernel: Any) -> None:
+        self.kernel = kernel
+        self._guarded: _Guarded | None = None
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        """What launches the kernel with a grid: integers, or a function of the arguments that gives them.
+
+        Raises:
+            LaunchRefused: when called, if the kernel is not verified, or the launch breaks a condition.
+        """
+        return partial(self._launch, grid)
+
+    def _launch(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
+        guarded = self._guarded
+        if guarded is None:
+            guarded = self._guarded = _guarded(self.kernel)
+        return guarded.launch(self.kernel, grid, args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<verified {self.kernel!r}>"
+
+
+def _guarded(kernel: Any) -> _Guarded:
+    found = _ready.get(id(kernel))
+    if found is not None and found[0]() is kernel:
+        return found[1]
+    layers = layers_of(kernel)
+    record = record_for(layers.function)  # refuses a kernel with a free variable that is not bound yet
+    check = compile_guard(record, captured(layers.function))
+    check_text(layers.jitted, layers.function)
+    check_annotations(layers, record)
+    guarded = _Guarded(record, check, _binder(layers.function), is_tuned=bool(layers.around))
+    key = id(kernel)
+    _ready[key] = (weakref.ref(kernel, lambda _: _ready.pop(key, None)), guarded)
+    return guarded
+
+
+class _Guarded:
+    """The guard of one kernel. Holds nothing of the kernel object, whose life it must not prolong.
+
+    Mutable: it remembers the arguments with which every configuration of a tuned kernel passed.
+    """
+
+    def __init__(self, record: Record, check: Check, bind: Callable[..., Any], *, is_tuned: bool) -> None:
+        self.record = record
+        self.check = check
+        self.bind = bind
+        self.is_tuned = is_tuned
+        self.names = [a.name for a in record.arguments]
+        self.passed: set[Any] = set()
+        self.warned = False
+
+    def launch(self, kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.is_tuned or kernel.pre_run_hooks:  # what the kernel is launched with is known late
+            return self._launch_tuned(kernel, grid, args, kwargs)
+        blocks = self._checked(grid, self._bound(args, kwargs))
+        return None if blocks is None else kernel[blocks](*args, **kwargs)
+
+    def _checked(self, grid: Any, values: Sequence[Any]) -> tuple[int, ...] | None:
+        """The grid of a launch that passed; None if it has no blocks."""
+        blocks = grid(dict(zip(self.names, values, strict=True))) if callable(grid) else grid
+        try:
+            blocks = tuple(map(operator.index, blocks))
+        except TypeError:
+            raise self._refusal(f"the grid {blocks!r} is not a tuple of integers") from None
+        if 0 in blocks and min(blocks) == 0:
+            return None
+        self.check(blocks, values)
+        return blocks
+
+    def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The arguments by parameter, defaults included. What is left are options of the launch."""
+        values: tuple[Any, ...]
+        try:
+            values, options = self.bind(*args, **kwargs)
+        except TypeError as error:
+            raise self._refusal(f"its arguments do not fit its parameters: {error}") from None
+        if options and options.get("ir_override") is not None:
+            raise self._refusal("`ir_override` launches another program")
+        return values
+
+    # ---- tuned kernels ---------------------------------------------------------------------------------------
+
+    def _launch_tuned(self, kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Every configuration that may be chosen must pass before any runs.
+
+        Each is checked again when it runs, with the arguments that Triton hands on: tuners and hooks may have
+        changed them, or a configuration may not come from the list.
+        """
+        layers = layers_of(kernel)
+        if not self.warned:
+            self._warn_of_updates(layers)
+            self.warned = True
+        key = _key(grid, args, kwargs)
+        if key is None or key not in self.passed or layers.is_interpreted:
+            given = assignments(layers, args, kwargs)
+            grids = [self._checked(grid, self._bound(args, assigned)) for assigned in given]
+            if layers.is_interpreted:  # which gives grids other arguments than these
+                if len(grids) != 1:
+                    raise self._refusal("Triton's interpreter does not tune")
+                return None if grids[0] is None else kernel[grids[0]](*args, **kwargs)
+            if key is not None:
+                if len(self.passed) >= _REMEMBERED:
+                    self.passed.clear()
+                self.passed.add(key)
+
+        def checked(meta: Mapping[str, Any]) -> tuple[int, ...]:
+            try:
+                values = tuple([meta[name] for name in self.names])
+            except (KeyError, TypeError):
+                raise self._refusal("this version of Triton does not tell a grid all arguments") from None
+            return self._checked(grid, values) or (0,)
+
+        return kernel[checked](*args, **kwargs)
+
+    def _warn_of_updates(self, layers: Layers) -> None:
+        """Tuning runs a kernel many times: what it reads and writes must be put back each time."""
+        for tuner in layers.tuners:
+            if len(tuner.configs) < 2 or getattr(tuner, "user_defined_pre_hook", False):
+                continue
+            kept = {*tuner.reset_to_zero, *tuner.restore_value}
+            for argument in self.record.arguments:
+                if argument.updated and argument.name not in kept:
+                    warnings.warn(
+                        f"tuning runs `{self.record.name}` many times, and each run updates what is in "
+                        f"`{argument.name}`: name it in `restore_value` or `reset_to_zero`",
+                        RuntimeWarning,
+                        stacklevel=5,
+                    )
+
+    def _refusal(self, what: str) -> LaunchRefused:
+        record = self.record
+        return LaunchRefused(
+            f"this launch of `{record.name}` is refused: {what}",
+            f"   = kernel `{record.name}` of {record.file}:{record.line}, verdict {record.verdict}",
+        )
+
+
+def _key(grid: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """What the checks of a tuned kernel's configurations depend on, addresses apart; None where that is not
+    known, as for arguments that can change.
+
+    A grid that is a function may use more than its arguments: it is asked again by the launch itself.
+    """
+    found: list[Any] = [None if callable(grid) else grid, *kwargs]
+    for value in (*args, *kwargs.values()):
+        if hasattr(value, "data_ptr"):
+            found += (value.shape, value.stride(), value.dtype)
+        elif value is None or type(value) in (int, bool, float, str):
+            found += (type(value), value)
+        else:
+            return None
+    try:
+        hash(key := tuple(found))
+    except TypeError:
+        return None
+    return key
+
+
+def _binder(function: types.FunctionType) -> Callable[..., Any]:
+    """A function with the kernel's parameters, defaults included, that returns their values and all else."""
+    parameters = inspect.signature(function).parameters
+    listed: list[str] = []
+    defaults: list[Any] = []
+    for name, parameter in parameters.items():
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in listed:
+            listed.append("*")
+        if parameter.default is parameter.empty:
+            listed.append(name)
+        else:
+            listed.append(f"{name}=defaults[{len(defaults)}]")
+            defaults.append(parameter.default)
+    rest = "_" * (1 + max(map(len, parameters), default=0))  # no parameter is as long
+    values = "".join(f"{name}, " for name in parameters)
+    text = f"def bind({', '.join([*listed, f'**{rest}'])}):\n    return ({values}), {rest}"
+    scope: dict[str, Any] = {"defaults": defaults}
+    exec(compile(text, f"<arguments of {function.__name__}>", "exec"), scope)  # noqa: S102 - names are all that it has of the user
+    bind: Callable[..., Any] = scope["bind"]
+    return bind
