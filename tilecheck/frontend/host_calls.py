@@ -29,6 +29,8 @@ def meaning(name: str) -> Handler | None:
     """The handler of a function, by its full name."""
     if name in _PYTHON:
         return _PYTHON[name]
+    if name == "tilecheck.verified":
+        return lambda _, a: _first(a)  # launches as the kernel that it is given
     head, _, last = name.rpartition(".")
     if head in ("numpy", "cupy") and last in ("empty", "zeros", "ones"):
         return _filled  # the second argument is a type

@@ -163,8 +163,12 @@ def _launch_names(table: ModuleTable) -> frozenset[str]:
 
 
 def _launches_a_kernel(table: ModuleTable, call: cst.Call) -> bool:
-    """Whether a call is `kernel[grid](...)` of a name that is a kernel by the text of its module."""
-    name = dotted(call.func.value) if isinstance(call.func, cst.Subscript) else ""
+    """Whether a call is `kernel[grid](...)` of a name that is a kernel by the text of its module, or
+    `tilecheck.verified(kernel)[grid](...)`."""
+    kernel = call.func.value if isinstance(call.func, cst.Subscript) else None
+    if isinstance(kernel, cst.Call) and dotted(kernel.func) in ("tilecheck.verified", "verified"):
+        kernel = kernel.args[0].value if kernel.args else None
+    name = "" if kernel is None else dotted(kernel)
     binding = table.bindings.get(name)
     if isinstance(binding, Import) and binding.member is not None:
         found = table.project.find(Import(binding.module, None, binding.level), table.file)
