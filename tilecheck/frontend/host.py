@@ -158,7 +158,7 @@ class HostExecutor(Executor):
         """`t`, contiguous if the path says so."""
         same = t.strides_of and t.strides_of == t.shape_of
         if not t.contiguous and same and is_contiguous(t.strides_of) in facts_of(self.guard):
-            return replace(t, contiguous=True, strides=None, strides_of="")
+            return replace(t, contiguous=True, strides=None)
         return t
 
     def tensor(self, value: Any) -> Tensor:

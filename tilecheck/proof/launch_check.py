@@ -43,7 +43,7 @@ from tilecheck.ir.kernel import Contract, Effect, Kernel, grid_symbol
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
 from tilecheck.ir.launch_ranks import with_known_ranks
 from tilecheck.proof.conditions import condition_kind, condition_text
-from tilecheck.proof.launch_spans import span_facts, usual_layout
+from tilecheck.proof.launch_spans import pointers_of, span_facts, usual_layout
 from tilecheck.proof.launch_unread import rests_on_unread
 from tilecheck.proof.launch_values import host_values, ranks_of
 from tilecheck.proof.predicate import ranges
@@ -108,8 +108,8 @@ def _judge(kernel: Kernel, launch: Launch, session: Session, replayed: Replayed)
     launch = with_known_ranks(launch, ranks_of(kernel, launch))
     usual: dict[Expr, Expr] = {}
     if kernel.language == "triton":
-        launch = replace(launch, facts=(*launch.facts, *span_facts(launch)))
-        usual = usual_layout(launch)
+        launch = replace(launch, facts=(*launch.facts, *span_facts(launch, pointers_of(kernel))))
+        usual = usual_layout(launch, pointers_of(kernel))
     return _Judge(kernel, launch, host_values(kernel, launch), session, replayed, usual)
 
 

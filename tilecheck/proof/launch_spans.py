@@ -7,7 +7,7 @@ neither strides nor density it is a value of its own, of which only what is cert
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tilecheck.ir.expr import (
     FALSE,
@@ -38,7 +38,7 @@ from tilecheck.ir.launch import HostTensor, HostValue, Launch
 
 def flat_values(kernel: Kernel, launch: Launch) -> dict[Expr, Expr]:
     """Every value of the kernel's parameters that the launch's text gives, the grid apart."""
-    pointers = {p.name for p in kernel.params if p.is_array}
+    pointers = pointers_of(kernel)
     asked = {s.name for s in symbols(*_guards(kernel)) if s.name.endswith(" is None")}
     known: dict[Expr, Expr] = {}
     for name, value in launch.arguments:
@@ -46,6 +46,10 @@ def flat_values(kernel: Kernel, launch: Launch) -> dict[Expr, Expr]:
         if f"{name} is None" in asked:
             known[bool_sym(Symbol(f"{name} is None", Kind.CONSTANT))] = _is_none(value)
     return known
+
+
+def pointers_of(kernel: Kernel) -> frozenset[str]:
+    return frozenset(p.name for p in kernel.params if p.is_array)
 
 
 def _guards(kernel: Kernel) -> Iterator[Expr]:
@@ -106,11 +110,11 @@ def _reached(shape: tuple[Expr, ...], strides: tuple[Expr, ...]) -> Expr:
     return ite(all_of(*(le(1, n) for n in shape)), last, ZERO)
 
 
-def span_facts(launch: Launch) -> tuple[Expr, ...]:
-    """What is certain of spans and strides in a launch of a Triton kernel."""
+def span_facts(launch: Launch, pointers: Collection[str]) -> tuple[Expr, ...]:
+    """What is certain of the spans and strides of the tensors that are passed for `pointers`."""
     found: dict[Expr, None] = {}
-    for _, value in launch.arguments:
-        if not isinstance(value, HostTensor):
+    for name, value in launch.arguments:
+        if not isinstance(value, HostTensor) or name not in pointers:
             continue
         found.update(dict.fromkeys(le(0, s) for s in value.strides or () if s.op == "sym"))
         if value.dense and value.shape is not None and value.strides is not None:
@@ -123,15 +127,15 @@ def span_facts(launch: Launch) -> tuple[Expr, ...]:
     return tuple(fact for fact in found if fact is not TRUE)
 
 
-def usual_layout(launch: Launch) -> dict[Expr, Expr]:
+def usual_layout(launch: Launch, pointers: Collection[str]) -> dict[Expr, Expr]:
     """The strides and spans of the caller's tensors, and of what is laid out like them, if all are contiguous.
 
     A host function is to blame for what it does with contiguous tensors; what other layouts need is the
     caller's to know.
     """
     found: dict[Expr, Expr] = {}
-    for _, value in launch.arguments:
-        if not isinstance(value, HostTensor):
+    for name, value in launch.arguments:
+        if not isinstance(value, HostTensor) or name not in pointers:
             continue
         shape, strides = value.shape, value.strides
         if shape is not None and strides is not None and all(_is_free_stride(s) for s in strides):
