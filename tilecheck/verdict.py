@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilecheck.analysis.facts import Facts
-from tilecheck.analysis.limits import int32_limits
+from tilecheck.analysis.limits import int32_limits, values_in_memory
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, render, symbols, walk
 from tilecheck.ir.kernel import Access, Effect, Kernel, Ownership
 from tilecheck.ir.launch import Launch
@@ -159,7 +159,8 @@ def standing(facts: Facts) -> tuple[str, ...]:
             found.append("S3")
     if any(facts.graph.borrows(a) for a in arrays):
         found.append("S4")
-    if any(s.kind is Kind.BLOCK for a in facts.kernel.arithmetic for s in symbols(a.value)):
+    values = [a.value for a in facts.kernel.arithmetic]
+    if any(s.kind is Kind.BLOCK for s in symbols(*values)) or any(map(values_in_memory, values)):
         found.append("S5")
     return tuple(found)
 

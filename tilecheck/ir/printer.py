@@ -40,6 +40,8 @@ def _lines(kernel: Kernel, names: Names) -> Iterator[str]:
         yield f"  fact {render(fact, names)}"
     for requirement in kernel.requires:
         yield f"  requires {render(requirement.condition, names)}"
+    for text in dict.fromkeys(contract.text for contract in kernel.contracts):
+        yield f"  contract {text}"
     for access in kernel.accesses:
         yield from _access_lines(access, names)
     for check in kernel.checks:
