@@ -9,7 +9,7 @@ STANDING: Mapping[str, str] = {
     "S2": "a written array does not overlap itself",
     "S3": "a grid axis that the kernel never reads is 1 if the kernel stores anything",
     "S4": "each array has fewer than 2^31 elements, unless a constant, a contract or a visible launch says so",
-    "S5": "block ids times tile extents fit in int32 (tile coordinates of cuTile excepted)",
+    "S5": "index arithmetic in 32 bits fits at the sizes of the launch (tile coordinates of cuTile excepted)",
 }
 
 _VERDICTS: Mapping[str, str] = {
