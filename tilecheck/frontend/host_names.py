@@ -83,7 +83,7 @@ def _item(x: HostExecutor, value: Any, index: Any) -> Any:
     match value:
         case Function() if x.language_of(value) == "triton":
             return Gridded(value, index)
-        case Choice(first=Function(), second=Function()):
+        case Choice() if any(isinstance(way, Function) for way in (value.first, value.second)):
             return x.split(
                 value.cond, lambda: _item(x, value.first, index), lambda: _item(x, value.second, index)
             )

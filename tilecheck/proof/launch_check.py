@@ -38,7 +38,7 @@ from tilecheck.ir.expr import (
     symbols,
     walk,
 )
-from tilecheck.ir.host import DEFINED, EXTENT, NUMEL, owners
+from tilecheck.ir.host import DEFINED, EXTENT, NUMEL, SPAN, owners
 from tilecheck.ir.kernel import Contract, Effect, Kernel, grid_symbol
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
 from tilecheck.ir.launch_ranks import with_known_ranks
@@ -163,7 +163,9 @@ class _Judge:
         wanted = self.rewritten(condition)
         if self._follows(wanted):
             return "holds", None
-        answers = self.is_hosts(condition) and not rests_on_unread(self.launch, self.in_usual(condition))
+        usual = self.in_usual(condition)
+        unread = rests_on_unread(self.launch, usual) or any(s.origin == SPAN for s in symbols(usual))
+        answers = self.is_hosts(condition) and not unread
         if not self._is_understood(condition) or (not answers and self._possible(wanted)):
             return "caller", None
         # What is left to the caller may be assumed here, even where it says the same in the host's values.
