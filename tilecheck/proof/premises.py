@@ -121,11 +121,11 @@ class Premises:
             value = Interval(max(value.low, self._least.get(m, -math.inf)), value.high)
         return iv.scaled(value, coefficient)
 
-    def quotients(self) -> Iterator[tuple[int, Polynomial]]:
-        """The quotients by what is positive and not a literal, with their divisors."""
+    def quotients(self) -> Iterator[tuple[int, Polynomial, Polynomial]]:
+        """The quotients x // d by what is positive and not a literal, as the atom, x and d."""
         for index, a in enumerate(self.forms.atoms):
             if a.op == "floordiv" and literal(a.args[1]) is None and self.interval(a.args[1]).low >= 1:
-                yield index, a.args[1]
+                yield index, a.args[0], a.args[1]
 
     def is_positive(self, e: Expr) -> bool:
         return self.interval(self.form(e)).low >= 1
@@ -155,6 +155,7 @@ class Premises:
         """p >= 0, which the caller has shown to follow."""
         self._add(p)
         self._propagate()
+        self._define(0, again=True)
 
     def _learn(self, fact: Expr) -> None:
         if fact.op == "not" and fact.args[0].op == "eq":
@@ -320,14 +321,17 @@ class Premises:
         else:
             self._narrow(a, -math.inf, rest // -c)
 
-    def _define(self, first: int) -> None:
-        """The inequalities that define minima, maxima, quotients and remainders from atom `first` on."""
+    def _define(self, first: int, *, again: bool = False) -> None:
+        """The inequalities that define minima, maxima, quotients and remainders from atom `first` on; `again`,
+        those of quotients and remainders whose divisors were not known to be positive before."""
         for index in range(first, len(self.forms.atoms)):
             a = self.forms.atoms[index]
-            if a.op in ("min", "max"):
+            if a.op in ("min", "max") and not again:
                 for p in a.args:
                     self._add(scaled(combine(p, atom(index), -1), 1 if a.op == "min" else -1))
             elif a.op in ("floordiv", "mod") and self.interval(a.args[1]).low >= 1:
+                if a.op in self._divisions.get((key(a.args[0]), key(a.args[1])), ()):
+                    continue
                 self._define_division(index, a.op, *a.args)
                 if a.op == "floordiv":
                     self._order_quotients(index, *a.args)
@@ -335,10 +339,10 @@ class Premises:
     def _compare_dividends(self) -> None:
         """x >= n*d for a quotient x // d that is at least n >= 1, as d >= 1. For bounds alone: in sums it
         would lead astray more often than it helps."""
-        for q, d in self.quotients():
+        for q, x, d in self.quotients():
             least = self._bounds[q].low
             if isinstance(least, int) and least >= 1:
-                self._rows.append(Row.of(combine(self.forms.atoms[q].args[0], d, -least)))
+                self._rows.append(Row.of(combine(x, d, -least)))
 
     def _order_quotients(self, index: int, x: Polynomial, d: Polynomial) -> None:
         """Of two quotients by one positive divisor, that of the larger dividend is at least the other."""

@@ -39,7 +39,7 @@ from tilecheck.ir.expr import (
 from tilecheck.proof import chain, lemmas
 from tilecheck.proof.interrupts import deferred_interrupts
 from tilecheck.proof.linear import Linear, numeral, postorder
-from tilecheck.proof.rungs.entail import entailed
+from tilecheck.proof.rungs.entail import DEPTH, entailed, follows
 from tilecheck.proof.session import DEFAULT_BUDGET, Query, Session, Status
 
 LADDER = (3, 8, 40, 300, 5000)  # how large the values of a model may be, tried in turn
@@ -130,15 +130,16 @@ def _decided_cheaply(assertions: tuple[Expr, ...], session: Session, *, sums: bo
     if FALSE in assertions:
         return Answer("unsat")
     found = session.models.find(assertions)
-    if found is None and assertions and sums:
-        *premises, last = assertions
-        if entailed(negate(last), session.premises.of(premises)):
-            return Answer("unsat", tier="sums")
+    *premises, last = assertions or (TRUE,)
+    if found is None and sums and follows(negate(last), session.premises.of(premises), DEPTH):
+        return Answer("unsat", tier="sums")
     if found is None:
         found = session.models.repaired(assertions)
-        if found is None:
-            return None
-        session.models.learn(found.symbols, found.reads)
+        if found is not None:
+            session.models.learn(found.symbols, found.reads)
+    if found is None:
+        proved = sums and entailed(negate(last), session.premises.of(premises))
+        return Answer("unsat", tier="sums") if proved else None
     values = {s: found.value(s) for s in symbols(*assertions)}
     return Answer("sat", Model(values, dict(found.reads)), tier="recall")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from tilecheck.ir.expr import Expr
+from tilecheck.proof.linear import postorder
 from tilecheck.proof.polynomial import (
     UNIT,
     Key,
@@ -14,6 +16,7 @@ from tilecheck.proof.polynomial import (
     constant,
     key,
     scaled,
+    single,
     times,
     without,
 )
@@ -86,39 +89,105 @@ def _tightened(p: Polynomial) -> Polynomial:
     return {m: c // divisor for m, c in p.items() if c // divisor}
 
 
-def bound_quotients(premises: Premises) -> bool:
-    """Add q <= e - 1 or q <= e for quotients q = x // d, where a premise says something of d*e; whether any
-    was found. Sound because d >= 1 and d*e - d*q >= 1 - k*d give e - q > -k for integers e and q."""
-    found = False
-    guesses = list(dict.fromkeys(_guesses(premises)))[:_QUOTIENTS]
-    for q, divisor, share in guesses:
-        rest = times(dict(divisor), combine(dict(share), {(q,): 1}, -1))
-        for k in (0, 1):
-            below = combine(dict(share), combine({(q,): 1}, constant(1 - k)), -1)
-            if premises.interval(below).low >= 0:
-                break
-            slack = (
-                combine(rest, constant(-1)) if k == 0 else combine(combine(rest, dict(divisor)), constant(-1))
-            )
-            if Sums(premises).covers(slack):
-                premises.learn(below)
-                found = True
-                break
+def bound_quotients(premises: Premises, goal: Expr) -> bool:
+    """Add what follows of the quotients q = x // d in `goal` and is not seen by adding premises up; whether
+    anything was.
+
+    1 <= d      where d is a minimum, maximum or conditional all branches of which are at least 1
+    0 <= q      where 1 <= d and 0 <= x
+    a*q < e     where 1 <= d = a*b, 1 <= b and x < b*e. Sound because b*a*q <= x < b*e; and where b is a
+                minimum, maximum or conditional, b*e is one of its branches times e: enough that x is below each
+    """
+    within = _atoms(premises, goal)
+    if not any(premises.forms.atoms[index].op == "floordiv" for index in within):
+        return False
+    found = _bound_known(premises, within)
+    if _positive_divisors(premises, within):
+        _bound_known(premises, within)
+        found = True
     return found
 
 
-def _guesses(premises: Premises) -> Iterator[tuple[int, Key, Key]]:
-    """A quotient, its divisor d, and e for which a premise has d*e with a positive factor."""
-    for q, d in premises.quotients():
-        if len(d) != 1:
+def _atoms(premises: Premises, goal: Expr) -> frozenset[int]:
+    """The atoms that the goal is made of, and those within them."""
+    found: dict[int, None] = {}
+    todo = [premises.form(node) for node in postorder([goal]) if not node.is_bool]
+    while todo:
+        fresh = [a for m in todo.pop() for a in m if a not in found]
+        found.update(dict.fromkeys(fresh))
+        todo += [p for a in fresh for p in premises.forms.atoms[a].args]
+    return frozenset(found)
+
+
+def _bound_known(premises: Premises, within: frozenset[int]) -> bool:
+    """For the quotients by what is known to be positive."""
+    found = False
+    tried = 0
+    for q, x, d in [quotient for quotient in premises.quotients() if quotient[0] in within]:
+        if premises.term((q,)).low < 0 and Sums(premises).covers(x):
+            premises.learn({(q,): 1})
+            found = True
+        for a, b, share in dict.fromkeys(_shares(premises, q, d)):
+            tried += 1
+            if tried > _QUOTIENTS:
+                return found
+            e = dict(share)
+            below = combine(combine(e, constant(-1)), times(dict(a), {(q,): 1}), -1)
+            rest = combine(constant(-1), x, -1)
+            branches = _branches(premises, dict(b))
+            if below in premises.inequalities or premises.interval(below).low >= 0:
+                continue
+            if all(Sums(premises).covers(combine(times(branch, e), rest)) for branch in branches):
+                premises.learn(below)
+                found = True
+    return found
+
+
+def _positive_divisors(premises: Premises, within: frozenset[int]) -> bool:
+    found = False
+    for a in [premises.forms.atoms[index] for index in sorted(within)]:
+        if a.op not in ("floordiv", "mod") or premises.interval(a.args[1]).low >= 1:
             continue
-        ((divisor, scale),) = d.items()
-        for p in premises.inequalities:
-            for m, c in p.items():
-                if c > 0 and len(m) > len(divisor) and c % scale == 0 and _divides(divisor, m):
-                    rest = without(m, *divisor)
-                    if q not in rest:
-                        yield q, key(d), key({rest: c // scale})
+        branches = _branches(premises, a.args[1])
+        if len(branches) < 2:
+            continue
+        if all(Sums(premises).covers(combine(branch, constant(-1))) for branch in branches):
+            premises.learn(combine(a.args[1], constant(-1)))
+            found = True
+    return found
+
+
+def _branches(premises: Premises, d: Polynomial) -> tuple[Polynomial, ...]:
+    """What `d` may be equal to."""
+    index = single(d)
+    a = None if index is None else premises.forms.atoms[index]
+    return a.args if a is not None and a.op in ("min", "max", "ite") else (d,)
+
+
+def _shares(premises: Premises, q: int, d: Polynomial) -> Iterator[tuple[Key, Key, Key]]:
+    """a, b with a*b = d and e for which a premise has b*e, or a branch of b times e, with a positive factor."""
+    for a, b in _splits(premises, d):
+        for branch in _branches(premises, b):
+            if len(branch) != 1:
+                continue
+            ((divisor, scale),) = branch.items()
+            for p in premises.inequalities:
+                for m, c in p.items():
+                    if c > 0 and len(m) > len(divisor) and c % scale == 0 and _divides(divisor, m):
+                        rest = without(m, *divisor)
+                        if q not in rest:
+                            yield key(a), key(b), key({rest: c // scale})
+
+
+def _splits(premises: Premises, d: Polynomial) -> Iterator[tuple[Polynomial, Polynomial]]:
+    """a and b with a*b = d and b >= 1: 1 and d, and for a product each of its factors."""
+    yield constant(1), d
+    if len(d) != 1:
+        return
+    ((m, c),) = d.items()
+    for index in dict.fromkeys(m):
+        if (len(m) > 1 or c > 1) and c > 0 and premises.term((index,)).low >= 1:
+            yield {without(m, index): c}, {(index,): 1}
 
 
 def _divides(divisor: Monomial, m: Monomial) -> bool:

@@ -13,7 +13,7 @@ from tilecheck.proof.premises import Premises
 from tilecheck.proof.question import Question
 from tilecheck.proof.sums import Sums, bound_quotients
 
-_DEPTH = 5  # premises in one sum
+DEPTH = 5  # premises in one sum
 
 
 def decide(question: Question) -> bool:
@@ -23,9 +23,11 @@ def decide(question: Question) -> bool:
 
 def entailed(goal: Expr, premises: Premises) -> bool:
     """Whether `goal` follows, if need be from what quotients stay below as well."""
-    if follows(goal, premises, _DEPTH):
+    if goal.op == "all":
+        return all(entailed(part, premises) for part in goal.args)
+    if follows(goal, premises, DEPTH):
         return True
-    return bound_quotients(premises) and follows(goal, premises, _DEPTH)
+    return bound_quotients(premises, goal) and follows(goal, premises, DEPTH)
 
 
 def follows(goal: Expr, premises: Premises, depth: int) -> bool:
