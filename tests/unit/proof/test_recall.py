@@ -1,0 +1,62 @@
+"""Models that are found without the solver satisfy what they were asked for."""
+
+from __future__ import annotations
+
+import random
+
+from proof_brute import random_boolean
+
+from tilecheck.ir import expr as ex
+from tilecheck.ir.expr import Kind, Symbol, sym
+from tilecheck.proof.recall import Recall
+from tilecheck.proof.session import Session
+from tilecheck.proof.solver import satisfiable
+
+N = sym(Symbol("n", Kind.SCALAR))
+LOOP = sym(Symbol("i", Kind.LOOP))
+SIZE = sym(Symbol("T", Kind.CONSTANT))
+
+
+def test_every_model_satisfies_its_question() -> None:
+    """Random questions of one session: each model makes its assertions true, and no proof contradicts one."""
+    rng = random.Random(5)
+    found = 0
+    with_models = Recall()
+    for _ in range(400):
+        question = tuple(
+            random_boolean(rng, [N, LOOP, SIZE], rng.randint(0, 2)) for _ in range(rng.randint(1, 5))
+        )
+        model = with_models.find(question) or with_models.repaired(question)
+        if model is None:
+            continue
+        found += 1
+        with_models.learn(model.symbols, model.reads)
+        for assertion in question:
+            assert ex.evaluate(
+                assertion, model.value, lambda array, cell, m=model: m.reads.get((array, cell), 0)
+            )
+    assert found > 100
+
+
+def test_division_by_zero_is_no_model() -> None:
+    question = (ex.eq(ex.floordiv(N, LOOP), 0), ex.eq(LOOP, 0))
+    recall = Recall()
+    assert recall.find(question) is None
+    assert recall.repaired(question) is None
+
+
+def test_an_earlier_model_answers_without_the_solver() -> None:
+    session = Session()
+    first = satisfiable((ex.lt(ex.mul(N, SIZE), -70), ex.lt(2, SIZE)), session=session)
+    asked = session.checks
+    again = satisfiable((ex.lt(ex.mul(N, SIZE), -60), ex.lt(1, SIZE)), session=session)
+    session.close()
+    assert (first.status, again.status, session.checks) == ("sat", "sat", asked)
+    assert again.model is not None
+    assert again.model.evaluate(ex.lt(ex.mul(N, SIZE), -60))
+
+
+def test_what_sums_prove_needs_no_solver() -> None:
+    session = Session()
+    answer = satisfiable((ex.lt(N, LOOP), ex.lt(LOOP, SIZE), ex.le(SIZE, N)), session=session)
+    assert (answer.status, session.checks) == ("unsat", 0)
