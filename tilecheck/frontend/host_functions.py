@@ -36,7 +36,13 @@ MAX_HOST_DEPTH = 8
 _CHECKS = re.compile(
     r"_*(check|validate|verify|ensure|require|assert)"
 )  # functions that raise if not satisfied
-_MAKERS = ("cuda.tile.kernel", "cuda.tile._execution.kernel", "triton.jit")  # of a kernel of a function
+_MAKERS = (  # of a kernel, of a function or of a kernel
+    "cuda.tile.kernel",
+    "cuda.tile._execution.kernel",
+    "triton.jit",
+    "torch.library.wrap_triton",
+    "torch._library.capture_triton",
+)
 # Decorators that leave the function's values and its effects as they are.
 _PLAIN_DECORATORS = frozenset(
     "functools.lru_cache functools.cache functools.wraps staticmethod torch.no_grad torch.inference_mode "

@@ -28,7 +28,8 @@ def _grounds(kernel: KernelReport, places: Places) -> Iterator[str]:
         yield f"because {kernel.reason or 'internal'}"
     if kernel.verdict in (Verdict.CONDITIONAL, Verdict.TRUSTED):
         yield from (f"if {condition}" for condition in kernel.conditions)
-        yield from (_launch(launch, kernel, places) for launch in kernel.launches if launch.conditions)
+        seen = (_launch(launch, kernel, places) for launch in kernel.launches if launch.conditions)
+        yield from dict.fromkeys(seen)  # one call may be several launches, by the choices before it
     for block in kernel.trusted:
         yield f"trusting line {places.of(block.site).line}: {block.reason}"
 

@@ -1,0 +1,151 @@
+"""Conditions of Triton kernels at visible launches: they hold, are left to the caller, or are broken."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tilecheck import verify_paths
+from tilecheck.model import Report
+
+KERNELS = """
+import torch
+import triton
+import triton.language as tl
+from elsewhere import unread
+
+@triton.jit
+def fill(o_ptr, BLOCK: tl.constexpr):
+    tl.store(o_ptr + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), 1)
+
+@triton.jit
+def masked(o_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o_ptr + offs, 1, mask=offs < n)
+
+@triton.jit
+def rows(o_ptr, stride, n, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    tl.store(o_ptr + tl.program_id(0) * stride + cols, 1, mask=cols < n)
+
+@triton.jit
+def with_bias(o_ptr, b_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if b_ptr is not None:
+        tl.store(o_ptr + offs, tl.load(b_ptr + offs, mask=offs < n), mask=offs < n)
+"""
+
+
+@pytest.fixture
+def verified(tmp_path: Path) -> Callable[[str, str], Report]:
+    def run(kernel: str, body: str) -> Report:
+        path = tmp_path / "host.py"
+        path.write_text(KERNELS + textwrap.dedent(body), encoding="utf-8")
+        return verify_paths([f"{path.as_posix()}::{kernel}"])
+
+    return run
+
+
+def statuses(report: Report) -> dict[str, str]:
+    [at] = report.kernels[0].launches
+    return {condition.text: condition.status for condition in at.conditions}
+
+
+def worst(report: Report) -> str:
+    found = set(statuses(report).values())
+    return next(status for status in ("broken", "unknown", "caller", "holds") if status in found)
+
+
+@pytest.mark.parametrize(
+    ("grid", "out", "expected"),
+    [
+        ("triton.cdiv(n, 64)", "torch.empty(triton.cdiv(n, 64) * 64)", "holds"),
+        ("n // 64", "torch.empty(n)", "holds"),
+        ("min(8, n // 64)", "torch.zeros((n,), device='cuda')", "holds"),
+        ("triton.cdiv(n, 64)", "torch.empty(n, 64)", "holds"),
+        ("n", "torch.empty(n, 64).t()", "holds"),
+        ("n // 64", "torch.empty(2 * n)[n:]", "holds"),
+        ("triton.cdiv(n, 64)", "torch.empty(n)", "broken"),
+        ("n // 64 + 1", "torch.empty(n)", "broken"),
+        ("n // 64", "torch.empty(n)[1:]", "broken"),
+        ("n // 64", "torch.empty(1).expand(n)", "broken"),
+        ("n // 64", "unread(n)", "caller"),
+        ("n // 64", "torch.empty(unread(n))", "caller"),
+        ("unread(n)", "torch.empty(n)", "caller"),
+    ],
+)
+def test_whole_blocks(grid: str, out: str, expected: str, verified) -> None:
+    body = f"""
+    def host(n: int):
+        assert n > 64
+        out = {out}
+        fill[({grid},)](out, BLOCK=64)
+    """
+    assert worst(verified("fill", body)) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "call", "expected"),
+    [
+        ("x = x.contiguous()", "x, x.numel()", "holds"),
+        ("assert x.is_contiguous()", "x, x.numel()", "holds"),
+        ("x = x.contiguous().view(-1)", "x, x.shape[0]", "holds"),
+        ("y = torch.empty_like(x)", "y, x.numel()", "holds"),
+        ("y = x.clone()", "y, y.numel()", "holds"),
+        ("y = torch.empty_like(x)", "y, x.numel() + 1", "broken"),
+        ("x = x.contiguous()", "x, x.numel() + 1", "broken"),
+        ("pass", "x, x.numel() + 1", "broken"),
+        ("pass", "x, x.numel()", "caller"),  # x may be expanded
+        ("pass", "x, k", "caller"),
+        ("y = torch.empty_like(x)[k]", "y, x.numel()", "caller"),
+        ("y = torch.empty_like(x).select(0, 0)", "y, x.numel()", "caller"),
+    ],
+)
+def test_masked_by_a_number(before: str, call: str, expected: str, verified) -> None:
+    body = f"""
+    def host(x: torch.Tensor, k):
+        {before}
+        masked[(triton.cdiv(x.numel(), 64) + 1,)]({call}, BLOCK=64)
+    """
+    assert worst(verified("masked", body)) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "call", "expected"),
+    [
+        ("out = torch.empty((m, n))", "out, out.stride(0), n", "holds"),
+        ("assert n > 0; out = torch.empty((m, n + 8))[:, :n]", "out, out.stride(0), n", "holds"),
+        ("out = torch.empty((m, n + 8))[:, :n]", "out, out.stride(0), n", "caller"),  # no element, no span
+        ("out = torch.empty((m, n, 2)).view(m, -1)", "out, out.stride(0), n", "holds"),
+        ("out = x.contiguous()", "out, out.stride(0), n", "holds"),
+        ("out = torch.empty((n, m)).t()", "out, out.stride(0), n", "broken"),
+        ("out = torch.empty((1, n)).expand(m, n)", "out, out.stride(0), n", "broken"),
+        ("out = torch.empty((m, n))", "out, out.stride(1), n", "broken"),
+        ("out = torch.empty((m, n // 2))", "out, out.stride(0), n", "broken"),
+        ("out = torch.empty((m - 1, n))", "out, out.stride(0), n", "broken"),
+        ("out = torch.empty_like(x)", "out, out.stride(0), n", "caller"),  # x may be transposed
+        ("out = x", "out, out.stride(0), n", "caller"),
+        ("out = x.view(m, n)", "out, out.stride(0), n", "caller"),
+    ],
+)
+def test_rows(before: str, call: str, expected: str, verified) -> None:
+    body = f"""
+    def host(x: torch.Tensor):
+        m, n = x.shape
+        {before}
+        rows[(m,)]({call}, BLOCK=triton.next_power_of_2(n))
+    """
+    assert worst(verified("rows", body)) == expected
+
+
+def test_argument_that_is_none(verified) -> None:
+    """What is not there is not read; what is passed is."""
+    body = """
+    def host(n: int):
+        with_bias[(triton.cdiv(n, 64),)](torch.empty(n - 1), {}, n, BLOCK=64)
+    """
+    assert worst(verified("with_bias", body.format("None"))) != "broken"
+    assert worst(verified("with_bias", body.format("torch.empty(n)"))) == "broken"
