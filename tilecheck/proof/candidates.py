@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilecheck.ir.expr import ONE, ZERO, Expr, Kind, Symbol, le, render, sym, symbols, walk
-from tilecheck.ir.kernel import Access, Kernel, Space
+from tilecheck.ir.kernel import Access, Kernel
 from tilecheck.proof import candidates_flat
 from tilecheck.proof.candidate_counts import Counts, inequalities
 from tilecheck.proof.candidates_races import RaceCandidates
@@ -99,7 +99,7 @@ class _BoundCandidates:
         ranges = Ranges(terms, (given,))
         if terms.uniform(goal) and goal.op in ("le", "lt", "not", "eq"):
             yield from self._uniform_goal(goal)
-        if access is not None and access.space is Space.ELEMENT and not access.checked:
+        if access is not None and self.counts.kernel.language == "triton" and not access.checked:
             yield from candidates_flat.conditions(terms, access)
         cone = (goal, given)
         clamped = any(node.op == "min" and not terms.uniform(node) for node in walk(*cone))
