@@ -48,7 +48,9 @@ class _Guard(Guard):
             else f"a{i}.shape, a{i}.stride(), a{i}.dtype"
             for i in self.described
         ]
-        key += [f"a{i}" for i in self.numbers()]
+        read = self.numbers()
+        key += [f"a{i}" for i in read]
+        key += [f"{-INT32_ELEMENTS} <= a{i} < {INT32_ELEMENTS}" for i in self._integers() if i not in read]
         # 1.0 and True are equal to 1, and have other types in the kernel.
         return key + [f"type(a{i})" for i in count if i not in self.described]
 
@@ -63,6 +65,11 @@ class _Guard(Guard):
     def numbers(self) -> list[int]:
         read = {a for c in self.conditions for a in (*c.atoms, *(q.name for q in c.questions))}
         return [i for i, a in enumerate(self.record.arguments) if i not in self.described and a.name in read]
+
+    def _integers(self) -> list[int]:
+        """The positions of arguments that the proof took for integers."""
+        arguments = enumerate(self.record.arguments)
+        return [i for i, a in arguments if i not in self.described and _is_integer(a)]
 
     # ---- the general way -------------------------------------------------------------------------------------
 
@@ -109,7 +116,7 @@ class _Guard(Guard):
             self._refuse_type(argument, value, "a number is")
         if argument.scalar == "bool" and kind is not bool:
             self._refuse_type(argument, value, "a bool is")
-        if argument.scalar == "int" or argument.integer:
+        if _is_integer(argument):
             if value is None and self._is_optional(self.record.arguments.index(argument)):
                 return _NOTHING
             # At compile time True is 1; passed at the launch it is a number of one bit.
@@ -120,7 +127,7 @@ class _Guard(Guard):
         if kind is not int:
             return _NOTHING
         is_read = argument.name in {atom for c in self.conditions for atom in c.atoms}
-        narrow = (is_read or argument.integer or argument.scalar == "int") and not argument.wide
+        narrow = (is_read or _is_integer(argument)) and not argument.wide
         if narrow and not -INT32_ELEMENTS <= value < INT32_ELEMENTS:
             raise self.refusal(f"`{argument.name}` is {value}, which 32 bits do not hold", ())
         return value
@@ -129,6 +136,10 @@ class _Guard(Guard):
         kind = type(value)
         name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
         raise self.refusal(f"`{argument.name}` is a {name}; {' '.join(expected)} expected", ())
+
+
+def _is_integer(argument: Argument) -> bool:
+    return argument.ownership != "unused" and (argument.integer or argument.scalar == "int")
 
 
 def _elements(layout: Layout) -> Layout:
