@@ -16,7 +16,8 @@ make such a kernel safe, and runs launches that meet them. `--level operators` c
 one place and counts, for each kind of change, how many of the mutants that go wrong are found to.
 
 `--level source` writes kernels that are safe in all launches, counts how many are proved, changes every second
-one as above, and runs their text as plain Python.
+one as above, and runs their text as plain Python. `--level planted` plants bugs in the prover and counts the
+cases until one finds it. `--level ablation` leaves out rungs and lemmas, and asks z3 and cvc5 alone.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -127,21 +129,17 @@ def _operators(seed: int, count: int) -> int:
 
 def _source(seed: int, count: int) -> int:
     """Random kernels from their text, every second one with small changes; returns how many are refuted."""
-    sources, held, mutate = _helper("sources"), _helper("held"), _helper("mutate")
+    held = _helper("held")
     drawn: Counter[str] = Counter()
     changed: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     missed: Counter[str] = Counter()
     refuted, launches, start = 0, 0, time.process_time()
     for number in range(seed, seed + count):
-        source = sources.source(number)
-        text, what = source.text, ""
-        if number % 2:
-            mutant = mutate.mutant(text.encode(), random.Random(number))  # noqa: S311 - reproducible
-            if mutant is None:
-                continue
-            text, what = mutant.source.decode(), mutant.what
-        result = held.hold(source, text, str(number), _LAUNCHES)
+        kernel = held.attacked(number)
+        if kernel is None:
+            continue
+        source, what, result = kernel.source, kernel.what, kernel.result
         launches += result.launches
         problem = result.problem
         if not what:
@@ -165,7 +163,7 @@ def _source(seed: int, count: int) -> int:
                 wrong[result.verdict] += 1
         if problem is not None:
             refuted += 1
-            print(f"--- {number}: {source.way}: {what}\n{problem}\n{text}", flush=True)
+            print(f"--- {number}: {source.way}: {what}\n{problem}\n{kernel.text}", flush=True)
     total = drawn.total()
     share = f" ({100 - 100 * missed.total() / total:.1f} % not)" if total else ""
     print(f"safe kernels: {total}, {_counted(drawn)}; {missed.total()} missed{share}")
@@ -181,11 +179,54 @@ def _source(seed: int, count: int) -> int:
     return refuted
 
 
-_LAUNCHES = 18  # of each kernel at the level of its source
-
-
 def _counted(counts: Counter[str]) -> str:
     return ", ".join(f"{n} {word}" for word, n in sorted(counts.items())) or "none"
+
+
+def _planted(seed: int, count: int, patterns: list[str]) -> int:
+    """Bugs in the prover, and the first case that finds each; returns how many are not found."""
+    planted = _helper("planted")
+    lost, start = 0, time.process_time()
+    print("| bug | level | an edge case that finds it | random cases until one does |\n|---|---|---|---:|")
+    for bug in planted.BUGS:
+        if not any(part in bug.what for part in patterns):
+            continue
+        edge = planted.edge_that_finds(bug)
+        found = planted.first_found(bug, seed, count)
+        lost += found is None and not edge
+        cases = f"more than {count}" if found is None else found - seed + 1
+        print(f"| {bug.what} | {bug.level} | {edge or ''} | {cases} |", flush=True)
+    print(f"\ncases from {seed}: {lost} not found; {time.process_time() - start:.0f} s of CPU")
+    return lost
+
+
+def _ablation(seed: int, count: int) -> int:
+    """The prover without some of its parts, and other solvers; returns how many answers cannot be."""
+    ablation, start = _helper("ablation"), time.process_time()
+    rows, refuted = ablation.ablated(range(seed, seed + count))
+    print(
+        "| prover | proved | that all do not | of those that all do, not | refuted |\n|---|---:|---:|---:|---:|"
+    )
+    for name, row in rows.items():
+        own = sum(f": {name}: " in problem for problem in refuted)
+        print(f"| {name} | {row['proved']} | {row['more']} | {row['fewer']} | {own} |", flush=True)
+    print("\n".join(refuted))
+    answers: Counter[tuple[str, str, str]] = Counter()
+    wrong: Counter[tuple[str, str, str]] = Counter()
+    clashes = 0
+    for opinion in ablation.opinions(range(seed, seed + count)):
+        said = (opinion.ours, opinion.z3, opinion.cvc5)
+        answers[said] += 1
+        wrong[said] += opinion.wrong
+        if opinion.clash:
+            clashes += 1
+            print(f"--- {opinion}")
+    print("| ladder | z3 alone | cvc5 alone | cases | go wrong |\n|---|---|---|---:|---:|")
+    for said, n in sorted(answers.items()):
+        print(f"| {' | '.join(said)} | {n} | {wrong[said]} |")
+    took = time.process_time() - start
+    print(f"\ncases {seed} to {seed + count - 1}, {took:.0f} s of CPU; {len(refuted)} refuted, {clashes} clash")
+    return len(refuted) + clashes
 
 
 def _row(name: str, row: Counter[str]) -> str:
@@ -196,7 +237,14 @@ def _row(name: str, row: Counter[str]) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
-_LEVELS = {"ir": _cases, "whole": _whole, "operators": _operators, "source": _source}
+_LEVELS: dict[str, Callable[..., int]] = {
+    "ir": _cases,
+    "whole": _whole,
+    "operators": _operators,
+    "source": _source,
+    "planted": _planted,
+    "ablation": _ablation,
+}
 
 
 # ---- whole kernels ---------------------------------------------------------------------------------------
@@ -209,11 +257,12 @@ def main() -> int:
     parser.add_argument("--level", choices=("kernels", *_LEVELS), default="kernels")
     parser.add_argument("--launches", type=int, default=15, help="launches of each safe mutant (default: 15)")
     parser.add_argument("--keep", type=Path, help="a folder for refuted mutants")
-    parser.add_argument("patterns", nargs="*", default=[""], help="parts of paths (default: every file)")
+    parser.add_argument("patterns", nargs="*", default=[""], help="parts of paths or bugs (default: all)")
     options = parser.parse_args()
     _load()
     if options.level in _LEVELS:
-        return 1 if _LEVELS[options.level](options.seed, options.count) else 0
+        more = (options.patterns,) if options.level == "planted" else ()
+        return 1 if _LEVELS[options.level](options.seed, options.count, *more) else 0
     judge, mutate = _helper("judge"), _helper("mutate")
     files = sorted(p for folder in SEEDS for p in (ROOT / folder).rglob("*.py"))
     files = [p for p in files if any(part in p.as_posix() for part in options.patterns)]

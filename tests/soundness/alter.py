@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from soundness_cases import Case, Place, Reach
+from soundness_cases import CONTRACTS, Case, Place, Reach
 
 _Text = Callable[[str], str]
 _OTHER_DIVISORS = ("n", "m", "T", "S", "2", "3")
@@ -87,6 +87,12 @@ def drop_premise(case: Case, rng: random.Random) -> Case:
     return replace(case, facts=tuple(f for f in case.facts if f != gone))
 
 
+def change_contract(case: Case, rng: random.Random) -> Case:
+    """The table keeps another promise."""
+    others = [c for c in CONTRACTS if c != case.contract]
+    return replace(case, contract=rng.choice(others)) if case.contract else case
+
+
 OPERATORS: tuple[Callable[[Case, random.Random], Case], ...] = (
     drop_id,
     swap_indices,
@@ -96,6 +102,7 @@ OPERATORS: tuple[Callable[[Case, random.Random], Case], ...] = (
     change_step,
     widen_tile,
     drop_premise,
+    change_contract,
 )
 
 

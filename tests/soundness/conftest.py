@@ -21,8 +21,8 @@ _HERE = Path(__file__).parent
 _register("proof_patterns", _HERE.parent / "unit" / "proof" / "patterns.py")
 # In the order of their imports.
 _FILES = (
-    "launches points coverage undefined texts oracle mutate judge generate cases truth alter decided"
-    " plain shares sources held"
+    "launches points coverage undefined texts oracle mutate judge generate cases truth alter edges decided"
+    " plain shares sources held planted ablation"
 ).split()
 for _file in _FILES:
     _register(f"soundness_{_file}", _HERE / f"{_file}.py")

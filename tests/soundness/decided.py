@@ -54,7 +54,7 @@ def decide(case: Case, seed: int, *, search: bool = False, count: int = LAUNCHES
         verdict = "proved" if outcome.proved else "open"
         if search and not outcome.proved:
             verdict = _searched(case, runner, obligation, context, session)
-    wrong, ran = _first_wrong(case, runner, random.Random(seed), count)
+    wrong, ran = first_wrong(case, runner, random.Random(seed), count)
     return Decided(verdict, outcome.rung, wrong, ran)
 
 
@@ -109,7 +109,8 @@ def mutants(numbers: Iterable[int], per_operator: int = 1) -> Iterator[tuple[int
                     yield number, operator.__name__, changed, decide(changed, number, search=True)
 
 
-def _first_wrong(case: Case, runner: Runner, rng: random.Random, count: int) -> tuple[Launch | None, int]:
+def first_wrong(case: Case, runner: Runner, rng: random.Random, count: int) -> tuple[Launch | None, int]:
+    """The first of up to `count` launches that does what the goal rules out, and how many ran."""
     ran = 0
     for launch in launches(case, runner, rng, count):
         ran += 1

@@ -12,9 +12,10 @@ from types import CodeType
 from typing import Any
 
 import numpy as np
+from soundness_mutate import mutant
 from soundness_plain import Endless, Memory, Refused, compiled, run
 from soundness_shares import TABLES_OF_INTEGERS
-from soundness_sources import Source
+from soundness_sources import Source, source
 from soundness_texts import Reading, Unreadable, parsed
 
 from tilecheck import check_source
@@ -49,10 +50,35 @@ class Held:
         return self.verdict in ("proved", "conditional")
 
 
-def hold(source: Source, text: str, seed: str, count: int, options: Options | None = None) -> Held:
-    """Verify `text`, which is `source.text` or a change of it, and run launches of it."""
+@dataclass(frozen=True)
+class Attacked:
+    """A kernel of `soundness_sources`, with `what` small changes, and what became of it."""
+
+    source: Source
+    text: str
+    what: str
+    result: Held
+
+
+LAUNCHES = 18
+
+
+def attacked(number: int, count: int = LAUNCHES) -> Attacked | None:
+    """The kernel of a number, with changes if the number is odd; None when nothing in it can be changed."""
+    drawn = source(number)
+    text, what = drawn.text, ""
+    if number % 2:
+        changed = mutant(text.encode(), random.Random(number))
+        if changed is None:
+            return None
+        text, what = changed.source.decode(), changed.what
+    return Attacked(drawn, text, what, hold(drawn, text, str(number), count))
+
+
+def hold(of: Source, text: str, seed: str, count: int, options: Options | None = None) -> Held:
+    """Verify `text`, which is `of.text` or a change of it, and run launches of it."""
     code, axes, rng = compiled(text), _axes(text), random.Random(seed)
-    if _is_endless(source, code, axes, rng):
+    if _is_endless(of, code, axes, rng):
         return Held("endless", "", (), 0, None, None, False)
     report = check_source(text, "kernel.py", options)
     [kernel] = report.kernels
@@ -60,12 +86,12 @@ def hold(source: Source, text: str, seed: str, count: int, options: Options | No
         return Held("internal", "", (), 0, kernel.internal_error, None, False)
     held = Held(kernel.verdict.value, kernel.reason or "", kernel.conditions, 0, None, None, True)
     if held.verdict == "violated":
-        held = replace(held, problem=_unseen(source, code, report))
+        held = replace(held, problem=_unseen(of, code, report))
     said = (*kernel.conditions, *kernel.requires)
-    alike = (*source.requires, *source.agreements)
+    alike = (*of.requires, *of.agreements)
     for number in range(count):
         as_host = number % 3 == 0 or not held.safe
-        launch = _drawn(source, axes, alike if as_host else said, rng, as_host=as_host)
+        launch = _drawn(of, axes, alike if as_host else said, rng, as_host=as_host)
         memory = None if launch is None else _ran(code, launch)
         if launch is None or memory is None:
             continue
@@ -107,10 +133,10 @@ def _axes(text: str) -> tuple[int, ...]:
     return tuple(k for k in range(3) if re.search(rf"\b(bid|num_blocks)\({k}\)", text))
 
 
-def _is_endless(source: Source, code: CodeType, axes: Sequence[int], rng: random.Random) -> bool:
+def _is_endless(of: Source, code: CodeType, axes: Sequence[int], rng: random.Random) -> bool:
     """Whether a loop seems to run for ever: the replay of such a kernel takes minutes and shows nothing."""
     for _ in range(3):
-        launch = _drawn(source, axes, source.requires, rng, as_host=True)
+        launch = _drawn(of, axes, of.requires, rng, as_host=True)
         try:
             if launch is not None:
                 run(code, "kernel", launch.grid, launch.arguments)
@@ -145,15 +171,19 @@ def _same_layout(one: Any, copy: Any) -> Any:
 
 
 def _drawn(
-    source: Source, axes: Sequence[int], texts: Sequence[str], rng: random.Random, *, as_host: bool
+    of: Source, axes: Sequence[int], texts: Sequence[str], rng: random.Random, *, as_host: bool
 ) -> Launch | None:
     """A launch for which `texts` hold; `as_host` takes the grid that a host function computes."""
     for _ in range(_ATTEMPTS):
-        values = _values(source, axes, rng)
+        values = _values(of, axes, rng)
         for _ in range(_CHANGES):
-            launch = _launch(source, axes, values, rng)
+            launch = _launch(of, axes, values, rng)
             if as_host:
-                launch = _with_host_grid(source, axes, launch)
+                hosts = _with_host_grid(of, axes, launch)
+                if hosts is None:
+                    values = _values(of, axes, rng)
+                    continue
+                launch = hosts
             broken = [t for t in texts if not _holds(t, launch)]
             if not broken:
                 return launch
@@ -169,27 +199,26 @@ def _holds(text: str, launch: Launch) -> bool:
         return False
 
 
-def _values(source: Source, axes: Sequence[int], rng: random.Random) -> Values:
+def _values(of: Source, axes: Sequence[int], rng: random.Random) -> Values:
     values = {f"grid[{k}]": rng.randint(1, 4) for k in axes}
     values |= {
-        name: rng.choice((1, 2, 2, 4)) if name in source.sizes else rng.randint(-1, 5)
-        for name, _ in source.scalars
+        name: rng.choice((1, 2, 2, 4)) if name in of.sizes else rng.randint(-1, 5) for name, _ in of.scalars
     }
-    for name, rank in source.arrays:
+    for name, rank in of.arrays:
         for k in range(rank):
-            tile = values[source.sizes[k]] if k < len(source.sizes) and name not in TABLES_OF_INTEGERS else 1
+            tile = values[of.sizes[k]] if k < len(of.sizes) and name not in TABLES_OF_INTEGERS else 1
             few = rng.randint(0, 4) * tile + rng.choice((0, 0, 1, -1))
             values[f"{name}.shape[{k}]"] = max(0, few if rng.random() < 0.7 else rng.randint(0, 9))
     return values
 
 
-def _launch(source: Source, axes: Sequence[int], values: Values, rng: random.Random) -> Launch:
+def _launch(of: Source, axes: Sequence[int], values: Values, rng: random.Random) -> Launch:
     grid = tuple(min(_LARGEST_GRID, max(1, values[f"grid[{k}]"])) if k in axes else 1 for k in range(3))
-    given: dict[str, Any] = {name: values[name] for name, _ in source.scalars}
+    given: dict[str, Any] = {name: values[name] for name, _ in of.scalars}
     shapes = {
-        n: tuple(min(200, max(0, values[f"{n}.shape[{k}]"])) for k in range(rank)) for n, rank in source.arrays
+        n: tuple(min(200, max(0, values[f"{n}.shape[{k}]"])) for k in range(rank)) for n, rank in of.arrays
     }
-    tables = _tables(source, {n: shape for n, shape in shapes.items() if n in TABLES_OF_INTEGERS}, rng)
+    tables = _tables(of, {n: shape for n, shape in shapes.items() if n in TABLES_OF_INTEGERS}, rng)
     arrays = {n: tables[n] if n in tables else _array(shape, rng) for n, shape in shapes.items()}
     return Launch(grid, given | arrays)
 
@@ -201,9 +230,9 @@ def _array(shape: tuple[int, ...], rng: random.Random) -> np.ndarray[Any, Any]:
     return np.zeros(shape)
 
 
-def _tables(source: Source, shapes: Mapping[str, tuple[int, ...]], rng: random.Random) -> dict[str, Any]:
+def _tables(of: Source, shapes: Mapping[str, tuple[int, ...]], rng: random.Random) -> dict[str, Any]:
     """Tables of integers that keep the contracts."""
-    said, found = " ".join(source.requires), {}
+    said, found = " ".join(of.requires), {}
     for name, shape in shapes.items():
         cells = [rng.randint(0 if "within" in said else -2, 9) for _ in range(math.prod(shape))]
         found[name] = np.array(cells, np.int64).reshape(shape)
@@ -223,10 +252,12 @@ def _tables(source: Source, shapes: Mapping[str, tuple[int, ...]], rng: random.R
     return {name: np.array(table, np.int64) for name, table in found.items()}
 
 
-def _with_host_grid(source: Source, axes: Sequence[int], launch: Launch) -> Launch:
-    """The grid that a host function computes from the arguments."""
-    counts = [launch.reading.number(parsed(g)) for g in source.grid]
-    own = [max(1, n or 1) for n in counts] + [1, 1]
+def _with_host_grid(of: Source, axes: Sequence[int], launch: Launch) -> Launch | None:
+    """The grid that a host function computes from the arguments; None for an empty one, which is no launch."""
+    counts = [launch.reading.number(parsed(g)) for g in of.grid]
+    if not all(counts):
+        return None
+    own = [n or 1 for n in counts] + [1, 1]
     return Launch(tuple(own[k] if k in axes else 1 for k in range(3)), launch.arguments)
 
 
@@ -254,26 +285,26 @@ def _mend(text: str, values: Values, reading: Reading, rng: random.Random) -> No
 # ---- witnesses -----------------------------------------------------------------------------------------------
 
 
-def _unseen(source: Source, code: CodeType, report: Report) -> str | None:
+def _unseen(of: Source, code: CodeType, report: Report) -> str | None:
     """Why a witness cannot be seen when its launch is run here; None when each of them can."""
     for finding in report.diagnostics:
         witness = finding.witness
         if witness is None or finding.code.startswith(("TC1", "TC4")):
             continue
-        if not any(_is_seen(witness, launch, code) for launch in _of(witness, source)):
+        if not any(_is_seen(witness, launch, code) for launch in _of(witness, of)):
             return f"{finding.code}: no run shows {witness}"
     return None
 
 
-def _of(witness: Witness, source: Source) -> Iterator[Launch]:
+def _of(witness: Witness, of: Source) -> Iterator[Launch]:
     """The launch of a witness; what it does not say of memory is filled in several ways."""
     grid = (*witness.grid, 1, 1, 1)[:3]
     given: dict[str, Any] = {}
-    for name, _ in source.scalars:
+    for name, _ in of.scalars:
         value = witness.values.get(name, 1)
         given[name] = value if isinstance(value, int) else 1
     for fill in ("ramp", "zeros", "ones"):
-        for name, rank in source.arrays:
+        for name, rank in of.arrays:
             sizes = [witness.values.get(f"{name}.shape[{k}]", 4) for k in range(rank)]
             shape = tuple(s if isinstance(s, int) else 4 for s in sizes)
             if np.prod(shape) > 1 << 22:

@@ -125,22 +125,22 @@ class View:
     def num_tiles(self, axis: int) -> int:
         return -(-self.array.shape[axis] // self.steps[axis])
 
-    def load(self, index: Any, **_: Any) -> Any:
-        box = self._box(index)
+    def load(self, index: Any, *, check_bounds: bool = True, **_: Any) -> Any:
+        box = self._box(index, check_bounds=check_bounds)
         found = np.full(self.sizes, 7, self.array.data.dtype)  # padding: no value that anybody may rely on
         if box is not None:
             self._touch(box, "read")
             found[tuple(slice(0, b.stop - b.start) for b in box)] = self.array.data[box]
         return found
 
-    def store(self, index: Any, tile: Any, **_: Any) -> None:
-        box = self._box(index)
+    def store(self, index: Any, tile: Any, *, check_bounds: bool = True, **_: Any) -> None:
+        box = self._box(index, check_bounds=check_bounds)
         if box is not None:
             self._touch(box, "write")
             data = np.broadcast_to(np.asarray(tile), self.sizes)
             self.array.data[box] = data[tuple(slice(0, b.stop - b.start) for b in box)]
 
-    def _box(self, index: Any) -> tuple[slice, ...] | None:
+    def _box(self, index: Any, *, check_bounds: bool) -> tuple[slice, ...] | None:
         """The elements inside the array; None for a tile that lies outside as a whole."""
         tiles = [_whole(i) for i in (index if isinstance(index, tuple) else (index,))]
         starts = [i * s for i, s in zip(tiles, self.steps, strict=True)]
@@ -149,6 +149,8 @@ class View:
             if tile < 0 or start >= extent:
                 self.array.memory.wrong(f"tile {tuple(tiles)} outside {self.array.name} {self.array.shape}")
                 return None
+            if start + size > extent and not check_bounds:
+                self.array.memory.wrong(f"part of tile {tuple(tiles)} outside {self.array.name}")
             box.append(slice(start, min(start + size, extent)))
         return tuple(box)
 
@@ -179,15 +181,21 @@ class Raw:
             array.memory.touch(array.name, int(at), "write")
 
 
-def _elements(array: Array, index: Any, mask: Any) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+def _elements(
+    array: Array, index: Any, mask: Any, *, check_bounds: bool = True
+) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Per lane that takes part and lies inside: its position in the tile and its element."""
     parts = index if isinstance(index, tuple) else (index,)
     *places, kept = np.broadcast_arrays(*parts, True if mask is None else mask)
     found = []
     for lane in np.ndindex(kept.shape):
         at = tuple(int(p[lane]) for p in places)
-        if kept[lane] and all(0 <= i < n for i, n in zip(at, array.shape, strict=True)):
+        if not kept[lane]:
+            continue
+        if all(0 <= i < n for i, n in zip(at, array.shape, strict=True)):
             found.append((lane, at))
+        elif not check_bounds:
+            array.memory.wrong(f"element {at} of {array.name} {array.shape}")
     return found
 
 
@@ -228,29 +236,40 @@ class _Tiles:
     def num_blocks(self, axis: int) -> int:
         return self._memory.grid[axis]
 
-    def load(self, array: Array, index: Any, shape: Any, **_: Any) -> Any:
+    def load(self, array: Array, index: Any, shape: Any, **options: Any) -> Any:
         if shape == ():
-            tile = View(array, (1,) * array.ndim, (1,) * array.ndim).load(index)
+            tile = View(array, (1,) * array.ndim, (1,) * array.ndim).load(index, **options)
             return tile.reshape(())
-        return array.tiled_view(shape).load(index)
+        return array.tiled_view(shape).load(index, **options)
 
-    def store(self, array: Array, index: Any, tile: Any, **_: Any) -> None:
-        array.tiled_view(np.shape(tile) or (1,) * array.ndim).store(index, tile)
+    def store(self, array: Array, index: Any, tile: Any, **options: Any) -> None:
+        array.tiled_view(np.shape(tile) or (1,) * array.ndim).store(index, tile, **options)
 
     def num_tiles(self, array: Array, axis: int, shape: Any) -> int:
         return array.tiled_view(shape).num_tiles(axis)
 
-    def gather(self, array: Array, index: Any, *, mask: Any = None, padding_value: Any = 7, **_: Any) -> Any:
+    def gather(
+        self,
+        array: Array,
+        index: Any,
+        *,
+        mask: Any = None,
+        padding_value: Any = 7,
+        check_bounds: bool = True,
+        **_: Any,
+    ) -> Any:
         shape = np.broadcast_shapes(*map(np.shape, index if isinstance(index, tuple) else (index,)))
         found = np.full(shape, padding_value, array.data.dtype)
-        for lane, at in _elements(array, index, mask):
+        for lane, at in _elements(array, index, mask, check_bounds=check_bounds):
             array.touch(at, "read")
             found[lane] = array.data[at]
         return found
 
-    def scatter(self, array: Array, index: Any, value: Any, *, mask: Any = None, **_: Any) -> None:
+    def scatter(
+        self, array: Array, index: Any, value: Any, *, mask: Any = None, check_bounds: bool = True, **_: Any
+    ) -> None:
         seen: set[tuple[int, ...]] = set()
-        for _lane, at in _elements(array, index, mask):
+        for _lane, at in _elements(array, index, mask, check_bounds=check_bounds):
             if at in seen:
                 self._memory.wrong(f"two lanes at {at} of {array.name}")
             seen.add(at)

@@ -1,0 +1,109 @@
+"""Cases that go wrong by one thing alone: a sign, a bound, a branch. Nothing may prove them.
+
+Each would be safe but for what its name says, so that a prover that is wrong about just that proves it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from soundness_alter import OPERATORS
+from soundness_cases import Case, Place, Reach, drawn
+
+from tilecheck.ir.kernel import Space
+
+_SIZES = ("T >= 1", "S >= 1")
+
+
+def _least(index: str, *facts: str) -> Case:
+    """Whether the index can be negative."""
+    return _bounds(index, *facts, guard=f"({index}) < E0")
+
+
+def _bounds(index: str, *facts: str, guard: str = "True") -> Case:
+    reach = Reach((Place(index),), Space.ELEMENT, guard)
+    return Case("bounds", reach, reach, (*_SIZES, *facts))
+
+
+def _apart(
+    *places: Place, goal: str = "blocks", facts: tuple[str, ...] = (), guard: str = "True", contract: str = ""
+) -> Case:
+    space = Space.ELEMENT if any(p.has_lane for p in places) else Space.TILE
+    reach = Reach(places, space, guard)
+    return Case(goal, reach, reach, (*_SIZES, *facts), contract=contract)
+
+
+def _lane(index: str, size: str = "T") -> Place:
+    return Place(index, "1", size, has_lane=True)
+
+
+def _shifted(place: Place, base: str, *facts: str) -> Case:
+    second = Place(place.index, place.step, place.size, base, place.extent)
+    one, two = (Reach((p,), Space.TILE) for p in (place, second))
+    return Case("blocks", one, two, (*_SIZES, *facts))
+
+
+EDGES = {
+    "a negative product": _least("b0 * n"),
+    "a product that is -d at most": _least("0 - b0 * m - b0 - 1", "m <= -1"),
+    "an order that a negative factor turns": _least("(G0 - b0) * n - n"),
+    "an order by one factor": _least("G0 * n - b0 * n - n - 1", "n >= 1"),
+    "a sum times a negative factor": _least("m - n", "S >= 2", "m == (S + T) * n - 2 * n"),
+    "a minimum in a product": _apart(Place("min(n, 2) * b0"), facts=("n >= 0",)),
+    "the least of two": _least("min(b0, n)"),
+    "the least of one and a literal": _least("min(b0, 0 - 1)"),
+    "the most of two": _least("E0 - 1 - max(b0, n) // T", "E0 >= G0", "n >= 0"),
+    "a remainder by a negative number": _least("b0 % n"),
+    "a quotient of a negative number": _least("(b0 - 3) // T + 1", "T >= 2"),
+    "a number that is its least": _least("n - 3", "n >= 2"),
+    "the last remainder": _bounds("b0 % n", "n >= 2", "E0 >= n - 1"),
+    "the last remainder by a literal": _bounds("b0 % 3", "E0 >= 2"),
+    "bits of a negative number": _bounds("(b0 - n) & m", "n >= 0", "E0 >= G0"),
+    "the last block": _bounds("b0 + 1", "E0 >= G0"),
+    "the last lane": _apart(_lane("b0 * 3 + l0", "3 + 1")),
+    "a factor that may be 0": _apart(Place("b0 * n"), facts=("n >= 0",)),
+    "a size that is one too large": _apart(_lane("b0 * n + l0"), facts=("n >= T - 1", "n >= 1")),
+    "a group that is one too small": _apart(Place("b0 * n + k"), facts=("n >= 1",), guard="k <= n"),
+    "factors that differ": _apart(Place("(b0 % 2 + 1) * b1"), Place("b0 // 2")),
+    "a branch": _apart(Place("b0 if b0 < n else 0"), facts=("n >= 1",)),
+    "exclusive or": _apart(Place("b0 ^ b1")),
+    "one entry for two blocks": _apart(Place("t[b0]"), facts=("L >= G0", "G1 >= 1"), contract="distinct"),
+    "equal entries of an ordered table": _apart(Place("t[b0]"), facts=("L >= G0",), contract="increasing"),
+    "entries that differ": _least("t[b0] - t[0]", "L >= G0"),
+    "digits by a negative number": _least("b0 // (m * n) - b0 // m // n", "m >= 1"),
+    "any two entries": _apart(Place("t[b0]"), Place("t[b1]"), facts=("L >= G0", "L >= G1")),
+    "blocks that differ along one axis": _apart(Place("b0"), facts=("G1 >= 1",)),
+    "lanes that differ along one axis": _apart(_lane("l0"), _lane("l1 // 2", "2"), goal="lanes"),
+    "a step below the size": _apart(Place("b0", "T", "T + 1")),
+    "two views": _shifted(Place("b0", "T", "T"), "T"),
+    "a quotient without its remainder": _apart(Place("b0 // 2"), Place("b1")),
+    "a digit beside what is no multiple": _apart(_lane("b0 * T + b1 + l0")),
+    "a part that is not shared": _apart(Place("(b0 + b1) // 2 - b1 + 4"), Place("b0")),
+    "two iterations": _apart(Place("b0"), goal="iterations", guard="k < 2"),
+}
+
+
+_DIGIT = Place("b0 // n", extent="E0")
+# Stated with divisors, bounds and launch conditions.
+WHOLE_EDGES = {
+    "a divisor that may be 0": _apart(
+        Place("b0 // n"), Place("b0 % n", extent="E1"), facts=("E0 >= G0", "E1 >= n")
+    ),
+    "a bound under another guard": Case(
+        "blocks",
+        Reach((_DIGIT, Place("b0 % n")), Space.TILE, "b0 < m * n"),
+        Reach((_DIGIT, Place("b0 % n")), Space.TILE, "b0 <= m * n"),
+        (*_SIZES, "n >= 1", "E0 == m", "E1 == n"),
+    ),
+}
+
+
+def near_misses(numbers: range) -> Iterator[tuple[int, str, Case]]:
+    """Random cases with one change each."""
+    for number in numbers:
+        case = drawn(number)
+        for operator in OPERATORS:
+            changed = operator(case, random.Random(f"{number} 0"))
+            if changed != case:
+                yield number, operator.__name__, changed

@@ -1,0 +1,323 @@
+"""Bugs that are planted in the prover, in memory, to see whether the random cases find them.
+
+A planted bug is a text that is replaced in the source of one function. Each makes something provable that is
+false: a guard that is dropped, a bound that is off by one, a branch that is forgotten.
+
+A bug in a lemma makes the solver say "unsat" of a question that has a model. Where a model is found without the
+solver, it is not asked. That would hide most bugs, so that no model is looked for without the solver here.
+"""
+
+from __future__ import annotations
+import __future__
+
+import importlib
+import inspect
+import random
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+from unittest.mock import patch
+
+from soundness_cases import Case, drawn
+from soundness_decided import LAUNCHES, decide, first_wrong, whole
+from soundness_edges import EDGES, WHOLE_EDGES, near_misses
+from soundness_held import Held, attacked, hold
+from soundness_sources import Source
+from soundness_truth import Runner
+
+from tilecheck.proof import solver
+
+MANY = 200  # launches of an edge case
+
+
+@dataclass(frozen=True)
+class Bug:
+    """`old` becomes `new` in the function `place`, `module:name`; `level` says what finds it."""
+
+    what: str
+    place: str
+    old: str
+    new: str
+    level: str = "ir"
+    number: int | None = None  # of a random case, where no edge case finds it
+
+    @contextmanager
+    def planted(self) -> Iterator[None]:
+        module_name, _, path = self.place.partition(":")
+        owner: Any = importlib.import_module(f"tilecheck.{module_name}")
+        *outer, name = path.split(".")
+        module = owner
+        for part in outer:
+            owner = getattr(owner, part)
+        right = owner[name] if isinstance(owner, dict) else getattr(owner, name)
+        put = owner.__setitem__ if isinstance(owner, dict) else partial(setattr, owner)
+        put(name, self._changed(right, vars(module)))
+        try:
+            with patch.object(solver, "_decided_cheaply", lambda *_, **__: None):
+                yield
+        finally:
+            put(name, right)
+
+    def _changed(self, function: Callable[..., Any], names: dict[str, Any]) -> Any:
+        text = textwrap.dedent(inspect.getsource(function))
+        if self.old not in text:
+            raise LookupError(f"{self.place} no longer says {self.old!r}")
+        text = text.replace(self.old, self.new)
+        flag = __future__.annotations.compiler_flag
+        scope: dict[str, Any] = {}
+        exec(compile(text, f"<{self.what}>", "exec", flags=flag, dont_inherit=True), names, scope)
+        return scope[function.__name__]
+
+
+def edge_that_finds(bug: Bug) -> str | None:
+    """The first case of `soundness_edges` of which the prover says with the bug in it what is not true."""
+    with bug.planted():
+        if bug.level == "ir":
+            return next((name for name, case in EDGES.items() if _is_proved(case)), None)
+        if bug.level == "whole":
+            return next((name for name, case in WHOLE_EDGES.items() if whole(case, 0, MANY).refuted), None)
+        return next((name for name in SOURCE_EDGES if held_edge(name).problem is not None), None)
+
+
+SOURCE_EDGES = {
+    "one iteration too many": """
+    for i in range(ct.bid(0), ct.cdiv(out.shape[0], T) + 1, ct.num_blocks(0)):
+        ct.store(out, index=(i,), tile=ct.zeros((T,), dtype=ct.float32))
+""",
+    "a divisor in a branch": """
+    b = ct.bid(0)
+    if b < ct.cdiv(out.shape[0], T):
+        ct.store(out, index=(b,), tile=ct.full((T,), 8 // n, dtype=ct.float32))
+""",
+    "a race in an else": """
+    b = ct.bid(0)
+    if b < ct.cdiv(out.shape[0], T):
+        if b == 0:
+            ct.store(out, index=(b,), tile=ct.zeros((T,), dtype=ct.float32))
+        else:
+            ct.store(out, index=(b // 2,), tile=ct.zeros((T,), dtype=ct.float32))
+""",
+    "a counter": """
+    i = ct.bid(0)
+    for k in range(2):
+        if i < ct.cdiv(out.shape[0], T):
+            ct.store(out, index=(i,), tile=ct.zeros((T,), dtype=ct.float32))
+        i = i + 1
+""",
+}
+
+
+def held_edge(name: str) -> Held:
+    """What became of a kernel of `SOURCE_EDGES`."""
+    text = (
+        f"import cuda.tile as ct\n\n\n@ct.kernel\ndef kernel(out, n, T: ct.Constant[int]):{SOURCE_EDGES[name]}"
+    )
+    scalars = (("n", False), ("T", True))
+    grid = ("cdiv(out.shape[0], T)",)
+    return hold(Source(text, (("out", 1),), scalars, ("T",), (), (), grid, name), text, name, MANY)
+
+
+def first_found(bug: Bug, seed: int, count: int) -> int | None:
+    """The first of `count` random cases from `seed` that refutes a verdict given with the bug."""
+    with bug.planted():
+        return next((n for n in range(seed, seed + count) if is_refuted(bug.level, n)), None)
+
+
+def is_refuted(level: str, number: int) -> bool:
+    """Whether launches refute what the prover says of a case as it is now."""
+    match level:
+        case "ir":
+            return any(map(_is_proved, _wrong_cases(number)))
+        case "whole":
+            return whole(drawn(number), number).refuted
+        case _:
+            held = attacked(number)
+            return held is not None and held.result.problem is not None
+
+
+def _is_proved(case: Case) -> bool:
+    return decide(case, 0, count=0).verdict == "proved"
+
+
+@cache
+def _wrong_cases(number: int) -> tuple[Case, ...]:
+    """A random case if it goes wrong in a small launch, else those that one change makes go wrong."""
+    cases = (drawn(number),)
+    if not _goes_wrong(cases[0], number):
+        cases = tuple(case for _, _, case in near_misses(range(number, number + 1)))
+    return tuple(case for case in cases if _goes_wrong(case, number))
+
+
+def _goes_wrong(case: Case, seed: int) -> bool:
+    return first_wrong(case, Runner.of(case), random.Random(seed), LAUNCHES)[0] is not None
+
+
+_QUOTIENT = "(<= 0 v{r}) (< v{r} {divisor})"
+_TRUNCATED = (
+    "(ite (<= 0 {dividend}) (and (<= 0 v{r}) (< v{r} {divisor})) (and (< (- {divisor}) v{r}) (<= v{r} 0)))"
+)
+
+BUGS = (
+    Bug(
+        "L1 without signs: no product is negative",
+        "proof.lemmas:signs",
+        "(=> (and (<= 0 {d}) (<= 0 {x})) (<= 0 {t}))",
+        "(<= 0 {t})",
+    ),
+    Bug("L1 off by one: d*x < -d", "proof.lemmas:signs", "(- 1))) (<= {t}", "(- 1))) (< {t}"),
+    Bug("L2 without d >= 0", "proof.lemmas:_order_text", "(=> (<= 0 {d}) (and", "(=> true (and"),
+    Bug(
+        "L2 off by one: d*x + d < d*y",
+        "proof.lemmas:_order_text",
+        "(<= (+ ",
+        "(< (+ ",
+    ),
+    Bug("L3m of either branch", "proof.lemmas:branches", "(=> (= v{v} {linear.term(branch)})", "(=> true"),
+    Bug("L4 without d >= 0", "proof.lemmas:_multiplied", "(=> (<= 0 {name}) (and", "(=> true (and"),
+    Bug("L5 without d = e", "proof.lemmas:twins", 'f"(=> {same} {_orders', 'f"(=> true {_orders'),
+    Bug(
+        "a remainder is less than d - 1",
+        "proof.linear:Linear._divide",
+        "(< v{r} {divisor})",
+        "(< v{r} (- {divisor} 1))",
+    ),
+    Bug("divisors are taken to be positive", "proof.linear:Linear._divide", 'f"(< 0 {divisor})"', "None"),
+    Bug("division truncates", "proof.linear:Linear._divide", _QUOTIENT, _TRUNCATED),
+    Bug("a maximum is a minimum", "proof.linear:Linear._extremum", '"<=" if op == "min" else ">="', '"<="'),
+    Bug(
+        "all cells of a table are equal",
+        "proof.linear:Linear._read",
+        "(=> {_conjunction(same)} (=",
+        "(=> true (=",
+    ),
+    Bug("`a & b <= a` for negative a", "proof.linear:_bit_facts", "(=> (<= 0 {x}) (and", "(=> true (and"),
+    Bug(
+        "xor determines nothing right",
+        "proof.linear:Linear._bitwise",
+        "(=> (and {left} (= v{v} v{w})) {right})",
+        "(=> (= v{v} v{w}) {right})",
+    ),
+    Bug(
+        "a minimum exceeds its branches",
+        "proof.premises:Premises._own",
+        "Interval(min(v.low for v in values), min(v.high for v in values))",
+        "Interval(max(v.low for v in values), max(v.high for v in values))",
+    ),
+    Bug(
+        "an interval ends one early",
+        "proof.premises:_at_least",
+        "Interval(-(rest // coefficient), math.inf)",
+        "Interval(1 - (rest // coefficient), math.inf)",
+    ),
+    Bug("one branch is enough", "proof.premises:Sums._by_branches", "return all(", "return any("),
+    Bug(
+        "an inequality times any factor",
+        "proof.premises:Premises.candidates",
+        "self.term((a,)).low >= 0",
+        "True",
+    ),
+    Bug("a remainder interval is one too short", "proof.interval:remainder", "d.high - 1", "d.high - 2"),
+    Bug("blocks differ along all axes", "proof.predicate:_different_blocks", "any_of(", "all_of("),
+    Bug(
+        "lanes differ along all axes",
+        "proof.predicate:_lanes_meet",
+        "different = any_of(",
+        "different = all_of(",
+    ),
+    Bug(
+        "the last block and lane are forgotten",
+        "proof.predicate:_range",
+        "lt(sym(symbol), symbol.bound)",
+        "lt(add(sym(symbol), 1), symbol.bound)",
+    ),
+    Bug(
+        "whole tiles of different views",
+        "proof.predicate:_is_whole_tile",
+        "(one.step, one.size, one.base, one.extent) != (two.step, two.size, two.base, two.extent)",
+        "(one.step, one.size) != (two.step, two.size)",
+    ),
+    Bug(
+        "an iteration sees what another does",
+        "proof.predicate:differs_between_iterations",
+        "inside = symbol.kind in (Kind.LOOP, Kind.OPAQUE)",
+        "inside = symbol.kind is Kind.OPAQUE",
+    ),
+    Bug(
+        "distinct: also from itself",
+        "proof.contracts:INSTANCES.distinct",
+        "any_of(ne(a, b), same, *skipped)",
+        "ne(a, b)",
+    ),
+    Bug("increasing: strictly", "proof.contracts:INSTANCES.increasing", "le(a, b)", "lt(a, b)"),
+    Bug("tiles of any step are a tiling", "proof.rungs.provenance:_is_one_tiling", "a.step is a.size", "True"),
+    Bug(
+        "a factor that may be 0 is dropped",
+        "proof.rungs.provenance:_Agreed._descaled",
+        ".low >= 1",
+        ".low >= 0",
+    ),
+    Bug("a quotient gives its dividend", "proof.rungs.provenance:_Agreed._join_divisions", "== 2", ">= 1"),
+    Bug(
+        "a digit beside anything",
+        "proof.rungs.provenance:_Agreed._split_digit",
+        "    return\n        digits",
+        "    continue\n        digits",
+    ),
+    Bug("shared if one symbol is", "proof.rungs.provenance:_Agreed._is_shared", "all(s in", "any(s in"),
+    Bug("digits for any divisors", "proof.solver:_Search._normalised", '_A) == "unsat"', '_A) != "unknown"'),
+    Bug(
+        "divisors prove themselves",
+        "proof.decide:_with_divisors",
+        "    if obligation.stage == 0:\n        return obligation\n    divisors = {",
+        "    divisors = {check.goal.args[1] for check in kernel.checks} | {",
+        "whole",
+    ),
+    Bug("facts of other places", "proof.decide:_with_facts", "if fact.given <= given", "if True", "whole"),
+    Bug(
+        "a condition that was not refuted is enough",
+        "proof.conditions:_Search._conditions",
+        'answer.status == "unsat" or',
+        'answer.status != "sat" or',
+        "whole",
+        0,
+    ),
+    Bug(
+        "a condition that may be implied is dropped",
+        "proof.conditions:_Search._implied",
+        '.status == "unsat"',
+        '.status != "sat"',
+        "whole",
+        550,
+    ),
+    Bug(
+        "an `else` runs where its `if` does",
+        "frontend.statements:branch",
+        "E.all_of(before, E.negate(cond))",
+        "E.all_of(before, cond)",
+        "source",
+    ),
+    Bug(
+        "the last iteration is forgotten",
+        "frontend.statements:range_loop",
+        "else E.lt(value, stop)",
+        "else E.lt(E.add(value, step), stop)",
+        "source",
+    ),
+    Bug(
+        "no check under a condition",
+        "frontend.executor:Executor.check",
+        "if not self.dry and",
+        "if not self.dry and self.guard is E.TRUE and",
+        "source",
+    ),
+    Bug(
+        "a loop changes nothing",
+        "frontend.statements:_advance",
+        "E.add(entry.elem, E.mul(k, step))",
+        "entry.elem",
+        "source",
+    ),
+)
