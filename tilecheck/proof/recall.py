@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols
 
 _KEPT = 48  # models of one kernel; each is tried on every question
-_STARTS = 3  # models that are changed for one question
-_STEPS = 8  # changes that lead from one of them to a model
-_TRIES = 24  # changes that are looked at for one question
+_STARTS = 6  # models that are changed for one question
+_STEPS = 12  # changes that lead from one of them to a model
+_FEW, _MANY = 24, 200  # changes that are looked at for one question
 
 Cell = tuple[str, tuple[int, ...]]
 Value = int | bool
@@ -88,9 +88,10 @@ class Recall:
         """An assignment that satisfied an earlier question and satisfies this one."""
         return next((a for a in (*self._kept, *self._plain) if a.satisfies(assertions)), None)
 
-    def repaired(self, assertions: Sequence[Expr]) -> Assignment | None:
-        """An assignment that a few changes turn into a model."""
-        search = _Repair(assertions)
+    def repaired(self, assertions: Sequence[Expr], *, wanted: bool) -> Assignment | None:
+        """An assignment that some changes turn into a model. Few are looked at unless a model is `wanted`:
+        where a proof is, there mostly is none."""
+        search = _Repair(assertions, _MANY if wanted else _FEW)
         for start in [*self._kept[: _STARTS - 1], *self._plain[:1]]:
             found = search.from_(start)
             if found is not None:
@@ -101,13 +102,14 @@ class Recall:
 class _Repair:
     """Greedy search: a change of one value that leaves fewer assertions unmet is kept. Mutable: it counts."""
 
-    def __init__(self, assertions: Sequence[Expr]) -> None:
+    def __init__(self, assertions: Sequence[Expr], most: int) -> None:
         self._assertions = assertions
         self._tries = 0
-        self._about: dict[Symbol, list[Expr]] = {}
+        self._most = most
+        self._about: dict[Symbol, dict[Expr, None]] = {}
         for a in assertions:
             for s in symbols(a):
-                self._about.setdefault(s, []).append(a)
+                self._about.setdefault(s, {})[a] = None
 
     def from_(self, start: Assignment) -> Assignment | None:
         current = start
@@ -125,15 +127,27 @@ class _Repair:
         for target in reversed(unmet):
             for symbol, value in _changes(target, current):
                 self._tries += 1
-                if self._tries > _TRIES:
+                if self._tries > self._most:
                     return None
-                trial = current.changed(symbol, value)
-                about = self._about[symbol]
-                left = [a for a in unmet if a not in about]
-                left += [a for a in about if not trial.holds(a)]
-                if len(left) < len(unmet):
-                    return trial, left
+                left = self._left(current.changed(symbol, value), symbol, target, unmet)
+                if left is not None:
+                    return left
         return None
+
+    def _left(
+        self, trial: Assignment, changed: Symbol, target: Expr, unmet: list[Expr]
+    ) -> tuple[Assignment, list[Expr]] | None:
+        """The trial and what it leaves unmet, if it meets `target` and leaves less than before."""
+        if not trial.holds(target):
+            return None
+        about = self._about[changed]
+        left = [a for a in unmet if a not in about]
+        for a in about:
+            if not trial.holds(a):
+                left.append(a)
+            if len(left) >= len(unmet):
+                return None
+        return trial, left
 
 
 def _changes(assertion: Expr, at: Assignment) -> Iterator[tuple[Symbol, Value]]:

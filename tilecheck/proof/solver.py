@@ -113,7 +113,7 @@ def satisfiable(
     if known is None and prove_only:  # a search for a model has tried whatever proves
         known = session.answers.get((flat, replace(options, prove_only=False)))
     if known is None and not smallest:
-        known = _decided_cheaply(flat, session, sums=sums)
+        known = _decided_cheaply(flat, session, sums=sums, wanted=not prove_only)
     if known is None:
         with deferred_interrupts():
             known = session.answers[flat, options] = _Search(flat, session, options).answer()
@@ -124,7 +124,9 @@ def satisfiable(
     return known
 
 
-def _decided_cheaply(assertions: tuple[Expr, ...], session: Session, *, sums: bool) -> Answer | None:
+def _decided_cheaply(
+    assertions: tuple[Expr, ...], session: Session, *, sums: bool, wanted: bool
+) -> Answer | None:
     """An earlier model, changed a little if need be, on which all of these assertions evaluate to true; or
     the last one, mostly a negated goal, contradicts the others by adding some of them up (rung "entail")."""
     if FALSE in assertions:
@@ -134,7 +136,7 @@ def _decided_cheaply(assertions: tuple[Expr, ...], session: Session, *, sums: bo
     if found is None and sums and follows(negate(last), session.premises.of(premises), DEPTH):
         return Answer("unsat", tier="sums")
     if found is None:
-        found = session.models.repaired(assertions)
+        found = session.models.repaired(assertions, wanted=wanted)
         if found is not None:
             session.models.learn(found.symbols, found.reads)
     if found is None:
