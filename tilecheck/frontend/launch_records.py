@@ -34,7 +34,7 @@ _MOST_CHOICES = 2  # of one launch: each doubles the ways in which it is seen
 def record(x: HostExecutor, call: LaunchCall, function: str) -> list[Launch]:
     """The launches that one call makes, one for each combination of choices."""
     values = [call.grid, call.kernel, call.arguments]
-    conditions = list(dict.fromkeys(_conditions(values)))[:_MOST_CHOICES]
+    conditions = list(dict.fromkeys(_conditions(values, optional=call.names is not None)))[:_MOST_CHOICES]
     found = []
     for ways in product((True, False), repeat=len(conditions)):
         chosen = dict(zip(conditions, ways, strict=True))
@@ -44,13 +44,16 @@ def record(x: HostExecutor, call: LaunchCall, function: str) -> list[Launch]:
     return list(dict.fromkeys(found))
 
 
-def _conditions(values: Iterable[Any]) -> Iterator[Expr]:
-    """The conditions of the choices in the grid and the kernel first, then in the arguments."""
+def _conditions(values: Iterable[Any], *, optional: bool) -> Iterator[Expr]:
+    """The conditions of the choices in the grid and the kernel first, then in the arguments. With `optional`
+    a tensor or None stays one argument."""
     grid, kernel, arguments = values
     for value in (kernel, grid, arguments):
         stack = [value]
         while stack:
             match stack.pop():
+                case Choice() as choice if optional and value is arguments and _is_optional(choice):
+                    pass
                 case Choice() as choice:
                     yield choice.cond
                     stack += [choice.second, choice.first]
@@ -58,11 +61,19 @@ def _conditions(values: Iterable[Any]) -> Iterator[Expr]:
                     stack += reversed(seq.items)
 
 
+def _is_optional(choice: Choice) -> bool:
+    """Whether a choice is between a tensor and None."""
+    ways = (choice.first, choice.second)
+    return any(isinstance(w, Tensor | Unknown) for w in ways) and any(w == Const(None) for w in ways)
+
+
 def resolved(value: Any, chosen: Mapping[Expr, bool]) -> Any:
     match value:
         case Choice() if value.cond in chosen:
             return resolved(value.first if chosen[value.cond] else value.second, chosen)
         case Choice():
+            if _is_optional(value):
+                return value
             first, second = resolved(value.first, chosen), resolved(value.second, chosen)
             return _either(value.cond, first, second)
         case Seq():
@@ -176,10 +187,20 @@ def host_value(x: HostExecutor, value: Any, note: Annotation) -> HostValue:
             return repr(value.value)
         case Named() | Token():
             return value.name
+        case Choice() if _is_optional(value):
+            return _optional(x, value, note)
         case Seq():
             return HostList(tuple(host_value(x, item, note) for item in value.items))
         case _:
             return None
+
+
+def _optional(x: HostExecutor, choice: Choice, note: Annotation) -> HostValue:
+    given, absent = choice.first, E.negate(choice.cond)
+    if given == Const(None):
+        given, absent = choice.second, choice.cond
+    found = host_value(x, given, note)
+    return replace(found, absent=absent) if isinstance(found, HostTensor) else None
 
 
 def _tensor(t: Tensor) -> HostTensor:

@@ -24,7 +24,8 @@ class HostTensor:
     free tensor of the host function whose shape (strides) this one has. `contiguous` says that its strides are
     those of row-major order, `dense` that its elements lie side by side in some order. `span_of` names the
     free tensor that begins and ends where this one does. `number` is what it is if the kernel takes it for a
-    number after all: an argument of which the host's text does not say what it is.
+    number after all: an argument of which the host's text does not say what it is. Where `absent` holds, None
+    is passed instead.
     """
 
     name: str
@@ -40,6 +41,7 @@ class HostTensor:
     dense: bool = False
     span_of: str = ""
     number: Expr | None = None
+    absent: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,8 @@ def _parts(value: HostValue) -> list[Expr]:
         case Expr():
             return [value]
         case HostTensor():
-            return [*(value.shape or ()), *(value.strides or ())]
+            absent = () if value.absent is None else (value.absent,)
+            return [*(value.shape or ()), *(value.strides or ()), *absent]
         case HostList():
             return [e for item in value.items for e in _parts(item)]
         case _:
@@ -50,7 +51,8 @@ def map_launch(launch: Launch, change: Callable[[Expr], Expr]) -> Launch:
                 shape = None if value.shape is None else tuple(map(change, value.shape))
                 strides = None if value.strides is None else tuple(map(change, value.strides))
                 number = None if value.number is None else change(value.number)
-                return replace(value, shape=shape, strides=strides, number=number)
+                absent = None if value.absent is None else change(value.absent)
+                return replace(value, shape=shape, strides=strides, number=number, absent=absent)
             case HostList():
                 return HostList(tuple(map(of, value.items)))
             case _:

@@ -62,6 +62,8 @@ def _guards(kernel: Kernel) -> Iterator[Expr]:
 
 def _is_none(value: HostValue) -> Expr:
     match value:
+        case HostTensor(absent=Expr() as absent):
+            return absent
         case HostTensor(number=Expr(), shape=None):  # the caller may pass None
             return bool_sym(Symbol(f"{value.name} is None", Kind.HOST, origin=TEST))
         case "None":
@@ -75,7 +77,7 @@ def _values(name: str, value: HostValue, *, is_pointer: bool) -> Iterator[tuple[
         case HostTensor():
             if is_pointer:
                 yield sym(extent_symbol(name, 0)), span(value, name)
-            elif value.number is not None:
+            elif value.number is not None and value.absent is None:
                 yield from scalar(name, value.number)
         case Expr():
             yield from scalar(name, value)

@@ -149,3 +149,16 @@ def test_argument_that_is_none(verified) -> None:
     """
     assert worst(verified("with_bias", body.format("None"))) != "broken"
     assert worst(verified("with_bias", body.format("torch.empty(n)"))) == "broken"
+
+
+def test_arguments_that_may_be_none(verified) -> None:
+    """Each of them is judged where it is there, without a launch for every combination."""
+    body = """
+    def host(n: int, a: bool, b: bool, c: bool):
+        out = torch.empty({}) if a else None
+        bias = torch.empty(n) if b else None
+        assert out is not None
+        with_bias[(triton.cdiv(n, 64),)](out, bias, n, BLOCK=64)
+    """
+    assert worst(verified("with_bias", body.format("n"))) == "holds"
+    assert worst(verified("with_bias", body.format("n - 1"))) == "broken"
