@@ -142,7 +142,11 @@ def _build() -> argparse.ArgumentParser:
     build.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder to write to")
     build.add_argument(
         "--format", choices=("cubin", "tileir", "both"), default="both", metavar="FORMAT",
-        help="cubin, tileir or both (default)",
+        help="cubin, tileir or both (default); Triton kernels have cubins alone",
+    )  # fmt: skip
+    build.add_argument(
+        "--signature", action="append", default=[], metavar="KERNEL=TYPES",
+        help="compile a Triton kernel for these types and constants, such as 'add=*fp32, *fp32, i32, 1024'",
     )  # fmt: skip
     start = verb("run", execute.run, "run the examples of modules whose kernels are verified")
     start.add_argument("paths", nargs="+", metavar="PATH", help="a file, a directory, or file.py::kernel")

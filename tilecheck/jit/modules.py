@@ -11,6 +11,7 @@ from typing import Any
 
 from tilecheck.errors import UsageError
 from tilecheck.example import Example
+from tilecheck.jit.jitted import function_of
 
 
 def load_module(path: str) -> types.ModuleType:
@@ -30,7 +31,8 @@ def load_module(path: str) -> types.ModuleType:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - the module's own code, which may also exit
-        hint = "kernels need `pip install 'tilecheck[gpu]'`" if isinstance(error, ImportError) else None
+        needed = "kernels need `pip install 'tilecheck[gpu]'`, those in Triton 'tilecheck[triton]'"
+        hint = needed if isinstance(error, ImportError) else None
         raise UsageError(f"{path} cannot be imported: {type(error).__name__}: {error}", hint) from None
     finally:
         sys.path.remove(str(top))
@@ -67,7 +69,14 @@ def kernel_function(kernel: Any) -> types.FunctionType:
     Raises:
         UsageError: it is no kernel.
     """
-    function = getattr(kernel, "_pyfunc", None)  # cuTile has no public name for it
+    function = getattr(kernel, "_pyfunc", None) or function_of(kernel)  # cuTile has no public name for it
     if not isinstance(function, types.FunctionType):
-        raise UsageError(f"an example's kernel is a {type(kernel).__name__}, not a `ct.kernel`")
+        raise UsageError(
+            f"an example's kernel is a {type(kernel).__name__}, not a `ct.kernel` or what `triton.jit` makes"
+        )
     return function
+
+
+def triton_kernels(module: types.ModuleType) -> list[Any]:
+    """The Triton kernels among the names of a module."""
+    return [value for value in vars(module).values() if function_of(value) is not None]

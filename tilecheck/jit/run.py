@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from tilecheck.errors import UsageError
 from tilecheck.example import Example
 from tilecheck.jit.device import DeviceArray
 from tilecheck.jit.launch import launch
+from tilecheck.jit.layouts import Layout
 from tilecheck.jit.modules import kernel_function
 from tilecheck.jit.records import Record
 from tilecheck.jit.reference import Launch
 from tilecheck.jit.reference import run as interpret
+from tilecheck.jit.verified import verified
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,9 @@ def run_example(record: Record, example: Example, *, on_gpu: bool) -> Ran:
     """
     start = time.perf_counter()
     names = [a.name for a in record.arguments]
-    if on_gpu:
+    if on_gpu and record.language == "triton":
+        found, problem = _with_torch(example, names), ""
+    elif on_gpu:
         found, problem = _on_gpu(example, names), ""
     else:
         found, problem = _on_reference(record, example, names)
@@ -64,14 +69,53 @@ def _on_gpu(example: Example, names: list[str]) -> dict[str, Any]:
     return {n: a.download() for n, a in zip(names, args, strict=True) if isinstance(a, DeviceArray)}
 
 
+def _with_torch(example: Example, names: list[str]) -> dict[str, Any]:
+    """Triton takes its streams, and all that is a tensor to it, from PyTorch."""
+    try:
+        import torch  # lazy: only where Triton runs
+    except ImportError:
+        raise UsageError("Triton kernels run with PyTorch, which is not installed") from None
+
+    args = []
+    for value in example.args:
+        if isinstance(value, np.ndarray):
+            host = torch.as_tensor(value)
+            made = torch.empty_strided(host.shape, host.stride(), dtype=host.dtype, device="cuda")
+            args.append(made.copy_(host))
+        else:
+            args.append(value)
+    verified(example.kernel)[example.grid](*args)
+    return {
+        n: a.cpu().numpy()
+        for n, a, value in zip(names, args, example.args, strict=True)
+        if isinstance(value, np.ndarray)
+    }
+
+
 def _on_reference(record: Record, example: Example, names: list[str]) -> tuple[dict[str, Any], str]:
-    args = [a.copy() if isinstance(a, np.ndarray) else a for a in example.args]
-    arguments = dict(zip(names, args, strict=True))
+    flat = record.language == "triton"  # whose pointers are arrays of one axis
+    copies = [_copied(a, flat=flat) if isinstance(a, np.ndarray) else (a, a) for a in example.args]
+    arguments = {name: given for name, (given, _) in zip(names, copies, strict=True)}
     x, y, z = (*example.grid, 1, 1)[:3]
     path = kernel_function(example.kernel).__code__.co_filename
     log = interpret(Launch(path, record.name, (x, y, z), arguments), record=False)
     problem = f"an access is undefined: {log.undefined[0]}" if log.undefined else ""
-    return arguments, problem
+    return {name: seen for name, (_, seen) in zip(names, copies, strict=True)}, problem
+
+
+def _copied(value: np.ndarray[Any, Any], *, flat: bool) -> tuple[Any, Any]:
+    """A copy of an array, and a view of the copy that has the array's shape.
+
+    A flat copy holds the gaps between rows too, so that strides mean in it what they mean in the array.
+    """
+    if not flat:
+        copy = value.copy()
+        return copy, copy
+    strides = tuple(step // value.itemsize for step in value.strides)
+    buffer = np.zeros(Layout(value.shape, strides, value.itemsize).reach, value.dtype)
+    view: np.ndarray[Any, Any] = np.ndarray(value.shape, value.dtype, buffer=buffer, strides=value.strides)
+    view[...] = value
+    return buffer, view
 
 
 def _distance(found: Any, expected: Any) -> float:
