@@ -12,30 +12,40 @@ from pathlib import PurePosixPath
 
 from tilecheck.discover import Candidate
 
-_IMPORT = re.compile(
-    rb"^[ \t]*(?:from\b[^\n]*?\bimport\b|import\b)\s*(?:\([^)]*\)|(?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE
-)
+_FROM = re.compile(rb"^[ \t]*from\s+([\w.]+)\s+import\b\s*(\([^)]*\)|(?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE)
+_IMPORT = re.compile(rb"^[ \t]*import\b([^\n]*)", re.MULTILINE)
 _KERNEL = re.compile(
     rb"^[ \t]*@[^\n]*\b(?:jit|kernel)\b[^\n]*\n(?:(?![ \t]*def\b)[^\n]*\n)*?[ \t]*def\s+(\w+)", re.MULTILINE
 )
 
+_Imports = dict[
+    bytes, list[tuple[bytes, Candidate]]
+]  # name -> from which module (its last part), in which file
+
 
 def launchers(candidates: Sequence[Candidate], hosts: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
     """For each candidate the other files that import one of its kernels, or its module and name a kernel."""
-    importing: dict[bytes, list[Candidate]] = {}
+    imports: _Imports = {}
     for host in hosts:
-        for word in {w for found in _IMPORT.findall(host.data) for w in re.findall(rb"\w+", found)}:
-            importing.setdefault(word, []).append(host)
-    return [_launchers(candidate, importing) for candidate in candidates]
+        for module, names in _FROM.findall(host.data):
+            last = module.rpartition(b".")[2]
+            for name in {last, *re.findall(rb"\w+|\*", names)} - {b""}:
+                imports.setdefault(name, []).append((last, host))
+        for names in _IMPORT.findall(host.data):
+            for name in set(re.findall(rb"\w+", names)):
+                imports.setdefault(name, []).append((name, host))
+    return [_launchers(candidate, imports) for candidate in candidates]
 
 
-def _launchers(candidate: Candidate, importing: dict[bytes, list[Candidate]]) -> tuple[Candidate, ...]:
+def _launchers(candidate: Candidate, imports: _Imports) -> tuple[Candidate, ...]:
     kernels = set(_KERNEL.findall(candidate.data))
-    found = {host.path: host for name in kernels for host in importing.get(name, ())}
     path = PurePosixPath(candidate.path)
-    module = path.parent.name if path.stem == "__init__" else path.stem
+    module = (path.parent.name if path.stem == "__init__" else path.stem).encode()
+    # A package may hand on what its modules define; `from . import` names no module.
+    origins = {module, b"", *(part.encode() for part in path.parent.parts)}
+    found = {h.path: h for name in kernels for origin, h in imports.get(name, ()) if origin in origins}
     named = re.compile(rb"\b(?:%s)\b" % b"|".join(sorted(kernels)))
-    for host in importing.get(module.encode(), ()) if kernels else ():
+    for _, host in imports.get(module, ()) if kernels else ():
         if host.path not in found and named.search(host.data):
             found[host.path] = host
     found.pop(candidate.path, None)
