@@ -215,7 +215,7 @@ def _lane(place: Place, axis: int) -> Symbol:
 
 # ---- drawing -------------------------------------------------------------------------------------------------
 
-_SWIZZLE = (
+SWIZZLE = (
     "rows = cdiv(n, T)",
     "columns = cdiv(m, S)",
     "per = {group} * columns",
@@ -313,7 +313,7 @@ class Draw:
         indices = [self.filled(i) for i in indices]
         if any(re.search(r"\bp[mn]\b", i) for i in indices) and not self.lets:
             pid, group = rng.choice(("b0", "b0", "(b0 + k * G0)")), rng.choice(("2", "3", "S", "T"))
-            self.lets = tuple(line.format(pid=pid, group=group) for line in _SWIZZLE)
+            self.lets = tuple(line.format(pid=pid, group=group) for line in SWIZZLE)
         space = rng.choices((Space.TILE, Space.ELEMENT, Space.RAW), (5, 4, 1))[0]
         places = [self.place(i, k, space) for k, i in enumerate(indices)]
         if space is Space.RAW:

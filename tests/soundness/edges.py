@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator
 
 from soundness_alter import OPERATORS
-from soundness_cases import Case, Place, Reach, drawn
+from soundness_cases import SWIZZLE, Case, Place, Reach, drawn
 
 from tilecheck.ir.kernel import Space
 
@@ -84,17 +84,18 @@ EDGES = {
 }
 
 
-_DIGIT = Place("b0 // n", extent="E0")
+_SWIZZLED = (Place("pm"), Place("pn", extent="E1"))
 # Stated with divisors, bounds and launch conditions.
 WHOLE_EDGES = {
     "a divisor that may be 0": _apart(
         Place("b0 // n"), Place("b0 % n", extent="E1"), facts=("E0 >= G0", "E1 >= n")
     ),
-    "a bound under another guard": Case(
+    "two guards of a swizzle": Case(
         "blocks",
-        Reach((_DIGIT, Place("b0 % n")), Space.TILE, "b0 < m * n"),
-        Reach((_DIGIT, Place("b0 % n")), Space.TILE, "b0 <= m * n"),
-        (*_SIZES, "n >= 1", "E0 == m", "E1 == n"),
+        Reach(_SWIZZLED, Space.TILE, "b0 < rows * columns"),
+        Reach(_SWIZZLED, Space.TILE, "b0 <= rows * columns"),
+        (*_SIZES, "n >= 1", "m >= 1", "E0 == cdiv(n, T)", "E1 == cdiv(m, S)"),
+        tuple(line.format(pid="b0", group="2") for line in SWIZZLE),
     ),
 }
 

@@ -206,13 +206,8 @@ BUGS = (
         "Interval(min(v.low for v in values), min(v.high for v in values))",
         "Interval(max(v.low for v in values), max(v.high for v in values))",
     ),
-    Bug(
-        "an interval ends one early",
-        "proof.premises:_at_least",
-        "Interval(-(rest // coefficient), math.inf)",
-        "Interval(1 - (rest // coefficient), math.inf)",
-    ),
-    Bug("one branch is enough", "proof.premises:Sums._by_branches", "return all(", "return any("),
+    Bug("an interval ends one early", "proof.premises:Premises._limit", "-(rest // c)", "1 - (rest // c)"),
+    Bug("one branch is enough", "proof.sums:Sums._by_branches", "return all(", "return any("),
     Bug(
         "an inequality times any factor",
         "proof.premises:Premises.candidates",
@@ -275,7 +270,6 @@ BUGS = (
         "    divisors = {check.goal.args[1] for check in kernel.checks} | {",
         "whole",
     ),
-    Bug("facts of other places", "proof.decide:_with_facts", "if fact.given <= given", "if True", "whole"),
     Bug(
         "a condition that was not refuted is enough",
         "proof.conditions:_Search._conditions",
@@ -285,12 +279,11 @@ BUGS = (
         0,
     ),
     Bug(
-        "a condition that may be implied is dropped",
+        "conditions that are not implied are dropped",
         "proof.conditions:_Search._implied",
         '.status == "unsat"',
-        '.status != "sat"',
+        '.status != "none"',
         "whole",
-        550,
     ),
     Bug(
         "an `else` runs where its `if` does",

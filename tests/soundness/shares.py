@@ -217,7 +217,7 @@ def _table(t: Text, tiles: str, host: str) -> Share:
 
 def _segments(t: Text, tiles: str, host: str) -> Share:
     t.params["t"] = ""
-    t.requires += ["increasing(t)"] + (["within(t, 0, 1000)"] if t.rng.random() < 0.5 else [])
+    t.requires += ["increasing(t)", "within(t, 0, 1000)"]
     t.guard("ct.bid(0) + 1 < t.shape[0]")
     start, stop = t.name("start"), t.name("stop")
     t.add(f"{start} = ct.gather(t, ct.bid(0)).item()")
@@ -228,7 +228,7 @@ def _segments(t: Text, tiles: str, host: str) -> Share:
 
 def _prefix_sum(t: Text, tiles: str, host: str) -> Share:
     t.params |= {"t": "", "counts": ""}
-    t.requires += ["prefix_sum(t, of=counts)"]
+    t.requires += ["prefix_sum(t, of=counts)", "within(t, 0, 1000)", "within(counts, 0, 1000)"]
     t.guard("ct.bid(0) < counts.shape[0]")
     start, length = t.name("start"), t.name("length")
     t.add(f"{start} = ct.gather(t, ct.bid(0)).item()")
