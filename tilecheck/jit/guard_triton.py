@@ -13,11 +13,11 @@ from typing import Any, NoReturn
 
 from tilecheck.jit.conditions import view
 from tilecheck.jit.guard import INT32_ELEMENTS, Arrays, Check, Guard, check_accepted
-from tilecheck.jit.jitted import plain
 from tilecheck.jit.layouts import Layout
 from tilecheck.jit.records import Argument, Record
 
 _NUMBERS = (int, bool, float, NoneType)
+_INTEGERS = ("int32", "int64")
 
 
 def compile_guard(record: Record, captured: Mapping[str, Any] | None = None) -> Check:
@@ -91,6 +91,8 @@ class _Guard(Guard):
         found: dict[str, Any] = {}
         for i, argument in enumerate(self.record.arguments):
             if i in arrays:
+                if arrays[i] and argument.integer:
+                    self._check_elements(argument, args[i])
                 # The proof's array has one axis, whatever the tensor's shape.
                 flat = [view(_elements(layout)) for _, _, layout in arrays[i]]
                 found[argument.name] = flat[0] if flat else _NOTHING
@@ -110,7 +112,6 @@ class _Guard(Guard):
         Exact types: what Triton makes of a subclass, such as an enumeration or a NumPy scalar, is not modelled.
         """
         constant = argument.ownership == "constant"
-        value = plain(value) if constant else value
         kind = type(value)
         if kind not in _NUMBERS and not (constant and (kind is str or _is_dtype(value))):
             self._refuse_type(argument, value, "a number is")
@@ -131,6 +132,15 @@ class _Guard(Guard):
         if narrow and not -INT32_ELEMENTS <= value < INT32_ELEMENTS:
             raise self.refusal(f"`{argument.name}` is {value}, which 32 bits do not hold", ())
         return value
+
+    def _check_elements(self, argument: Argument, value: Any) -> None:
+        """Narrower integers wrap sooner than the proof allows for, and others have no sign or no order."""
+        element = str(value.dtype).rpartition(".")[2]
+        if element not in _INTEGERS:
+            raise self.refusal(
+                f"the elements of `{argument.name}` are {element}; int32 or int64 is expected",
+                ("the proof takes them for integers of 32 bits or more, with a sign",),
+            )
 
     def _refuse_type(self, argument: Argument, value: Any, *expected: str) -> NoReturn:
         kind = type(value)

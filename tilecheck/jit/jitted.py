@@ -101,9 +101,12 @@ def layers_of(kernel: Any) -> Layers:
     return Layers(tuple(around), value, function)
 
 
-def assignments(layers: Layers, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def assignments(
+    layers: Layers, grid: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
     """The keywords that the jitted function is called with, for each configuration that may be chosen."""
-    return _assignments(layers.around, args, dict(kwargs))
+    for found in _assignments(layers.around, args, {**kwargs, "grid": grid, "warmup": False}):
+        yield {name: value for name, value in found.items() if name not in ("grid", "warmup")}
 
 
 def _assignments(

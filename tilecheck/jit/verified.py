@@ -138,7 +138,7 @@ class _Guarded:
             self.warned = True
         key = _key(grid, args, kwargs)
         if key is None or key not in self.passed or layers.is_interpreted:
-            given = assignments(layers, args, kwargs)
+            given = assignments(layers, grid, args, kwargs)
             grids = [self._checked(grid, self._bound(args, assigned)) for assigned in given]
             if layers.is_interpreted:  # which gives grids other arguments than these
                 if len(grids) != 1:

@@ -21,7 +21,7 @@ def check(record):
 
     def check(names, *conditions, captured=None, **fields):
         made = record(names, *conditions, language="triton", **fields)
-        arguments = [replace(a, integer=a.name in ("n", "T")) for a in made.arguments]
+        arguments = [replace(a, integer=a.integer or a.name in ("n", "T")) for a in made.arguments]
         arguments = [replace(a, rank=1) if a.array else a for a in arguments]
         return compile_guard(replace(made, arguments=tuple(arguments)), captured)
 
@@ -120,6 +120,16 @@ Wrapped.__module__ = "triton.runtime.jit"
 def test_what_is_no_tensor_is_refused(check, value):
     Wrapped.data_ptr = Wrapped.stride = Wrapped.element_size = lambda self: 8
     assert "a tensor is expected" in refused(check("out n", FITS), (1,), value, 8)
+
+
+def test_elements_that_the_proof_takes_for_integers_are_int32_or_int64(check, tensor):
+    arguments = (Argument("out", "mut", array=True), Argument("x", "shared", array=True, integer=True))
+    passes = check("out x", arguments=arguments)
+    for dtype in ("int32", "torch.int64"):
+        for _ in range(2):
+            passes((1,), (tensor(8), tensor(8, at=64, dtype=dtype)))
+    for dtype in ("float32", "torch.float64", "int8", "torch.uint8", "uint32", "torch.bool", "int16"):
+        assert "int32 or int64" in refused(passes, (1,), tensor(8), tensor(8, at=64, dtype=dtype))
 
 
 # ---- None ----------------------------------------------------------------------------------------------------

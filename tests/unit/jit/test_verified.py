@@ -177,6 +177,7 @@ class Autotuner(Kernel):
         self.cache = set()
 
     def run(self, *args, **kwargs):
+        assert {"grid", "warmup"} <= kwargs.keys()
         key = repr(kwargs.get("n"))
         configs = self.configs[:1] if key in self.cache else self.configs
         if self.early_config_prune:
