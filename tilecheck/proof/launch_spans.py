@@ -39,17 +39,21 @@ from tilecheck.ir.launch import HostTensor, HostValue, Launch
 def flat_values(kernel: Kernel, launch: Launch) -> dict[Expr, Expr]:
     """Every value of the kernel's parameters that the launch's text gives, the grid apart."""
     pointers = pointers_of(kernel)
+    arrays = {p.name for p in kernel.params if p.is_array}
     asked = {s.name for s in symbols(*_guards(kernel)) if s.name.endswith(" is None")}
     known: dict[Expr, Expr] = {}
     for name, value in launch.arguments:
-        known |= dict(_values(name, value, is_pointer=name in pointers))
+        if name in pointers or name not in arrays:
+            known |= dict(_values(name, value, is_pointer=name in pointers))
         if f"{name} is None" in asked:
             known[bool_sym(Symbol(f"{name} is None", Kind.CONSTANT))] = _is_none(value)
     return known
 
 
 def pointers_of(kernel: Kernel) -> frozenset[str]:
-    return frozenset(p.name for p in kernel.params if p.is_array)
+    """The parameters whose only extent is a span: not the descriptors, whose accesses are checked by axes."""
+    descriptors = {a.array for a in kernel.accesses if a.checked}
+    return frozenset(p.name for p in kernel.params if p.is_array and p.name not in descriptors)
 
 
 def _guards(kernel: Kernel) -> Iterator[Expr]:
