@@ -184,6 +184,7 @@ class Trial:
             added(triton.reinterpret(x, triton.language.float64), y, out, 2500, 1024),
         )
         yield "another program", "ir_override", added(x, y, out, 5000, 1024, ir_override="k.ttgir")
+        yield "clusters", "num_ctas", added(x, y, out, 5000, 1024, num_ctas=2)
         yield "a block too many", "grid", lambda: fill[(20,)](out, 1.0, BLOCK=256)
         yield "blocks too large", "BLOCK", lambda: fill[lambda m: (10,)](out, 1.0, BLOCK=512)
         yield (

@@ -19,6 +19,14 @@ from tilecheck.jit.launch import captured
 from tilecheck.jit.records import Record
 from tilecheck.jit.verdicts import check_text, record_for
 
+# Options of a launch with the values that verdicts cover: a program is one group of threads, programs do not
+# wait for one another, launches follow one another, and what runs is the kernel.
+_OPTIONS: dict[str, tuple[Any, ...]] = {
+    "num_ctas": (None, 1),
+    "launch_cooperative_grid": (None, False),
+    "launch_pdl": (None, False),
+    "ir_override": (None,),
+}
 _REMEMBERED = 4096  # combinations of arguments with which every configuration passed
 
 # By the identity of the kernel object: Triton's compare by what they compile to.
@@ -120,8 +128,9 @@ class _Guarded:
             values, options = self.bind(*args, **kwargs)
         except TypeError as error:
             raise self._refusal(f"its arguments do not fit its parameters: {error}") from None
-        if options and options.get("ir_override") is not None:
-            raise self._refusal("`ir_override` launches another program")
+        for name, value in options.items():
+            if name in _OPTIONS and value not in _OPTIONS[name]:
+                raise self._refusal(f"the proof does not cover launches with `{name}={value}`")
         return values
 
     # ---- tuned kernels ---------------------------------------------------------------------------------------

@@ -341,11 +341,16 @@ def test_a_grid_without_blocks_launches_nothing(load, tensor):
     assert k.copy.launched == []
 
 
-def test_another_program_is_refused(load, tensor):
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("ir_override", "k.ttgir"), ("num_ctas", 2), ("launch_pdl", True), ("launch_cooperative_grid", True)],
+)
+def test_options_that_no_verdict_covers_are_refused(load, tensor, option, value):
     k = load()
     call = functools.partial(tilecheck.verified(k.copy)[(1,)], tensor(8), tensor(8, at=64), 8)
-    assert "ir_override" in refused(lambda: call(ir_override="other.ttgir"))
-    assert call(ir_override=None) == "compiled"
+    assert f"`{option}={value}`" in refused(lambda: call(**{option: value}))
+    assert call(**{option: 1 if option == "num_ctas" else None}, num_stages=2) == "compiled"
+    assert k.copy.launched[0][2].keys() == {option, "num_stages"}
 
 
 def test_a_kernel_that_is_not_verified_is_refused_with_the_report(load, tensor):
@@ -552,11 +557,13 @@ def test_a_configuration_that_appears_while_it_runs_is_checked(load, tensor):
     assert inner(k.tuned).launched == []
 
 
-def test_another_program_in_a_configuration_is_refused(load, tensor):
+@pytest.mark.parametrize(("option", "value"), [("ir_override", "k.ttgir"), ("num_ctas", 2)])
+def test_an_option_of_a_configuration_that_no_verdict_covers_is_refused(load, tensor, option, value):
     k = load()
-    k.tuned.configs[1].options["ir_override"] = "other.ttgir"
+    k.tuned.configs[1].options[option] = value
     call = tilecheck.verified(k.tuned)[(1,)]
-    assert "ir_override" in refused(lambda: call(tensor(1024), tensor(1024, at=4096), 1024))
+    assert f"`{option}={value}`" in refused(lambda: call(tensor(1024), tensor(1024, at=4096), 1024))
+    assert inner(k.tuned).launched == []
 
 
 def test_heuristics_around_a_tuner(load, tensor):
