@@ -219,6 +219,7 @@ def verify_kernel(
     definition: Definition, launches: tuple[Launch, ...], options: Options
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
     """Verify one kernel. A limit of ours, or a bug of ours, is this kernel's verdict and no one else's."""
+    _load_stages()  # what importing takes is not the kernel's time
     start = time.perf_counter()
     try:
         report, diagnostics = _analyse(definition, launches, options)
@@ -234,12 +235,21 @@ def verify_kernel(
     return replace(report, time_ms=(time.perf_counter() - start) * 1000), diagnostics
 
 
+def _load_stages() -> None:
+    """Import what the analysis of a kernel needs. z3 is not among it: many kernels do without."""
+    import tilecheck.analysis.borrow  # lazy: loads networkx
+    import tilecheck.frontend.lower
+    import tilecheck.proof.decide
+    import tilecheck.registry
+    import tilecheck.verdict  # noqa: F401
+
+
 def _internal(definition: Definition) -> KernelReport:
     """The report of a kernel in whose analysis an exception of ours is being handled."""
     site = definition.table.site(definition.node.name)
     return KernelReport(
         definition.name,
-        "cutile",
+        definition.language,
         site,
         Verdict.UNKNOWN,
         reason=Reason.INTERNAL.value,
@@ -332,4 +342,4 @@ def _unsupported(
     where = site if problem.span is None else Site(problem.file or site.file, problem.span)
     if where.span == Span(0, 0):
         where = site
-    return unsupported(definition.name, site, problem.construct, where)
+    return unsupported(definition.name, definition.language, site, problem.construct, where)

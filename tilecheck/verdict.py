@@ -88,7 +88,7 @@ def conclude(
 
 
 def unsupported(
-    name: str, site: Site, construct: str, where: Site
+    name: str, language: str, site: Site, construct: str, where: Site
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
     """The report of a kernel with a construct that is not read."""
     reason = f"{Reason.UNSUPPORTED.value}:{construct}"
@@ -102,7 +102,7 @@ def unsupported(
         label="not supported",
         help="rewrite this part, or prove the rest apart from it in a kernel of its own",
     )
-    return KernelReport(name, "cutile", site, Verdict.UNKNOWN, reason, where), (finding,)
+    return KernelReport(name, language, site, Verdict.UNKNOWN, reason, where), (finding,)
 
 
 def _rule_name(code: str) -> str:
