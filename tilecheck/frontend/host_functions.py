@@ -33,6 +33,8 @@ from tilecheck.frontend.values import (
 )
 
 MAX_HOST_DEPTH = 8
+_MOST_WAYS = 64  # of one call of what is not written in the project
+_CONTAINERS = ("dict", "types.SimpleNamespace")
 _CHECKS = re.compile(
     r"_*(check|validate|verify|ensure|require|assert)"
 )  # functions that raise if not satisfied
@@ -131,11 +133,30 @@ def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any
             return function.value  # the same kernel with other compiler hints
         case Named() | Method() | RecordType() if UNKNOWN_KEYWORDS not in dict(args.keywords):
             try:
+                if isinstance(function, Named) and function.name in _CONTAINERS:
+                    return x.dialect.call(x, function.name, args)  # what it holds may be undecided
+                if _ways(args) > _MOST_WAYS:
+                    return unread_call(x, args.node, args, frame)
                 return expressions.call(x, function, args)
             except UnsupportedConstruct:
                 return unread_call(x, args.node, args, frame)
         case _:
             return unread_call(x, args.node, args, frame)
+
+
+def _ways(args: Arguments) -> int:
+    """In how many ways arguments may come out, counted as far as matters: a call is made once for each."""
+    ways = 1
+    for value in (*args.positional, *(v for _, v in args.keywords)):
+        stack, leaves = [value], 0
+        while stack and ways * leaves <= _MOST_WAYS:
+            last = stack.pop()
+            if isinstance(last, Choice):
+                stack += [last.second, last.first]
+            else:
+                leaves += 1
+        ways *= max(leaves, 1)
+    return ways
 
 
 def _launch_of(args: Arguments) -> LaunchCall:

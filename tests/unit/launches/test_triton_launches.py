@@ -254,3 +254,16 @@ def test_heuristics_see_the_arguments_and_the_configuration(launches: Any) -> No
 def test_heuristics_that_are_not_read(launches: Any) -> None:
     found = tuned('@triton.heuristics({"B": pick_configs, "E": lambda args: unread(args)})', launches)
     assert set(found.unread) == {"kernel.B", "unread(args)"}
+
+
+def test_undecided_arguments_of_an_unread_call(launches: Any) -> None:
+    """A library's function is not called once for each way in which two dozen arguments may come out."""
+    names = [f"v{k}" for k in range(24)]
+    choices = "".join(f"\n        {name} = 'low' if x.shape[{k}] > 1 else 0.5" for k, name in enumerate(names))
+    options = ", ".join(f"{name}={name}" for name in names)
+    [found] = launches(f"""
+    def host(x, o, n: int):{choices}
+        torch.tune({options})
+        copy[(n,)](x, o, n, **dict({options.partition(", ")[0]}))
+    """)
+    assert told(found) == USUAL
