@@ -6,8 +6,9 @@ The patterns are those of `tests/unit/proof/patterns.py`: two blocks that may me
 safe pattern goes to the ladder and must be proved; for a broken one a model must be found. Times are
 milliseconds of processor time, from expressions to the answer, in a solver context of its own that was used
 once: what other processes do moves them little. The other solvers get each question once, as it stands, in
-non-linear integer arithmetic, and stop at the limit. Then whole models are verified from their source: a batched
-GEMM in grouped order by a persistent loop, attention, layer norm backward. The exit code is 1 when a bar is missed.
+non-linear integer arithmetic, and stop at the limit. Then whole models are verified from their source: a
+batched GEMM in grouped order by a persistent loop, attention, layer norm backward. The exit code is 1 when a
+bar is missed.
 """
 
 from __future__ import annotations
