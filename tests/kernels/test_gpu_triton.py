@@ -1,4 +1,4 @@
-"""Triton kernels through `tilecheck.verified` on the GPU: results, refusals, and that nothing else is imported."""
+"""Triton kernels through `tilecheck.verified` on the GPU: results, refusals, and what else is imported."""
 
 from __future__ import annotations
 
