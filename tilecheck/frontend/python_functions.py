@@ -85,7 +85,13 @@ def _python_bool(x: Executor, args: Arguments) -> Num:
 
 
 def _python_float(x: Executor, args: Arguments) -> Any:
-    return Token(f"float {x.number()}") if isinstance(args.positional[0], Const) else data(())
+    value = args.positional[0]
+    if not isinstance(value, Const):
+        return data(())
+    try:
+        return Const(float(value.value))
+    except (TypeError, ValueError):
+        return Token(f"float {x.number()}")
 
 
 def _python_sequence(x: Executor, args: Arguments, *, is_list: bool) -> Seq:

@@ -24,6 +24,7 @@ from tilecheck.proof.polynomial import combine, constant, times
 
 LIMIT = 32
 _LONGEST = 100  # characters: what is longer than a line helps nobody
+_LONGEST_LENGTH = 240  # of a condition on the length of memory: one term for each axis that is walked
 _FREE = (Kind.EXTENT, Kind.SCALAR, Kind.STRIDE, Kind.HOST)
 
 
@@ -55,7 +56,16 @@ def admissible(condition: Expr, tiles: frozenset[Symbol]) -> bool:
     found = symbols(condition)
     if not found or any(s.kind > Kind.HOST for s in found) or any(n.op == "read" for n in walk(condition)):
         return False
-    return len(render(condition)) <= _LONGEST and _caps_nothing(condition, found, tiles)
+    longest = _LONGEST_LENGTH if is_length(condition) else _LONGEST
+    return len(render(condition)) <= longest and _caps_nothing(condition, found, tiles)
+
+
+def is_length(condition: Expr) -> bool:
+    """`x.shape[0] >= (grid[0] - 1) * stride + n`: how long memory must be for the launch."""
+    if condition.op != "le":
+        return False
+    low, high = condition.args
+    return bool(low.op == "add" and high.op == "sym" and high.args[0].kind is Kind.EXTENT)
 
 
 def _caps_nothing(condition: Expr, found: tuple[Symbol, ...], tiles: frozenset[Symbol]) -> bool:

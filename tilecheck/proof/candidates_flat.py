@@ -41,10 +41,23 @@ def _highest(terms: Terms, ranges: Ranges, index: Expr) -> Iterator[Expr]:
             whole.append(mul(bound, terms.expr(factor)))
     varying = {m: c for m, c in rest.items() if terms.varies(m)}
     still = terms.expr(combine(rest, varying, -1))
+    each = [_term(terms, ranges, m, c) for m, c in varying.items()]
+    if all(top is not None for top in each):
+        yield add(*whole, *(top for top in each if top is not None), still)
     for top in ranges.highest(terms.expr(varying))[:_ALTERNATIVES]:
         yield add(*whole, top, still)
     if whole:
         yield from ranges.highest(index)[:_ALTERNATIVES]
+
+
+def _term(terms: Terms, ranges: Ranges, m: Monomial, coefficient: int) -> Expr | None:
+    """`bound * factor` for one varying term: what varies in it is bounded alone."""
+    if coefficient < 0:
+        return None
+    moving = [terms.atom(number) for number in m if not terms.uniform(terms.atom(number))]
+    factor = mul(coefficient, *(terms.atom(number) for number in m if terms.uniform(terms.atom(number))))
+    bounds = [ranges.highest(e)[:1] for e in moving]
+    return mul(*(b[0] for b in bounds), factor) if all(bounds) else None
 
 
 def _factor(terms: Terms, p: Polynomial, inner: Polynomial) -> Polynomial | None:

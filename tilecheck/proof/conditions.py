@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Literal, Protocol
 
 from tilecheck.ir.expr import FALSE, Expr, Kind, Symbol, conjuncts, evaluate, negate, render, symbols
-from tilecheck.proof.candidates import candidates, tile_symbols
+from tilecheck.proof.candidates import candidates, is_length, tile_symbols
 from tilecheck.proof.context import Context
 from tilecheck.proof.degenerate import is_degenerate
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
@@ -281,14 +281,8 @@ def condition_kind(condition: Expr) -> str:
     if condition.op == "eq" and any(x.op == "mod" for x in condition.args):
         return "b"
     if condition.op == "le" and any(s.kind is Kind.GRID for s in symbols(condition.args[0])):
-        return "d" if _is_length(condition) else "a"
+        return "d" if is_length(condition) else "a"
     return "c" if any(s.kind is Kind.STRIDE for s in symbols(condition)) else "d"
-
-
-def _is_length(condition: Expr) -> bool:
-    """`x.shape[0] >= (grid[0] - 1) * stride + n`: how long memory must be for the grid that is launched."""
-    low, high = condition.args
-    return low.op == "add" and high.op == "sym" and high.args[0].kind is Kind.EXTENT
 
 
 def condition_text(condition: Expr) -> str:
