@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
-from tilecheck.ir.expr import ONE, Expr, Kind, add, eq, mod, mul, sym, symbols, walk
+from tilecheck.ir.expr import ONE, Expr, Kind, add, eq, le, mod, mul, sym, symbols, walk
 from tilecheck.ir.kernel import Access, Axis
 from tilecheck.proof.candidate_counts import Counts, inequalities
+from tilecheck.proof.candidates_flat import highest
 from tilecheck.proof.conditions_ranges import Ranges, largest
 from tilecheck.proof.polynomial import UNIT, combine, constant
 
@@ -28,6 +30,8 @@ class RaceCandidates:
                 cone = axis.coordinate
                 cones.append(cone)
                 for node in self._sums(cone):
+                    if self.counts.kernel.language == "triton":
+                        yield from self._flat_radix(ranges, node)
                     yield from self._radix(ranges, node, late)
                 for node in walk(cone):
                     if node.op == "mod" and not self.terms.uniform(node):
@@ -113,6 +117,23 @@ class RaceCandidates:
             else:
                 found += terms.limited(shared, combine(terms.poly(top), constant(1)), below)
         return found
+
+    def _flat_radix(self, ranges: Ranges, node: Expr) -> Iterator[Expr]:
+        """Of offsets into flat memory, whose strides are plain numbers: `s0 >= n * s1`, and `s0 >= (n - 1) * s1
+        + m` with all that is added to a row, what is one value of the launch too."""
+        parts = self._parts(node)
+        for i, (coefficient, _) in enumerate(parts):
+            rest = [part for _, part in parts[i + 1 :]]
+            if coefficient is ONE or not rest or any(s.kind is Kind.GRID for s in symbols(coefficient)):
+                continue
+            added = [t for t in node.args if self.terms.uniform(t)] if node.op == "add" else []
+            for part in rest if len(rest) == 1 and not added else ():
+                factors = [f for f in part.args if self.terms.uniform(f)] if part.op == "mul" else []
+                moving = mul(*(f for f in part.args if not self.terms.uniform(f))) if factors else part
+                for top in ranges.highest(moving)[: 1 if factors else 0]:
+                    yield le(mul(add(top, 1), *factors), coefficient)
+            for top in islice(highest(self.terms, ranges, add(*rest)), 1):
+                yield le(add(top, *added, 1), coefficient)
 
     def _unit(self, rest: Expr, moving: Expr) -> Expr:
         """The varying factor of a product as written, so that masks on it are recognised."""
