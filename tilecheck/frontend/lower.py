@@ -290,7 +290,7 @@ def _param(
         site,
         scalar,
         annotation.wide,
-        integer=name in x.integers | x.knowledge.integers,
+        integer=name in x.integers | x.knowledge.integers | x.tables,
         updated=Effect.ATOMIC in effects or effects >= {Effect.READ, Effect.WRITE},
     )
 

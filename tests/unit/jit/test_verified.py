@@ -623,3 +623,27 @@ def test_the_interpreter_does_not_tune(load, tensor, triton):
 def test_layers_are_taken_apart():
     assert jitted.function_of(5) is None
     assert jitted.plain(constexpr(5)) == jitted.plain(5) == 5
+
+
+# ---- what the report says of parameters ----------------------------------------------------------------------
+
+TABLES = """
+import triton
+import triton.language as tl
+
+
+# tilecheck: requires within(live_ptr, 0, 1) -- nothing is marked
+@triton.jit
+def kernel(live_ptr, at_ptr, out_ptr, sum_ptr, n, scale, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    at = tl.load(at_ptr + i, mask=i < n, other=0)
+    live = tl.load(live_ptr + i, mask=i < n, other=0)
+    tl.store(out_ptr + at, i * scale, mask=live != 0)
+    tl.atomic_add(sum_ptr + i, 1, mask=i < n)
+"""
+
+
+def test_params_tell_integers_and_updates():
+    (kernel,) = tilecheck.check_source(TABLES).kernels
+    assert {p.name for p in kernel.params if p.integer} == {"live_ptr", "at_ptr", "n", "BLOCK"}
+    assert {p.name for p in kernel.params if p.updated} == {"sum_ptr"}
