@@ -206,7 +206,7 @@ def _nested(t: Text, tiles: str, host: str) -> Share:
 
 def _table(t: Text, tiles: str, host: str) -> Share:
     t.params["t"] = ""
-    t.requires += [f"{t.rng.choice(('distinct', 'permutation'))}(t)"]
+    t.requires += [f"{t.rng.choice(('distinct', 'permutation'))}(t)", "within(t, 0, 1000)"]
     read = t.rng.choice(("ct.gather(t, ct.bid(0)).item()", "ct.load(t, index=(ct.bid(0),), shape=()).item()"))
     t.guard("ct.bid(0) < t.shape[0]")
     i = t.name("i")
@@ -400,7 +400,7 @@ def _column_chunks(t: Text, rows: str, cols: str, host: tuple[str, str]) -> Shar
 
 def _pairs(t: Text, rows: str, cols: str, host: tuple[str, str]) -> Share:
     t.params["pairs"] = ""
-    t.requires += ["distinct_pairs(pairs)"]
+    t.requires += ["distinct_pairs(pairs)", "within(pairs, 0, 1000)"]
     t.guard("ct.bid(0) < pairs.shape[0]")
     m, n = t.name("m"), t.name("n")
     t.add(f"{m} = ct.gather(pairs, (ct.bid(0), 0)).item()")
