@@ -5,8 +5,8 @@ could have saved the kernel, and not all of them are derived: contracts about va
 between scalars, sizes that follow from several others. So before a counterexample counts, ordinary launches
 are replayed, with the compile-time flags of the counterexample, and the kernel is not called violated if
 
-    memory   the claim depends on values read from memory, and a launch in which memory holds distinct,
-             increasing values performs the accesses without it
+    memory   the claim depends on values read from memory, and a launch in which memory holds zeros, ones or
+             distinct, increasing values performs the accesses without it
     numbers  it is a race that depends on scalars, and for some values of them no launch shows it, whatever
              its shapes and grid
     room     it is about bounds, and a small grid over large arrays performs the access without it
@@ -77,7 +77,7 @@ def may_be_saved(obligation: Obligation, context: Context, path: str, flags: Fla
         return True
     terms = _terms(obligation)
     if any(_is_memory(node) for node in walk(*terms)):
-        return any(trial.some_launch_is_clean(roomy=False, fill=fill) for fill in (FILLS[0], ROWS))
+        return any(trial.some_launch_is_clean(roomy=False, fill=fill) for fill in (*FILLS, ROWS))
     tiles = frozenset(symbols(*context.kernel.powers_of_two))
     numbers = [s for s in symbols(*terms) if s.kind in (Kind.SCALAR, Kind.CONSTANT) and s not in tiles]
     numbers = [s for s in numbers if s not in _booleans(context.kernel)]

@@ -23,14 +23,14 @@ def conditions(terms: Terms, access: Access) -> Iterator[Expr]:
     """Conditions under which the flat array behind `access` is long enough, the least demanding first."""
     (axis,) = access.axes
     ranges = Ranges(terms, (access.guard, access.mask, access.lane_facts))
-    for top in _highest(terms, ranges, axis.index):
+    for top in highest(terms, ranges, axis.index):
         yield le(add(top, 1), axis.extent)
     for symbol in symbols(axis.index):
         if symbol.kind is Kind.SCALAR:
             yield le(ZERO, sym(symbol))
 
 
-def _highest(terms: Terms, ranges: Ranges, index: Expr) -> Iterator[Expr]:
+def highest(terms: Terms, ranges: Ranges, index: Expr) -> Iterator[Expr]:
     """Upper bounds of a sum, those that use the bounds of whole sums first."""
     rest: Polynomial = dict(terms.poly(index))
     whole: list[Expr] = []
