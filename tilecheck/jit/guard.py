@@ -128,6 +128,14 @@ class Guard:
         """The address of an array, as Python."""
         return f"a{i}.data_ptr()"
 
+    def located(self) -> list[int]:
+        """The positions of the arrays whose addresses every launch looks at."""
+        return sorted({i for pair in self.pairs for i in pair})
+
+    def fast_checks(self) -> list[str]:
+        """What else every launch must pass, as lines of Python over the addresses p0, p1, ..."""
+        return []
+
     def _generated(self) -> Check:
         """The check as straight-line Python for PyTorch tensors; other arrays take the general way."""
         count = len(self.record.arguments)
@@ -140,9 +148,10 @@ class Guard:
             "    try:",
             f"        {take}",
             f"        spans, allowed = seen[{key}]",
-            *(f"        p{i} = {self.address(i)}" for i in sorted({i for pair in self.pairs for i in pair})),
+            *(f"        p{i} = {self.address(i)}" for i in self.located()),
             "    except (KeyError, AttributeError, TypeError, ValueError):",
             "        return slow(grid, args)",
+            *self.fast_checks(),
         ]
         for number, (i, j) in enumerate(self.pairs):
             n, m = self.described.index(i), self.described.index(j)

@@ -57,6 +57,18 @@ class _Guard(Guard):
     def address(self, i: int) -> str:
         return f"-1 if a{i} is None else a{i}.data_ptr()" if self._is_optional(i) else super().address(i)
 
+    def located(self) -> list[int]:
+        return self.arrays
+
+    def fast_checks(self) -> list[str]:
+        """A tensor without memory, such as one on PyTorch's device `meta`, is looked at in full."""
+        if not self.arrays:
+            return []
+        return [
+            f"    if not ({' and '.join(f'p{i}' for i in self.arrays)}):",
+            "        return slow(grid, args)",
+        ]
+
     def _is_optional(self, i: int) -> bool:
         """Whether the proof looked at both cases, that an argument is None and that it is not."""
         name = self.record.arguments[i].name
@@ -79,7 +91,10 @@ class _Guard(Guard):
             return
         if not hasattr(value, "data_ptr") or _is_of_triton(value):
             self._refuse_type(argument, value, "a tensor is")
-        yield self.layout(argument.name, value)
+        name, at, layout = self.layout(argument.name, value)
+        if layout.size and not at and argument.is_accessed:
+            raise self.refusal(f"`{name}` has no memory", ())
+        yield name, at, layout
 
     def check_shapes(self, arrays: Arrays) -> None:
         """Of shapes and strides the kernel sees none but those that it is given as numbers."""

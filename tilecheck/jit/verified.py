@@ -113,13 +113,15 @@ class _Guarded:
         """The grid of a launch that passed; None if it has no blocks."""
         blocks = grid(dict(zip(self.names, values, strict=True))) if callable(grid) else grid
         try:
-            blocks = tuple(map(operator.index, blocks))
+            sizes = tuple(map(operator.index, blocks)) if isinstance(blocks, (tuple, list)) else None
         except TypeError:
-            raise self._refusal(f"the grid {blocks!r} is not a tuple of integers") from None
-        if 0 in blocks and min(blocks) == 0:
+            sizes = None
+        if sizes is None:
+            raise self._refusal(f"the grid {blocks!r} is not a tuple of integers")
+        if 0 in sizes and min(sizes) == 0:
             return None
-        self.check(blocks, values)
-        return blocks
+        self.check(sizes, values)
+        return sizes
 
     def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """The arguments by parameter, defaults included. What is left are options of the launch."""

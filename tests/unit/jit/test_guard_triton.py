@@ -13,6 +13,7 @@ from tilecheck.jit.guard_triton import compile_guard
 from tilecheck.jit.records import Argument
 
 FITS = "numel(out) >= n"
+NULL = 1 << 20  # how far below the addresses of these tests the null pointer lies
 
 
 @pytest.fixture
@@ -26,6 +27,17 @@ def check(record):
         return compile_guard(replace(made, arguments=tuple(arguments)), captured)
 
     return check
+
+
+@pytest.fixture
+def tensor(tensor):
+    """Tensors whose addresses count from one that is not null."""
+
+    class Placed(tensor):
+        def data_ptr(self):
+            return NULL + self.at
+
+    return Placed
 
 
 def refused(check, grid, *args):
@@ -130,6 +142,16 @@ def test_elements_that_the_proof_takes_for_integers_are_int32_or_int64(check, te
             passes((1,), (tensor(8), tensor(8, at=64, dtype=dtype)))
     for dtype in ("float32", "torch.float64", "int8", "torch.uint8", "uint32", "torch.bool", "int16"):
         assert "int32 or int64" in refused(passes, (1,), tensor(8), tensor(8, at=64, dtype=dtype))
+
+
+def test_a_tensor_without_memory_is_refused(check, tensor):
+    """As on PyTorch's device `meta`. An empty one has none either."""
+    passes = check("x out n", FITS)
+    for _ in range(2):
+        passes((1,), (tensor(8, at=64), tensor(8), 8))
+        passes((1,), (tensor(0, at=-NULL), tensor(8), 8))
+        assert "`x` has no memory" in refused(passes, (1,), tensor(8, at=-NULL), tensor(8), 8)
+        assert "`out` has no memory" in refused(passes, (1,), tensor(8, at=64), tensor(8, at=-NULL), 8)
 
 
 # ---- None ----------------------------------------------------------------------------------------------------

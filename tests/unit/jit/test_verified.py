@@ -223,6 +223,17 @@ def inner(kernel):
 
 
 @pytest.fixture
+def tensor(tensor):
+    """Tensors whose addresses count from one that is not null."""
+
+    class Placed(tensor):
+        def data_ptr(self):
+            return 4096 + self.at
+
+    return Placed
+
+
+@pytest.fixture
 def triton(monkeypatch):
     """A stand-in for Triton, imported as the real one."""
     language = types.ModuleType("triton.language")
@@ -321,7 +332,7 @@ def test_the_default_is_part_of_the_launch(load, tensor):
     assert k.copy.launched == []
 
 
-@pytest.mark.parametrize("grid", [5, (2.0,), ("2",), None, (-1,), (1, 1, 1, 1), (), lambda m: 3])
+@pytest.mark.parametrize("grid", [5, (2.0,), ("2",), None, {1: 1}, (-1,), (1, 1, 1, 1), (), lambda m: 3])
 def test_what_is_no_grid_is_refused(load, tensor, grid):
     k = load()
     call = functools.partial(tilecheck.verified(k.copy)[grid], tensor(8), tensor(8, at=64), 8)
