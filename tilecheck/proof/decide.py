@@ -117,6 +117,12 @@ def _decide(
         else:
             failed = sum(1 for s in settled if s.status == "unknown")
             hunts = failed < _MOST_FAILED_HUNTS and not obligation.advice
+            contract = _proposal(obligation, under, session, without)
+            if contract:
+                advised = replace(obligation, advice=f"`{contract}` decides this, if it is so")
+                reason = Reason.NEEDS_CONTRACT.value
+                settled.append(Settled(advised, "unknown", "none", outcome.time_ms, reason))
+                continue
             settled.append(_refute(obligation, outcome, under, path, session, lost=i in lost, hunts=hunts))
     spent = session.spent
     if session.keep:
@@ -261,6 +267,15 @@ def _flags(obligation: Obligation) -> Expr:
             guards = []
     terms = [term for guard in guards for term in conjuncts(guard)]
     return all_of(*(t for t in terms if symbols(t) and all(s.kind is Kind.CONSTANT for s in symbols(t))))
+
+
+def _proposal(obligation: Obligation, context: Context, session: Session, without: frozenset[str]) -> str:
+    """The contract that the author is asked for, where one is found; none for what is trusted or advised."""
+    if obligation.unsafe or obligation.advice or not _reads_memory(obligation):
+        return ""
+    from tilecheck.proof.proposals import proposed  # lazy: only what is open comes here
+
+    return proposed(obligation, context, lambda o, c: prove(o, c, session, without).proved)
 
 
 def _refute(
