@@ -27,8 +27,10 @@ For a store to the array itself, or to a slice that stays where it is, that alwa
 index differs. It can fail where the store goes to a slice that moves with the loop.
 
 Triton orders the threads of a program only at `tl.debug_barrier()`. Two accesses of one program, one of
-them a store, with no barrier between on every path, must not touch one element, unless one thread makes
-both: equal lanes of two tiles of one shape whose elements are computed alike, or accesses without lanes.
+them a store, with no barrier between on every path, must not touch one element. One case is left out: a
+store over the tile that was just loaded, lane for lane, where from then on nothing that was loaded is
+reduced, multiplied as a matrix, reshaped or broadcast. (Where a program has more threads than a tile has
+elements, several of them load an element and one stores it.)
 
 ## Example
 
@@ -91,7 +93,7 @@ from collections.abc import Iterator
 
 from tilecheck.analysis.accesses import sites_of, unsafe_of
 from tilecheck.analysis.facts import Facts
-from tilecheck.analysis.ordering import separated
+from tilecheck.analysis.ordering import overwrites_its_own, separated
 from tilecheck.ir.kernel import Access, Effect, Space
 from tilecheck.model import Severity
 from tilecheck.proof.obligation import Between, Disjoint, Obligation, Ordered
@@ -107,13 +109,14 @@ def _between_threads(facts: Facts) -> Iterator[Obligation]:
     """Triton: threads of one program, unless a barrier separates them or one thread makes both accesses."""
     for conflict in facts.graph.conflicts():
         first, second = conflict.first, conflict.second
-        writes = Effect.WRITE in (first.effect, second.effect)
+        writes = {first.effect, second.effect} not in ({Effect.READ}, {Effect.ATOMIC})
         alone = first is second and not first.loops  # lanes of one store are TC203's
         if not writes or alone or separated(facts.kernel, first, second):
             continue
+        over = overwrites_its_own(facts.kernel, first, second)
         yield Obligation(
             rule=RULE.code,
-            goal=Disjoint(first, second, Between.PROGRAM),
+            goal=Disjoint(first, second, Between.PROGRAM if over else Between.THREADS),
             sites=sites_of(first, second),
             cause=f"two threads of one block touch an element of `{conflict.array}` in no order",
             stage=2,

@@ -261,7 +261,7 @@ def _labels(obligation: Obligation, witness: Witness) -> tuple[str, str]:
             f"block {blocks[1]}: {element} is {verbs[1]} here",
         )
     where = f"block {blocks[0]}" if blocks else "a block"
-    if isinstance(goal, Disjoint) and goal.between is Between.PROGRAM:
+    if isinstance(goal, Disjoint) and goal.between in (Between.PROGRAM, Between.THREADS):
         verbs = [_verb(a) for a in (goal.first, goal.second)]
         if len(obligation.sites) == 1:
             return f"{element} is {verbs[0]} by two threads of {where}, in no order", ""

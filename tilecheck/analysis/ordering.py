@@ -1,14 +1,17 @@
 """The order of accesses inside one Triton program: what a barrier separates.
 
-A program is many threads. Two of its accesses have an order if one thread makes both, or if every thread
-passes a barrier between them. What is taken for one thread: accesses without lanes, and equal lanes of two
-tiles of one shape whose elements are computed alike (they get one layout).
+A program is many threads. Two of its accesses have an order if every thread passes a barrier between them.
+
+There is one more case, a store over what was just loaded. Several threads may load an element and one of them
+stores it, so a load of another thread may see the new value. That does no harm where the thread that stores an
+element is the only one whose loaded value counts: where, from the store on, what was loaded is used element by
+element.
 """
 
 from __future__ import annotations
 
 from tilecheck.ir.expr import conjuncts
-from tilecheck.ir.kernel import Access, Barrier, Kernel
+from tilecheck.ir.kernel import Access, Barrier, Effect, Kernel
 
 
 def separated(kernel: Kernel, first: Access, second: Access) -> bool:
@@ -46,3 +49,15 @@ def _loops_of(barrier: Barrier, first: Access, second: Access) -> bool:
 
 def _common_loops(first: Access, second: Access) -> tuple[object, ...]:
     return tuple(a for a, b in zip(first.loops, second.loops, strict=False) if a == b)
+
+
+def overwrites_its_own(kernel: Kernel, first: Access, second: Access) -> bool:
+    """Whether `second` stores over what `first` loaded before it, and no thread uses, from then on, what another
+    thread loaded: no reduction, product, change of shape or broadcast of something loaded follows the store,
+    nor stands in a loop around it. A value without lanes is used by every thread as it is.
+    """
+    if first.effect is not Effect.READ or second.effect is not Effect.WRITE:
+        return False
+    if not first.lanes or first.position > second.position:
+        return False
+    return not any(e.position > second.position or set(e.loops) & set(second.loops) for e in kernel.exchanges)

@@ -38,7 +38,7 @@ from tilecheck.frontend.values import (
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.kernel import Access, Arithmetic, Barrier, Check, CheckKind, UnsafeBlock
+from tilecheck.ir.kernel import Access, Arithmetic, Barrier, Check, CheckKind, Exchange, UnsafeBlock
 from tilecheck.model import Site
 
 if TYPE_CHECKING:
@@ -163,6 +163,7 @@ class Executor:
     arithmetic: list[Arithmetic] = field(default_factory=list)
     unsafe_blocks: list[UnsafeBlock] = field(default_factory=list)
     barriers: list[Barrier] = field(default_factory=list)
+    exchanges: list[Exchange] = field(default_factory=list)
     facts: dict[Expr, None] = field(default_factory=dict)
     powers: dict[Expr, None] = field(default_factory=dict)
     grid_axes: set[int] = field(default_factory=set)
@@ -316,6 +317,15 @@ class Executor:
             known = other.kind == "int" or (other.kind == "any" and self.is_integer_memory(other.elem))
             if known and not any(_is_memory(node) for node in E.walk(this.elem)):
                 self.use_as_integer(this.elem)
+
+    def exchanged(self, *values: Any) -> None:
+        """Note an operation by which threads may see what others loaded, if a value comes from memory."""
+        if self.dialect.has_pointers and not self.dry and any(map(_is_loaded, values)):
+            self.exchanges.append(Exchange(self.number(), tuple(k for k, _ in self.nest)))
+
+    def widened(self, shape: tuple[Expr, ...], *values: Num) -> None:
+        """Note the values that are used beside more elements than they have."""
+        self.exchanged(*(v for v in values if v.shape != shape))
 
     def made(self, value: Expr) -> None:
         self.makers.setdefault(value, self.site)
@@ -526,6 +536,13 @@ class Executor:
                 raise UnsupportedConstruct(f"a list of arrays as {what}", self.site.span, self.site.file)
             case _:
                 raise UnsupportedConstruct(f"{what} that is not a parameter", self.site.span, self.site.file)
+
+
+def _is_loaded(value: Any) -> bool:
+    """Whether a value may have been computed from what was loaded."""
+    if not isinstance(value, Num):
+        return False
+    return value.elem is None or any(map(_is_memory, E.walk(value.elem)))
 
 
 def _is_memory(node: Expr) -> bool:

@@ -193,6 +193,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         names=tuple(x.names.items()),
         powers_of_two=tuple(x.powers),
         barriers=tuple(x.barriers),
+        exchanges=tuple(x.exchanges),
         globals=tuple(g for (file, name), value in x.globals.items() for g in _meanings(file, name, value)),
     )
 

@@ -33,6 +33,8 @@ class Machine(Protocol):
 
     def compared(self, a: Num, b: Num) -> None: ...
 
+    def widened(self, shape: tuple[Expr, ...], *values: Num) -> None: ...
+
     def is_integer_memory(self, value: Expr) -> bool: ...
 
     def moved(self, symbol: Symbol, positions: tuple[tuple[Expr, Expr], ...]) -> Expr: ...
@@ -120,6 +122,7 @@ def compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
     shape = broadcast_shapes(a.shape, b.shape)
     x, y = stretch(a, shape), stretch(b, shape)
     machine.compared(a, b)
+    machine.widened(shape, a, b)
     if x is None or y is None or not _comparable(a, machine) or not _comparable(b, machine):
         return Num(shape, machine.fresh(origin(x, y), per_lane=bool(shape), boolean=True), "bool")
     if a.kind == "bool" or b.kind == "bool":
@@ -143,6 +146,7 @@ def _comparable(a: Num, machine: Machine) -> bool:
 def logical(op: str, a: Num, b: Num, machine: Machine) -> Num:
     """`and`, `or` and their bitwise forms on booleans; unmodelled operands become fresh unknowns."""
     shape = broadcast_shapes(a.shape, b.shape)
+    machine.widened(shape, a, b)
     x = stretch(Num(a.shape, as_bool(a, machine), "bool"), shape)
     y = stretch(Num(b.shape, as_bool(b, machine), "bool"), shape)
     assert x is not None
@@ -159,6 +163,7 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     if op in ("&", "|", "^") and (a.kind == "bool" or b.kind == "bool"):
         return _boolean_bits(op, a, b, machine)
     shape = broadcast_shapes(a.shape, b.shape)
+    machine.widened(shape, a, b)
     kind = "any" if "any" in (a.kind, b.kind) else "int"
     bits = _result_bits(a, b)
     if a.elem is None or b.elem is None or op == "/":
@@ -234,6 +239,7 @@ def negative(a: Num) -> Num:
 def select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:
     """`where(cond, a, b)` and the value of a conditional expression."""
     shape = broadcast_shapes(cond.shape, broadcast_shapes(a.shape, b.shape))
+    machine.widened(shape, cond, a, b)
     bits = _result_bits(a, b)
     if a.elem is None or b.elem is None:
         return Num(shape, None, "data", bits)

@@ -187,6 +187,15 @@ class Barrier:
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange:
+    """A Triton operation by which threads see values that other threads loaded: a reduction, a product, a
+    change of shape, a value of few elements used beside more. Fields as those of an access."""
+
+    position: int
+    loops: tuple[Symbol, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class UnsafeBlock:
     """A `with unsafe("reason"):` block or an unsafe pragma."""
 
@@ -274,6 +283,7 @@ class Kernel:
     names: tuple[tuple[str, Expr], ...] = ()  # the author's names for values that depend on the block
     powers_of_two: tuple[Expr, ...] = ()  # tile sizes: the compiler takes powers of two only
     barriers: tuple[Barrier, ...] = ()
+    exchanges: tuple[Exchange, ...] = ()
     globals: tuple[GlobalName, ...] = ()  # what the names of modules that it reads were taken for
 
 

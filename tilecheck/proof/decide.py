@@ -31,7 +31,7 @@ from tilecheck.model import Reason, Witness
 from tilecheck.proof.context import Context, Outcome
 from tilecheck.proof.contracts import some_memory
 from tilecheck.proof.ladder import prove
-from tilecheck.proof.obligation import Disjoint, Holds, Obligation, Ordered
+from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation, Ordered
 from tilecheck.proof.predicate import inhabited
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Answer, satisfiable
@@ -348,6 +348,9 @@ def _for_every_member(obligation: Obligation) -> Obligation:
 
 
 def _reason(obligation: Obligation, outcome: Outcome) -> str:
+    goal = obligation.goal
+    if isinstance(goal, Disjoint) and goal.between in (Between.PROGRAM, Between.THREADS):
+        return f"{Reason.UNSUPPORTED.value}:order of a program's threads without a barrier"
     if outcome.reason == Reason.BUDGET.value:
         return outcome.reason
     return Reason.NEEDS_CONTRACT.value if _reads_memory(obligation) else Reason.NONLINEAR.value

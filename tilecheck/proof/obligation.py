@@ -15,7 +15,8 @@ class Between(enum.Enum):
 
     BLOCKS = "blocks"  # two different blocks, any iterations, any lanes
     LANES = "lanes"  # two different lanes of one operation in one block and iteration
-    PROGRAM = "program"  # one block of many threads: any iterations, any lanes that are not one thread's
+    PROGRAM = "program"  # one block of many threads: but for equal lanes in one iteration
+    THREADS = "threads"  # one block of many threads: any iterations, any lanes
     ITERATIONS = "iterations"  # two iterations, in one block, of the loop that `first.stepped_by` counts
 
 

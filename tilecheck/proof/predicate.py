@@ -53,7 +53,7 @@ def negation(goal: Goal, context: Context, assume: Expr = TRUE) -> tuple[Expr, .
     if isinstance(goal, Disjoint):
         if goal.between is Between.LANES:
             return _closed(context, _lanes_meet(goal, context, assume))
-        if goal.between is Between.PROGRAM:
+        if goal.between in (Between.PROGRAM, Between.THREADS):
             return _closed(context, _threads_meet(goal, context, assume))
         if goal.between is Between.ITERATIONS:
             return _closed(context, _iterations_meet(goal, context, assume))
@@ -245,11 +245,8 @@ def _iterations_meet(goal: Disjoint, context: Context, assume: Expr) -> tuple[Ex
 
 
 def _threads_meet(goal: Disjoint, context: Context, assume: Expr) -> tuple[Expr, ...]:
-    """One block, any iterations, two lanes that are not known to be one thread's.
-
-    Equal lanes are taken for one thread's where the two tiles have one shape and the elements are computed
-    alike, but for the lanes themselves and for what differs between iterations; so are accesses without lanes.
-    """
+    """One block, any iterations, any lanes; of a `PROGRAM` goal but for equal lanes in one iteration, where the
+    two tiles have one shape and the elements are computed alike."""
     loops = (*goal.first.loops, *goal.second.loops)
     mark = min((s.uid for s in loops), default=None)
 
@@ -262,13 +259,13 @@ def _threads_meet(goal: Disjoint, context: Context, assume: Expr) -> tuple[Expr,
     first, second = _renamed(goal.first, 1, varies), _renamed(goal.second, 2, varies)
     assumed = in_instance(assume, 1, varies), in_instance(assume, 2, varies)
     shared = (*context.uniform_facts, *_own_blocks(context))
-    different = _different_threads(goal.first, goal.second, first, second)
+    different = TRUE
+    if goal.between is Between.PROGRAM:
+        different = _different_lanes(goal.first, goal.second, first, second, varies)
     return (*shared, different, *assumed, first.happens, second.happens, *_touched_equal(first, second))
 
 
-def _different_threads(one: Access, two: Access, first: Access, second: Access) -> Expr:
-    if not one.lanes and not two.lanes:
-        return FALSE
+def _different_lanes(one: Access, two: Access, first: Access, second: Access, varies: Varies) -> Expr:
     bounds = [(a.bound, b.bound) for a, b in zip(one.lanes, two.lanes, strict=False)]
     if len(one.lanes) != len(two.lanes) or any(a is not b for a, b in bounds):
         return TRUE
@@ -277,7 +274,10 @@ def _different_threads(one: Access, two: Access, first: Access, second: Access) 
         difference = sub(substitute(theirs, same), mine)
         if difference is not ZERO and any(map(differs_between_lanes, symbols(_cancelled(difference)))):
             return TRUE
-    return any_of(*(ne(sym(a), sym(b)) for a, b in zip(first.lanes, second.lanes, strict=True)))
+    lanes = (ne(sym(a), sym(b)) for a, b in zip(first.lanes, second.lanes, strict=True))
+    common = (a for a, b in zip(one.loops, two.loops, strict=False) if a == b)
+    rounds = (ne(sym(symbol_in_instance(k, 1, varies)), sym(symbol_in_instance(k, 2, varies))) for k in common)
+    return any_of(*lanes, *rounds)
 
 
 def _cancelled(difference: Expr) -> Expr:

@@ -66,7 +66,7 @@ def seen(obligation: Obligation, log: Log, layouts: Layouts) -> Sighting | None:
     match obligation.goal:
         case Disjoint(between=Between.BLOCKS) as goal:
             return _meeting(goal, log, layouts)
-        case Disjoint(between=Between.PROGRAM) as goal:
+        case Disjoint(between=Between.PROGRAM | Between.THREADS) as goal:
             return _threads(goal, log)
         case Disjoint(first=access, between=Between.ITERATIONS):
             return _repeated(access, log)

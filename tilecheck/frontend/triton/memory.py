@@ -88,6 +88,7 @@ def _access(x: Executor, pointer: Any, mask: Any, values: Sequence[Any], effect:
     for value in values:
         if not isinstance(value, Pointer):
             shape = numbers.broadcast_shapes(shape, x.number_of(value, "stored value").shape)
+    x.widened(shape, mask_num, *(x.number_of(v, "stored value") for v in values if not isinstance(v, Pointer)))
     test = numbers.stretch(Num(mask_num.shape, numbers.as_bool(mask_num, x), "bool"), shape) or E.TRUE
     return _elements(x, target, shape, test, effect, order)
 

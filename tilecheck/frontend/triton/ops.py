@@ -268,6 +268,7 @@ def _elementwise(x: Executor, args: Arguments) -> Num:
     for value in (*args.positional, *(v for _, v in args.keywords)):
         if isinstance(value, Num | Param):
             shape = numbers.broadcast_shapes(shape, x.number_of(value, "operand").shape)
+    x.widened(shape, *(v for v in (*args.positional, *(v for _, v in args.keywords)) if isinstance(v, Num)))
     return data(shape)
 
 
@@ -465,6 +466,12 @@ _ELEMENTWISE = frozenset(
     "bitwise_count relu gelu silu tanhshrink nextafter fdim scalbn ilogb logb sincos rsqrt_rn fmaf "
     "uint_to_uniform_float".split()
 )
+# Operations after which a thread holds what other threads loaded.
+_EXCHANGES = frozenset(
+    "reshape view expand_dims broadcast_to broadcast permute trans ravel join split interleave cat dot "
+    "dot_scaled max min sum xor_sum argmax argmin reduce associative_scan cumsum cumprod flip sort histogram "
+    "gather".split()
+)
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*"}
 
 _DSL: Mapping[str, Handler] = {
@@ -567,6 +574,8 @@ class Triton:
             raise UnsupportedConstruct(f"call of `{name}`")
         if ".libdevice" in name or head.endswith((".language.math", ".libdevice")):
             return absolute(x, args) if last == "abs" else _elementwise(x, args)
+        if last in _EXCHANGES:
+            x.exchanged(*(part for value in args.positional[:2] for part in as_tuple(value)))
         if last in _DSL:
             return _DSL[last](x, args)
         if last in _OPERATORS:
@@ -641,6 +650,7 @@ class Triton:
     def subscript(self, x: Executor, value: Any, index: Any) -> Any:
         match value:
             case Num():
+                x.exchanged(value)
                 return tile_index(x, value, index)
             case Pointer():
                 return Pointer(value.array, tile_index(x, value.offset, index))

@@ -39,7 +39,7 @@ def decide(question: Question) -> bool:
         return _is_given(goal, question)
     if goal.between is Between.LANES:
         return _lanes_agree(goal, question)
-    if goal.between is Between.PROGRAM:
+    if goal.between in (Between.PROGRAM, Between.THREADS):
         return False  # which lanes are one thread's is not a question of agreement
     if goal.between is Between.ITERATIONS:
         return _iterations_agree(goal, question)
