@@ -52,9 +52,9 @@ def _common_loops(first: Access, second: Access) -> tuple[object, ...]:
 
 
 def overwrites_its_own(kernel: Kernel, first: Access, second: Access) -> bool:
-    """Whether `second` stores over what `first` loaded before it, and no thread uses, from then on, what another
-    thread loaded: no reduction, product, change of shape or broadcast of something loaded follows the store,
-    nor stands in a loop around it. A value without lanes is used by every thread as it is.
+    """Whether `second` stores over what `first` loaded before it, and no thread uses, from then on, what
+    another thread loaded: no reduction, product, change of shape or broadcast of something loaded follows the
+    store, nor stands in a loop around it. A value without lanes is used by every thread as it is.
     """
     if first.effect is not Effect.READ or second.effect is not Effect.WRITE:
         return False
