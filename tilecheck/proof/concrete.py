@@ -7,8 +7,10 @@ written array overlaps itself.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -265,6 +267,8 @@ def _array(
         return _Impossible()
     dtype = np.dtype(np.int32 if integers else np.float32)
     if span > _MOST_ELEMENTS:
+        if prod(shape) * dtype.itemsize > sys.maxsize:
+            return _Impossible()  # NumPy has no such shape, not even in one cell
         return np.lib.stride_tricks.as_strided(np.zeros(1, dtype), shape, (0,) * len(shape))
     base = _filled(max(1, span), concrete.fill, strides[0] if strides else 1).astype(dtype)
     data = np.lib.stride_tricks.as_strided(base, shape, tuple(s * dtype.itemsize for s in strides))

@@ -83,6 +83,15 @@ def test_large_arrays_are_refused_unless_only_their_addresses_matter(context):
     assert arguments(virtual, context.kernel)["out"].shape == (1 << 33,)
 
 
+def test_arrays_that_no_address_reaches_are_refused(build):
+    k = build()
+    k.tiles_access("out", Effect.WRITE, (k.bid(0), 0), (1, 1))
+    kernel = k.kernel()
+    wide = {extent_symbol("out", 0): 1 << 39, extent_symbol("out", 1): 1 << 39}
+    assert arguments(Concrete(wide, virtual=True), kernel) is None
+    assert arguments(Concrete({**wide, extent_symbol("out", 1): 8}, virtual=True), kernel) is not None
+
+
 # ---- contracts ------------------------------------------------------------------------------------------
 
 
