@@ -25,6 +25,7 @@ from tilecheck.proof.polynomial import combine, constant, times
 LIMIT = 32
 _LONGEST = 100  # characters: what is longer than a line helps nobody
 _LONGEST_LENGTH = 240  # of a condition on the length of memory: one term for each axis that is walked
+_HALF_OF_32_BITS = 1 << 31
 _FREE = (Kind.EXTENT, Kind.SCALAR, Kind.STRIDE, Kind.HOST)
 
 
@@ -76,6 +77,10 @@ def _caps_nothing(condition: Expr, found: tuple[Symbol, ...], tiles: frozenset[S
     if low.value is None and all(s.kind is Kind.CONSTANT for s in found):
         return False
     ceiling = [s for s in symbols(high) if s.kind in _FREE or (s.kind is Kind.CONSTANT and s not in tiles)]
+    shared = {s for s in symbols(low) if s.kind is Kind.SCALAR} & set(symbols(high))
+    of_32_bits = any((node.value or 0) >= _HALF_OF_32_BITS for node in walk(high))
+    if shared and low.value is None and not of_32_bits:
+        return False  # a number against itself (`n >= n * cdiv(n, T)`) limits something else
     if Kind.EXTENT in low_kinds:
         # An extent against itself (`x.shape[0] <= cdiv(x.shape[0], T)`) is a limit on the tile size.
         own = [s for s in symbols(low) if s.kind is Kind.EXTENT]
