@@ -113,7 +113,8 @@ def _between_threads(facts: Facts) -> Iterator[Obligation]:
         alone = first is second and not first.loops  # lanes of one store are TC203's
         if not writes or alone or separated(facts.kernel, first, second):
             continue
-        over = overwrites_its_own(facts.kernel, first, second)
+        # Equal lanes of one access in one iteration are that access once.
+        over = first is second or overwrites_its_own(facts.kernel, first, second)
         yield Obligation(
             rule=RULE.code,
             goal=Disjoint(first, second, Between.PROGRAM if over else Between.THREADS),
