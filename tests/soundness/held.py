@@ -330,5 +330,5 @@ def _is_seen(witness: Witness, launch: Launch, code: CodeType) -> bool | None:
     if memory is None:
         return None
     if witness.kind == "overlap" and len(witness.blocks) > 1:
-        return bool(memory.races() or memory.lost)
+        return bool(memory.races() or memory.undefined)  # what an undefined value leads to may be a race
     return bool(memory.undefined) or len(witness.iterations or ()) > 1

@@ -254,7 +254,7 @@ class _Tiles:
         index: Any,
         *,
         mask: Any = None,
-        padding_value: Any = 7,
+        padding_value: Any = 0,
         check_bounds: bool = True,
         **_: Any,
     ) -> Any:
