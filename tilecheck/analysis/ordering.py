@@ -4,8 +4,8 @@ A program is many threads. Two of its accesses have an order if every thread pas
 
 There is one more case, a store over what was just loaded. Several threads may load an element and one of them
 stores it, so a load of another thread may see the new value. That does no harm where the thread that stores an
-element is the only one whose loaded value counts: where, from the store on, what was loaded is used element by
-element.
+element is the only one whose loaded value counts: where, from the load on, what was loaded is used element by
+element. (A reduction before the store is no barrier: where each warp holds the whole tile, it has none.)
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def _common_loops(first: Access, second: Access) -> tuple[object, ...]:
 def overwrites_its_own(kernel: Kernel, first: Access, second: Access) -> bool:
     """Whether `second` stores over what `first` loaded before it, and no thread uses, from then on, what
     another thread loaded: no reduction, product, change of shape or broadcast of something loaded follows the
-    store, nor stands in a loop around it. A value without lanes is used by every thread as it is.
+    load, nor stands in a loop around it. A value without lanes is used by every thread as it is.
     """
     if first.effect is not Effect.READ or second.effect is not Effect.WRITE:
         return False
     if not first.lanes or first.position > second.position:
         return False
-    return not any(e.position > second.position or set(e.loops) & set(second.loops) for e in kernel.exchanges)
+    return not any(e.position > first.position or set(e.loops) & set(first.loops) for e in kernel.exchanges)
