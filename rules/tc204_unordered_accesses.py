@@ -26,11 +26,11 @@ block:
 For a store to the array itself, or to a slice that stays where it is, that always holds: the tile
 index differs. It can fail where the store goes to a slice that moves with the loop.
 
-Triton orders the threads of a program only at `tl.debug_barrier()`. Two accesses of one program, one of
-them a store, with no barrier between on every path, must not touch one element. One case is left out: a
-store over the tile that was just loaded, lane for lane, where from the load on nothing that was loaded
-is reduced, multiplied as a matrix, reshaped or broadcast. (Where a program has more threads than a tile has
-elements, several of them load an element and one stores it.)
+Triton orders the threads of a program only at `tl.debug_barrier()`. Two accesses of one program,
+one of them a store, with no barrier between on every path, must not touch one element. One case is
+left out: a store over the tile that was just loaded, lane for lane, where from the load on nothing
+that was loaded is reduced, multiplied as a matrix, reshaped or broadcast. (Where a program has more
+threads than a tile has elements, several of them load an element and one stores it.)
 
 ## Example
 

