@@ -320,7 +320,9 @@ class Executor:
 
     def exchanged(self, *values: Any) -> None:
         """Note an operation by which threads may see what others loaded, if a value comes from memory."""
-        if self.dialect.has_pointers and not self.dry and any(map(_is_loaded, values)):
+        if self.dry or not self.dialect.has_pointers:
+            return
+        if any(_may_change(value, self.knowledge.written) for value in values):
             self.exchanges.append(Exchange(self.number(), tuple(k for k, _ in self.nest)))
 
     def widened(self, shape: tuple[Expr, ...], *values: Num) -> None:
@@ -538,11 +540,18 @@ class Executor:
                 raise UnsupportedConstruct(f"{what} that is not a parameter", self.site.span, self.site.file)
 
 
-def _is_loaded(value: Any) -> bool:
-    """Whether a value may have been computed from what was loaded."""
+def _may_change(value: Any, written: frozenset[str]) -> bool:
+    """Whether a value may have been computed from an array that the launch writes: threads that load it at
+    different times may then hold different values. Of data nothing is known."""
     if not isinstance(value, Num):
         return False
-    return value.elem is None or any(map(_is_memory, E.walk(value.elem)))
+    if value.elem is None:
+        return True
+    unknown = [s for s in E.symbols(value.elem) if s.kind is Kind.OPAQUE]
+    return any(
+        not s.origin.startswith("memory:") or written & set(s.origin.partition(":")[2].split(","))
+        for s in unknown
+    )
 
 
 def _is_memory(node: Expr) -> bool:
