@@ -11,7 +11,7 @@ element. (A reduction before the store is no barrier: where each warp holds the 
 from __future__ import annotations
 
 from tilecheck.ir.expr import conjuncts
-from tilecheck.ir.kernel import Access, Barrier, Effect, Kernel
+from tilecheck.ir.kernel import Access, Barrier, Effect, Kernel, common_loops
 
 
 def separated(kernel: Kernel, first: Access, second: Access) -> bool:
@@ -19,7 +19,7 @@ def separated(kernel: Kernel, first: Access, second: Access) -> bool:
     early, late = sorted((first, second), key=lambda a: a.position)
     reached = [b for b in kernel.barriers if _is_passed(b, early, late)]
     between = any(early.position < b.position < late.position and _loops_of(b, early, late) for b in reached)
-    shared = _common_loops(early, late)
+    shared = common_loops(early, late)
     if not shared:
         return between and first is not second
     # In a loop the later access is also before the earlier one of the next iteration: the way round must
@@ -44,11 +44,7 @@ def _is_passed(barrier: Barrier, first: Access, second: Access) -> bool:
 
 def _loops_of(barrier: Barrier, first: Access, second: Access) -> bool:
     """Whether the barrier is in no loop that both accesses are not in: it is passed once for each pair."""
-    return set(barrier.loops) <= set(_common_loops(first, second))
-
-
-def _common_loops(first: Access, second: Access) -> tuple[object, ...]:
-    return tuple(a for a, b in zip(first.loops, second.loops, strict=False) if a == b)
+    return set(barrier.loops) <= set(common_loops(first, second))
 
 
 def overwrites_its_own(kernel: Kernel, first: Access, second: Access) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
-from tilecheck.frontend.executor import Executor
+from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.values import Const, Named, Num, Seq
 from tilecheck.ir import expr as E
@@ -130,6 +130,22 @@ def computed(x: Executor, num: Num, *, per_lane: bool) -> Expr:
     """A number that is computed from the elements of a tile: an integer only if they are."""
     assert num.elem is not None
     return x.fresh(x.derived(num.elem) if num.kind == "any" else numbers.origin(num.elem), per_lane=per_lane)
+
+
+def mask_of(x: Executor, value: Any) -> Num:
+    """An optional mask: all lanes where it is absent or None."""
+    if value is None or (isinstance(value, Const) and value.value is None):
+        return Num((), E.TRUE, "bool")
+    return x.number_of(value, "mask")
+
+
+def grid_axis(x: Executor, args: Arguments, what: str) -> int:
+    """The axis that a function of the grid is asked about; the kernel reads it."""
+    value = x.scalar(args.bind(("axis",), what)["axis"], f"axis of {what}").value
+    if value not in (0, 1, 2):
+        raise UnsupportedConstruct(f"{what} of a symbolic axis")
+    x.grid_axes.add(value)
+    return value
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:

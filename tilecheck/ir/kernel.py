@@ -139,6 +139,11 @@ class Access:
         return all_of(self.guard, self.lane_facts, self.mask, self.inside)
 
 
+def common_loops(first: Access, second: Access) -> tuple[Symbol, ...]:
+    """The iteration symbols of the loops around both accesses, outermost first."""
+    return tuple(a for a, b in zip(first.loops, second.loops, strict=False) if a == b)
+
+
 class CheckKind(enum.Enum):
     """Why an operation of the kernel itself asks for a proof."""
 

@@ -34,7 +34,16 @@ from tilecheck.ir.expr import (
     sym,
     symbols,
 )
-from tilecheck.ir.kernel import Access, Axis, Kernel, Space, block_symbol, grid_symbol, stride_symbol
+from tilecheck.ir.kernel import (
+    Access,
+    Axis,
+    Kernel,
+    Space,
+    block_symbol,
+    common_loops,
+    grid_symbol,
+    stride_symbol,
+)
 from tilecheck.proof.context import Context
 from tilecheck.proof.contracts import instances
 from tilecheck.proof.obligation import Between, Disjoint, Goal, Holds
@@ -275,8 +284,10 @@ def _different_lanes(one: Access, two: Access, first: Access, second: Access, va
         if difference is not ZERO and any(map(differs_between_lanes, symbols(_cancelled(difference)))):
             return TRUE
     lanes = (ne(sym(a), sym(b)) for a, b in zip(first.lanes, second.lanes, strict=True))
-    common = (a for a, b in zip(one.loops, two.loops, strict=False) if a == b)
-    rounds = (ne(sym(symbol_in_instance(k, 1, varies)), sym(symbol_in_instance(k, 2, varies))) for k in common)
+    rounds = (
+        ne(sym(symbol_in_instance(k, 1, varies)), sym(symbol_in_instance(k, 2, varies)))
+        for k in common_loops(one, two)
+    )
     return any_of(*lanes, *rounds)
 
 

@@ -10,7 +10,7 @@ differently).
 from __future__ import annotations
 
 import os.path
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -219,35 +219,36 @@ def _lanes_at(duplicate: UndefinedRecord, log: Log) -> tuple[tuple[int, ...], ..
 
 def _repeated(access: Access, log: Log) -> Sighting | None:
     """One element that two executions of an operation touched in one block."""
-    before: dict[tuple[Block, int | None, tuple[int, ...]], tuple[AccessRecord, int]] = {}
-    for record in _records(access, log):
-        for row, coordinates in enumerate(record.elements):
-            element = tuple(int(c) for c in coordinates)
-            earlier, at = before.setdefault((record.block, record.member, element), (record, row))
-            if earlier.sequence != record.sequence:
-                lanes = (_lane(earlier, at), _lane(record, row))
-                return Sighting((record.block,), record.array, element, lanes if any(lanes) else None)
+    before: dict[_Place, tuple[AccessRecord, int]] = {}
+    for place, record, row in _touches(access, log):
+        earlier, at = before.setdefault(place, (record, row))
+        if earlier.sequence != record.sequence:
+            lanes = (_lane(earlier, at), _lane(record, row))
+            return Sighting((record.block,), record.array, place[2], lanes if any(lanes) else None)
     return None
 
 
 def _threads(goal: Disjoint, log: Log) -> Sighting | None:
     """One element that one block touched by both accesses, in two different lanes."""
-    touched: dict[tuple[Block, int | None, tuple[int, ...]], list[tuple[AccessRecord, int]]] = {}
-    for record in _records(goal.first, log):
-        for row, coordinates in enumerate(record.elements):
-            key = record.block, record.member, tuple(int(c) for c in coordinates)
-            touched.setdefault(key, []).append((record, row))
-    for record in _records(goal.second, log):
-        for row, coordinates in enumerate(record.elements):
-            key = record.block, record.member, tuple(int(c) for c in coordinates)
-            for earlier, at in touched.get(key, ()):
-                if earlier is record and at == row:
-                    continue
-                if _lane(earlier, at) != _lane(record, row):
-                    return Sighting(
-                        (record.block,), record.array, key[2], (_lane(earlier, at), _lane(record, row))
-                    )
+    touched: dict[_Place, list[tuple[AccessRecord, int]]] = {}
+    for place, record, row in _touches(goal.first, log):
+        touched.setdefault(place, []).append((record, row))
+    for place, record, row in _touches(goal.second, log):
+        for earlier, at in touched.get(place, ()):
+            lanes = _lane(earlier, at), _lane(record, row)
+            if lanes[0] != lanes[1]:
+                return Sighting((record.block,), record.array, place[2], lanes)
     return None
+
+
+_Place = tuple[Block, int | None, tuple[int, ...]]  # block, list member, coordinates
+
+
+def _touches(access: Access, log: Log) -> Iterator[tuple[_Place, AccessRecord, int]]:
+    """Every element that an access touched: by which block, and in which row of which record."""
+    for record in _records(access, log):
+        for row, coordinates in enumerate(record.elements):
+            yield (record.block, record.member, tuple(int(c) for c in coordinates)), record, row
 
 
 def _performed(access: Access, log: Log) -> Sighting | None:

@@ -11,7 +11,7 @@ from tilecheck.frontend import numbers
 from tilecheck.frontend.accesses import PLAIN, Order, fresh_lanes, loaded, record
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import static_items
-from tilecheck.frontend.tiles import assume_where_compiled, tile_size, tile_sizes
+from tilecheck.frontend.tiles import assume_where_compiled, mask_of, tile_size, tile_sizes
 from tilecheck.frontend.values import (
     Array,
     Const,
@@ -221,9 +221,7 @@ def _elements(x: Executor, given: dict[str, Any], what: str, *others: Num) -> _E
     value = given["indices"]
     items = static_items(x, value, what) if isinstance(value, Seq) else (value,)
     tiles = [_index_tile(x, item, what) for item in items]
-    mask = given.get("mask", Const(None))
-    has_mask = not (isinstance(mask, Const) and mask.value is None)
-    mask_num = x.number_of(mask, "mask") if has_mask else Num((), E.TRUE, "bool")
+    mask_num = mask_of(x, given.get("mask"))
     shape: tuple[Expr, ...] = ()
     for tile in (*tiles, mask_num, *others):
         shape = numbers.broadcast_shapes(shape, tile.shape)
@@ -470,9 +468,7 @@ def _raw_access(
     x: Executor, raw: RawMemory, given: dict[str, Any], effect: Effect, order: Order, others: list[Num]
 ) -> Any:
     offset = _index_tile(x, given["offset"], "raw memory")
-    mask = given.get("mask", Const(None))
-    has_mask = not (isinstance(mask, Const) and mask.value is None)
-    mask_num = x.number_of(mask, "mask") if has_mask else Num((), E.TRUE, "bool")
+    mask_num = mask_of(x, given.get("mask"))
     shape = numbers.broadcast_shapes(offset.shape, mask_num.shape)
     for other in others:
         shape = numbers.broadcast_shapes(shape, other.shape)

@@ -25,6 +25,7 @@ from tilecheck.frontend.tiles import (
     constant,
     converted,
     data,
+    grid_axis,
     is_integer,
     reduced,
     scanned,
@@ -59,20 +60,12 @@ from tilecheck.ir.kernel import CheckKind, block_symbol, grid_symbol
 # ---- the grid ----------------------------------------------------------------------------------------------
 
 
-def _grid_axis(x: Executor, args: Arguments, what: str) -> int:
-    value = x.scalar(args.bind(("axis",), what)["axis"], f"axis of {what}").value
-    if value not in (0, 1, 2):
-        raise UnsupportedConstruct(f"{what} of a symbolic axis")
-    x.grid_axes.add(value)
-    return value
-
-
 def _bid(x: Executor, args: Arguments) -> Num:
-    return Num((), E.sym(block_symbol(_grid_axis(x, args, "bid"))), "int")
+    return Num((), E.sym(block_symbol(grid_axis(x, args, "bid"))), "int")
 
 
 def _num_blocks(x: Executor, args: Arguments) -> Num:
-    return Num((), E.sym(grid_symbol(_grid_axis(x, args, "num_blocks"))), "int")
+    return Num((), E.sym(grid_symbol(grid_axis(x, args, "num_blocks"))), "int")
 
 
 def _num_tiles(x: Executor, args: Arguments) -> Num:

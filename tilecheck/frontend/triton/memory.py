@@ -14,7 +14,7 @@ from tilecheck.frontend import numbers
 from tilecheck.frontend.accesses import PLAIN, Order, fresh_lanes, loaded, record
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import static_items
-from tilecheck.frontend.tiles import as_tuple, tile_size
+from tilecheck.frontend.tiles import as_tuple, mask_of, tile_size
 from tilecheck.frontend.triton.pointers import pointer_of
 from tilecheck.frontend.values import Array, BlockPointer, Const, Num, Pointer, Seq, lane
 from tilecheck.ir import expr as E
@@ -82,8 +82,7 @@ def _word(value: Any, words: dict[str, str], default: str) -> str:
 def _access(x: Executor, pointer: Any, mask: Any, values: Sequence[Any], effect: Effect, order: Order) -> Num:
     """One operation through a tile of pointers."""
     target = pointer_of(x, pointer, "pointer")
-    masks = None if mask is None or (isinstance(mask, Const) and mask.value is None) else mask
-    mask_num = Num((), E.TRUE, "bool") if masks is None else x.number_of(masks, "mask")
+    mask_num = mask_of(x, mask)
     shape = numbers.broadcast_shapes(target.offset.shape, mask_num.shape)
     for value in values:
         if not isinstance(value, Pointer):
@@ -219,7 +218,7 @@ def _block(x: Executor, block: BlockPointer, effect: Effect, checked: frozenset[
         index = E.add(start.elem or E.ZERO, place)
         if total is not None:
             total = E.add(total, E.mul(index, stride.elem or E.ZERO))
-        if k % rank in checked or k - rank in checked:
+        if k in checked or k - rank in checked:
             test = E.all_of(test, E.le(0, index), E.lt(index, extent.elem or E.ZERO))
     target = Pointer(block.base.array, Num(block.block, total, "int" if total is not None else "data", 64))
     return _elements(x, target, block.block, test, effect, order)

@@ -26,6 +26,7 @@ from tilecheck.frontend.tiles import (
     constant,
     converted,
     data,
+    grid_axis,
     reduced,
     scanned,
     tile_index,
@@ -64,20 +65,12 @@ def _first(x: Executor, args: Arguments, what: str) -> Num:
 # ---- the grid ----------------------------------------------------------------------------------------------
 
 
-def _grid_axis(x: Executor, args: Arguments, what: str) -> int:
-    value = x.scalar(args.bind(("axis",), what)["axis"], f"axis of {what}").value
-    if value not in (0, 1, 2):
-        raise UnsupportedConstruct(f"{what} of a symbolic axis")
-    x.grid_axes.add(value)
-    return value
-
-
 def _program_id(x: Executor, args: Arguments) -> Num:
-    return Num((), E.sym(block_symbol(_grid_axis(x, args, "program_id"))), "int")
+    return Num((), E.sym(block_symbol(grid_axis(x, args, "program_id"))), "int")
 
 
 def _num_programs(x: Executor, args: Arguments) -> Num:
-    return Num((), E.sym(grid_symbol(_grid_axis(x, args, "num_programs"))), "int")
+    return Num((), E.sym(grid_symbol(grid_axis(x, args, "num_programs"))), "int")
 
 
 # ---- building tiles ----------------------------------------------------------------------------------------
@@ -361,11 +354,8 @@ def _scan_by(x: Executor, args: Arguments) -> Any:
 
 
 def _scan(x: Executor, args: Arguments) -> Num:
+    """A scan, or another order of the elements: of integers, some integers."""
     return scanned(x, _first(x, args, "scan"))
-
-
-def _sort(x: Executor, args: Arguments) -> Num:
-    return scanned(x, _first(x, args, "sort"))
 
 
 def _histogram(x: Executor, args: Arguments) -> Num:
@@ -517,8 +507,8 @@ _DSL: Mapping[str, Handler] = {
     "associative_scan": _scan_by,
     "cumsum": _scan,
     "cumprod": _scan,
-    "flip": _sort,
-    "sort": _sort,
+    "flip": _scan,
+    "sort": _scan,
     "histogram": _histogram,
     "gather": _gather,
     "range": _range,
