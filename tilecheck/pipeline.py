@@ -24,7 +24,7 @@ from tilecheck.wording import in_words_of, with_texts
 if TYPE_CHECKING:
     from tilecheck.analysis.facts import Facts
     from tilecheck.frontend.definitions import Definition
-    from tilecheck.frontend.modules import Project
+    from tilecheck.frontend.modules import ModuleTable, Project
     from tilecheck.frontend.pragmas import Pragma
     from tilecheck.ir.kernel import Kernel
     from tilecheck.ir.launch import Launch
@@ -164,24 +164,19 @@ def _verify_file(
         return _FileResult(diagnostics=(finding,), unreadable=True, data=candidate.data)
     parsed = time.perf_counter() - start
     from tilecheck.frontend.definitions import find_kernels  # lazy
-    from tilecheck.frontend.launches import find_launches  # lazy
 
     definitions = find_kernels(table)
     wanted = _select(definitions, candidate)
     data = table.parsed.source.data
     try:
-        launches = find_launches(table) if wanted else ()
-        for importer in importers if wanted else ():
-            with contextlib.suppress(SourceError):  # reported as TC901 where the file itself is verified
-                other = project.add(parse(decode(importer.path, importer.data)))
-                launches += _of_file(find_launches(other), table.file)
+        launches = launches_around(table, importers) if wanted else ()
     except Exception:  # noqa: BLE001 - a bug of ours in one file's host code must not stop the other files
         failed = tuple(_internal(definition) for definition in wanted)
         return _FileResult(failed, (), table.pragmas, parse_time_s=parsed, data=data)
     kernels: list[KernelReport] = []
     diagnostics: list[Diagnostic] = []
     for definition in wanted:
-        report, found = verify_kernel(definition, _launches_of(definition, launches), options)
+        report, found = verify_kernel(definition, launches_of(definition, launches), options)
         kernels.append(report)
         diagnostics.extend(found)
     return _FileResult(tuple(kernels), tuple(diagnostics), table.pragmas, parse_time_s=parsed, data=data)
@@ -198,6 +193,19 @@ def _select(definitions: tuple[Definition, ...], candidate: Candidate) -> tuple[
     return tuple(d for d in definitions if d.name in candidate.kernels)
 
 
+def launches_around(table: ModuleTable, importers: Sequence[Candidate]) -> tuple[Launch, ...]:
+    """The launches in a module, and those of its kernels in the files that import from it."""
+    from tilecheck.frontend.launches import find_launches  # lazy
+    from tilecheck.frontend.source import parse  # lazy
+
+    launches = find_launches(table)
+    for importer in importers:
+        with contextlib.suppress(SourceError):  # reported as TC901 where the file itself is verified
+            other = table.project.add(parse(decode(importer.path, importer.data)))
+            launches += _of_file(find_launches(other), table.file)
+    return launches
+
+
 def _of_file(launches: Sequence[Launch], file: str) -> tuple[Launch, ...]:
     """The launches of the kernels of one file, whatever the path by which an import found it."""
     own = Path(file).resolve()
@@ -206,7 +214,7 @@ def _of_file(launches: Sequence[Launch], file: str) -> tuple[Launch, ...]:
     )
 
 
-def _launches_of(definition: Definition, launches: Sequence[Launch]) -> tuple[Launch, ...]:
+def launches_of(definition: Definition, launches: Sequence[Launch]) -> tuple[Launch, ...]:
     return tuple(
         la for la in launches if la.kernel == definition.name and la.kernel_file == definition.table.file
     )
@@ -219,7 +227,7 @@ def verify_kernel(
     definition: Definition, launches: tuple[Launch, ...], options: Options
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
     """Verify one kernel. A limit of ours, or a bug of ours, is this kernel's verdict and no one else's."""
-    _load_stages()  # what importing takes is not the kernel's time
+    load_stages()  # what importing takes is not the kernel's time
     start = time.perf_counter()
     try:
         report, diagnostics = _analyse(definition, launches, options)
@@ -235,7 +243,7 @@ def verify_kernel(
     return replace(report, time_ms=(time.perf_counter() - start) * 1000), diagnostics
 
 
-def _load_stages() -> None:
+def load_stages() -> None:
     """Import what the analysis of a kernel needs. z3 is not among it: many kernels do without."""
     import tilecheck.analysis.borrow  # lazy: loads networkx
     import tilecheck.frontend.lower
