@@ -259,6 +259,8 @@ class _Judge:
     ) -> tuple[Broken | None, bool]:
         """Host inputs that break something and were seen to do harm, the smallest that are tried; and whether
         any were run (or there are none)."""
+        if self._impossible(premises):
+            return None, True
         tried = ran = False
         for more in self.more_blocks():
             found, has_run, was_tried = self._tried(rule, text, (*premises, *more), expanded)
@@ -321,12 +323,16 @@ class _Judge:
         return (*facts, *(le(1, g) for g in grids), *(le(0, sym(s)) for s in lengths))
 
     def _follows(self, wanted: Expr) -> bool:
-        goal = (*self._premises(), negate(wanted))
-        return satisfiable((*ranges(goal), *goal), session=self.session, prove_only=True).status == "unsat"
+        return self._impossible((negate(wanted),))
 
     def _possible(self, wanted: Expr) -> bool:
         goal = (*self._premises(), wanted)
         return satisfiable((*ranges(goal), *goal), session=self.session).status != "unsat"
+
+    def _impossible(self, more: Sequence[Expr]) -> bool:
+        """Whether no host input meets `more`: then none of any size does."""
+        goal = (*self._premises(), *more)
+        return satisfiable((*ranges(goal), *goal), session=self.session, prove_only=True).status == "unsat"
 
     def _model(self, more: Sequence[Expr]) -> Model | None:
         goal = (*self._premises(), *more)

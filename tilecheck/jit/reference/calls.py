@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -81,6 +82,7 @@ def _user_function(
     return run_function(interpreter, function, arguments, keywords)
 
 
+@functools.lru_cache(maxsize=1024)
 def _decorator_name(node: ast.expr) -> str:
     target = node.func if isinstance(node, ast.Call) else node
     return ast.unparse(target).rpartition(".")[2]

@@ -8,14 +8,15 @@ first asked for; modules beside the kernel's are read the same way. A few module
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tilecheck.jit.reference.machine import Reject
 from tilecheck.jit.reference.scopes import stored_names
-from tilecheck.jit.reference.source import SourceFile, read_source
+from tilecheck.jit.reference.source import KEPT, SourceFile, read_source
 from tilecheck.jit.reference.values import Closure, Frame, Namespace, Opaque, UserClass
 
 KNOWN_MODULES = frozenset(
@@ -42,8 +43,8 @@ class Module:
     """One user module. Mutable: `values` fills as names are asked for."""
 
     source: SourceFile
-    bindings: dict[str, list[Binding]]
-    stars: list[ast.ImportFrom]
+    bindings: Mapping[str, Sequence[Binding]]
+    stars: Sequence[ast.ImportFrom]
     values: dict[str, Any] = field(default_factory=dict)
     running: set[str] = field(default_factory=set)
 
@@ -82,11 +83,7 @@ class Modules:
         """The module in the file at `path`."""
         if path not in self._modules:
             source = read_source(path)
-            stars: list[ast.ImportFrom] = []
-            bindings: dict[str, list[Binding]] = {}
-            for name, binding in _bindings(source.tree.body, (), stars, fallback=False):
-                bindings.setdefault(name, []).append(binding)
-            self._modules[path] = Module(source, bindings, stars)
+            self._modules[path] = Module(source, *_bound(source))
         return self._modules[path]
 
     def lookup(self, module: Module, name: str, default: Any = _MISSING) -> Any:
@@ -279,6 +276,16 @@ def _module_file(folder: Path, parts: Sequence[str]) -> str | None:
             return candidate.as_posix()
     package = target / "__init__.py"
     return package.as_posix() if not parts and package.is_file() else None
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _bound(source: SourceFile) -> tuple[Mapping[str, Sequence[Binding]], Sequence[ast.ImportFrom]]:
+    """What a file binds at its top level, by name; and its `from ... import *`."""
+    stars: list[ast.ImportFrom] = []
+    bindings: dict[str, list[Binding]] = {}
+    for name, binding in _bindings(source.tree.body, (), stars, fallback=False):
+        bindings.setdefault(name, []).append(binding)
+    return bindings, stars
 
 
 def _bindings(

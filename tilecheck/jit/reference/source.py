@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import functools
 import io
+import re
 import tokenize
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +13,10 @@ from pathlib import Path
 from tilecheck.jit.reference.log import NotInterpretable
 
 _BOM = b"\xef\xbb\xbf"
+KEPT = 64  # parsed files: one kernel is launched many times, and each launch reads the same few
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SourceFile:
     """One parsed file. `line_starts` are utf-8 byte offsets into the file as it stands, BOM included."""
 
@@ -34,29 +37,27 @@ class SourceFile:
 def read_source(path: str) -> SourceFile:
     """Parse the file at `path`; a file that cannot be read or parsed is not interpretable."""
     try:
-        raw = Path(path).read_bytes()
-        tree = ast.parse(raw, filename=path)
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
-        utf8 = raw if encoding in ("utf-8", "utf-8-sig") else raw.decode(encoding).encode()
+        return _parsed(path, Path(path).read_bytes())
     except OSError as error:
         message = f"{path}: cannot be read: {error.strerror}"
         raise NotInterpretable(message) from error
     except (SyntaxError, ValueError, RecursionError) as error:
         message = f"{path}: cannot be parsed: {error}"
         raise NotInterpretable(message) from error
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _parsed(path: str, raw: bytes) -> SourceFile:
+    """Launches share the tree: nothing writes to it."""
+    tree = ast.parse(raw, filename=path)
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
+    utf8 = raw if encoding in ("utf-8", "utf-8-sig") else raw.decode(encoding).encode()
     return SourceFile(path, tree, _line_starts(utf8))
 
 
 def _line_starts(utf8: bytes) -> tuple[int, ...]:
     """Where each line starts. Columns of the first line do not count a BOM, so it starts after it."""
     starts = [len(_BOM) if utf8.startswith(_BOM) else 0]
-    position = 0
-    while position < len(utf8):
-        byte = utf8[position]
-        position += 1
-        if byte == 0x0D:  # the tokenizer takes CR, CRLF and LF as line ends, and nothing else
-            position += utf8[position : position + 1] == b"\n"
-            starts.append(position)
-        elif byte == 0x0A:
-            starts.append(position)
+    # The tokenizer takes CR, CRLF and LF as line ends, and nothing else.
+    starts += [end.end() for end in re.finditer(rb"\r\n?|\n", utf8)]
     return tuple(starts)
