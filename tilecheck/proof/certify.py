@@ -13,15 +13,16 @@ from dataclasses import dataclass
 
 from tilecheck.certificate.linear import linear_query
 from tilecheck.certificate.reader import END, parsed
-from tilecheck.ir.expr import Expr, all_of, conjuncts
+from tilecheck.ir.expr import ZERO, Expr, all_of, conjuncts
 from tilecheck.proof import lemmas as lemma_instances
 from tilecheck.proof.certificate_text import Lemma, certificate_text
 from tilecheck.proof.context import Context
 from tilecheck.proof.interrupts import deferred_interrupts
-from tilecheck.proof.linear import Linear, meaning
+from tilecheck.proof.linear import Linear, meaning, postorder
 from tilecheck.proof.obligation import Holds, Obligation, Ordered
-from tilecheck.proof.polynomial import monomial
+from tilecheck.proof.polynomial import Monomial, combine, key, monomial, without
 from tilecheck.proof.predicate import negation
+from tilecheck.proof.premises import Premises
 from tilecheck.proof.session import Session
 
 
@@ -114,6 +115,7 @@ def _attempts(assertions: Sequence[Expr], helpers: Sequence[Helper]) -> Iterator
     the proof that uses it, are enough together.
     """
     yield ()
+    yield (*_instances(assertions, products=False, definitions=False), *scaled_comparisons(assertions))
     tiers = ((False, False), (True, False), (True, True))
     for products, definitions in tiers:
         yield _instances(assertions, products=products, definitions=definitions)
@@ -133,6 +135,38 @@ def _instances(assertions: Sequence[Expr], *, products: bool, definitions: bool)
         found += _last_digits(linear, atoms)
     # A named sum is equal to itself: the checker knows no names.
     return tuple(x for x in dict.fromkeys(found) if x.schema != "equal-factors" or x.about[0] is not x.about[1])
+
+
+def scaled_comparisons(assertions: Sequence[Expr]) -> tuple[Lemma, ...]:
+    """What rung "entail" does by adding up premises multiplied by what is not negative: p >= 0 gives f*p >= 0
+    where f >= 0, for each comparison p >= 0 and each product f that makes of its terms products that occur; and
+    the signs of products, factor by factor."""
+    premises = Premises.of(assertions)
+    compared = [
+        combine(premises.form(node.args[0]), premises.form(node.args[1]), -1)
+        for node in postorder(assertions)
+        if node.op in ("lt", "le", "eq")
+    ]
+    named = {m for p in (*compared, *premises.inequalities) for m in p if len(m) > 1}
+    atoms = premises.forms.meanings()
+    found = dict.fromkeys(
+        Lemma("sign", (meaning(monomial(m[:k]), atoms), atoms[m[k]]))
+        for m in sorted(named)
+        for k in range(1, len(m))
+    )
+    for p in dict.fromkeys(map(key, (*compared, *premises.inequalities))):
+        terms = [m for m, _ in p if m]
+        factors = dict.fromkeys(f for m in terms for n in sorted(named) for f in _cofactors(n, m))
+        for f in factors:
+            if all(tuple(sorted(m + f)) in named for m in terms) and premises.term(f).low >= 0:
+                found[Lemma("order", (meaning(monomial(f), atoms), ZERO, meaning(dict(p), atoms)))] = None
+    return tuple(found)
+
+
+def _cofactors(n: Monomial, m: Monomial) -> Iterator[Monomial]:
+    """n / m, where m divides n and is not all of it."""
+    if len(m) < len(n) and all(n.count(a) >= m.count(a) for a in m):
+        yield without(n, *m)
 
 
 def _last_digits(linear: Linear, atoms: Mapping[int, Expr]) -> Iterator[Lemma]:

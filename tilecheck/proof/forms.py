@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tilecheck.ir.expr import Expr, Symbol, children, symbols
-from tilecheck.proof.linear import postorder
+from tilecheck.ir.expr import Expr, Symbol, children, floordiv, mod, symbols
+from tilecheck.proof.linear import meaning, postorder
 from tilecheck.proof.polynomial import (
     ZERO,
     Polynomial,
@@ -20,6 +20,7 @@ from tilecheck.proof.polynomial import (
     constant,
     key,
     literal,
+    single,
     times,
 )
 
@@ -64,6 +65,19 @@ class Forms:
 
     def difference(self, a: Expr, b: Expr) -> Polynomial:
         return combine(self.of(a), self.of(b), -1)
+
+    def meanings(self) -> dict[int, Expr]:
+        """What each atom stands for."""
+        found: dict[int, Expr] = {}
+        for e, p in self._forms.items():
+            index = single(p)
+            if index is not None and (e.op not in ("add", "mul") or self.atoms[index].op == "mul"):
+                found.setdefault(index, e)
+        for index, a in enumerate(self.atoms):  # arguments have lower numbers
+            if index not in found:  # a division of a dividend without its multiples of the divisor
+                x, d = (meaning(p, found) for p in a.args)
+                found[index] = floordiv(x, d) if a.op == "floordiv" else mod(x, d)
+        return found
 
     def _form(self, e: Expr) -> Polynomial:
         args = [self._forms[x] for x in children(e) if not x.is_bool]

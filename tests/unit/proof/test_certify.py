@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import random
 from contextlib import closing
 from dataclasses import replace
@@ -19,6 +20,8 @@ from tilecheck.ir.expr import Kind, Symbol, evaluate, sym, symbols
 from tilecheck.proof import certify as certify_module
 from tilecheck.proof.certificate_text import Lemma, certificate_text
 from tilecheck.proof.certify import Helper, _attempts, _is_given_less, certify, prove_again
+from tilecheck.proof.forms import Forms
+from tilecheck.proof.linear import meaning
 from tilecheck.proof.obligation import Holds, Obligation
 from tilecheck.proof.session import Session
 
@@ -157,3 +160,40 @@ def test_a_certificate_holds_only_lemmas_that_the_proof_uses() -> None:
         found = prove_again(assertions, session, ())
     assert found.goal.count(":lemma") == 1
     assert "(set-info :lemma (sign |a| |b|))" in found.goal
+
+
+def flat_bound(*masked: str) -> tuple[ex.Expr, ...]:
+    """That an element of a matrix at (m, k*B + lane) is not beyond its end; m and k*B + lane are `masked`."""
+    m, k, lane, rows, columns, block, row, column = integers(*"mklMKBrc")
+    column_index = ex.add(ex.mul(k, block), lane)
+    least = [ex.le(0, x) for x in (m, k, lane, row, column)]
+    last = ex.add(ex.mul(ex.add(rows, -1), row), ex.mul(ex.add(columns, -1), column))
+    masks = {"row": ex.lt(m, rows), "column": ex.lt(column_index, columns)}
+    here = ex.add(ex.mul(m, row), ex.mul(k, block, column), ex.mul(lane, column))
+    return (*least, ex.le(1, block), *(masks[name] for name in masked), ex.lt(last, here))
+
+
+def test_sums_of_multiplied_comparisons_are_proved_again() -> None:
+    with closing(Session()) as session:
+        assert prove_again(flat_bound("row", "column"), session, ()).query
+        for mask in ("row", "column"):
+            assert not prove_again(flat_bound(mask), session, ()).query
+
+
+def test_signs_of_long_products_are_proved_again_factor_by_factor() -> None:
+    a, b, c, d = integers(*"abcd")
+    least = [ex.le(0, x) for x in (a, b, c, d)]
+    with closing(Session()) as session:
+        assert prove_again([*least, ex.lt(ex.mul(a, b, c, d), 0)], session, ()).query
+        assert not prove_again([*least[1:], ex.lt(ex.mul(a, b, c, d), 0)], session, ()).query
+
+
+def test_divisions_without_multiples_of_the_divisor_have_a_meaning() -> None:
+    x, y = integers(*"xy")
+    forms = Forms()
+    whole = ex.add(ex.floordiv(ex.add(ex.mul(8, x), y, 3), 4), ex.mod(ex.add(ex.mul(8, x), y, 3), 4))
+    form = forms.of(whole)
+    said = meaning(form, forms.meanings())
+    for i, j in itertools.product(range(-5, 6), repeat=2):
+        known = {x.args[0]: i, y.args[0]: j}
+        assert evaluate(said, known.__getitem__) == evaluate(whole, known.__getitem__)
