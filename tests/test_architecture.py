@@ -56,6 +56,7 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.exit_codes": {"tilecheck.hygiene", "tilecheck.model", "tilecheck.options"},
     "tilecheck.registry": {"tilecheck.errors", "tilecheck.rule"},
     "tilecheck.discover": BASE | {"tilecheck.frontend", "tilecheck.hygiene"},
+    "tilecheck.config": BASE | {"tilecheck.frontend"},
     "tilecheck.hosts": {"tilecheck.discover"},
     "tilecheck.suppress": {"tilecheck.hygiene", "tilecheck.frontend", "tilecheck.model"},
     "tilecheck.ir": BASE,
@@ -98,6 +99,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "z3": {"tilecheck.proof"},
     "cvc5": {"tilecheck.certificate.second_solver"},
     "rich": {"tilecheck.report"},
+    "tomli": {"tilecheck.config"},  # before Python 3.11
     "numpy": {"tilecheck.jit", "tilecheck.jit.reference", "tilecheck.kernels", *REPLAY, *SEARCH},
     "cuda": {"tilecheck.jit", "tilecheck.host", "tilecheck.kernels"},
     "torch": {"tilecheck.jit", "tilecheck.kernels"},

@@ -23,6 +23,7 @@ from tilecheck.wording import in_words_of, with_texts
 
 if TYPE_CHECKING:
     from tilecheck.analysis.facts import Facts
+    from tilecheck.config import Configs
     from tilecheck.frontend.definitions import Definition
     from tilecheck.frontend.modules import ModuleTable, Project
     from tilecheck.frontend.pragmas import Pragma
@@ -100,9 +101,13 @@ _WORTH_PROCESSES = 4  # files with kernels; for fewer, starting processes takes 
 def _file_results(found: Discovery, options: Options) -> list[_FileResult]:
     if not found.candidates:
         return []
-    from tilecheck.frontend.modules import Project  # lazy: loads libcst
+    from tilecheck.config import Configs  # lazy: loads libcst
+    from tilecheck.frontend.modules import Project  # lazy: as above
 
-    verify = functools.partial(_verify_file, project=Project(), options=options)
+    configs = Configs()
+    for candidate in found.candidates:
+        configs.of(candidate.path)  # read once, before the processes are started
+    verify = functools.partial(_verify_file, project=Project(), configs=configs, options=options)
     work = list(zip(found.candidates, launchers(found.candidates, found.hosts), strict=True))
     if options.jobs < 2 or len(work) < _WORTH_PROCESSES:
         return [verify(item) for item in work]
@@ -150,7 +155,7 @@ def _extra_sources(
 
 
 def _verify_file(
-    work: tuple[Candidate, tuple[Candidate, ...]], project: Project, options: Options
+    work: tuple[Candidate, tuple[Candidate, ...]], project: Project, configs: Configs, options: Options
 ) -> _FileResult:
     """Verify the kernels of one file, with the launches in it and in the files that import from it."""
     from tilecheck.frontend.source import parse  # lazy
@@ -166,6 +171,9 @@ def _verify_file(
     from tilecheck.frontend.definitions import find_kernels  # lazy
 
     definitions = find_kernels(table)
+    config = configs.of(candidate.path)
+    if config is not None:
+        definitions = tuple(map(config.given_to, definitions))
     wanted = _select(definitions, candidate)
     data = table.parsed.source.data
     try:

@@ -20,7 +20,10 @@ _ARRAYS = ("cuda.tile.Array", "cuda.tile.IndexedWithInt64", "cuda.tile.ArrayAnno
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """The facts that an annotation gives; `scalar` is int, bool, float, str or empty."""
+    """The facts that an annotation gives; `scalar` is int, bool, float, str or empty.
+
+    `value` is what a config file says that a compile-time parameter is.
+    """
 
     constant: bool = False
     array: bool = False
@@ -28,6 +31,7 @@ class Annotation:
     scalar: str = ""
     wide: bool = False
     declared: Ownership | None = None
+    value: int | bool | None = None
 
 
 def read_annotation(table: ModuleTable, node: cst.BaseExpression | None) -> Annotation:

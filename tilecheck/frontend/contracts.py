@@ -1,4 +1,4 @@
-"""Contracts: what comments above a kernel or inside it say of its parameters and launches."""
+"""Contracts: what comments above a kernel or inside it, or a config file, say of parameters and launches."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from tilecheck.frontend.definitions import Definition, initial, kernel_pragmas, 
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.modules import dotted
-from tilecheck.frontend.pragmas import Pragma, PragmaKind
+from tilecheck.frontend.pragmas import PragmaKind
 from tilecheck.frontend.syntax import children
 from tilecheck.frontend.values import Frame, Named, Num, Seq
 from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Kind, Symbol
 from tilecheck.ir.kernel import Contract, Ownership, Requirement, UnknownName, extent_symbol, grid_symbol
 from tilecheck.model import Site
 
@@ -54,7 +55,8 @@ def read_contracts(
     Raises:
         UnsupportedConstruct: a contract is not understood.
     """
-    names = set(read_parameters(definition))
+    annotations = read_parameters(definition)
+    names = set(annotations)
     requires: list[Requirement] = []
     contracts: list[Contract] = []
     for pragma in kernel_pragmas(definition):
@@ -65,33 +67,67 @@ def read_contracts(
                     declared[name] = Ownership.MUT if pragma.kind is PragmaKind.MUT else Ownership.SHARED
                 else:
                     unknown.append(UnknownName(name, site))
-        elif pragma.kind is PragmaKind.REQUIRES:
-            text = pragma.arguments[0]
-            free = _free_names(text) - names - {"grid"}
-            unknown += [UnknownName(name, site) for name in sorted(free)]
-            if free:
-                continue
-            named = _named_contract(text)
-            if named is None:
-                condition = _requirement(x, definition, cst.parse_expression(text), text, site)
-                requires.append(Requirement(condition, text, pragma.reason, site))
-            else:
-                contract = _contract(x, definition, named, pragma, site)
-                contracts += _simpler(contract)
-                requires += _shapes(contract)
+    for stated in _stated(definition):
+        free = _free_names(stated.text) - names - {"grid"}
+        if free and not stated.is_optional:
+            unknown += [UnknownName(name, stated.site) for name in sorted(free)]
+        if free:
+            continue
+        named = _named_contract(stated.text)
+        if named is None:
+            condition = _requirement(x, definition, stated)
+            requires.append(Requirement(condition, stated.text, stated.reason, stated.site))
+        else:
+            contract = _contract(x, definition, named, stated)
+            contracts += _simpler(contract)
+            requires += _shapes(contract)
+    for given in definition.given:
+        for name, value in given.constants:
+            if name in names and annotations[name].constant:
+                condition = E.eq(E.sym(Symbol(name, Kind.CONSTANT)), int(value))
+                requires.append(Requirement(condition, f"{name} == {value}", given.reason, given.site))
+            elif name not in names and given.named:
+                unknown.append(UnknownName(name, given.site))
     return tuple(requires), tuple(contracts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    """The text of one `requires`, and where it stands. An optional one is for kernels that have its names."""
+
+    text: str
+    reason: str | None
+    site: Site
+    is_optional: bool = False
+
+
+def _stated(definition: Definition) -> Iterator[_Stated]:
+    for pragma in kernel_pragmas(definition):
+        if pragma.kind is PragmaKind.REQUIRES:
+            yield _Stated(pragma.arguments[0], pragma.reason, Site(definition.table.file, pragma.argument))
+    for given in definition.given:
+        for text in given.requires:
+            yield _Stated(text, given.reason, given.site, not given.named)
 
 
 def tables(definition: Definition) -> Iterator[str]:
     """The arrays whose values a contract speaks of: their elements are integers."""
-    for pragma in kernel_pragmas(definition):
-        if pragma.kind is PragmaKind.REQUIRES:
-            try:
-                call = _named_contract(pragma.arguments[0])
-            except cst.ParserSyntaxError:
-                continue  # reported when the contracts are read
-            if call is not None:
-                yield from map(dotted, _arrays(call) if dotted(call.func) != "disjoint" else ())
+    for stated in _stated(definition):
+        try:
+            call = _named_contract(stated.text)
+        except cst.ParserSyntaxError:
+            continue  # reported when the contracts are read
+        if call is not None:
+            yield from map(dotted, _arrays(call) if dotted(call.func) != "disjoint" else ())
+
+
+def check_text(text: str) -> None:
+    """What can be said against a contract without a look at the kernel that it is for.
+
+    Raises:
+        UnsupportedConstruct: it is no expression that contracts are made of.
+    """
+    _free_names(text)
 
 
 def _named_contract(text: str) -> cst.Call | None:
@@ -106,9 +142,9 @@ def _arrays(call: cst.Call) -> list[cst.BaseExpression]:
     return [a.value for a in call.args[: _FORMS[dotted(call.func)].arrays]]
 
 
-def _contract(x: Executor, definition: Definition, call: cst.Call, pragma: Pragma, site: Site) -> Contract:
+def _contract(x: Executor, definition: Definition, call: cst.Call, stated: _Stated) -> Contract:
     """A named contract as it is written."""
-    kind, text = dotted(call.func), pragma.arguments[0]
+    kind, text, site = dotted(call.func), stated.text, stated.site
     form = _FORMS[kind]
     problem = UnsupportedConstruct(f"contract `{text}`", site.span, site.file)
     if len(call.args) < form.fewest or (form.most is not None and len(call.args) > form.most):
@@ -135,7 +171,7 @@ def _contract(x: Executor, definition: Definition, call: cst.Call, pragma: Pragm
         what = f"contract `{text}` about an array that does not have {axes}"
         raise UnsupportedConstruct(what, site.span, site.file)
     bounds = tuple(_term(x, definition, a.value, text, site) for a in call.args[len(names) :])
-    return Contract(kind, names[0], bounds, text, pragma.reason, site, tuple(names[1:]))
+    return Contract(kind, names[0], bounds, text, stated.reason, site, tuple(names[1:]))
 
 
 def _simpler(contract: Contract) -> list[Contract]:
@@ -187,15 +223,14 @@ def _free_names(text: str) -> set[str]:
     return found - {"True", "False", "None"}
 
 
-def _requirement(
-    x: Executor, definition: Definition, node: cst.BaseExpression, text: str, site: Site
-) -> E.Expr:
+def _requirement(x: Executor, definition: Definition, stated: _Stated) -> E.Expr:
     """The condition of a `requires`, over launch values."""
+    node, site = cst.parse_expression(stated.text), stated.site
     try:
         with x.dry_run(), x.stating_contract():
             return x.truth(evaluate(x, node, _contract_frame(x, definition)))
     except UnsupportedConstruct as problem:
-        raise UnsupportedConstruct(f"contract `{text}`", site.span, site.file) from problem
+        raise UnsupportedConstruct(f"contract `{stated.text}`", site.span, site.file) from problem
 
 
 def _term(x: Executor, definition: Definition, node: cst.BaseExpression, text: str, site: Site) -> E.Expr:

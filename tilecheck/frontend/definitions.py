@@ -7,7 +7,7 @@ kernel is one that is tuned or launched in its file, or that returns nothing and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import libcst as cst
@@ -21,6 +21,21 @@ from tilecheck.frontend.syntax import children, walk
 from tilecheck.frontend.values import START, Array, ArrayList, Num, Param, Pointer, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
+from tilecheck.model import Site
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a config file says of a kernel: contracts, and the values of compile-time parameters.
+
+    `named` entries are for one kernel and must fit it; others say nothing of kernels that lack their names.
+    """
+
+    requires: tuple[str, ...]
+    constants: tuple[tuple[str, int | bool], ...]
+    reason: str | None
+    site: Site
+    named: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +47,7 @@ class Definition:
     table: ModuleTable
     enclosing: tuple[cst.FunctionDef, ...]
     language: str = "cutile"
+    given: tuple[Given, ...] = ()
 
 
 # ---- finding them ---------------------------------------------------------------------------------------
@@ -150,11 +166,25 @@ def read_parameters(definition: Definition) -> dict[str, Annotation]:
     for p in (*params.posonly_params, *params.params, *params.kwonly_params):
         node = None if p.annotation is None else p.annotation.annotation
         found[p.name.value] = read_annotation(definition.table, node)
+    for given in definition.given:
+        for name, value in given.constants:
+            if name in found and found[name].constant:
+                found[name] = replace(found[name], value=value)
+            elif name in found and given.named:
+                what = f"constant `{name}`, which is no compile-time parameter"
+                raise UnsupportedConstruct(what, given.site.span, given.site.file)
     return found
 
 
 def initial(x: Executor, name: str, annotation: Annotation) -> Any:
-    """What a parameter is before the kernel runs."""
+    """What a parameter is before the kernel runs.
+
+    That launches pass a constant's value is a premise of its own (`contracts.read_contracts`).
+    """
+    if annotation.value is not None:
+        if isinstance(annotation.value, bool):
+            return Num((), E.TRUE if annotation.value else E.FALSE, "bool", None)
+        return Num((), E.const(annotation.value), "int", None)
     kind = Kind.CONSTANT if annotation.constant else Kind.SCALAR
     is_tensor = annotation.array and not annotation.constant and x.dialect.has_pointers
     if name in x.knowledge.pointers or is_tensor:
