@@ -18,19 +18,25 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from corpora_files import Limits, Record, verify_files
 from corpora_table import print_table
 
+from tilecheck.config import load
 from tilecheck.discover import Candidate, discover
 from tilecheck.hosts import launchers
+
+CONFIGS = Path(__file__).resolve().parent / "corpora_configs"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A part of a package: the files under `paths` but those under `without`, and the share to be decided."""
+    """A part of a package: the files under `paths` but those under `without`, and the share to be decided.
+
+    `config` is a file of `corpora_configs/` whose entries speak of its kernels.
+    """
 
     name: str
     package: str
@@ -38,6 +44,7 @@ class Row:
     paths: tuple[str, ...]
     without: tuple[str, ...] = ()
     bar: float | None = None
+    config: str | None = None
 
 
 ROWS = (
@@ -45,6 +52,8 @@ ROWS = (
     Row("liger-kernel", "liger-kernel", "0.8.5", ("liger_kernel",), ("liger_kernel/ops/backends",), bar=0.8),
     Row("liger-kernel backends", "liger-kernel", "0.8.5", ("liger_kernel/ops/backends",)),
     Row("fla-core", "fla-core", "0.6.0", ("fla",), bar=0.3),
+    Row("fla-core, dense", "fla-core", "0.6.0", ("fla",), bar=0.85, config="fla_dense.toml"),
+    Row("fla-core, contracts", "fla-core", "0.6.0", ("fla",), bar=0.85, config="fla_varlen.toml"),
     Row("flag-gems", "flag-gems", "5.0.2", ("flag_gems/ops", "flag_gems/fused"), bar=0.8),
     Row("flag-gems vendors", "flag-gems", "5.0.2", ("flag_gems/runtime/backend",)),
     Row("conch-triton-kernels", "conch-triton-kernels", "1.3", ("conch",)),
@@ -92,20 +101,19 @@ def _is_chosen(row: Row, path: str, options: argparse.Namespace) -> bool:
 
 
 def run(options: argparse.Namespace) -> Iterator[tuple[Row, list[Record]]]:
-    """Verify row by row."""
+    """Verify row by row, file by file."""
     start = Path.cwd()
     limits = Limits(options.seconds, options.megabytes)
     for row in ROWS:
         if options.row and row.name not in options.row:
             continue
         os.chdir(unpacked(row, options))
-        records = []
-        for done, result in enumerate(verify_files(work(row, options), limits, options.jobs), 1):
-            records += result
-            if sys.stderr.isatty():
-                print(f"\r{row.name}: {done} files", end="", file=sys.stderr, flush=True)
+        config = None if row.config is None else load(CONFIGS / row.config)
+        if config is not None:
+            config = replace(config, folder=Path.cwd())
+        for records in verify_files(work(row, options), limits, options.jobs, config):
+            yield row, records
         os.chdir(start)
-        yield row, records
 
 
 def main() -> None:
@@ -121,13 +129,13 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=3000, help="memory for a file (default: 3000)")
     parser.add_argument("--json", metavar="FILE", help="one line for each kernel")
     options = parser.parse_args()
-    rows: list[tuple[Row, list[Record]]] = []
+    rows: dict[Row, list[Record]] = {}
     lines = Path(options.json).open("w", encoding="utf-8") if options.json else None  # noqa: SIM115
     for row, records in run(options):
-        rows.append((row, records))
+        rows.setdefault(row, []).extend(records)
         for record in records if lines else ():
             print(json.dumps({"row": row.name, **record}), file=lines, flush=True)
-    missed = print_table([(row.name, row.bar, records) for row, records in rows])
+    missed = print_table([(row.name, row.bar, records) for row, records in rows.items()])
     raise SystemExit(1 if missed else 0)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import z3  # before the first fork: what importing takes is no kernel's time
 
+from tilecheck.config import Config
 from tilecheck.discover import Candidate
 from tilecheck.errors import SourceError
 from tilecheck.frontend.definitions import find_kernels
@@ -40,7 +41,9 @@ class Limits:
     megabytes: int
 
 
-def verify_files(files: Sequence[_Work], limits: Limits, jobs: int) -> Iterator[list[Record]]:
+def verify_files(
+    files: Sequence[_Work], limits: Limits, jobs: int, config: Config | None = None
+) -> Iterator[list[Record]]:
     """The records of each file's kernels, in the order in which files end."""
     load_stages()
     context = multiprocessing.get_context("fork")
@@ -51,7 +54,7 @@ def verify_files(files: Sequence[_Work], limits: Limits, jobs: int) -> Iterator[
             while waiting and len(running) < jobs:
                 number, work = waiting.pop()
                 told = Path(folder) / str(number)
-                process = context.Process(target=_verify, args=(work, limits, told))
+                process = context.Process(target=_verify, args=(work, limits, config, told))
                 process.start()
                 running[process.sentinel] = (process, work, told)
             for sentinel in wait(list(running)):
@@ -78,7 +81,7 @@ def _lost(file: str, line: int, name: str, why: str) -> Record:
 # ---- in the process of a file ------------------------------------------------------------------------------
 
 
-def _verify(work: _Work, limits: Limits, told: Path) -> None:
+def _verify(work: _Work, limits: Limits, config: Config | None, told: Path) -> None:
     os.nice(5)
     resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds + 5))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -97,6 +100,8 @@ def _verify(work: _Work, limits: Limits, told: Path) -> None:
             tell([])
             return
         definitions = find_kernels(table)
+        if config is not None:
+            definitions = tuple(map(config.given_to, definitions))
         tell([(d.name, _line(table, table.site(d.node.name))) for d in definitions])
         launches = launches_around(table, importers) if definitions else ()
         reading = (time.process_time() - start) * 1000
