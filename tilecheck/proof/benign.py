@@ -23,7 +23,7 @@ from math import ceil, prod
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, symbols, walk
 from tilecheck.ir.kernel import Kernel, extent_symbol, grid_symbol
-from tilecheck.jit.reference import Launch, Log, ReplayError, run
+from tilecheck.jit.reference import Launch, Log, NotInterpretable, ReplayError, run
 from tilecheck.model import Site
 from tilecheck.proof.concrete import (
     FILLS,
@@ -55,6 +55,7 @@ _TILES_PER_AXIS = (4, 3, 8)
 _SCALARS = (2, 4, 3, 8, 16, 64)
 _ROOMY_GRIDS = (3, 2)
 _ROOMY_TILES_PER_AXIS = (64, 16, 8)
+_ROOMY_FLAT = (1 << 14, 1 << 12, 1 << 16)  # elements of flat memory: all axes of a tensor share them
 _ROOMY_SCALARS = (2, 1, 3, 4)
 _MOST_ELEMENTS = 1 << 18  # of one array
 _STEPS = 20_000
@@ -144,6 +145,19 @@ class _Trial:
     def _is_clean(self, concrete: Concrete) -> bool | None:
         """Whether the claim is absent; None if the accesses are not performed or nothing can be run.
 
+        Which arrays hold integers is a guess: where it is wrong, all of them do.
+        """
+        try:
+            return self._ran_clean(concrete)
+        except NotInterpretable:
+            try:
+                return self._ran_clean(replace(concrete, integers=True))
+            except NotInterpretable:
+                return None
+
+    def _ran_clean(self, concrete: Concrete) -> bool | None:
+        """The same of one guess.
+
         The first blocks run alone first: what they do they do in the whole launch as well, where they run
         first too, so harm that they show needs no more of it.
         """
@@ -156,6 +170,8 @@ class _Trial:
                 return None
             try:
                 log = run(Launch(self.path, kernel.name, grid, given, blocks, _STEPS))
+            except NotInterpretable:
+                raise
             except ReplayError:
                 return None
             if seen(self.obligation, log, layouts(given)) is not None:
@@ -196,8 +212,9 @@ def ordinary_launches(
         fixed: launch values that are not varied.
     """
     scalars = _ROOMY_SCALARS if roomy else _SCALARS
-    counts = _ROOMY_TILES_PER_AXIS if roomy else _TILES_PER_AXIS
     kernel = context.kernel
+    room = _ROOMY_FLAT if kernel.language == "triton" else _ROOMY_TILES_PER_AXIS
+    counts = room if roomy else _TILES_PER_AXIS
     launch = launch_symbols(context)
     booleans = _booleans(kernel)
     tiles = frozenset(symbols(*kernel.powers_of_two))
