@@ -88,6 +88,8 @@ def lookup(interpreter: Interpreter, name: str, frame: Frame) -> Any:
 
 
 def _name(interpreter: Interpreter, node: ast.Name, frame: Frame) -> Any:
+    if node.id in frame.names:
+        return frame.names[node.id]
     with interpreter.computing(frame.module, node):
         return lookup(interpreter, node.id, frame)
 

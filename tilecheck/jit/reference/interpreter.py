@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, Protocol
 
 from tilecheck.jit.reference.language import Language
@@ -100,21 +101,45 @@ class Interpreter:
             machine.host -= 1
             machine.place, self.depth = place, depth
 
-    @contextmanager
-    def at(self, module: Module, node: ast.expr | ast.stmt) -> Iterator[None]:
-        """Whatever is logged inside belongs to `node`."""
-        previous = self.machine.place
-        self.machine.place = Place(module.path, *module.source.span(node), node.lineno)
-        yield
-        self.machine.place = previous  # after an error the place stays, for the message
+    def at(self, module: Module, node: ast.expr | ast.stmt) -> _At:
+        """Whatever is logged inside belongs to `node`; after an error the place stays, for the message."""
+        return _At(self.machine, module.source.place(node))
 
-    @contextmanager
-    def computing(self, module: Module, node: ast.expr | ast.stmt) -> Iterator[None]:
+    def computing(self, module: Module, node: ast.expr | ast.stmt) -> _Computing:
         """`at` for one operation: what NumPy or Python refuse (shapes, types) the compiler refuses too."""
-        try:
-            with self.at(module, node):
-                yield
-        except OPERATION_ERRORS as error:
+        return _Computing(self.machine, module.source.place(node))
+
+
+class _At:
+    """Most operations enter one, so it is no generator."""
+
+    __slots__ = ("_machine", "_place", "_previous")
+
+    def __init__(self, machine: Machine, place: Place) -> None:
+        self._machine = machine
+        self._place = place
+        self._previous = place
+
+    def __enter__(self) -> None:
+        self._previous = self._machine.place
+        self._machine.place = self._place
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._machine.place = self._previous
+
+
+class _Computing(_At):
+    __slots__ = ()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._machine.place = self._previous
+        elif issubclass(kind, OPERATION_ERRORS):
             raise Reject(str(error)) from error
 
 

@@ -7,10 +7,11 @@ import functools
 import io
 import re
 import tokenize
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tilecheck.jit.reference.log import NotInterpretable
+from tilecheck.jit.reference.machine import Place
 
 _BOM = b"\xef\xbb\xbf"
 KEPT = 64  # parsed files: one kernel is launched many times, and each launch reads the same few
@@ -23,6 +24,14 @@ class SourceFile:
     path: str
     tree: ast.Module
     line_starts: tuple[int, ...]
+    _places: dict[ast.expr | ast.stmt, Place] = field(default_factory=dict)
+
+    def place(self, node: ast.expr | ast.stmt) -> Place:
+        """Where a node of the tree stands."""
+        found = self._places.get(node)
+        if found is None:
+            found = self._places[node] = Place(self.path, *self.span(node), node.lineno)
+        return found
 
     def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
         """The byte range of a node, end exclusive."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -65,14 +66,19 @@ def _augmented(interpreter: Interpreter, node: ast.AugAssign, frame: Frame) -> N
     if isinstance(node.target, ast.Name):
         old = lookup(interpreter, node.target.id, frame)
     elif isinstance(node.target, ast.Subscript):
-        load = ast.Subscript(node.target.value, node.target.slice, ast.Load())
-        old = interpreter.evaluate(ast.copy_location(load, node.target), frame)
+        old = interpreter.evaluate(_loaded(node.target), frame)
     else:
         raise unsupported(node.target)
     value = interpreter.evaluate(node.value, frame)
     with interpreter.computing(frame.module, node):
         new = operate(interpreter, node.op, old, value)
     assign(interpreter, node.target, _stored(interpreter, new), frame)
+
+
+@functools.lru_cache(maxsize=1024)
+def _loaded(target: ast.Subscript) -> ast.Subscript:
+    """The target of `x[i] += 1`, as an expression."""
+    return ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
 
 
 def _branch(interpreter: Interpreter, node: ast.If, frame: Frame) -> Signal | None:
