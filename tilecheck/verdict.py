@@ -433,12 +433,13 @@ def _check_one(
     from tilecheck.proof.launch_check import check_launch  # lazy: most files have no launch that needs it
 
     seen: dict[str, Witness] = {}
+    open_ = tuple(s.obligation for s in decision.settled if s.status in ("unknown", "trusted"))
 
     def replayed(broken: Broken) -> bool | None:
         from tilecheck.proof.launch_replay import TooLarge, replay_launch  # lazy: loads NumPy
 
         try:
-            witness = replay_launch(kernel, broken, path)
+            witness = replay_launch(kernel, broken, path, open_)
         except TooLarge:
             return None
         if witness is not None:

@@ -27,6 +27,7 @@ from tilecheck.ir.expr import (
     Expr,
     Kind,
     Symbol,
+    all_of,
     any_of,
     eq,
     le,
@@ -38,8 +39,8 @@ from tilecheck.ir.expr import (
     symbols,
     walk,
 )
-from tilecheck.ir.host import DEFINED, EXTENT, NUMEL, SPAN, owners
-from tilecheck.ir.kernel import Contract, Effect, Kernel, grid_symbol
+from tilecheck.ir.host import DEFINED, EXTENT, NUMEL, SPAN, owner, owners
+from tilecheck.ir.kernel import Contract, Effect, Kernel, extent_symbol, grid_symbol
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
 from tilecheck.ir.launch_ranks import with_known_ranks
 from tilecheck.proof.conditions import condition_kind, condition_text
@@ -51,6 +52,8 @@ from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Model, satisfiable
 
 _LEAST = (1, 8, 70, 300, 2000, 0)  # how large host inputs are, at least: tried in turn
+_SIZES = (EXTENT, NUMEL)
+_LARGE = 64  # an extent that asks for nothing in particular
 _BOUNDS = (8, 70, 300, 5000, 40_000)
 
 
@@ -86,6 +89,7 @@ def check_launch(
     judge = _judge(kernel, launch, session, replayed)
     launch = judge.launch
     agreed = tuple(judge.rewritten(c) for c in conditions if not judge.is_hosts(c))
+    agreed += tuple(judge.rewritten(r.condition) for r in kernel.requires)
     statuses, broken = [], []
     for condition in conditions:
         status, found = judge.decide(condition, agreed)
@@ -170,12 +174,22 @@ class _Judge:
             return "caller", None
         # What is left to the caller may be assumed here, even where it says the same in the host's values.
         others = agreed if self.is_hosts(condition) else tuple(a for a in agreed if a is not wanted)
+        if self._is_of_small_inputs(wanted, others):
+            return "caller", None
         found, ran = self._harm(
             "TC402", condition_text(condition), (*others, *self.usually(), negate(wanted)), ()
         )
         if found is not None:
             return "broken", found
         return ("caller" if ran else "unknown"), None
+
+    def _is_of_small_inputs(self, wanted: Expr, others: Sequence[Expr]) -> bool:
+        """Whether a condition asks no more of the caller's tensors than a least size, in whatever words."""
+        spoken = [s for s in symbols(self.in_usual(wanted)) if s.kind is Kind.HOST and s.origin == EXTENT]
+        large = (*others, *self.usually(), *(le(_LARGE, sym(s)) for s in spoken))
+        if not spoken or not self._possible(all_of(*large)):
+            return False
+        return not self._possible(all_of(*large, negate(wanted)))
 
     def requirement(self, condition: Expr, text: str) -> tuple[str, Broken | None]:
         """The author's own precondition: broken only where the host's text contradicts it."""
@@ -202,21 +216,40 @@ class _Judge:
         """Whether the host function itself must meet a condition."""
         tensors = self._tensors(condition)
         if any(t.fresh for t in tensors.values()):
-            return not _is_least_size(condition)
+            return not _is_least_size(condition) and not self._is_of_callers(condition, tensors)
         if self.kernel.language == "triton" and self._is_own_arithmetic(condition):
             return not _is_least_size(condition)
         if condition_kind(condition) not in "ab" or _is_least_size(condition):
             return False
         return len(owners(self.in_usual(condition))) <= 1
 
+    def _is_of_callers(self, condition: Expr, tensors: Mapping[str, HostTensor]) -> bool:
+        """Whether a condition relates several of the caller's values, of which each fresh tensor in it follows
+        one: `torch.empty_like(q)` is as large as `q`, and must agree with `k` as `q` must."""
+        if self.kernel.language != "triton" or len(owners(self.in_usual(condition))) < 2:
+            return False
+        spans = [self.in_usual(sym(extent_symbol(n, 0))) for n, t in tensors.items() if t.fresh]
+        return all(len(owners(s)) == 1 and all(x.origin in _SIZES for x in symbols(s)) for s in spans)
+
     def _is_own_arithmetic(self, condition: Expr) -> bool:
         """Whether a condition is about numbers that the host computes from the extents of one tensor."""
         spoken = symbols(self.in_usual(condition))
-        sizes = all(s.kind is Kind.HOST and s.origin in (EXTENT, NUMEL, DEFINED) for s in spoken)
+        sizes = all(s.kind is Kind.HOST and s.origin in (*_SIZES, DEFINED) for s in spoken)
         return sizes and len(owners(self.in_usual(condition))) <= 1
 
     def usually(self) -> tuple[Expr, ...]:
-        return tuple(eq(value, size) for value, size in self.usual.items())
+        return (*(eq(value, size) for value, size in self.usual.items()), *self.sizes())
+
+    def sizes(self) -> tuple[Expr, ...]:
+        """A tensor of unknown rank has as many elements as the extents that are asked for say, or more."""
+        spoken = symbols(*self.known.values(), *self.usual.values(), *(g for g in self.launch.grid or () if g))
+        counts = {owner(s): s for s in spoken if s.origin == NUMEL}
+        extents: dict[str, list[Expr]] = {}
+        for symbol in spoken:
+            whose = owner(symbol) if symbol.origin == EXTENT else None
+            if whose in counts and "[-" not in symbol.name:
+                extents.setdefault(whose or "", []).append(sym(symbol))
+        return tuple(le(mul(*axes), sym(counts[name])) for name, axes in extents.items())
 
     def standing(self) -> tuple[tuple[Broken, ...], tuple[tuple[str, str], ...]]:
         """S2 and S3 at this launch: what is broken, and what could not be judged."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from math import prod
 from typing import Any
@@ -10,9 +11,11 @@ import numpy as np
 
 from tilecheck.ir.kernel import Kernel, extent_symbol, stride_symbol
 from tilecheck.jit.reference import AccessRecord, Launch, Log, ReplayError, StepLimit, run
-from tilecheck.model import Witness
+from tilecheck.model import Site, Witness
 from tilecheck.proof.concrete import Concrete, arguments
 from tilecheck.proof.launch_check import Broken
+from tilecheck.proof.obligation import Disjoint, Obligation
+from tilecheck.proof.replay import at_site
 
 _STEPS = 50_000
 _MOST_BLOCKS = 300
@@ -26,10 +29,13 @@ class TooLarge(Exception):
     """The launch cannot be replayed at these inputs."""
 
 
-def replay_launch(kernel: Kernel, broken: Broken, path: str) -> Witness | None:
+def replay_launch(
+    kernel: Kernel, broken: Broken, path: str, open_: Sequence[Obligation] = ()
+) -> Witness | None:
     """What goes wrong when the launch runs with these inputs; None if nothing was seen.
 
-    Of a large grid only the blocks at its corners run.
+    Of a large grid only the blocks at its corners run. What goes wrong where `open_` obligations stand is not
+    the launch's doing: no condition was found that keeps it from happening.
 
     Raises:
         TooLarge: the arrays are too large, or the kernel does not end in time.
@@ -52,7 +58,7 @@ def replay_launch(kernel: Kernel, broken: Broken, path: str) -> Witness | None:
         raise TooLarge from limit
     except ReplayError:
         return None
-    return _harm(log, given, grid, broken)
+    return _harm(log, given, grid, broken, open_)
 
 
 def _elements(kernel: Kernel, broken: Broken) -> int:
@@ -80,9 +86,15 @@ def _grid(kernel: Kernel, broken: Broken) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _harm(log: Log, given: dict[str, Any], grid: tuple[int, int, int], broken: Broken) -> Witness | None:
+def _harm(
+    log: Log, given: dict[str, Any], grid: tuple[int, int, int], broken: Broken, open_: Sequence[Obligation]
+) -> Witness | None:
     axes = max((k for k in range(3) if grid[k] > 1), default=0) + 1
+    single = [o.sites[0] for o in open_ if not isinstance(o.goal, Disjoint)]
+    pairs = [(o.sites[0], o.sites[-1]) for o in open_ if isinstance(o.goal, Disjoint)]
     for record in log.undefined:
+        if any(at_site(site, (record,)) for site in single):
+            continue
         return Witness(
             "bounds" if record.kind != "divisor" else "undefined",
             grid[:axes],
@@ -91,7 +103,7 @@ def _harm(log: Log, given: dict[str, Any], grid: tuple[int, int, int], broken: B
             record.array,
             record.element,
         )
-    meeting = _meeting(log, given)
+    meeting = _meeting(log, given, pairs)
     if meeting is None:
         return None
     first, second, element = meeting
@@ -100,8 +112,10 @@ def _harm(log: Log, given: dict[str, Any], grid: tuple[int, int, int], broken: B
     return Witness(kind, grid[:axes], blocks, dict(broken.values), first.array, element)
 
 
-def _meeting(log: Log, given: dict[str, Any]) -> tuple[AccessRecord, AccessRecord, tuple[int, ...]] | None:
-    """Two blocks at one place, of which one writes."""
+def _meeting(
+    log: Log, given: dict[str, Any], open_: Sequence[tuple[Site, Site]]
+) -> tuple[AccessRecord, AccessRecord, tuple[int, ...]] | None:
+    """Two blocks at one place, of which one writes; pairs of operations that are `open_` do not count."""
     touched: dict[_Place, tuple[AccessRecord, ...]] = {}
     for record in log.accesses:
         array = given[record.array] if record.member is None else given[record.array][record.member]
@@ -110,7 +124,9 @@ def _meeting(log: Log, given: dict[str, Any]) -> tuple[AccessRecord, AccessRecor
             place = (record.array, record.member, _offset(array, element, raw=record.raw))
             before = touched.get(place, ())
             for other in before:
-                if other.block != record.block and _conflict(other, record):
+                if other.block == record.block or not _conflict(other, record):
+                    continue
+                if not any(_are_at(pair, other, record) for pair in open_):
                     return other, record, element
             # Accesses of one effect and block meet the same others: one of them stands for all.
             if (
@@ -119,6 +135,12 @@ def _meeting(log: Log, given: dict[str, Any]) -> tuple[AccessRecord, AccessRecor
             ):
                 touched[place] = (*before, record)
     return None
+
+
+def _are_at(pair: tuple[Site, Site], a: AccessRecord, b: AccessRecord) -> bool:
+    first, second = pair
+    straight = at_site(first, (a,)) and at_site(second, (b,))
+    return bool(straight or (at_site(first, (b,)) and at_site(second, (a,))))
 
 
 def _conflict(a: AccessRecord, b: AccessRecord) -> bool:

@@ -162,3 +162,81 @@ def test_arguments_that_may_be_none(verified) -> None:
     """
     assert worst(verified("with_bias", body.format("n"))) == "holds"
     assert worst(verified("with_bias", body.format("n - 1"))) == "broken"
+
+
+TWO = """
+@triton.jit
+def add(x_ptr, y_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs, mask=offs < n)
+    y = tl.load(y_ptr + offs, mask=offs < n)
+    tl.store(o_ptr + offs, x + y, mask=offs < n)
+
+@triton.jit
+def third(x_ptr, o_ptr, n, columns, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs * columns + 2, mask=offs < n)
+    tl.store(o_ptr + offs, x, mask=offs < n)
+
+@triton.jit
+def gather(x_ptr, at_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    at = tl.load(at_ptr + offs, mask=offs < n)
+    tl.store(o_ptr + offs, tl.load(x_ptr + at, mask=offs < n), mask=offs < n)
+"""
+
+
+def test_a_tensor_of_unknown_rank_has_as_many_elements_as_its_first_axis_says(verified) -> None:
+    body = """
+    def run(lengths, out):
+        n = lengths.size(0)
+        add[(triton.cdiv(n, 64),)](lengths, lengths, out, n, 64)
+    """
+    report = verified("add", TWO + textwrap.dedent(body))
+    assert set(statuses(report).values()) == {"caller"}
+
+
+def test_a_number_of_columns_that_a_kernel_counts_on_is_the_callers(verified) -> None:
+    body = """
+    def run(points):
+        n, columns = points.shape
+        out = torch.empty(n)
+        third[(triton.cdiv(n, 64),)](points, out, n, columns, 64)
+    """
+    report = verified("third", TWO + textwrap.dedent(body))
+    assert worst(report) == "caller"
+    assert statuses(report)["numel(o_ptr) >= n"] == "holds"
+
+
+def test_what_is_as_large_as_one_argument_must_agree_with_others_as_that_does(verified) -> None:
+    body = """
+    def run(q, k):
+        n = k.numel()
+        q_new = torch.empty_like(q)
+        out = torch.empty(n)
+        add[(triton.cdiv(n, 64),)](q_new, k, out, n, 64)
+    """
+    assert worst(verified("add", TWO + textwrap.dedent(body))) == "caller"
+
+
+def test_a_buffer_that_is_too_small_for_the_argument_it_follows_is_broken(verified) -> None:
+    body = """
+    def run(q, k):
+        n = k.numel()
+        out = torch.empty(n // 2)
+        add[(triton.cdiv(n, 64),)](q, k, out, n, 64)
+    """
+    assert statuses(verified("add", TWO + textwrap.dedent(body)))["numel(o_ptr) >= n"] == "broken"
+
+
+def test_what_goes_wrong_where_nothing_is_proved_is_not_the_launchs_doing(verified) -> None:
+    """The table holds anything: an index outside says nothing of a grid with blocks to spare."""
+    body = """
+    def run(x, at):
+        n = at.numel()
+        out = torch.empty(n)
+        gather[(triton.cdiv(n, 64),)](x[: n // 2], at, out, n, 64)
+    """
+    report = verified("gather", TWO + textwrap.dedent(body))
+    assert report.kernels[0].reason == "needs-contract"
+    assert "broken" not in statuses(report).values()
