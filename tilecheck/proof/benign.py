@@ -23,7 +23,7 @@ from math import ceil, prod
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, symbols, walk
 from tilecheck.ir.kernel import Kernel, extent_symbol, grid_symbol
-from tilecheck.jit.reference import Launch, Log, NotInterpretable, ReplayError, run
+from tilecheck.jit.reference import Launch, Log, NotInterpretable, ReplayError
 from tilecheck.model import Site
 from tilecheck.proof.concrete import (
     FILLS,
@@ -36,6 +36,7 @@ from tilecheck.proof.concrete import (
     layouts,
 )
 from tilecheck.proof.context import Context
+from tilecheck.proof.fuel import Fuel, OutOfFuel
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.replay import at_site, seen
 from tilecheck.proof.scope import Mixture, meet_equalities, with_extents
@@ -61,7 +62,9 @@ _MOST_ELEMENTS = 1 << 18  # of one array
 _STEPS = 20_000
 
 
-def may_be_saved(obligation: Obligation, context: Context, path: str, flags: Flags, *, searched: bool) -> bool:
+def may_be_saved(
+    obligation: Obligation, context: Context, path: str, flags: Flags, fuel: Fuel, *, searched: bool
+) -> bool:
     """Whether facts beyond the derived conditions may keep the claim from coming true.
 
     Args:
@@ -69,9 +72,17 @@ def may_be_saved(obligation: Obligation, context: Context, path: str, flags: Fla
         context: the conditions that launches must meet.
         path: the kernel's file.
         flags: the counterexample's launch values by name, for the compile-time flags among them.
+        fuel: what the replays may cost; where it does not last, nothing counts.
         searched: whether the search for conditions came to its end; if not, one clean launch is enough.
     """
-    trial = _Trial(obligation, context, path, flags)
+    try:
+        return _may_be_saved(_Trial(obligation, context, path, flags, fuel), searched=searched)
+    except OutOfFuel:
+        return True
+
+
+def _may_be_saved(trial: _Trial, *, searched: bool) -> bool:
+    obligation, context = trial.obligation, trial.context
     if isinstance(obligation.goal, Holds):
         return trial.some_launch_is_clean(roomy=True) or trial.some_launch_at_its_flags_is_clean()
     if not searched and trial.some_launch_is_clean(roomy=False):
@@ -111,6 +122,7 @@ class _Trial:
     context: Context
     path: str
     flags: Flags
+    fuel: Fuel
 
     def some_launch_is_clean(self, *, roomy: bool, fill: str = FILLS[0]) -> bool:
         launches = ordinary_launches(self.context, self.flags, roomy=roomy)
@@ -169,7 +181,7 @@ class _Trial:
             if given is None:
                 return None
             try:
-                log = run(Launch(self.path, kernel.name, grid, given, blocks, _STEPS))
+                log = self.fuel.run(Launch(self.path, kernel.name, grid, given, blocks, _STEPS))
             except NotInterpretable:
                 raise
             except ReplayError:

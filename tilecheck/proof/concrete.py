@@ -7,6 +7,7 @@ written array overlaps itself.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -87,6 +88,7 @@ class Concrete:
         return x, y, z
 
 
+@functools.lru_cache(maxsize=8)
 def launch_symbols(context: Context) -> tuple[Symbol, ...]:
     """The launch values of a kernel, in order of appearance: grid, extents, scalars, constants."""
     kernel = context.kernel
@@ -158,7 +160,8 @@ def is_admitted(concrete: Concrete, context: Context) -> bool:
 
     if not all(_in_range(s, concrete.value(s), concrete.virtual) for s in launch_symbols(context)):
         return False
-    return all(map(holds, context.uniform_facts)) and all(map(is_power, context.kernel.powers_of_two))
+    # Conditions, which stand last, are what fails most.
+    return all(map(holds, reversed(context.uniform_facts))) and all(map(is_power, context.kernel.powers_of_two))
 
 
 def _in_range(symbol: Symbol, value: int | bool, virtual: bool) -> bool:

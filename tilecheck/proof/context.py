@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.kernel import Kernel
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Context:
     """The premises of every proof about `kernel`: its facts, its `requires`, and launch `conditions`.
 
@@ -18,7 +19,7 @@ class Context:
     kernel: Kernel
     conditions: tuple[Expr, ...] = ()
 
-    @property
+    @cached_property
     def uniform_facts(self) -> tuple[Expr, ...]:
         """Everything that holds for the launch as a whole."""
         required = tuple(r.condition for r in self.kernel.requires)

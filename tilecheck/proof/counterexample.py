@@ -35,7 +35,7 @@ from tilecheck.ir.expr import (
     walk,
 )
 from tilecheck.ir.kernel import block_symbol, extent_symbol, grid_symbol, stride_symbol
-from tilecheck.jit.reference import Launch, NotInterpretable, ReplayError, run
+from tilecheck.jit.reference import Launch, NotInterpretable, ReplayError
 from tilecheck.model import Witness
 from tilecheck.proof.concrete import (
     FILLS,
@@ -48,6 +48,7 @@ from tilecheck.proof.concrete import (
     memory_name,
 )
 from tilecheck.proof.context import Context
+from tilecheck.proof.fuel import OutOfFuel
 from tilecheck.proof.minimise import minimise
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation, Ordered
 from tilecheck.proof.predicate import negation
@@ -63,7 +64,8 @@ _MODELS = 6  # per set of premises
 _REPLAYS = 60  # of models and enumerated launches, each
 _SHRINKS = 40
 _BLOCKS = 256  # larger grids run only the blocks of the model
-_STEPS = 50_000
+_STEPS = 10_000  # statements of one launch
+_HUNT = 6_000  # statements of one search, and of making what it found smaller
 _STUCK = 4  # replays in a row that the backend cannot interpret
 _LARGEST_TILE = 12  # log2
 
@@ -128,6 +130,10 @@ class _Hunt:
     limits: Limits
     replays: int = 0
     stuck: int = 0  # replays in a row that the backend could not interpret
+    _reserve: int = 0  # what must be left of the session's fuel for another replay
+
+    def __post_init__(self) -> None:
+        self._spare_the_rest()
 
     # ---- models -------------------------------------------------------------------------------------
 
@@ -220,6 +226,7 @@ class _Hunt:
 
     def smallest(self, concrete: Concrete, sighting: Sighting) -> tuple[Concrete, Sighting]:
         self.replays = 0
+        self._spare_the_rest()
         kernel = self.context.kernel
         return minimise(
             concrete,
@@ -232,7 +239,11 @@ class _Hunt:
     # ---- replay -------------------------------------------------------------------------------------
 
     def _goes_on(self, limit: int) -> bool:
-        return self.replays < limit and self.stuck < _STUCK
+        spent = self.session.fuel.left <= self._reserve
+        return self.replays < limit and self.stuck < _STUCK and not spent
+
+    def _spare_the_rest(self) -> None:
+        self._reserve = max(0, self.session.fuel.left - _HUNT)
 
     def _replay(self, concrete: Concrete, blocks: Sequence[Block] = ()) -> Sighting | None:
         """Run a launch and look for the claim; None also when the launch is not admitted."""
@@ -248,11 +259,11 @@ class _Hunt:
         few = chosen if prod(grid) > _BLOCKS else None
         self.replays += 1
         try:
-            log = run(Launch(self.path, kernel.name, grid, given, few, _STEPS))
+            log = self.session.fuel.run(Launch(self.path, kernel.name, grid, given, few, _STEPS))
         except NotInterpretable:
             self.stuck += 1
             return None
-        except ReplayError:
+        except (ReplayError, OutOfFuel):
             return None
         self.stuck = 0
         return seen(self.obligation, log, layouts(given))

@@ -37,9 +37,9 @@ from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Answer, satisfiable
 
 # A kernel that stays unknown after so many searches is not worth more of them.
-_MOST_FAILED_HUNTS = 8
+_MOST_FAILED_HUNTS = 2
 # What the search for the launch conditions of one kernel may cost, in budgets of one query.
-_DERIVATION = 12
+_DERIVATION = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,7 @@ def _decide(
         if obligations[i].advice and prove(obligations[i], under, session, without).proved:
             saved.add(i)
     settled: list[Settled] = []
+    failed = 0  # searches for a counterexample
     for i, (obligation, outcome) in enumerate(zip(obligations, outcomes, strict=True)):
         if outcome.proved:
             proved = Settled(obligation, "proved", outcome.rung, outcome.time_ms, queries=outcome.queries)
@@ -115,15 +116,15 @@ def _decide(
             reason = _reason(obligation, outcome)
             settled.append(Settled(obligation, "unknown", "none", outcome.time_ms, reason))
         else:
-            failed = sum(1 for s in settled if s.status == "unknown")
-            hunts = failed < _MOST_FAILED_HUNTS and not obligation.advice
             contract = _proposal(obligation, under, session, without)
             if contract:
                 advised = replace(obligation, advice=f"`{contract}` decides this, if it is so")
                 reason = Reason.NEEDS_CONTRACT.value
                 settled.append(Settled(advised, "unknown", "none", outcome.time_ms, reason))
                 continue
-            settled.append(_refute(obligation, outcome, under, path, session, lost=i in lost, hunts=hunts))
+            hunted = failed < _MOST_FAILED_HUNTS and _is_hunted(obligation, under)
+            settled.append(_refute(obligation, outcome, under, path, session, lost=i in lost, hunted=hunted))
+            failed += hunted and settled[-1].status == "unknown"
     spent = session.spent
     if session.keep:
         settled = [_with_queries(s, under, facts, session, without) for s in settled]
@@ -286,23 +287,35 @@ def _refute(
     session: Session,
     *,
     lost: bool,
-    hunts: bool,
+    hunted: bool,
 ) -> Settled:
     """Trusted inside an unsafe block; else violated if a counterexample runs, else unknown.
 
-    `lost` says that the search for launch conditions came to its end and found that none saves it; `hunts`
-    whether a counterexample is still looked for.
+    `lost` says that the search for launch conditions came to its end and found that none saves it; `hunted`
+    whether a counterexample is looked for.
     """
     if obligation.unsafe:
         return Settled(obligation, "trusted", "none", outcome.time_ms)
     from tilecheck.proof.benign import may_be_saved  # lazy: loads NumPy
     from tilecheck.proof.counterexample import find  # lazy
 
-    if hunts and not (_is_synchronised(obligation) or _depends_on_members(obligation)):
+    if hunted:
         witness = find(obligation, context, path, session)
-        if witness is not None and not may_be_saved(obligation, context, path, witness.values, searched=lost):
+        if witness is not None and not may_be_saved(
+            obligation, context, path, witness.values, session.fuel, searched=lost
+        ):
             return Settled(obligation, "violated", "none", outcome.time_ms, witness=witness)
     return Settled(obligation, "unknown", "none", outcome.time_ms, _reason(obligation, outcome))
+
+
+def _is_hunted(obligation: Obligation, context: Context) -> bool:
+    """Whether a counterexample can be shown, and would say that the obligation is violated."""
+    if obligation.unsafe or obligation.advice:
+        return False
+    from tilecheck.proof.counterexample import is_claimable  # lazy: loads NumPy
+
+    expected = not (_is_synchronised(obligation) or _depends_on_members(obligation))
+    return expected and is_claimable(obligation, context)
 
 
 def _is_synchronised(obligation: Obligation) -> bool:

@@ -101,8 +101,10 @@ _L = TypeVar("_L", bound=_Logged)
 
 def at_site(site: Site, records: Iterable[_L]) -> list[_L]:
     """The records of a site, exact matches first and alone if there are any."""
+    found = list(records)
     here = os.path.realpath(site.file)
-    same = [r for r in records if os.path.realpath(r.path) == here]
+    files = {path for path in {r.path for r in found} if os.path.realpath(path) == here}
+    same = [r for r in found if r.path in files]
     exact = [r for r in same if (r.start, r.end) == (site.span.start, site.span.end)]
     return exact or [r for r in same if _nested(site, r)]
 

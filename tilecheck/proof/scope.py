@@ -14,7 +14,7 @@ from tilecheck.proof.concrete import FILLS, Concrete, is_admitted, kernel_expres
 from tilecheck.proof.context import Context
 
 _Length = Callable[[int], int]  # from the width of the tiles to an extent
-_TRIALS = 4000  # candidates looked at; those that break a fact cost only their evaluation
+_TRIALS = 250  # candidates looked at; those that break a fact cost only their evaluation
 _EVEN = ((2, 2, 2), (3, 2, 2), (2, 1, 4), (4, 2, 3), (2, 4, 1), (3, 1, 5), (4, 4, 2))  # grid, tile, tiles
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.interrupts import deferred_interrupts
 from tilecheck.proof.premises import KnownPremises
 from tilecheck.proof.recall import Recall
@@ -28,7 +29,7 @@ class Session:
     Mutable because it counts and remembers. A fresh context per kernel keeps answers independent of what
     was verified before it in the same process. `budget` is for one question; `checks` and `spent` say what
     the kernel cost. Close it when the kernel is done (`contextlib.closing`). With `keep`, answers carry the
-    queries that the solver refuted.
+    queries that the solver refuted. `fuel` is for replays.
     """
 
     budget: int = DEFAULT_BUDGET
@@ -38,6 +39,7 @@ class Session:
     answers: dict[object, Any] = field(default_factory=dict)
     models: Recall = field(default_factory=Recall)
     premises: KnownPremises = field(default_factory=KnownPremises)
+    fuel: Fuel = field(default_factory=Fuel)
     _context: Any = None
 
     def close(self) -> None:

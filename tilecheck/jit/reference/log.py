@@ -77,10 +77,13 @@ class Log:
 
     accesses: list[AccessRecord] = field(default_factory=list)
     undefined: list[UndefinedRecord] = field(default_factory=list)
+    steps: int = 0  # statements that were run
 
 
 class ReplayError(Exception):
     """Base of the reference backend's own errors."""
+
+    steps: int = 0  # statements that were run until then
 
 
 class NotInterpretable(ReplayError):

@@ -14,7 +14,7 @@ from tilecheck.jit.reference.entry import find_kernel
 from tilecheck.jit.reference.expressions import evaluate
 from tilecheck.jit.reference.interpreter import Interpreter
 from tilecheck.jit.reference.languages import language_of
-from tilecheck.jit.reference.log import Launch, Log, NotInterpretable
+from tilecheck.jit.reference.log import Launch, Log, NotInterpretable, ReplayError
 from tilecheck.jit.reference.machine import Abandoned, Machine, Reject
 from tilecheck.jit.reference.statements import execute
 
@@ -29,16 +29,26 @@ def run(launch: Launch, *, record: bool = True) -> Log:
     """
     machine = Machine(launch.grid, launch.max_steps, recording=record)
     interpreter = Interpreter(machine, CUTILE, evaluate, execute, invoke, static_attribute)
-    with np.errstate(all="ignore"):
-        try:
-            _run_blocks(interpreter, launch)
-        except Reject as error:
-            message = f"{machine.place.path or launch.path}:{machine.place.line}: {error}"
-            raise NotInterpretable(message) from error
-        except RecursionError as error:
-            message = f"{launch.path}:{machine.place.line}: nesting that is too deep"
-            raise NotInterpretable(message) from error
+    try:
+        with np.errstate(all="ignore"):
+            _run_whole(interpreter, launch)
+    except ReplayError as error:
+        error.steps = launch.max_steps - machine.steps
+        raise
+    machine.log.steps = launch.max_steps - machine.steps
     return machine.log
+
+
+def _run_whole(interpreter: Interpreter, launch: Launch) -> None:
+    machine = interpreter.machine
+    try:
+        _run_blocks(interpreter, launch)
+    except Reject as error:
+        message = f"{machine.place.path or launch.path}:{machine.place.line}: {error}"
+        raise NotInterpretable(message) from error
+    except RecursionError as error:
+        message = f"{launch.path}:{machine.place.line}: nesting that is too deep"
+        raise NotInterpretable(message) from error
 
 
 def _run_blocks(interpreter: Interpreter, launch: Launch) -> None:

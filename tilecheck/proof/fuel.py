@@ -1,0 +1,45 @@
+"""What the replays of one kernel may cost, in statements that the reference backend runs: a count, so that the
+answer never depends on the machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tilecheck.jit.reference import Launch, Log
+
+_KERNEL = 40_000  # a counterexample and the launches that confirm it take a few thousand
+
+
+class OutOfFuel(Exception):
+    """No statement may be run any more."""
+
+
+@dataclass
+class Fuel:
+    """Mutable: it counts down."""
+
+    left: int = _KERNEL
+
+    def run(self, launch: Launch) -> Log:
+        """Run a launch, with what is left.
+
+        Raises:
+            OutOfFuel: the launch did not come to its end with what was left.
+            ReplayError: as `run` does.
+        """
+        from tilecheck.jit.reference import ReplayError, StepLimit, run  # lazy: loads NumPy
+
+        if self.left <= 0:
+            raise OutOfFuel
+        steps = min(launch.max_steps, self.left)
+        try:
+            log = run(replace(launch, max_steps=steps))
+        except ReplayError as error:
+            self.left -= error.steps
+            if isinstance(error, StepLimit) and steps < launch.max_steps:
+                raise OutOfFuel from error
+            raise
+        self.left -= log.steps
+        return log
