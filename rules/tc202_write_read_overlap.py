@@ -21,7 +21,9 @@ For any two different blocks A and B, any loop iterations and any lanes:
 Elements, branches, loop bounds and masks are those of TC201. A block may read what it wrote itself:
 accesses of one array within a block follow the order of the program (TC204). A pair is exempt if
 both accesses are atomic or give a `memory_order` other than WEAK, and both have DEVICE or SYS
-scope; what order such a pair establishes is not modelled.
+scope. Accesses that a release and an acquire of one element certainly order do not race: counters
+whose last visitor reads what all wrote, flags, locks and turns are understood, where only atomics
+touch them, and where `requires within(flag, 0, 1)` says that they are zero at the beginning.
 
 ## Example
 
@@ -70,9 +72,9 @@ def relu(x, T: ct.Constant[int]):  # verdict: conditional
 ## When it says unknown
 
 For the reasons of TC201. The most common one: the read stands behind a lock, a flag or a counter of
-finished blocks. Such code may be right, but the proof would need the order that the atomics
-establish; two launches in a row need none, and an `unsafe` block with a reason makes the kernel
-`trusted`.
+finished blocks, and the order that it establishes is not one of those above, or nothing says what
+is in it at the beginning. Two launches in a row need no such order, and an `unsafe` block with a
+reason makes the kernel `trusted`.
 
 ## References
 

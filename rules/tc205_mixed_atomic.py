@@ -83,8 +83,8 @@ def prefix(x, out, order, T: ct.Constant[int]):  # verdict: conditional
 
 ## When it says unknown
 
-For the reasons of TC201, and whenever one of the two accesses stands behind a branch on the result
-of an atomic: then the blocks may be ordered in a way that is not modelled.
+For the reasons of TC201, and where one of the two accesses stands behind a branch on the result of
+an atomic: then the blocks may be ordered in a way that no proof covers.
 
 ## References
 

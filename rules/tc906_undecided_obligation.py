@@ -19,23 +19,23 @@ shows what was claimed. A question is open if all of that fails.
 
 ## Example
 
-The block that finishes last reads what the others stored. That it does so after them follows from
-the counter, and such orders are not modelled:
+The blocks add to the sum one after another. That follows from the counter, but not in a form that
+has a proof (`!= i` in place of `< i` has one):
 
 ```python
 import cuda.tile as ct
 
-PARTS = 1024  # no launch has more blocks
 
-
+# tilecheck: requires within(turn, 0, 1) -- the first block begins
+# tilecheck: requires turn.shape[0] >= 1
 @ct.kernel
-def total(x, parts, finished, out, T: ct.Constant[int]):  # verdict: unknown(needs-contract)
+def total(x, out, turn):  # verdict: unknown(needs-contract)
     i = ct.bid(0)
-    tile = ct.load(x, index=(i,), shape=(T,), padding_mode=ct.PaddingMode.ZERO)
-    ct.scatter(parts, i, ct.sum(tile))  # expect: TC906
-    if ct.atomic_add(finished, 0, 1) == ct.num_blocks(0) - 1:
-        rest = ct.gather(parts, ct.arange(PARTS, dtype=ct.int32), padding_value=0.0)
-        ct.atomic_add(out, 0, ct.sum(rest))
+    part = ct.gather(x, i)
+    while ct.atomic_add(turn, 0, 0).item() < i:
+        pass
+    ct.scatter(out, 0, ct.gather(out, 0) + part)  # expect: TC906
+    ct.atomic_add(turn, 0, 1)
 ```
 
 ## Use instead

@@ -90,6 +90,7 @@ REPLAY = {
     "tilecheck.proof.counterexample",
     "tilecheck.proof.launch_replay",
     "tilecheck.proof.replay",
+    "tilecheck.proof.replay_order",
 }
 # These look for counterexamples by evaluating many points at once.
 SEARCH = {"tilecheck.proof.concrete", "tilecheck.proof.tables", "tilecheck.proof.witness"}

@@ -344,6 +344,7 @@ def _notes(kernel: Kernel, obligation: Obligation, missing: list[str], decision:
     return tuple(notes)
 
 
+_BARRIER = "put `tl.debug_barrier()` between the two accesses"
 _HELP = {
     "TC101": "drop the declaration, or write to another array",
     "TC202": "read what the block itself wrote, or split the kernel in two launches",
@@ -362,9 +363,21 @@ _HELP = {
 def _help(obligation: Obligation, missing: list[str]) -> str | None:
     if missing and isinstance(obligation.goal, Disjoint):
         return f"let the index depend on `{missing[0]}`, or drop the grid axis it comes from"
+    if _is_about_threads(obligation):
+        return _BARRIER
     if obligation.rule == "TC201":
         return "give every block elements of its own"
     return _HELP.get(obligation.rule)
+
+
+def _advice(obligation: Obligation) -> str | None:
+    """What would decide an open obligation, where that is known."""
+    return obligation.advice or (_BARRIER if _is_about_threads(obligation) else None)
+
+
+def _is_about_threads(obligation: Obligation) -> bool:
+    goal = obligation.goal
+    return isinstance(goal, Disjoint) and goal.between in (Between.PROGRAM, Between.THREADS)
 
 
 def _undecided(kernel: Kernel, decision: Decision, launched: _Launched, reason: str) -> Iterator[Diagnostic]:
@@ -403,7 +416,7 @@ def _undecided(kernel: Kernel, decision: Decision, launched: _Launched, reason: 
             kernel=kernel.name,
             label=f"{settled.obligation.rule} is neither proved nor refuted here",
             related=tuple(Related(s, "the other access") for s in settled.obligation.sites[1:]),
-            help=settled.obligation.advice or f"tilecheck explain unknown/{settled.reason}",
+            help=_advice(settled.obligation) or f"tilecheck explain unknown/{settled.reason}",
         )
 
 

@@ -48,7 +48,8 @@ def int32_limits(kernel: Kernel) -> tuple[str, ...]:
 
 def promised_ranges(kernel: Kernel) -> Ranges:
     """Between which launch values the author puts the elements of each table."""
-    return {c.array: (c.bounds[0], c.bounds[1]) for c in kernel.contracts if c.kind == "within"}
+    found = (c for c in kernel.contracts if c.kind == "within" and not c.initial)
+    return {c.array: (c.bounds[0], c.bounds[1]) for c in found}
 
 
 # ---- values in memory --------------------------------------------------------------------------------------

@@ -19,11 +19,13 @@ from tilecheck.ir.kernel import Access, Axis, Effect, Space
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The memory order and scope of an access as cuTile names them, and which atomic operation it is."""
+    """The memory order and scope of an access as cuTile names them, which atomic operation it is, and whether a
+    copy engine makes it."""
 
     order: str = "WEAK"
     scope: str = "NONE"
     atomic: str | None = None
+    copied: bool = False
 
 
 PLAIN = Order()
@@ -57,6 +59,56 @@ def record(
     *,
     checked: bool,
 ) -> None:
+    _record(x, array, effect, space, axes, lanes, mask, order, checked=checked)
+
+
+def updated(
+    x: Executor,
+    array: Array,
+    space: Space,
+    axes: tuple[Axis, ...],
+    lanes: Sequence[Symbol | None],
+    shape: tuple[Expr, ...],
+    mask: Expr,
+    order: Order,
+    operands: Sequence[Num],
+    *,
+    checked: bool,
+) -> Num:
+    """Record an atomic, and give the old elements: unknown values."""
+    old = x.fresh(f"atomic:{array.name}", per_lane=bool(shape))
+    single = not any(s is not None for s in lanes)
+    found = tuple(o.elem if o.kind in ("int", "any") else None for o in operands) if single else ()
+    _record(
+        x,
+        array,
+        Effect.ATOMIC,
+        space,
+        axes,
+        lanes,
+        mask,
+        order,
+        checked=checked,
+        operands=found,
+        result=old if single else None,
+    )
+    return Num(shape, old, "any")
+
+
+def _record(
+    x: Executor,
+    array: Array,
+    effect: Effect,
+    space: Space,
+    axes: tuple[Axis, ...],
+    lanes: Sequence[Symbol | None],
+    mask: Expr,
+    order: Order,
+    *,
+    checked: bool,
+    operands: tuple[Expr | None, ...] = (),
+    result: Expr | None = None,
+) -> None:
     x.record(
         Access(
             array=array.name,
@@ -75,6 +127,9 @@ def record(
             synchronised=x.synchronised,
             unsafe=x.unsafe,
             atomic_kind=order.atomic,
+            operands=operands,
+            copied=order.copied,
+            result=result,
             loops=tuple(k for k, _ in x.nest),
             stepped_by=_stepped_by(x, axes),
         )

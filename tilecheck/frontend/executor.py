@@ -38,7 +38,16 @@ from tilecheck.frontend.values import (
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.kernel import Access, Arithmetic, Barrier, Check, CheckKind, Exchange, UnsafeBlock
+from tilecheck.ir.kernel import (
+    Access,
+    Arithmetic,
+    Barrier,
+    Check,
+    CheckKind,
+    Effect,
+    Exchange,
+    UnsafeBlock,
+)
 from tilecheck.model import Site
 
 if TYPE_CHECKING:
@@ -164,6 +173,8 @@ class Executor:
     unsafe_blocks: list[UnsafeBlock] = field(default_factory=list)
     barriers: list[Barrier] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
+    waits: list[Access] = field(default_factory=list)
+    leaving: bool = False  # the condition with which a `while` loop ends is evaluated
     facts: dict[Expr, None] = field(default_factory=dict)
     powers: dict[Expr, None] = field(default_factory=dict)
     grid_axes: set[int] = field(default_factory=set)
@@ -338,6 +349,8 @@ class Executor:
     def record(self, access: Access) -> None:
         if not self.dry and access.guard is not E.FALSE:
             self.accesses.append(access)
+        if self.dry == 1 and self.leaving and access.effect is Effect.ATOMIC:
+            self.waits.append(access)
 
     # ---- conversions ---------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -36,7 +37,7 @@ from tilecheck.frontend.values import (
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
-from tilecheck.ir.kernel import Effect, Kernel, Ownership, UnknownName
+from tilecheck.ir.kernel import Contract, Effect, Kernel, Ownership, UnknownName
 from tilecheck.ir.kernel import Param as KernelParam
 from tilecheck.model import GlobalName
 
@@ -183,7 +184,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         arithmetic=tuple(x.arithmetic),
         facts=tuple(f for f in x.facts if f is not E.TRUE),
         requires=requires,
-        contracts=tuple(c for c in contracts if not c.is_void(x.knowledge.written)),
+        contracts=tuple(_contracts(x, contracts)),
         unsafe_blocks=tuple(x.unsafe_blocks),
         files=_files(x, definition.table),
         constants=tuple(
@@ -194,8 +195,20 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         powers_of_two=tuple(x.powers),
         barriers=tuple(x.barriers),
         exchanges=tuple(x.exchanges),
+        waits=tuple(x.waits),
         globals=tuple(g for (file, name), value in x.globals.items() for g in _meanings(file, name, value)),
     )
+
+
+def _contracts(x: Executor, contracts: tuple[Contract, ...]) -> Iterator[Contract]:
+    """The contracts that are not void. One about an array that atomics alone change speaks of the beginning."""
+    written = x.knowledge.written
+    changed = {a.array for a in x.accesses if a.effect is not Effect.ATOMIC}
+    for contract in contracts:
+        if not contract.is_void(written):
+            yield contract
+        elif contract.kind == "within" and contract.array not in changed:
+            yield replace(contract, initial=True)
 
 
 def _meanings(file: str, name: str, value: Any) -> Iterator[GlobalName]:

@@ -333,8 +333,10 @@ def run_while(x: Executor, node: cst.While, frame: Frame) -> None:
     if broken or x.guard is E.FALSE:
         return
     before = x.guard
+    outer, x.leaving = x.leaving, True
     with x.dry_run():
         cond = x.truth(evaluate(x, node.test, frame))
+    x.leaving = outer
     x.guard = E.all_of(before, E.negate(cond))  # the loop ended because its condition failed
 
 

@@ -101,7 +101,9 @@ class Access:
     the access is reached through a branch on an atomic's result, so that plain happens-before reasoning
     does not apply. `position` is the program order of the site. `order` and `scope` are the memory order
     and scope as cuTile names them. `unsafe` is the index of the innermost unsafe block around it, or None.
-    `view` says how the access was written, for reports (`ct.store(out, index=(i,), ...)`).
+    An atomic of one element also has its `operands` (None where one is not modelled) and its `result`, the
+    symbol for the element's old value. `copied` says that a copy engine makes the access, beside the threads
+    (descriptors of Triton): what orders threads does not order it.
     """
 
     array: str
@@ -120,6 +122,9 @@ class Access:
     synchronised: bool = False
     unsafe: int | None = None
     atomic_kind: str | None = None
+    operands: tuple[Expr | None, ...] = ()
+    result: Expr | None = None
+    copied: bool = False
     loops: tuple[Symbol, ...] = ()  # the iteration symbols of the loops around it, outermost first
     stepped_by: Symbol | None = None  # the innermost `for` loop, if its variable itself is a tile index
 
@@ -229,7 +234,8 @@ class Contract:
     memory.
 
     All but the last speak of elements inside the array only. What a contract says of shapes is a `Requirement`
-    of its own.
+    of its own. With `initial`, the launch changes the array, by atomics alone: the contract speaks of what
+    is in it when the launch begins.
     """
 
     kind: str  # within | distinct | increasing | distinct_pairs | prefix_sum | disjoint
@@ -239,6 +245,7 @@ class Contract:
     reason: str | None
     site: Site
     others: tuple[str, ...] = ()
+    initial: bool = False
 
     @property
     def arrays(self) -> tuple[str, ...]:
@@ -289,6 +296,7 @@ class Kernel:
     powers_of_two: tuple[Expr, ...] = ()  # tile sizes: the compiler takes powers of two only
     barriers: tuple[Barrier, ...] = ()
     exchanges: tuple[Exchange, ...] = ()
+    waits: tuple[Access, ...] = ()  # atomics that a `while` loop ended with, as executed that last time
     globals: tuple[GlobalName, ...] = ()  # what the names of modules that it reads were taken for
 
 

@@ -60,6 +60,7 @@ _ROOMY_FLAT = (1 << 14, 1 << 12, 1 << 16)  # elements of flat memory: all axes o
 _ROOMY_SCALARS = (2, 1, 3, 4)
 _MOST_ELEMENTS = 1 << 18  # of one array
 _STEPS = 20_000
+_STEPS_OF_WAITERS = 400  # where a block may wait for one that comes later, it would wait for ever
 
 
 def may_be_saved(
@@ -181,7 +182,8 @@ class _Trial:
             if given is None:
                 return None
             try:
-                log = self.fuel.run(Launch(self.path, kernel.name, grid, given, blocks, _STEPS))
+                steps = _STEPS_OF_WAITERS if kernel.waits else _STEPS
+                log = self.fuel.run(Launch(self.path, kernel.name, grid, given, blocks, steps))
             except NotInterpretable:
                 raise
             except ReplayError:

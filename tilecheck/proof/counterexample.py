@@ -12,7 +12,7 @@ decides. When no model leads to a sighting, small launches are enumerated in a f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -34,8 +34,8 @@ from tilecheck.ir.expr import (
     symbols,
     walk,
 )
-from tilecheck.ir.kernel import block_symbol, extent_symbol, grid_symbol, stride_symbol
-from tilecheck.jit.reference import Launch, NotInterpretable, ReplayError
+from tilecheck.ir.kernel import Effect, Kernel, block_symbol, extent_symbol, grid_symbol, stride_symbol
+from tilecheck.jit.reference import Launch, NotInterpretable, ReplayError, StepLimit
 from tilecheck.model import Witness
 from tilecheck.proof.concrete import (
     FILLS,
@@ -65,8 +65,9 @@ _REPLAYS = 60  # of models and enumerated launches, each
 _SHRINKS = 40
 _BLOCKS = 256  # larger grids run only the blocks of the model
 _STEPS = 10_000  # statements of one launch
+_STEPS_OF_WAITERS = 400  # where a block may wait for one that comes later, it would wait for ever
 _HUNT = 6_000  # statements of one search, and of making what it found smaller
-_STUCK = 4  # replays in a row that the backend cannot interpret
+_STUCK = 4  # replays in a row that the backend cannot interpret, or that wait for ever
 _LARGEST_TILE = 12  # log2
 
 
@@ -104,9 +105,10 @@ def find(
 def is_claimable(obligation: Obligation, context: Context) -> bool:
     """Whether a log can show that the obligation fails.
 
-    An order between accesses of one block leaves no trace in a sequential replay, and blocks that wait for
-    one another do not run one after the other. Iterations are told apart in the log only where one loop and
-    one call lead to the operation.
+    An order between accesses of one block leaves no trace in a sequential replay. What stands behind a branch
+    on an atomic's result may be ordered after another block: that is claimed of two blocks only, where the log
+    tells what was ordered, which it does not where volatile loads are used to wait. Iterations are told apart
+    in the log only where one loop and one call lead to the operation.
     """
     goal = obligation.goal
     if isinstance(goal, Ordered):
@@ -116,7 +118,17 @@ def is_claimable(obligation: Obligation, context: Context) -> bool:
         if len(calls) != 1 or len(goal.first.loops) != 1:
             return False
     accesses = (goal.first, goal.second) if isinstance(goal, Disjoint) else (goal.access,)
+    if isinstance(goal, Disjoint) and goal.between is Between.BLOCKS and not _waits_by_loads(context.kernel):
+        return True
     return not any(access is not None and access.synchronised for access in accesses)
+
+
+def _waits_by_loads(kernel: Kernel) -> bool:
+    """Whether a Triton kernel has volatile loads: the order that they establish on a machine is not that of
+    the memory model."""
+    return kernel.language == "triton" and any(
+        a.effect is Effect.READ and a.order != "WEAK" for a in kernel.accesses
+    )
 
 
 @dataclass
@@ -245,6 +257,9 @@ class _Hunt:
     def _spare_the_rest(self) -> None:
         self._reserve = max(0, self.session.fuel.left - _HUNT)
 
+    def _steps(self) -> int:
+        return _STEPS_OF_WAITERS if self.context.kernel.waits else _STEPS
+
     def _replay(self, concrete: Concrete, blocks: Sequence[Block] = ()) -> Sighting | None:
         """Run a launch and look for the claim; None also when the launch is not admitted."""
         kernel = self.context.kernel
@@ -258,15 +273,40 @@ class _Hunt:
         chosen = [b for b in blocks if all(i < n for i, n in zip(b, grid, strict=True))]
         few = chosen if prod(grid) > _BLOCKS else None
         self.replays += 1
+        for order in self._orders(few, chosen, grid):
+            fresh = given if order is few else arguments(concrete, kernel)  # a run changes its arrays
+            sighting = self._run(Launch(self.path, kernel.name, grid, fresh or {}, order, self._steps()))
+            if sighting is not None:
+                return sighting
+        return None
+
+    def _orders(
+        self, few: Sequence[Block] | None, chosen: Sequence[Block], grid: Block
+    ) -> Iterator[Sequence[Block] | None]:
+        """The orders in which blocks are run: as they are numbered, and where atomics may order them, also with
+        each block of the model before the others."""
+        yield few
+        goal = self.obligation.goal
+        if few is None and isinstance(goal, Disjoint) and (goal.first.synchronised or goal.second.synchronised):
+            blocks = [(i, j, k) for k in range(grid[2]) for j in range(grid[1]) for i in range(grid[0])]
+            for first in chosen:
+                if first != blocks[0]:
+                    yield [first, *(b for b in blocks if b != first)]
+
+    def _run(self, launch: Launch) -> Sighting | None:
+        kernel = self.context.kernel
         try:
-            log = self.session.fuel.run(Launch(self.path, kernel.name, grid, given, few, _STEPS))
+            log = self.session.fuel.run(launch)
         except NotInterpretable:
             self.stuck += 1
+            return None
+        except StepLimit:
+            self.stuck += bool(kernel.waits)
             return None
         except (ReplayError, OutOfFuel):
             return None
         self.stuck = 0
-        return seen(self.obligation, log, layouts(given))
+        return seen(self.obligation, log, layouts(launch.arguments))
 
 
 def _storage(array: str, rank: int, launch: tuple[Symbol, ...]) -> Expr:

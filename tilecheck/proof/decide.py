@@ -314,8 +314,7 @@ def _is_hunted(obligation: Obligation, context: Context) -> bool:
         return False
     from tilecheck.proof.counterexample import is_claimable  # lazy: loads NumPy
 
-    expected = not (_is_synchronised(obligation) or _depends_on_members(obligation))
-    return expected and is_claimable(obligation, context)
+    return not _depends_on_members(obligation) and is_claimable(obligation, context)
 
 
 def _is_synchronised(obligation: Obligation) -> bool:

@@ -6,7 +6,7 @@ unsatisfiable. Every rung, the search for counterexamples and the search for lau
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tilecheck.ir.expr import (
@@ -19,7 +19,6 @@ from tilecheck.ir.expr import (
     add,
     all_of,
     any_of,
-    bool_sym,
     conjuncts,
     const,
     eq,
@@ -28,7 +27,6 @@ from tilecheck.ir.expr import (
     mul,
     ne,
     negate,
-    rebuild,
     sub,
     substitute,
     sym,
@@ -46,9 +44,9 @@ from tilecheck.ir.kernel import (
 )
 from tilecheck.proof.context import Context
 from tilecheck.proof.contracts import instances
+from tilecheck.proof.instances import Varies, in_instance, symbol_in_instance
 from tilecheck.proof.obligation import Between, Disjoint, Goal, Holds
-
-Varies = Callable[[Symbol], bool]
+from tilecheck.proof.protocols import unordered
 
 
 def negation(goal: Goal, context: Context, assume: Expr = TRUE) -> tuple[Expr, ...]:
@@ -109,23 +107,6 @@ def _is_fixed_to_one(axis: Expr, kernel: Kernel) -> bool:
 _A_FEW_BLOCKS = 9
 
 
-def in_instance(e: Expr, instance: int, varies: Varies = lambda s: s.varies) -> Expr:
-    """`e` as block (or lane) `instance` sees it: the symbols that vary are renamed, the others shared."""
-
-    def change(node: Expr) -> Expr | None:
-        if node.op not in ("sym", "bsym"):
-            return None
-        symbol = symbol_in_instance(node.args[0], instance, varies)
-        return sym(symbol) if node.op == "sym" else bool_sym(symbol)
-
-    return rebuild(e, change)
-
-
-def symbol_in_instance(symbol: Symbol, instance: int, varies: Varies = lambda s: s.varies) -> Symbol:
-    bound = symbol.bound if symbol.bound is None else in_instance(symbol.bound, instance, varies)
-    return replace(symbol, bound=bound, instance=instance if varies(symbol) else symbol.instance)
-
-
 def differs_between_lanes(symbol: Symbol) -> bool:
     """Whether two lanes of one operation, in one block and iteration, may see different values."""
     return symbol.kind is Kind.LANE or (symbol.kind is Kind.OPAQUE and symbol.per_lane)
@@ -178,7 +159,8 @@ def _blocks_meet(goal: Disjoint, context: Context, assume: Expr) -> tuple[Expr, 
     meeting = _same_element(first, second)
     if different is FALSE:
         different = TRUE  # a block index that the kernel claims not to read: refute without its help
-    return (*context.uniform_facts, different, *assumed, *_performed(first, second), *meeting)
+    performed = _performed(first, second)
+    return (*context.uniform_facts, different, *assumed, *performed, *meeting, *unordered(goal, context.kernel))
 
 
 def _different_blocks(context: Context) -> Expr:

@@ -21,6 +21,7 @@ from tilecheck.ir.kernel import Access, Effect
 from tilecheck.jit.reference.log import AccessRecord, Log, UndefinedRecord
 from tilecheck.model import Site
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
+from tilecheck.proof.replay_order import Happened
 
 Block = tuple[int, int, int]
 Rows = np.ndarray[Any, Any]
@@ -64,6 +65,8 @@ def seen(obligation: Obligation, log: Log, layouts: Layouts) -> Sighting | None:
         layouts: the arrays of the launch, to compare raw offsets and extents with coordinates.
     """
     match obligation.goal:
+        case Disjoint(between=Between.BLOCKS) as goal if goal.first.synchronised or goal.second.synchronised:
+            return _unordered_meeting(goal, log, layouts)
         case Disjoint(between=Between.BLOCKS) as goal:
             return _meeting(goal, log, layouts)
         case Disjoint(between=Between.PROGRAM | Between.THREADS) as goal:
@@ -155,6 +158,26 @@ def _meeting(goal: Disjoint, log: Log, layouts: Layouts) -> Sighting | None:
     return _pair(
         one.records[one.owner[before]], int(one.row[before]), two.records[two.owner[at]], int(two.row[at])
     )
+
+
+def _unordered_meeting(goal: Disjoint, log: Log, layouts: Layouts) -> Sighting | None:
+    """The first element that two blocks touched so, and that nothing in this run ordered.
+
+    Behind a branch on an atomic's result a block may be ordered after another one: here that is looked at.
+    """
+    firsts, seconds = ([r for r in _records(a, log) if len(r.elements)] for a in (goal.first, goal.second))
+    flat = len({r.raw for r in (*firsts, *seconds)}) > 1
+    happened = Happened(log)
+    touched: dict[tuple[int, ...], list[tuple[AccessRecord, int]]] = {}
+    for record in firsts:
+        for row, place in enumerate(_places(record, layouts if flat else None)):
+            touched.setdefault(tuple(map(int, place)), []).append((record, row))
+    for record in seconds:
+        for row, place in enumerate(_places(record, layouts if flat else None)):
+            for other, at in touched.get(tuple(map(int, place)), ()):
+                if other.block != record.block and not happened.orders(other, record):
+                    return _pair(other, at, record, row)
+    return None
 
 
 def _touched(

@@ -15,8 +15,8 @@ from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.kernel import Access, Axis, Effect, Kernel, Space, block_symbol
 from tilecheck.model import Site, Span
 from tilecheck.proof.context import Context
+from tilecheck.proof.instances import in_instance
 from tilecheck.proof.obligation import Between, Disjoint, Goal, Holds, Obligation
-from tilecheck.proof.predicate import in_instance
 
 _OPERATORS: dict[type, Callable[[Expr, Expr], Expr]] = {
     ast.Add: ex.add,

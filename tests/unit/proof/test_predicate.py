@@ -23,14 +23,9 @@ from tilecheck.ir.kernel import (
 )
 from tilecheck.model import Site, Span
 from tilecheck.proof.context import Context
+from tilecheck.proof.instances import in_instance, symbol_in_instance
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Ordered
-from tilecheck.proof.predicate import (
-    both_perform,
-    in_instance,
-    inhabited,
-    negation,
-    symbol_in_instance,
-)
+from tilecheck.proof.predicate import both_perform, inhabited, negation
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
-from tilecheck.frontend.accesses import PLAIN, Order, fresh_lanes, loaded, record
+from tilecheck.frontend.accesses import PLAIN, Order, fresh_lanes, loaded, record, updated
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.tiles import assume_where_compiled, mask_of, tile_size, tile_sizes
@@ -278,11 +278,11 @@ def atomic(x: Executor, kind: str, args: Arguments) -> Num:
         raise UnsupportedConstruct(f"call of `ct.atomic_{kind}`")
     operands = ("expected", "desired") if kind == "cas" else ("update",)
     given = args.bind(("array", "indices", *operands, "*", "check_bounds?", *_ORDERED), f"atomic_{kind}")
-    e = _elements(x, given, f"atomic_{kind}", *(x.number_of(given[n], n) for n in operands))
+    values = [x.number_of(given[n], n) for n in operands]
+    e = _elements(x, given, f"atomic_{kind}", *values)
     order = _order(given, "ACQ_REL", "DEVICE", kind)
     checked = _checked(x, given)
-    record(x, e.array, Effect.ATOMIC, Space.ELEMENT, e.axes, e.lanes, e.mask, order, checked=checked)
-    return Num(e.shape, x.fresh(f"atomic:{e.array.name}", per_lane=bool(e.shape)), "any")
+    return updated(x, e.array, Space.ELEMENT, e.axes, e.lanes, e.shape, e.mask, order, values, checked=checked)
 
 
 def load_advanced(x: Executor, args: Arguments) -> Num:

@@ -7,11 +7,12 @@ gaps between rows included. An offset is an index into it, and nothing checks it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
-from tilecheck.frontend.accesses import PLAIN, Order, fresh_lanes, loaded, record
+from tilecheck.frontend.accesses import PLAIN, Order, fresh_lanes, loaded, record, updated
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.tiles import as_tuple, mask_of, tile_size
@@ -89,11 +90,17 @@ def _access(x: Executor, pointer: Any, mask: Any, values: Sequence[Any], effect:
             shape = numbers.broadcast_shapes(shape, x.number_of(value, "stored value").shape)
     x.widened(shape, mask_num, *(x.number_of(v, "stored value") for v in values if not isinstance(v, Pointer)))
     test = numbers.stretch(Num(mask_num.shape, numbers.as_bool(mask_num, x), "bool"), shape) or E.TRUE
-    return _elements(x, target, shape, test, effect, order)
+    return _elements(x, target, shape, test, effect, order, values)
 
 
 def _elements(
-    x: Executor, target: Pointer, shape: tuple[Expr, ...], test: Expr, effect: Effect, order: Order
+    x: Executor,
+    target: Pointer,
+    shape: tuple[Expr, ...],
+    test: Expr,
+    effect: Effect,
+    order: Order,
+    values: Sequence[Any] = (),
 ) -> Num:
     index = numbers.stretch(target.offset, shape)
     if index is None:  # the pointers are not known yet
@@ -102,9 +109,10 @@ def _elements(
     mapping, lanes = fresh_lanes(x, shape)
     axis = Axis(E.substitute(index, mapping), E.ONE, E.ONE, length, E.ZERO)
     mask = E.substitute(test, mapping)
-    record(x, array, effect, Space.ELEMENT, (axis,), lanes, mask, order, checked=False)
     if effect is Effect.ATOMIC:
-        return Num(shape, x.fresh(f"atomic:{array.name}", per_lane=bool(shape)), "any")
+        operands = [x.number_of(v, "operand of an atomic") for v in values if not isinstance(v, Pointer)]
+        return updated(x, array, Space.ELEMENT, (axis,), lanes, shape, mask, order, operands, checked=False)
+    record(x, array, effect, Space.ELEMENT, (axis,), lanes, mask, order, checked=False)
     # An element that is not inside is an error of its own (TC303): what is read was inside.
     return loaded(x, array, [index], test, shape, order)
 
@@ -203,7 +211,8 @@ def host_descriptor_access(x: Executor, name: str, offsets: Any, value: Any) -> 
         where.append(index)
         inside = E.all_of(inside, E.le(0, index), E.lt(index, length))
     effect = Effect.READ if value is None else Effect.WRITE
-    record(x, array, effect, Space.ELEMENT, tuple(axes), lanes, E.TRUE, PLAIN, checked=True)
+    order = Order(copied=True)
+    record(x, array, effect, Space.ELEMENT, tuple(axes), lanes, E.TRUE, order, checked=True)
     return loaded(x, array, where, inside, sizes) if value is None else Const(None)
 
 
@@ -232,4 +241,4 @@ def descriptor_access(
     if len(starts) != len(block.block):
         raise UnsupportedConstruct("descriptor access with offsets of another length")
     moved = BlockPointer(block.base, block.shape, block.strides, starts, block.block, descriptor=True)
-    return _block(x, moved, effect, frozenset(range(len(starts))), order)
+    return _block(x, moved, effect, frozenset(range(len(starts))), replace(order, copied=True))

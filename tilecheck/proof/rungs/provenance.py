@@ -23,9 +23,10 @@ from dataclasses import dataclass, field
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, conjuncts, symbols
 from tilecheck.ir.kernel import Access, Axis, Space, block_symbol
+from tilecheck.proof.instances import Varies
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Ordered
 from tilecheck.proof.polynomial import Key, Monomial, Polynomial, key, without
-from tilecheck.proof.predicate import Varies, differs_between_iterations, differs_between_lanes
+from tilecheck.proof.predicate import differs_between_iterations, differs_between_lanes
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.question import Question
 
