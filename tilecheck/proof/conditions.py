@@ -1,4 +1,4 @@
-"""The `launch` rung: the weakest minimal launch conditions under which open obligations hold.
+"""The `launch` rung: minimal launch conditions under which open obligations hold, weak ones first.
 
 Counterexamples steer the search. Each one is a launch that the conditions must exclude, so only sets that
 exclude all of those found so far are put to the solver; whatever set is left after that is proved in full
