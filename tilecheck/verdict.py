@@ -432,7 +432,8 @@ def _check_launches(
     from tilecheck.proof.session import Session  # lazy: most files have no launch that needs it
 
     with closing(Session()) as session:
-        checked = [_check_one(facts.kernel, decision, launch, path, session) for launch in launches]
+        all_ = (_check_one(facts.kernel, decision, launch, path, session) for launch in launches)
+        checked = [one for one in all_ if one is not None]
     reports = tuple(report for report, _ in checked)
     diagnostics = tuple(d for _, found in checked for d in found)
     aliased = [d for d in findings if d.code == ALIASED and d.witness is not None]
@@ -442,7 +443,7 @@ def _check_launches(
 
 def _check_one(
     kernel: Kernel, decision: Decision, launch: Launch, path: str, session: Session
-) -> tuple[LaunchReport, list[Diagnostic]]:
+) -> tuple[LaunchReport, list[Diagnostic]] | None:
     from tilecheck.proof.launch_check import check_launch  # lazy: most files have no launch that needs it
 
     seen: dict[str, Witness] = {}
@@ -460,6 +461,8 @@ def _check_one(
         return witness is not None
 
     checked = check_launch(kernel, decision.conditions, launch, session, replayed)
+    if checked is None:
+        return None
     report = LaunchReport(launch.site, tuple(ConditionAt(t, s) for t, s in checked.conditions))
     return report, [_broken_launch(kernel, launch, b, seen.get(b.text)) for b in checked.broken]
 

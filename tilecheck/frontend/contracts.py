@@ -85,7 +85,8 @@ def read_contracts(
         for name, value in given.constants:
             if name in names and annotations[name].constant:
                 condition = E.eq(E.sym(Symbol(name, Kind.CONSTANT)), int(value))
-                requires.append(Requirement(condition, f"{name} == {value}", given.reason, given.site))
+                text = f"{name} == {value}"
+                requires.append(Requirement(condition, text, given.reason, given.site, specialises=True))
             elif name not in names and given.named:
                 unknown.append(UnknownName(name, given.site))
     return tuple(requires), tuple(contracts)

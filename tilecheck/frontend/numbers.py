@@ -87,7 +87,11 @@ def as_int(value: Num, machine: Machine) -> Expr:
 
 
 def as_bool(value: Num, machine: Machine) -> Expr:
-    """The truth of an element."""
+    """The truth of an element. That of a compile-time parameter is one for the launch, whatever its type."""
+    if value.elem is not None and value.elem.op == "sym" and not _comparable(value, machine):
+        symbol = value.elem.args[0]
+        if symbol.kind is E.Kind.CONSTANT:
+            return E.bool_sym(E.Symbol(symbol.name, E.Kind.CONSTANT))
     if value.elem is None or not _comparable(value, machine):
         return machine.fresh(origin(value.elem), per_lane=bool(value.shape), boolean=True)
     if value.kind == "bool":

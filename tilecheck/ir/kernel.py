@@ -215,12 +215,16 @@ class UnsafeBlock:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A launch precondition that the author wrote; a premise of every proof."""
+    """A launch precondition that the author wrote; a premise of every proof.
+
+    One that `specialises` gives a compile-time parameter a value: launches with another are of another kernel.
+    """
 
     condition: Expr
     text: str
     reason: str | None
     site: Site
+    specialises: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ are replayed, with the compile-time flags of the counterexample, and the kernel 
              distinct, increasing values performs the accesses without it
     numbers  it is a race that depends on scalars, and for some values of them no launch shows it, whatever
              its shapes and grid
-    room     it is about bounds, and a small grid over large arrays performs the access without it
+    room     it is about bounds, and a small grid over large arrays performs the access without it, or it is
+             about the end of flat memory, which a launch can always put further away
 
 A race that depends on none of these is settled by the search for conditions alone.
 """
@@ -24,7 +25,7 @@ from math import ceil, prod
 from tilecheck.ir.expr import Expr, Kind, Symbol, symbols, walk
 from tilecheck.ir.kernel import Kernel, extent_symbol, grid_symbol
 from tilecheck.jit.reference import Launch, Log, NotInterpretable, ReplayError
-from tilecheck.model import Site
+from tilecheck.model import Site, Witness
 from tilecheck.proof.concrete import (
     FILLS,
     ROWS,
@@ -64,7 +65,7 @@ _STEPS_OF_WAITERS = 400  # where a block may wait for one that comes later, it w
 
 
 def may_be_saved(
-    obligation: Obligation, context: Context, path: str, flags: Flags, fuel: Fuel, *, searched: bool
+    obligation: Obligation, context: Context, path: str, witness: Witness, fuel: Fuel, *, searched: bool
 ) -> bool:
     """Whether facts beyond the derived conditions may keep the claim from coming true.
 
@@ -72,12 +73,14 @@ def may_be_saved(
         obligation: the claim; a counterexample to it was seen.
         context: the conditions that launches must meet.
         path: the kernel's file.
-        flags: the counterexample's launch values by name, for the compile-time flags among them.
+        witness: the counterexample, of whose launch values the compile-time flags are used.
         fuel: what the replays may cost; where it does not last, nothing counts.
         searched: whether the search for conditions came to its end; if not, one clean launch is enough.
     """
+    if _is_beyond_the_end(obligation, context.kernel, witness):
+        return True
     try:
-        return _may_be_saved(_Trial(obligation, context, path, flags, fuel), searched=searched)
+        return _may_be_saved(_Trial(obligation, context, path, witness.values, fuel), searched=searched)
     except OutOfFuel:
         return True
 
@@ -97,6 +100,15 @@ def _may_be_saved(trial: _Trial, *, searched: bool) -> bool:
     if len(numbers) > _MOST_NUMBERS:
         return True  # too many to try: how they are related is not known
     return bool(numbers) and trial.some_numbers_are_clean(tuple(numbers))
+
+
+def _is_beyond_the_end(obligation: Obligation, kernel: Kernel, witness: Witness) -> bool:
+    """Whether longer memory is all that a launch lacks: flat memory has an end that only launches decide."""
+    goal = obligation.goal
+    if kernel.language != "triton" or not isinstance(goal, Holds) or witness.kind != "bounds":
+        return False
+    flat = goal.access is not None and not goal.access.checked
+    return flat and witness.element is not None and witness.element[0] >= 0
 
 
 def _terms(obligation: Obligation) -> list[Expr]:

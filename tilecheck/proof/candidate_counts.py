@@ -128,6 +128,12 @@ def _is_constant(e: Expr) -> bool:
     return e.value is not None or (e.op == "sym" and e.args[0].kind is Kind.CONSTANT)
 
 
+def is_flag(term: Expr) -> bool:
+    """Whether a term of a guard is decided at compile time."""
+    found = symbols(term)
+    return bool(found) and all(s.kind is Kind.CONSTANT for s in found)
+
+
 # ---- inequalities ---------------------------------------------------------------------------------------
 
 

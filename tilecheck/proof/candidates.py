@@ -12,10 +12,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilecheck.ir.expr import ONE, ZERO, Expr, Kind, Symbol, le, render, sym, symbols, walk
+from tilecheck.ir.expr import (
+    ONE,
+    ZERO,
+    Expr,
+    Kind,
+    Symbol,
+    add,
+    all_of,
+    conjuncts,
+    le,
+    render,
+    sym,
+    symbols,
+    walk,
+)
 from tilecheck.ir.kernel import Access, Kernel
 from tilecheck.proof import candidates_flat
-from tilecheck.proof.candidate_counts import Counts, inequalities
+from tilecheck.proof.candidate_counts import Counts, inequalities, is_flag
 from tilecheck.proof.candidates_races import RaceCandidates
 from tilecheck.proof.conditions_ranges import Ranges, largest
 from tilecheck.proof.conditions_terms import Terms
@@ -34,7 +48,7 @@ def candidates(obligation: Obligation, kernel: Kernel) -> tuple[Expr, ...]:
     tiles = tile_symbols(kernel)
     found: dict[Expr, None] = {}
     for condition in _conditions(obligation, Counts(kernel, Terms(tiles))):
-        if len(found) < LIMIT and admissible(condition, tiles):
+        if len(found) < LIMIT and (admissible(condition, tiles) or _counts_branches(condition, obligation)):
             found[condition] = None
     return tuple(found)
 
@@ -59,6 +73,23 @@ def admissible(condition: Expr, tiles: frozenset[Symbol]) -> bool:
         return False
     longest = _LONGEST_LENGTH if is_length(condition) else _LONGEST
     return len(render(condition)) <= longest and _caps_nothing(condition, found, tiles)
+
+
+def _counts_branches(condition: Expr, obligation: Obligation) -> bool:
+    """`grid[k] <= 2` where an access is in a branch on `bid(k) != 0`, `grid[k] <= 1` where it is under a flag.
+
+    What is derived for a flag holds under it: the search keeps such a condition only if there are more blocks
+    where the flag is off.
+    """
+    goal = obligation.goal
+    if condition.op != "le" or not isinstance(goal, Disjoint):
+        return False
+    grid, most = condition.args
+    guard = all_of(goal.first.guard, goal.second.guard)
+    if most is ONE:
+        return grid.op == "sym" and any(map(is_flag, conjuncts(guard)))
+    asked = (node.args for node in walk(guard) if node.op == "eq")
+    return any(a.op == "sym" and a.args[0].bound is grid and add(b, 2) is most for a, b in asked)
 
 
 def is_length(condition: Expr) -> bool:

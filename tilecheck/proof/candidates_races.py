@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from tilecheck.ir.expr import ONE, Expr, Kind, add, eq, le, mod, mul, sym, symbols, walk
-from tilecheck.ir.kernel import Access, Axis
-from tilecheck.proof.candidate_counts import Counts, inequalities
+from tilecheck.ir.expr import ONE, Expr, Kind, add, all_of, conjuncts, eq, le, mod, mul, sym, symbols, walk
+from tilecheck.ir.kernel import Access, Axis, grid_symbol
+from tilecheck.proof.candidate_counts import Counts, inequalities, is_flag
 from tilecheck.proof.candidates_flat import highest
 from tilecheck.proof.conditions_ranges import Ranges, largest
 from tilecheck.proof.polynomial import UNIT, combine, constant
@@ -44,10 +44,22 @@ class RaceCandidates:
         if first is not second and len(first.axes) == len(second.axes):
             for one, other in zip(first.axes, second.axes, strict=True):
                 yield from self._apart(first, second, one, other)
+        yield from self._branches(accesses)
         yield from late
         yield from self.counts.wholes(tuple(cones), ())
         guards = tuple(a.guard for a in accesses)
         yield from self.counts.products((*cones, *guards))
+
+    def _branches(self, accesses: tuple[Access, ...]) -> Iterator[Expr]:
+        """As many blocks as the branches that the accesses are in tell apart: `grid[1] <= 2` where `bid != 0`,
+        and one under a compile-time flag that needs no more (`if SPLIT_K == 1`)."""
+        guards = all_of(*(access.guard for access in accesses))
+        if any(is_flag(term) for term in conjuncts(guards)):
+            yield from (le(sym(grid_symbol(axis)), 1) for axis in self.counts.kernel.grid_axes)
+        for node in walk(guards):
+            block, literal = node.args if node.op == "eq" else (ONE, ONE)
+            if block.op == "sym" and block.args[0].kind is Kind.BLOCK and block.args[0].bound is not None:
+                yield le(block.args[0].bound, add(literal, 2))
 
     def _real_elements(self, access: Access) -> Iterator[Expr]:
         """Indices that are read from memory come from elements of their array, not from padding."""
@@ -141,6 +153,13 @@ class RaceCandidates:
             return moving
         return mul(*(f for f in rest.args if not self.terms.uniform(f)))
 
+    def _literal(self, access: Access, distance: int) -> Iterator[Expr]:
+        """A literal distance (out[i * s] and out[i * s + 2]) is less than the steps between blocks."""
+        for axis in access.axes:
+            for factor, _ in self._parts(axis.coordinate):
+                if distance > 0 and factor.op == "sym":
+                    yield le(distance + 1, factor)
+
     def _apart(self, first: Access, second: Access, one: Axis, other: Axis) -> Iterator[Expr]:
         """Two accesses a launch value apart (out[i] and out[i + n]): the first stays below that distance."""
         terms = self.terms
@@ -148,6 +167,7 @@ class RaceCandidates:
         for access, near, far in ((first, p, q), (second, q, p)):
             distance = {m: c for m, c in combine(far, near, -1).items() if not terms.varies(m)}
             if not any(m for m in distance):
+                yield from self._literal(access, distance.get(UNIT, 0))
                 continue
             ranges = Ranges(terms, (access.guard, access.mask, access.lane_facts))
             moving = terms.expr({m: c for m, c in near.items() if terms.varies(m)})

@@ -28,6 +28,7 @@ from tilecheck.ir.expr import (
 )
 from tilecheck.ir.kernel import CheckKind, Kernel
 from tilecheck.model import Reason, Witness
+from tilecheck.proof.cases import cases
 from tilecheck.proof.context import Context, Outcome
 from tilecheck.proof.contracts import some_memory
 from tilecheck.proof.ladder import prove
@@ -138,8 +139,9 @@ def _with_queries(
     """What is proved under conditions with the queries of its proof under all of them."""
     if settled.status != "conditional":
         return settled
-    again = prove(_with_facts(settled.obligation, facts), under, session, without)
-    return replace(settled, queries=again.queries)
+    parts = cases(_with_facts(settled.obligation, facts))
+    again = [prove(part, under, session, without) for part in parts]
+    return replace(settled, queries=tuple(q for outcome in again for q in outcome.queries))
 
 
 def _is_vacuous(kernel: Kernel, context: Context, session: Session) -> bool:
@@ -236,11 +238,12 @@ def _derive(
             return Answer("unknown", reason=Reason.BUDGET.value)
         return satisfiable(assertions, session=session)
 
-    groups: dict[Expr, list[int]] = {TRUE: []}
-    for k, obligation in enumerate(open_):
-        groups.setdefault(_flags(obligation), []).append(k)
+    groups: dict[Expr, list[tuple[int, Obligation]]] = {TRUE: []}
+    for k, whole in enumerate(open_):
+        for case in cases(whole):
+            groups.setdefault(_flags(case), []).append((k, case))
     conditions: dict[Expr, None] = {}
-    saved: set[int] = set()
+    unsaved: set[int] = set()
     lost: set[int] = set()
     for flags, members in groups.items():
         under = context.under(*conditions, *(() if flags is TRUE else (flags,)))
@@ -248,12 +251,12 @@ def _derive(
         def proves(obligation: Obligation, extra: tuple[Expr, ...], under: Context = under) -> bool:
             return session.spent <= limit and prove(obligation, under.under(*extra), session, without).proved
 
-        derivation = derive([open_[k] for k in members], under, proves, decides)
+        derivation = derive([case for _, case in members], under, proves, decides)
         conditions.update(dict.fromkeys(any_of(negate(flags), c) for c in derivation.conditions))
-        saved |= {k for k, used in zip(members, derivation.used, strict=True) if used is not None}
+        unsaved |= {k for (k, _), used in zip(members, derivation.used, strict=True) if used is None}
         if session.spent <= limit:  # a candidate that was given up on is not one that saves nothing
-            lost |= {k for k, refuted in zip(members, derivation.refuted, strict=True) if refuted}
-    return tuple(conditions), saved, lost
+            lost |= {k for (k, _), refuted in zip(members, derivation.refuted, strict=True) if refuted}
+    return tuple(conditions), set(range(len(open_))) - unsaved, lost
 
 
 def _flags(obligation: Obligation) -> Expr:
@@ -302,7 +305,7 @@ def _refute(
     if hunted:
         witness = find(obligation, context, path, session)
         if witness is not None and not may_be_saved(
-            obligation, context, path, witness.values, session.fuel, searched=lost
+            obligation, context, path, witness, session.fuel, searched=lost
         ):
             return Settled(obligation, "violated", "none", outcome.time_ms, witness=witness)
     return Settled(obligation, "unknown", "none", outcome.time_ms, _reason(obligation, outcome))

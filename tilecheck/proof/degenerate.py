@@ -5,6 +5,9 @@ blocks or more (unless a `requires` gives it one), the access happens inside its
 different blocks), tiles may have more than one element, and every digit that the kernel takes of its block
 indices (`bid // d`) can still be other than 0. Anything the solver does not decide counts as degenerate: a
 condition is never derived on a guess.
+
+An access under a compile-time flag, as what is stored `if SPLIT_K == 1`, may leave one block to an axis
+(`grid[1] <= 1`), if there are two or more along every axis where the flag is off.
 """
 
 from __future__ import annotations
@@ -12,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
-from tilecheck.ir.expr import Expr, Kind, le, symbols, walk
+from tilecheck.ir.expr import Expr, Kind, all_of, any_of, conjuncts, le, negate, symbols, walk
 from tilecheck.ir.kernel import Kernel
+from tilecheck.proof.candidate_counts import is_flag
 from tilecheck.proof.context import Context
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.predicate import both_perform, ranges, several_blocks
@@ -35,24 +39,52 @@ def is_degenerate(
     obligation: Obligation, context: Context, conditions: tuple[Expr, ...], satisfiable: Decide
 ) -> bool:
     """Whether no reasonable launch is left under `conditions`."""
-    performed = _performed(obligation, context.under(*conditions))
-    if satisfiable(performed).status != "sat" or _is_narrow(obligation, context, performed, satisfiable):
+    under = context.under(*conditions)
+    performed = _performed(obligation, under)
+    if satisfiable(performed).status != "sat":
+        off = _flag_off(obligation, context)
+        performed = _performed(obligation, under, everywhere=False)
+        if off is None or any(satisfiable(goal).status != "sat" for goal in (off, performed)):
+            return True
+    if _is_narrow(obligation, context, performed, satisfiable):
         return True
     if not any(s.kind is Kind.GRID for s in symbols(*conditions)):
         return False
     return any(_is_frozen(digit, context, conditions, satisfiable) for digit in _digits(context.kernel))
 
 
-def _performed(obligation: Obligation, context: Context) -> tuple[Expr, ...]:
-    """The obligation's accesses happen: by one block, or for a race by two different blocks."""
+def _performed(obligation: Obligation, context: Context, *, everywhere: bool = True) -> tuple[Expr, ...]:
+    """The obligation's accesses happen: by one block, or for a race by two different blocks; in a launch with
+    several blocks along every axis, if `everywhere`."""
     goal = obligation.goal
     if isinstance(goal, Disjoint) and goal.between is Between.BLOCKS:
-        return both_perform(context, goal.first, goal.second)
+        performed = both_perform(context, goal.first, goal.second)
+        several = () if everywhere else several_blocks(context.kernel)
+        return tuple(term for term in performed if term not in several)
     if isinstance(goal, Holds):
         happens = [goal.given] if goal.access is None else [goal.given, goal.access.happens]
     else:
         happens = [goal.first.happens]
-    assertions = (*context.uniform_facts, *several_blocks(context.kernel), *happens)
+    several = several_blocks(context.kernel) if everywhere else ()
+    assertions = (*context.uniform_facts, *several, *happens)
+    return (*assertions, *ranges(assertions))
+
+
+def _flag_off(obligation: Obligation, context: Context) -> tuple[Expr, ...] | None:
+    """A launch with several blocks along every axis in which a compile-time flag keeps the accesses from
+    happening; None if they are under no flag."""
+    goal = obligation.goal
+    if isinstance(goal, Holds):
+        guards = [goal.given] if goal.access is None else [goal.given, goal.access.guard]
+    else:
+        guards = [goal.first.guard, goal.second.guard]
+    flags = [term for term in conjuncts(all_of(*guards)) if is_flag(term)]
+    if not flags:
+        return None
+    off = any_of(*map(negate, flags))
+    # The search is for launches with the flag set: what it finds is asked of no others.
+    facts = [fact for fact in context.uniform_facts if not set(conjuncts(fact)) <= set(flags)]
+    assertions = (*facts, *several_blocks(context.kernel), off)
     return (*assertions, *ranges(assertions))
 
 

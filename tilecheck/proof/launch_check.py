@@ -82,12 +82,17 @@ Replayed = Callable[[Broken], bool | None]  # whether harm was seen; None if it 
 
 def check_launch(
     kernel: Kernel, conditions: Sequence[Expr], launch: Launch, session: Session, replayed: Replayed
-) -> LaunchCheck:
-    """Judge one launch; `replayed` says whether a broken condition was seen to do harm."""
+) -> LaunchCheck | None:
+    """Judge one launch; `replayed` says whether a broken condition was seen to do harm.
+
+    None if the launch is of another specialisation than the kernel that was verified.
+    """
     if launch.problem is not None:
         return LaunchCheck(launch, tuple((condition_text(c), "caller") for c in conditions), ())
     judge = _judge(kernel, launch, session, replayed)
     launch = judge.launch
+    if any(r.specialises and judge.excludes(r.condition) for r in kernel.requires):
+        return None
     agreed = tuple(judge.rewritten(c) for c in conditions if not judge.is_hosts(c))
     agreed += tuple(judge.rewritten(r.condition) for r in kernel.requires)
     statuses, broken = [], []
@@ -191,6 +196,10 @@ class _Judge:
             return False
         return not self._possible(all_of(*large, negate(wanted)))
 
+    def excludes(self, condition: Expr) -> bool:
+        """Whether no host input meets a condition."""
+        return not self._possible(self.rewritten(condition))
+
     def requirement(self, condition: Expr, text: str) -> tuple[str, Broken | None]:
         """The author's own precondition: broken only where the host's text contradicts it."""
         wanted = self.rewritten(condition)
@@ -219,7 +228,8 @@ class _Judge:
             return not _is_least_size(condition) and not self._is_of_callers(condition, tensors)
         if self.kernel.language == "triton" and self._is_own_arithmetic(condition):
             return not _is_least_size(condition)
-        if condition_kind(condition) not in "ab" or _is_least_size(condition):
+        asked = _under_flags(condition)
+        if condition_kind(asked) not in "ab" or _is_least_size(asked):
             return False
         return len(owners(self.in_usual(condition))) <= 1
 
@@ -407,6 +417,14 @@ def _apart(a: HostTensor, b: HostTensor) -> str:
     if a.storage != b.storage:
         return "holds" if a.fresh or b.fresh else "caller"
     return "broken" if a.whole or b.whole or a.name == b.name else "caller"
+
+
+def _under_flags(condition: Expr) -> Expr:
+    """What a condition asks where the compile-time flags in it are set."""
+    if condition.op != "any":
+        return condition
+    asked = [c for c in condition.args if any(s.kind is not Kind.CONSTANT for s in symbols(c))]
+    return asked[0] if len(asked) == 1 else condition
 
 
 def _is_least_size(condition: Expr) -> bool:

@@ -240,3 +240,27 @@ def test_what_goes_wrong_where_nothing_is_proved_is_not_the_launchs_doing(verifi
     report = verified("gather", TWO + textwrap.dedent(body))
     assert report.kernels[0].reason == "needs-contract"
     assert "broken" not in statuses(report).values()
+
+
+SPLIT = """
+@triton.jit
+def split(x_ptr, o_ptr, p_ptr, n, PARTS: tl.constexpr, BLOCK: tl.constexpr):
+    part = tl.program_id(1)
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + part * n + offs, mask=offs < n)
+    if PARTS == 1:
+        tl.store(o_ptr + offs, x, mask=offs < n)
+    else:
+        tl.store(p_ptr + part * n + offs, x, mask=offs < n)
+
+def host(x, parts: int):
+    n = x.shape[1]
+    out, partial = torch.empty(n), torch.empty(parts * n)
+    split[(triton.cdiv(n, 64), {})](x, out, partial, n, parts, 64)
+"""
+
+
+@pytest.mark.parametrize(("blocks", "expected"), [("parts", "holds"), ("parts + 1", "broken")])
+def test_an_axis_that_a_flag_needs_one_block_of(verified, blocks: str, expected: str) -> None:
+    report = verified("split", SPLIT.format(blocks))
+    assert statuses(report)["PARTS != 1 or grid[1] <= 1"] == expected
