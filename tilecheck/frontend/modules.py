@@ -189,7 +189,7 @@ def _bind(table: ModuleTable, body: object, *, conditional: bool) -> None:
         elif isinstance(statement, cst.Try):
             _bind_try(table, statement, conditional=conditional)
         elif isinstance(statement, cst.If):
-            _bind_branches(table, statement)
+            _bind_branches(table, statement, conditional=conditional)
         elif isinstance(statement, cst.With):
             for item in statement.items:
                 if item.asname is not None:
@@ -207,12 +207,37 @@ def _bind(table: ModuleTable, body: object, *, conditional: bool) -> None:
                     table.ambiguous.add(node.value)
 
 
-def _bind_branches(table: ModuleTable, statement: cst.If) -> None:
-    _bind(table, statement.body.body, conditional=True)
+def _bind_branches(table: ModuleTable, statement: cst.If, *, conditional: bool) -> None:
+    decided = _is_for_known_triton(statement.test)
+    if decided is not False:
+        _bind(table, statement.body.body, conditional=conditional or decided is None)
+    if decided:
+        return
     if isinstance(statement.orelse, cst.If):
-        _bind_branches(table, statement.orelse)
+        _bind_branches(table, statement.orelse, conditional=conditional or decided is None)
     elif statement.orelse is not None:
-        _bind(table, statement.orelse.body.body, conditional=True)
+        _bind(table, statement.orelse.body.body, conditional=conditional or decided is None)
+
+
+_OLDEST_TRITON = (3, 4)  # what is verified is for this release or a later one
+_AT_LEAST = {cst.GreaterThanEqual: True, cst.GreaterThan: True, cst.LessThan: False, cst.LessThanEqual: False}
+
+
+def _is_for_known_triton(test: cst.BaseExpression) -> bool | None:
+    """What `Version(triton.__version__) >= Version("3.0.0")` is with every release that is known; None where it
+    depends on the release, and for any other test."""
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return None
+    operator, right = test.comparisons[0].operator, _only_argument(test.comparisons[0].comparator)
+    if dotted(_only_argument(test.left)) != "triton.__version__" or not isinstance(right, cst.SimpleString):
+        return None
+    numbers = [int(part) for part in str(right.evaluated_value).split(".") if part.isdecimal()]
+    return _AT_LEAST.get(type(operator)) if numbers and tuple(numbers) < _OLDEST_TRITON else None
+
+
+def _only_argument(node: cst.BaseExpression) -> cst.BaseExpression:
+    """What a function of versions, whatever its name, is called with."""
+    return node.args[0].value if isinstance(node, cst.Call) and len(node.args) == 1 else node
 
 
 def _bind_try(table: ModuleTable, statement: cst.Try, *, conditional: bool) -> None:
@@ -306,7 +331,10 @@ def _bind_target(
 
 
 def _is_same_function(a: Binding, b: Binding) -> bool:
-    """Whether two imports bind one function of Triton's, which it keeps at several paths."""
+    """Whether two bindings are one function of Triton's, which it keeps at several paths."""
+    if isinstance(a, cst.Attribute) and isinstance(b, cst.Attribute):
+        ends = {tuple(dotted(node).split(".")[-2:]) for node in (a, b)}
+        return len(ends) == 1 and "libdevice" in next(iter(ends))
     if not isinstance(a, Import) or not isinstance(b, Import):
         return False
     return a.member == b.member and a.module.startswith("triton.") and b.module.startswith("triton.")

@@ -103,12 +103,14 @@ def _may_be_saved(trial: _Trial, *, searched: bool) -> bool:
 
 
 def _is_beyond_the_end(obligation: Obligation, kernel: Kernel, witness: Witness) -> bool:
-    """Whether longer memory is all that a launch lacks: flat memory has an end that only launches decide."""
+    """Whether a launch could do without the claim: where flat memory ends is for launches to decide, and that
+    an index which is read from memory is not negative, for a contract."""
     goal = obligation.goal
     if kernel.language != "triton" or not isinstance(goal, Holds) or witness.kind != "bounds":
         return False
-    flat = goal.access is not None and not goal.access.checked
-    return flat and witness.element is not None and witness.element[0] >= 0
+    if goal.access is None or goal.access.checked or witness.element is None:
+        return False
+    return witness.element[0] >= 0 or any(map(_is_memory, walk(goal.access.axes[0].coordinate)))
 
 
 def _terms(obligation: Obligation) -> list[Expr]:

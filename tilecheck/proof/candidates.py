@@ -48,7 +48,13 @@ def candidates(obligation: Obligation, kernel: Kernel) -> tuple[Expr, ...]:
     tiles = tile_symbols(kernel)
     found: dict[Expr, None] = {}
     for condition in _conditions(obligation, Counts(kernel, Terms(tiles))):
-        if len(found) < LIMIT and (admissible(condition, tiles) or _counts_branches(condition, obligation)):
+        if len(found) == LIMIT:
+            break
+        if (
+            admissible(condition, tiles)
+            or _counts_branches(condition, obligation)
+            or _is_layout(condition, kernel, tiles)
+        ):
             found[condition] = None
     return tuple(found)
 
@@ -90,6 +96,16 @@ def _counts_branches(condition: Expr, obligation: Obligation) -> bool:
         return grid.op == "sym" and any(map(is_flag, conjuncts(guard)))
     asked = (node.args for node in walk(guard) if node.op == "eq")
     return any(a.op == "sym" and a.args[0].bound is grid and add(b, 2) is most for a, b in asked)
+
+
+def _is_layout(condition: Expr, kernel: Kernel, tiles: frozenset[Symbol]) -> bool:
+    """`N <= STRIDE`: flat memory has its strides as plain numbers, also as numbers of compile time."""
+    if kernel.language != "triton" or condition.op != "le" or len(render(condition)) > _LONGEST:
+        return False
+    low, high = condition.args
+    found = symbols(condition)
+    constant = all(s.kind is Kind.CONSTANT and s not in tiles for s in found)
+    return constant and low.value is None and high.op == "sym" and high.args[0] not in symbols(low)
 
 
 def is_length(condition: Expr) -> bool:

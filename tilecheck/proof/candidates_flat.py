@@ -26,7 +26,7 @@ def conditions(terms: Terms, access: Access) -> Iterator[Expr]:
     for top in highest(terms, ranges, axis.index):
         yield le(add(top, 1), axis.extent)
     for symbol in symbols(axis.index):
-        if symbol.kind is Kind.SCALAR:
+        if symbol.kind is Kind.SCALAR or (symbol.kind is Kind.CONSTANT and symbol not in terms.tiles):
             yield le(ZERO, sym(symbol))
 
 

@@ -252,7 +252,11 @@ def _derive(
             return session.spent <= limit and prove(obligation, under.under(*extra), session, without).proved
 
         derivation = derive([case for _, case in members], under, proves, decides)
-        conditions.update(dict.fromkeys(any_of(negate(flags), c) for c in derivation.conditions))
+        for condition in derivation.conditions:
+            other = any_of(flags, condition)  # what is asked with the flag and without it is asked
+            weakened = condition if other in conditions else any_of(negate(flags), condition)
+            conditions.pop(other, None)
+            conditions[weakened] = None
         unsaved |= {k for (k, _), used in zip(members, derivation.used, strict=True) if used is None}
         if session.spent <= limit:  # a candidate that was given up on is not one that saves nothing
             lost |= {k for (k, _), refuted in zip(members, derivation.refuted, strict=True) if refuted}

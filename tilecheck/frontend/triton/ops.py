@@ -95,7 +95,8 @@ def _zeros(x: Executor, args: Arguments) -> Num:
 
 def _like(x: Executor, args: Arguments) -> Num:
     num = _first(x, args, "zeros_like")
-    return data(num.shape) if num.kind == "data" else Num(num.shape, E.ZERO, num.kind, num.bits)
+    zero = E.FALSE if num.kind == "bool" else E.ZERO
+    return data(num.shape) if num.kind == "data" else Num(num.shape, zero, num.kind, num.bits)
 
 
 def _filled(x: Executor, shape: tuple[Expr, ...], value: Any, dtype: Any) -> Num:
