@@ -429,9 +429,10 @@ def _check_launches(
     """Judge every visible launch; a condition counts as broken only after the launch was replayed."""
     if not launches:
         return _Launched()
-    from tilecheck.proof.session import Session  # lazy: most files have no launch that needs it
+    from tilecheck.proof.fuel import LAUNCHES, Fuel  # lazy: most files have no launch that needs it
+    from tilecheck.proof.session import Session  # lazy
 
-    with closing(Session()) as session:
+    with closing(Session(fuel=Fuel(LAUNCHES))) as session:
         all_ = (_check_one(facts.kernel, decision, launch, path, session) for launch in launches)
         checked = [one for one in all_ if one is not None]
     reports = tuple(report for report, _ in checked)
@@ -453,7 +454,7 @@ def _check_one(
         from tilecheck.proof.launch_replay import TooLarge, replay_launch  # lazy: loads NumPy
 
         try:
-            witness = replay_launch(kernel, broken, path, open_)
+            witness = replay_launch(kernel, broken, path, session.fuel, open_)
         except TooLarge:
             return None
         if witness is not None:
@@ -504,8 +505,10 @@ def _with_aliases(facts: Facts, findings: Sequence[Diagnostic], path: str) -> tu
         return tuple(kept)
     from tilecheck.proof.alias import find_alias  # lazy: loads NumPy
     from tilecheck.proof.context import Context  # lazy
+    from tilecheck.proof.fuel import LAUNCHES, Fuel  # lazy
     from tilecheck.proof.launch_check import launch_flags  # lazy
 
+    context, fuel = Context(facts.kernel), Fuel(LAUNCHES)
     for alias in facts.graph.aliases():
         finding = next(
             (
@@ -519,6 +522,6 @@ def _with_aliases(facts: Facts, findings: Sequence[Diagnostic], path: str) -> tu
         )
         if finding is not None:
             flags = launch_flags(alias.launch)
-            witness = find_alias(Context(facts.kernel), alias.mutable, alias.other, path, flags, alias.launch)
+            witness = find_alias(context, alias.mutable, alias.other, path, flags, alias.launch, fuel)
             aliased[finding.message] = replace(finding, witness=witness)
     return (*kept, *(d for d in aliased.values() if d.witness is not None))

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 
 from tilecheck.ir.expr import Kind
 from tilecheck.ir.launch import Launch as HostLaunch
-from tilecheck.jit.reference import AccessRecord, Launch, Log, ReplayError, run
+from tilecheck.jit.reference import AccessRecord, Launch, Log, ReplayError
 from tilecheck.model import Witness
 from tilecheck.proof.benign import Flags, ordinary_launches
 from tilecheck.proof.concrete import Concrete, arguments, launch_symbols
 from tilecheck.proof.context import Context
+from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.launch_check import ordinary_inputs
 
 _LAUNCHES = 6
@@ -24,15 +25,21 @@ _Meeting = tuple[AccessRecord, AccessRecord, tuple[int, ...]]
 
 
 def find_alias(
-    context: Context, mutable: str, other: str, path: str, flags: Flags, launch: HostLaunch
+    context: Context,
+    mutable: str,
+    other: str,
+    path: str,
+    flags: Flags,
+    launch: HostLaunch,
+    fuel: Fuel,
 ) -> Witness | None:
     """Two accesses that meet in one element because `mutable` and `other` are one buffer.
 
-    `flags` are the compile-time values that the launch passes, by name.
+    `flags` are the compile-time values that the launch passes, by name; `fuel` is for launches after the first.
     """
     kernel = context.kernel
     for number, concrete in enumerate(_launches(context, flags, launch)):
-        if number >= _LAUNCHES:
+        if number >= _LAUNCHES or (number and fuel.left <= 0):
             return None
         given = arguments(concrete, kernel)
         if given is None:
@@ -43,7 +50,7 @@ def find_alias(
         table = getattr(given[other], "dtype", None)
         given[mutable] = given[other] = given[other if table is not None and table.kind == "i" else mutable]
         try:
-            log = run(Launch(path, kernel.name, concrete.grid(kernel), given, None, _STEPS))
+            log = fuel.charge(Launch(path, kernel.name, concrete.grid(kernel), given, None, _STEPS))
         except ReplayError:
             continue
         found = _meeting(log, mutable, other, within=kernel.language != "triton")

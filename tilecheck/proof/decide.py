@@ -40,7 +40,7 @@ from tilecheck.proof.solver import Answer, satisfiable
 # A kernel that stays unknown after so many searches is not worth more of them.
 _MOST_FAILED_HUNTS = 2
 # What the search for the launch conditions of one kernel may cost, in budgets of one query.
-_DERIVATION = 4
+_DERIVATION = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +96,11 @@ def _decide(
     conditions: tuple[Expr, ...] = ()
     saved: set[int] = set()
     lost = set(open_)
+    ended = True
     eligible = [i for i in open_ if not obligations[i].advice]
     if eligible:
         eased = [_with_facts(obligations[i], facts) for i in eligible]
-        conditions, saved, lost = _derive(eased, context, session, without)
+        conditions, saved, lost, ended = _derive(eased, context, session, without)
         saved, lost = {eligible[k] for k in saved}, {eligible[k] for k in lost}
     under = context.under(*conditions)
     for i in open_ if conditions else ():
@@ -123,7 +124,7 @@ def _decide(
                 reason = Reason.NEEDS_CONTRACT.value
                 settled.append(Settled(advised, "unknown", "none", outcome.time_ms, reason))
                 continue
-            hunted = failed < _MOST_FAILED_HUNTS and _is_hunted(obligation, under)
+            hunted = failed < _MOST_FAILED_HUNTS and (ended or i in lost) and _is_hunted(obligation, under)
             settled.append(_refute(obligation, outcome, under, path, session, lost=i in lost, hunted=hunted))
             failed += hunted and settled[-1].status == "unknown"
     spent = session.spent
@@ -223,8 +224,9 @@ def _predicate(obligation: Obligation) -> object:
 
 def _derive(
     open_: list[Obligation], context: Context, session: Session, without: frozenset[str]
-) -> tuple[tuple[Expr, ...], set[int], set[int]]:
-    """Launch conditions for the open obligations, which of these they save, and which nothing saves.
+) -> tuple[tuple[Expr, ...], set[int], set[int], bool]:
+    """Launch conditions for the open obligations, which of these they save, and which nothing saves; and
+    whether all was looked at: where the search gave up, a counterexample may only show what it missed.
 
     What stands under a compile-time flag needs its conditions only where the flag is set, so obligations
     are taken flag by flag, those under no flag first, and their conditions are weakened by the flag.
@@ -249,7 +251,8 @@ def _derive(
         under = context.under(*conditions, *(() if flags is TRUE else (flags,)))
 
         def proves(obligation: Obligation, extra: tuple[Expr, ...], under: Context = under) -> bool:
-            return session.spent <= limit and prove(obligation, under.under(*extra), session, without).proved
+            cheap = without | {"smt"}  # the solver was asked: `decides` has every way to prove
+            return session.spent <= limit and prove(obligation, under.under(*extra), session, cheap).proved
 
         derivation = derive([case for _, case in members], under, proves, decides)
         for condition in derivation.conditions:
@@ -260,7 +263,7 @@ def _derive(
         unsaved |= {k for (k, _), used in zip(members, derivation.used, strict=True) if used is None}
         if session.spent <= limit:  # a candidate that was given up on is not one that saves nothing
             lost |= {k for (k, _), refuted in zip(members, derivation.refuted, strict=True) if refuted}
-    return tuple(conditions), set(range(len(open_))) - unsaved, lost
+    return tuple(conditions), set(range(len(open_))) - unsaved, lost, session.spent <= limit
 
 
 def _flags(obligation: Obligation) -> Expr:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 _KERNEL = 40_000  # a counterexample and the launches that confirm it take a few thousand
 
+LAUNCHES = 10_000  # for the launches that are seen, and again for those that bind one buffer twice
+
 
 class OutOfFuel(Exception):
     """No statement may be run any more."""
@@ -29,17 +31,30 @@ class Fuel:
             OutOfFuel: the launch did not come to its end with what was left.
             ReplayError: as `run` does.
         """
-        from tilecheck.jit.reference import ReplayError, StepLimit, run  # lazy: loads NumPy
+        from tilecheck.jit.reference import StepLimit  # lazy: loads NumPy
 
         if self.left <= 0:
             raise OutOfFuel
         steps = min(launch.max_steps, self.left)
         try:
-            log = run(replace(launch, max_steps=steps))
+            return self.charge(replace(launch, max_steps=steps))
+        except StepLimit as error:
+            if steps < launch.max_steps:
+                raise OutOfFuel from error
+            raise
+
+    def charge(self, launch: Launch) -> Log:
+        """Run a launch within its own limit; what is left may become negative.
+
+        Raises:
+            ReplayError: as `run` does.
+        """
+        from tilecheck.jit.reference import ReplayError, run  # lazy: loads NumPy
+
+        try:
+            log = run(launch)
         except ReplayError as error:
             self.left -= error.steps
-            if isinstance(error, StepLimit) and steps < launch.max_steps:
-                raise OutOfFuel from error
             raise
         self.left -= log.steps
         return log

@@ -306,6 +306,8 @@ class _Judge:
             return None, True
         tried = ran = False
         for more in self.more_blocks():
+            if ran and self._is_spent():
+                break
             found, has_run, was_tried = self._tried(rule, text, (*premises, *more), expanded)
             if found is not None:
                 return found, True
@@ -325,12 +327,18 @@ class _Judge:
         """Inputs that were seen to do harm, whether any were run, and whether there are any."""
         tried = ran = False
         for found in self.models(premises, rule, text, expanded):
+            if ran and self._is_spent():
+                break
             tried = True
             harmful = self.replayed(found)
             if harmful:
                 return found, True, True
             ran |= harmful is not None
         return None, ran, tried
+
+    def _is_spent(self) -> bool:
+        """Whether the kernel's launches had replays enough: each condition still gets one."""
+        return self.session.fuel.left <= 0
 
     def models(
         self, premises: Sequence[Expr], rule: str, text: str, expanded: tuple[str, ...]

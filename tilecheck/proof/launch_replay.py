@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from tilecheck.ir.kernel import Kernel, extent_symbol, stride_symbol
-from tilecheck.jit.reference import AccessRecord, Launch, Log, ReplayError, StepLimit, run
+from tilecheck.jit.reference import AccessRecord, Launch, Log, ReplayError, StepLimit
 from tilecheck.model import Site, Witness
 from tilecheck.proof.concrete import Concrete, arguments
+from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.launch_check import Broken
 from tilecheck.proof.obligation import Disjoint, Obligation
 from tilecheck.proof.replay import at_site
@@ -30,7 +31,7 @@ class TooLarge(Exception):
 
 
 def replay_launch(
-    kernel: Kernel, broken: Broken, path: str, open_: Sequence[Obligation] = ()
+    kernel: Kernel, broken: Broken, path: str, fuel: Fuel, open_: Sequence[Obligation] = ()
 ) -> Witness | None:
     """What goes wrong when the launch runs with these inputs; None if nothing was seen.
 
@@ -53,7 +54,7 @@ def replay_launch(
     corners = tuple((x, y, z) for x, y, z in product(*map(_ends, grid)))
     chosen = None if prod(grid) <= _MOST_BLOCKS else corners
     try:
-        log = run(Launch(path, kernel.name, grid, given, chosen, _STEPS))
+        log = fuel.charge(Launch(path, kernel.name, grid, given, chosen, _STEPS))
     except StepLimit as limit:
         raise TooLarge from limit
     except ReplayError:

@@ -18,6 +18,8 @@ from tilecheck.proof.recall import Recall
 
 _DEFINED = re.compile(r"\(define-fun (\w+) \(\) \w+\s+(\(- )?(\w+)")
 
+_GUESSES = 4  # one in so many must find something
+
 Status = Literal["unsat", "sat", "unknown"]
 DEFAULT_BUDGET = 3_000_000  # resource units of z3 for one question; most need a few thousand
 
@@ -36,6 +38,8 @@ class Session:
     keep: bool = False
     checks: int = 0
     spent: int = 0
+    guesses: int = 0  # quick searches for a model
+    guessed: int = 0  # those that found one
     answers: dict[object, Any] = field(default_factory=dict)
     models: Recall = field(default_factory=Recall)
     premises: KnownPremises = field(default_factory=KnownPremises)
@@ -62,6 +66,11 @@ class Session:
         solver.set("arith.nl.grobner", False)
         solver.from_string(text)
         return Query(self, solver)
+
+    @property
+    def guesses_pay(self) -> bool:
+        """Whether a model is to be looked for before a proof: not where the last questions had none."""
+        return self.guesses < _GUESSES or self.guessed * _GUESSES >= self.guesses
 
     def note(self, spent: int) -> None:
         self.checks += 1

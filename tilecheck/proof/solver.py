@@ -187,11 +187,15 @@ class _Search:
     def answer(self) -> Answer:
         if FALSE in self.assertions:
             return Answer("unsat")
-        answer = None if self.options.prove_only else self._guessed()
+        early = self.options.smallest or self.session.guesses_pay
+        answer = self._guessed() if early else None
         if answer is not None:
             return answer
         normal = self._normalised()
-        answer = self._abstract(normal, _A) or self._abstract(normal, _A_PLUS)
+        answer = self._abstract(normal, _A)
+        if not early:
+            answer = answer or self._guessed()
+        answer = answer or self._abstract(normal, _A_PLUS)
         answer = answer or self._abstract(self.assertions, _EXACT)
         answer = answer or self._grounded()
         answer = answer or self._abstract(normal, _B) or self._abstract(normal, _LAST)
@@ -200,8 +204,13 @@ class _Search:
     def _guessed(self) -> Answer | None:
         """A model of the assertions as they stand, when one is easy to find. Not a proof when there is none:
         proofs are left to linear arithmetic, which is simpler and which z3 decides."""
+        if self.options.prove_only:
+            return None
         answer = self._abstract(self.assertions, _QUICK)
-        return answer if answer is not None and answer.status == "sat" else None
+        found = answer is not None and answer.status == "sat"
+        self.session.guesses += 1
+        self.session.guessed += found
+        return answer if found else None
 
     def _check(self, query: Query, tier: Tier, also: str = "") -> Status:
         """One check, if there is budget left for it."""
