@@ -5,6 +5,7 @@
     nice python benchmarks/soundness.py --level whole --count 1000
     nice python benchmarks/soundness.py --level operators --count 2500
     nice python benchmarks/soundness.py --level source --count 5000
+    nice python benchmarks/soundness.py --level triton --count 5000
 
 A `proved` or `conditional` mutant is launched with random small values that meet its conditions; a race or
 anything undefined in the log refutes the verdict. The witness of a `violated` mutant is run again. Every
@@ -16,8 +17,9 @@ make such a kernel safe, and runs launches that meet them. `--level operators` c
 one place and counts, for each kind of change, how many of the mutants that go wrong are found to.
 
 `--level source` writes kernels that are safe in all launches, counts how many are proved, changes every second
-one as above, and runs their text as plain Python. `--level planted` plants bugs in the prover and counts the
-cases until one finds it. `--level ablation` leaves out rungs and lemmas, and asks z3 and cvc5 alone.
+one as above, and runs their text as plain Python; `--level triton` does so with Triton kernels. `--level
+planted` plants bugs in the prover and counts the cases until one finds it. `--level ablation` leaves out rungs
+and lemmas, and asks z3 and cvc5 alone.
 """
 
 from __future__ import annotations
@@ -127,16 +129,21 @@ def _operators(seed: int, count: int) -> int:
     return refuted
 
 
-def _source(seed: int, count: int) -> int:
+def _triton(seed: int, count: int) -> int:
+    return _source(seed, count, _helper("triton_sources").triton_source)
+
+
+def _source(seed: int, count: int, draw: Callable[[int], Any] | None = None) -> int:
     """Random kernels from their text, every second one with small changes; returns how many are refuted."""
     held = _helper("held")
+    draw = draw or _helper("sources").source
     drawn: Counter[str] = Counter()
     changed: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     missed: Counter[str] = Counter()
     refuted, launches, start = 0, 0, time.process_time()
     for number in range(seed, seed + count):
-        kernel = held.attacked(number)
+        kernel = held.attacked(number, held.LAUNCHES, draw)
         if kernel is None:
             continue
         source, what, result = kernel.source, kernel.what, kernel.result
@@ -242,6 +249,7 @@ _LEVELS: dict[str, Callable[..., int]] = {
     "whole": _whole,
     "operators": _operators,
     "source": _source,
+    "triton": _triton,
     "planted": _planted,
     "ablation": _ablation,
 }

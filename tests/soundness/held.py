@@ -6,17 +6,19 @@ import ast
 import math
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import CodeType
 from typing import Any
 
 import numpy as np
 from soundness_mutate import mutant
-from soundness_plain import Endless, Memory, Refused, compiled, run
+from soundness_plain import Endless, Memory, Refused, compiled
+from soundness_plain import run as run_cutile
 from soundness_shares import TABLES_OF_INTEGERS
 from soundness_sources import Source, source
 from soundness_texts import Reading, Unreadable, parsed
+from soundness_triton_plain import run as run_triton
 
 from tilecheck import check_source
 from tilecheck.model import Report, Witness
@@ -25,6 +27,8 @@ from tilecheck.options import Options
 _ATTEMPTS = 4  # for each launch that is wanted
 _CHANGES = 6  # of one launch, to meet the conditions
 _LARGEST_GRID = 6
+
+_RUN = {"cutile": run_cutile, "triton": run_triton}
 
 Values = dict[str, int]  # by the names that conditions use: `grid[0]`, `out.shape[1]`, `T`
 
@@ -63,9 +67,10 @@ class Attacked:
 LAUNCHES = 18
 
 
-def attacked(number: int, count: int = LAUNCHES) -> Attacked | None:
-    """The kernel of a number, with changes if the number is odd; None when nothing in it can be changed."""
-    drawn = source(number)
+def attacked(number: int, count: int = LAUNCHES, draw: Callable[[int], Source] = source) -> Attacked | None:
+    """The kernel that `draw` makes of a number, with changes if the number is odd; None when nothing in it can
+    be changed."""
+    drawn = draw(number)
     text, what = drawn.text, ""
     if number % 2:
         changed = mutant(text.encode(), random.Random(number))
@@ -92,7 +97,7 @@ def hold(of: Source, text: str, seed: str, count: int, options: Options | None =
     for number in range(count):
         as_host = number % 3 == 0 or not held.safe
         launch = _drawn(of, axes, alike if as_host else said, rng, as_host=as_host)
-        memory = None if launch is None else _ran(code, launch)
+        memory = None if launch is None else _ran(of, code, launch)
         if launch is None or memory is None:
             continue
         kept = held.safe and all(map(launch.reading.holds, said))
@@ -130,7 +135,7 @@ class Launch:
 
 def _axes(text: str) -> tuple[int, ...]:
     """The axes of the grid that a text mentions; the others have one block (standing obligation S3)."""
-    return tuple(k for k in range(3) if re.search(rf"\b(bid|num_blocks)\({k}\)", text))
+    return tuple(k for k in range(3) if re.search(rf"\b(bid|num_blocks|program_id|num_programs)\({k}\)", text))
 
 
 def _is_endless(of: Source, code: CodeType, axes: Sequence[int], rng: random.Random) -> bool:
@@ -139,7 +144,7 @@ def _is_endless(of: Source, code: CodeType, axes: Sequence[int], rng: random.Ran
         launch = _drawn(of, axes, of.requires, rng, as_host=number % 2 == 0)
         try:
             if launch is not None:
-                run(code, "kernel", launch.grid, launch.arguments)
+                _RUN[of.language](code, "kernel", launch.grid, launch.arguments)
         except Endless:
             return True
         except Refused:
@@ -147,11 +152,11 @@ def _is_endless(of: Source, code: CodeType, axes: Sequence[int], rng: random.Ran
     return False
 
 
-def _ran(code: CodeType, launch: Launch) -> Memory | None:
+def _ran(of: Source, code: CodeType, launch: Launch) -> Memory | None:
     given = {n: a.copy() if isinstance(a, np.ndarray) else a for n, a in launch.arguments.items()}
     given = {n: _same_layout(launch.arguments[n], a) for n, a in given.items()}
     try:
-        return run(code, "kernel", launch.grid, given)
+        return _RUN[of.language](code, "kernel", launch.grid, given)
     except Refused:
         return None
 
@@ -268,7 +273,7 @@ def _mend(text: str, values: Values, reading: Reading, rng: random.Random) -> No
         node = rng.choice(node.values)
     if not isinstance(node, ast.Compare) or len(node.ops) != 1:
         return
-    name, target = ast.unparse(node.left), reading.number(node.comparators[0])
+    name, target = _value_name(node.left), reading.number(node.comparators[0])
     if isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Mod):
         divisor = reading.number(node.left.right)
         if divisor:
@@ -282,6 +287,12 @@ def _mend(text: str, values: Values, reading: Reading, rng: random.Random) -> No
         values[name] = target
 
 
+def _value_name(node: ast.expr) -> str:
+    """Of flat memory the length is the one extent."""
+    text = ast.unparse(node)
+    return re.sub(r"^numel\((\w+)\)$", r"\1.shape[0]", text)
+
+
 # ---- witnesses -----------------------------------------------------------------------------------------------
 
 
@@ -291,7 +302,7 @@ def _unseen(of: Source, code: CodeType, report: Report) -> str | None:
         witness = finding.witness
         if witness is None or finding.code.startswith(("TC1", "TC4")):
             continue
-        seen = [_is_seen(witness, launch, code) for launch in _of(witness, of)]
+        seen = [_is_seen(of, witness, launch, code) for launch in _of(witness, of)]
         if not any(seen) and False in seen:
             return f"{finding.code}: no run shows {witness}"
     return None
@@ -324,9 +335,9 @@ def _of(witness: Witness, of: Source) -> Iterator[Launch]:
         yield Launch(grid, dict(given))
 
 
-def _is_seen(witness: Witness, launch: Launch, code: CodeType) -> bool | None:
+def _is_seen(of: Source, witness: Witness, launch: Launch, code: CodeType) -> bool | None:
     """None for a launch that the compiler refuses, of what only a change has made."""
-    memory = _ran(code, launch)
+    memory = _ran(of, code, launch)
     if memory is None:
         return None
     if witness.kind == "overlap" and len(witness.blocks) > 1:

@@ -31,7 +31,7 @@ class Mutant:
 
 
 def kernels(source: bytes) -> tuple[str, ...]:
-    """The names of the functions with a decorator that says `kernel`."""
+    """The names of the functions with a decorator that says `kernel` or `jit`."""
     return tuple(f.name for f in functions(source))
 
 
@@ -63,9 +63,10 @@ def mutant(source: bytes, rng: random.Random, kernel: str | None = None) -> Muta
 
 
 def functions(source: bytes) -> list[ast.FunctionDef]:
-    """The functions with a decorator that says `kernel`."""
+    """The functions with a decorator that says `kernel` or `jit`."""
     nodes = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)]
-    return [n for n in nodes if any("kernel" in ast.unparse(d) for d in n.decorator_list)]
+    said = ("kernel", "triton.jit")
+    return [n for n in nodes if any(word in ast.unparse(d) for d in n.decorator_list for word in said)]
 
 
 class _Lines:
@@ -147,7 +148,7 @@ def _replacements(node: ast.expr | ast.stmt, lines: _Lines, names: list[str]) ->
 def _calls(node: ast.Call, lines: _Lines) -> Iterator[str]:
     text, called = lines.text(node), ast.unparse(node.func)
     name = called.rpartition(".")[2]
-    if name in ("bid", "num_blocks", "num_tiles", "cdiv"):
+    if name in ("bid", "num_blocks", "num_tiles", "cdiv", "program_id", "num_programs"):
         yield from (f"({text} {change})" for change in ("+ 1", "- 1", "// 2", "* 2", "% 2"))
         yield from ("0", "1")
     if name in ("min", "max", "minimum", "maximum"):
@@ -155,11 +156,12 @@ def _calls(node: ast.Call, lines: _Lines) -> Iterator[str]:
         other = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}[name]
         yield called.replace(name, other) + text[start[1] - start[0] :]
         yield from (lines.text(a) for a in node.args)
-    if name in ("bid", "num_blocks"):
+    if name in ("bid", "num_blocks", "program_id", "num_programs"):
         yield from (f"{called}({axis})" for axis in range(3))
-    if name in ("load", "store", "gather", "scatter") and "check_bounds" not in text:
+    in_triton = called.startswith("tl.")
+    if name in ("load", "store", "gather", "scatter") and "check_bounds" not in text and not in_triton:
         yield f"{text[:-1].rstrip().rstrip(',')}, check_bounds=False)"
-    if name in ("gather", "scatter") and any(k.arg == "mask" for k in node.keywords):
+    if (in_triton or name in ("gather", "scatter")) and any(k.arg == "mask" for k in node.keywords):
         own = next(lines.span(k.value) for k in node.keywords if k.arg == "mask")
         start, end = lines.span(node)
         yield lines.source[start : own[0]].decode() + "None" + lines.source[own[1] : end].decode()

@@ -19,7 +19,7 @@ import numpy as np
 
 Block = tuple[int, int, int]
 # What Python says of types, shapes and names that no compiler takes.
-_MISFITS = (TypeError, ValueError, LookupError, NameError, AttributeError, OverflowError, RecursionError)
+MISFITS = (TypeError, ValueError, LookupError, NameError, AttributeError, OverflowError, RecursionError)
 _MOST_STEPS = 4000  # of the loops of one block
 
 
@@ -31,7 +31,7 @@ class Endless(Refused):
     """A block took more steps than any sensible one."""
 
 
-class _Lost(Exception):
+class Lost(Exception):
     """The rest of a block means nothing."""
 
 
@@ -55,21 +55,21 @@ class Memory:
         self.undefined.append(f"{what} in block {self.block}")
         if lost:
             self.lost = True
-            raise _Lost
+            raise Lost
 
     def races(self) -> list[str]:
         """The elements that two blocks touch, one of them not to read, and not both by atomics."""
         found = []
         for (array, offset), seen in self.touched.items():
             for one, effect in seen:
-                other = next((s for s in seen if s[0] != one and _clash(effect, s[1])), None)
+                other = next((s for s in seen if s[0] != one and clash(effect, s[1])), None)
                 if other is not None:
                     found.append(f"{effect} of {array} at {offset} by {one}, {other[1]} by {other[0]}")
                     break
         return found
 
 
-def _clash(one: str, two: str) -> bool:
+def clash(one: str, two: str) -> bool:
     return (one, two) not in (("read", "read"), ("atomic", "atomic"))
 
 
@@ -100,15 +100,15 @@ class Array:
         self.memory.touch(self.name, self.offset + sum(i * self.stride(k) for k, i in enumerate(at)), effect)
 
     def slice(self, axis: int, start: Any, stop: Any) -> Array:
-        start, stop, extent = _whole(start), _whole(stop), self.shape[axis]
+        start, stop, extent = whole(start), whole(stop), self.shape[axis]
         if not (0 <= start < extent and start <= stop <= extent):
             self.memory.wrong(f"slice {start}:{stop} of {self.name}, extent {extent}", lost=True)
         cut = tuple(slice(start, stop) if k == axis else slice(None) for k in range(self.ndim))
         return Array(self.memory, self.name, self.data[cut], self.offset + start * self.stride(axis))
 
     def tiled_view(self, shape: Any, traversal_steps: Any = None) -> View:
-        sizes = _sizes(shape)
-        return View(self, sizes, sizes if traversal_steps is None else tuple(map(_whole, traversal_steps)))
+        own = sizes(shape)
+        return View(self, own, own if traversal_steps is None else tuple(map(whole, traversal_steps)))
 
     def get_raw_memory(self) -> Raw:
         return Raw(self)
@@ -142,7 +142,7 @@ class View:
 
     def _box(self, index: Any, *, check_bounds: bool) -> tuple[slice, ...] | None:
         """The elements inside the array; None for a tile that lies outside as a whole."""
-        tiles = [_whole(i) for i in (index if isinstance(index, tuple) else (index,))]
+        tiles = [whole(i) for i in (index if isinstance(index, tuple) else (index,))]
         starts = [i * s for i, s in zip(tiles, self.steps, strict=True)]
         box = []
         for tile, start, size, extent in zip(tiles, starts, self.sizes, self.array.shape, strict=True):
@@ -199,7 +199,7 @@ def _elements(
     return found
 
 
-def _whole(value: Any) -> int:
+def whole(value: Any) -> int:
     if isinstance(value, np.ndarray) and value.size == 1:
         value = value.item()
     if isinstance(value, bool | np.bool_) or int(value) != value:
@@ -207,11 +207,11 @@ def _whole(value: Any) -> int:
     return int(value)
 
 
-def _sizes(shape: Any) -> tuple[int, ...]:
-    sizes = tuple(map(_whole, shape if isinstance(shape, tuple) else (shape,)))
-    if any(size < 1 or size & (size - 1) for size in sizes):
-        raise Refused(f"tile shape {sizes}")
-    return sizes
+def sizes(shape: Any) -> tuple[int, ...]:
+    found = tuple(map(whole, shape if isinstance(shape, tuple) else (shape,)))
+    if any(size < 1 or size & (size - 1) for size in found):
+        raise Refused(f"tile shape {found}")
+    return found
 
 
 # ---- the stand-in for the module -----------------------------------------------------------------------------
@@ -224,7 +224,7 @@ class _Constant:
         return object
 
 
-class _Tiles:
+class Tiles:
     """The functions of `cuda.tile` that need to know the launch."""
 
     def __init__(self, memory: Memory) -> None:
@@ -293,7 +293,7 @@ class _Tiles:
         return a % b
 
     def range(self, *ends: Any) -> builtins.range:
-        start, stop, step = (*map(_whole, ends), 1)[:3] if len(ends) > 1 else (0, _whole(ends[0]), 1)
+        start, stop, step = (*map(whole, ends), 1)[:3] if len(ends) > 1 else (0, whole(ends[0]), 1)
         if step < 1:
             self._memory.wrong(f"a step of {step}", lost=True)
         return builtins.range(start, stop, step)
@@ -306,7 +306,7 @@ class _Tiles:
 
 
 def _module(memory: Memory) -> SimpleNamespace:
-    own = _Tiles(memory)
+    own = Tiles(memory)
     names = "bid num_blocks load store num_tiles gather scatter atomic_add cdiv".split()
     return SimpleNamespace(
         **{name: getattr(own, name) for name in names},
@@ -315,10 +315,10 @@ def _module(memory: Memory) -> SimpleNamespace:
         PaddingMode=SimpleNamespace(ZERO=0),
         int32=np.int64,
         float32=np.float64,
-        arange=lambda n, dtype: np.arange(_sizes(n)[0]),
-        zeros=lambda shape, dtype: np.zeros(_sizes(shape)),
-        ones=lambda shape, dtype: np.ones(_sizes(shape)),
-        full=lambda shape, value, dtype: np.full(_sizes(shape), value, dtype),
+        arange=lambda n, dtype: np.arange(sizes(n)[0]),
+        zeros=lambda shape, dtype: np.zeros(sizes(shape)),
+        ones=lambda shape, dtype: np.ones(sizes(shape)),
+        full=lambda shape, value, dtype: np.full(sizes(shape), value, dtype),
         where=np.where,
         minimum=np.minimum,
         maximum=np.maximum,
@@ -375,7 +375,7 @@ def run(code: CodeType, name: str, grid: Sequence[int], arguments: Mapping[str, 
     """Every block of one launch of the kernel `name`; arguments are integers and NumPy arrays."""
     x, y, z = (*grid, 1, 1, 1)[:3]
     memory = Memory(grid=(x, y, z))
-    module, own = _module(memory), _Tiles(memory)
+    module, own = _module(memory), Tiles(memory)
     scope: dict[str, Any] = {f"_own_{n}": getattr(own, n) for n in ("floordiv", "mod", "range", "step")}
     scope["ct"] = module
     exec(code, scope)
@@ -385,8 +385,8 @@ def run(code: CodeType, name: str, grid: Sequence[int], arguments: Mapping[str, 
         memory.block, memory.steps = block, 0
         try:
             kernel(**given)
-        except _Lost:
+        except Lost:
             continue
-        except _MISFITS as problem:
+        except MISFITS as problem:
             raise Refused(str(problem)) from problem
     return memory

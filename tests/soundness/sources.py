@@ -26,6 +26,7 @@ class Source:
     agreements: tuple[str, ...]  # facts about a launch that a kernel of several arrays may need
     grid: tuple[str, ...]
     way: str
+    language: str = "cutile"
 
 
 @dataclass

@@ -62,7 +62,7 @@ def _term(terms: Terms, ranges: Ranges, m: Monomial, coefficient: int) -> Expr |
 
 def _factor(terms: Terms, p: Polynomial, inner: Polynomial) -> Polynomial | None:
     """A launch value f with `p = f * inner + ...`, where f is one positive monomial."""
-    (first, scale) = next(iter(inner.items()))
+    first, scale = next((m, c) for m, c in inner.items() if c > 0)
     for m, coefficient in p.items():
         f = _quotient(m, first)
         if f is None or coefficient <= 0 or coefficient % scale or terms.varies(f):

@@ -28,7 +28,8 @@ class Ranges:
                 self._learn(part)
 
     def _learn(self, part: Expr) -> None:
-        """Note what `a <= b`, `a < b` or `a == b` says of the varying part of `a`."""
+        """Note what `a <= b`, `a < b` or `a == b` says of the varying part of `a`: of its terms with a plus,
+        and of all where others have a minus."""
         if part.op not in ("lt", "le", "eq"):
             return
         terms = self.terms
@@ -37,9 +38,12 @@ class Ranges:
             excess = combine(terms.poly(a), terms.poly(b), -1)
             if part.op == "lt":
                 excess = combine(excess, constant(1))
-            high = {m: c for m, c in excess.items() if c > 0 and terms.varies(m)}
+            varying = {m: c for m, c in excess.items() if terms.varies(m)}
+            high = {m: c for m, c in varying.items() if c > 0}
             if high:
                 self._note(high, scaled(combine(excess, high, -1), -1))
+            if high and len(high) < len(varying):
+                self._add(varying, terms.expr(scaled(combine(excess, varying, -1), -1)))
 
     def _note(self, high: Polynomial, bound: Polynomial) -> None:
         terms = self.terms
