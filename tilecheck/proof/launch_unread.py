@@ -12,11 +12,13 @@ from tilecheck.ir.launch import Launch
 def rests_on_unread(launch: Launch, wanted: Expr) -> bool:
     """Whether values that unread code computes, or checks, decide `wanted`.
 
-    A number of blocks that an unread function returns may be the right one; and where execution went on only
-    after an unread test of an argument (`if not fits(x): raise`), that test may have been about `wanted`.
+    A number of blocks that an unread function returns may be the right one, whatever the blocks do; and where
+    execution went on only after an unread test of an argument (`if not fits(x): raise`), that test may have
+    been about `wanted`.
     """
     spoken = owners(wanted)
-    if any(name in launch.unread for name in spoken):
+    blocks = owners(*(size for size in launch.grid or () if size is not None))
+    if any(name in launch.unread for name in (*spoken, *blocks)):
         return True
     tests = [s.name for s in symbols(*launch.facts) if s.origin == OPAQUE]
     words = {word for name in tests for word in re.findall(r"\w+", name)}

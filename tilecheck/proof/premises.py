@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 from tilecheck.ir.expr import Expr, conjuncts, negate
 from tilecheck.proof import interval as iv
@@ -142,6 +143,11 @@ class Premises:
                 yield from self._with(rest, sign, (a,))
             if len(rest) > 1 and self.term(rest).low >= 0:
                 yield from self._with((a,), sign, rest)
+        for size in range(2, len(m) - 1):
+            for part in dict.fromkeys(combinations(m, size)):
+                rest = without(m, *part)
+                if part in self._where and self.term(rest).low >= 0:
+                    yield from self._with(part, sign, rest)
 
     def _with(self, m: Monomial, sign: int, factor: Monomial) -> Iterator[Polynomial]:
         for index in self._where.get(m, ()):

@@ -23,7 +23,7 @@ from tilecheck.proof.polynomial import (
 from tilecheck.proof.premises import Premises
 
 _DEPTH = 5  # premises in one sum
-_NODES = 120  # remainders looked at for one goal
+_NODES = 500  # remainders looked at for one goal
 _QUOTIENTS = 12  # guesses of what a quotient stays below
 
 
