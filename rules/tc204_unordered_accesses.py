@@ -28,9 +28,11 @@ index differs. It can fail where the store goes to a slice that moves with the l
 
 Triton orders the threads of a program only at `tl.debug_barrier()`. Two accesses of one program,
 one of them a store, with no barrier between on every path, must not touch one element. One case is
-left out: a store over the tile that was just loaded, lane for lane, where from the load on nothing
-that was loaded is reduced, multiplied as a matrix, reshaped or broadcast. (Where a program has more
-threads than a tile has elements, several of them load an element and one stores it.)
+left out: a store over the tile that was just loaded, lane for lane, of a value computed from what
+was loaded, where from the load on nothing that was loaded is reduced, multiplied as a matrix,
+reshaped or broadcast, but for sums, minima and maxima of a whole row that the stored value needs.
+(Where a program has more threads than a tile has elements, several of them load an element and one
+stores it; and a load and a store of one tile may be laid out differently over the threads.)
 
 ## Example
 

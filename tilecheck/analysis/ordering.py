@@ -2,16 +2,17 @@
 
 A program is many threads. Two of its accesses have an order if every thread passes a barrier between them.
 
-There is one more case, a store over what was just loaded. Several threads may load an element and one of them
-stores it, so a load of another thread may see the new value. That does no harm where the thread that stores an
-element is the only one whose loaded value counts: where, from the load on, what was loaded is used element by
-element. (A reduction before the store is no barrier: where each warp holds the whole tile, it has none.)
+There is one more case, a store over what was just loaded. What it stores must be computed from what was loaded,
+lane for lane: a load and a store of one tile may be laid out differently over the threads, and only the value
+orders the two. Several threads may load an element and one of them stores it, so a load of another thread may
+see the new value. That does no harm where the thread that stores an element is the only one whose loaded value
+counts. (A reduction before the store is no barrier: where each warp holds the whole tile, it has none.)
 """
 
 from __future__ import annotations
 
-from tilecheck.ir.expr import conjuncts
-from tilecheck.ir.kernel import Access, Barrier, Effect, Kernel, common_loops
+from tilecheck.ir.expr import Kind, conjuncts, symbols
+from tilecheck.ir.kernel import Access, Barrier, Effect, Exchange, Kernel, common_loops
 
 
 def separated(kernel: Kernel, first: Access, second: Access) -> bool:
@@ -48,12 +49,47 @@ def _loops_of(barrier: Barrier, first: Access, second: Access) -> bool:
 
 
 def overwrites_its_own(kernel: Kernel, first: Access, second: Access) -> bool:
-    """Whether `second` stores over what `first` loaded before it, and no thread uses, from then on, what
-    another thread loaded: no reduction, product, change of shape or broadcast of something loaded follows the
-    load, nor stands in a loop around it. A value without lanes is used by every thread as it is.
+    """Whether `second` stores over what `first` loaded before it, each element after it was loaded, and no
+    thread puts to use what it loaded too late.
+
+    What is stored in a lane takes what was loaded in it, so it comes after the load of the thread that it has
+    this from. Other threads may have copies of the element. They matter nowhere if, from the load on, nothing
+    that was loaded is reduced, multiplied, reshaped or broadcast; or as `_is_settled` says. A value without
+    lanes is used by every thread as it is.
     """
     if first.effect is not Effect.READ or second.effect is not Effect.WRITE:
         return False
-    if not first.lanes or first.position > second.position:
+    if not first.lanes or first.position > second.position or first.position not in second.takes:
         return False
-    return not any(e.position > first.position or set(e.loops) & set(first.loops) for e in kernel.exchanges)
+    since = [e for e in kernel.exchanges if e.position > first.position or set(e.loops) & set(first.loops)]
+    return not since or _is_settled(kernel, first, second, since)
+
+
+def _is_settled(kernel: Kernel, first: Access, second: Access, since: list[Exchange]) -> bool:
+    """Whether the store needs all that was exchanged since the load, which is reductions of whole tiles and
+    their results alone; and what is stored since then are tiles of one axis and of one size, lane for lane
+    computed from loaded ones, and single elements.
+
+    A tile with as many elements as threads has no copies. A smaller one is laid out alike wherever it stands,
+    with copies in the later warps. A reduction over several warps has a barrier, which the store comes after.
+    One inside a warp leaves copies with wrong results in other warps; they are not what is stored.
+    """
+    alike = len(first.lanes) == len(second.lanes) == 1 and first.lanes[0].bound is second.lanes[0].bound
+    if not alike or not all(e.whole and e.position in second.needs for e in since):
+        return False
+    after = [a for a in kernel.accesses if a.position > first.position or set(a.loops) & set(first.loops)]
+    return all(_is_harmless(kernel, first, a) for a in after)
+
+
+def _is_harmless(kernel: Kernel, first: Access, access: Access) -> bool:
+    """Whether copies of what `first` loaded cannot reach memory through the access."""
+    written = {a.array for a in kernel.accesses if a.effect is not Effect.READ}
+    for symbol in symbols(access.guard, access.mask, *(axis.coordinate for axis in access.axes)):
+        origin, _, names = symbol.origin.partition(":")
+        late = symbol.kind is Kind.OPAQUE and symbol.uid > first.position
+        if late and (origin != "memory" or written & set(names.split(","))):
+            return False
+    if access.effect is Effect.READ or not access.lanes:
+        return True
+    same = len(access.lanes) == 1 and access.lanes[0].bound is first.lanes[0].bound
+    return access.effect is Effect.WRITE and same and bool(access.takes)

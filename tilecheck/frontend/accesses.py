@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilecheck.frontend.executor import Executor
-from tilecheck.frontend.values import Array, Num, lane
+from tilecheck.frontend.values import NOTHING, Array, Made, Num, lane
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.kernel import Access, Axis, Effect, Space
@@ -19,13 +19,14 @@ from tilecheck.ir.kernel import Access, Axis, Effect, Space
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The memory order and scope of an access as cuTile names them, which atomic operation it is, and whether a
-    copy engine makes it."""
+    """The memory order and scope of an access as cuTile names them, which atomic operation it is, whether a
+    copy engine makes it, and what a stored value is made of."""
 
     order: str = "WEAK"
     scope: str = "NONE"
     atomic: str | None = None
     copied: bool = False
+    made: Made = NOTHING
 
 
 PLAIN = Order()
@@ -129,6 +130,8 @@ def _record(
             atomic_kind=order.atomic,
             operands=operands,
             copied=order.copied,
+            takes=order.made.loads,
+            needs=order.made.exchanges,
             result=result,
             loops=tuple(k for k, _ in x.nest),
             stepped_by=_stepped_by(x, axes),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
+from tilecheck.frontend.made import by_branch
 from tilecheck.frontend.modules import Import, dotted
 from tilecheck.frontend.values import (
     Array,
@@ -174,6 +175,7 @@ class Executor:
     barriers: list[Barrier] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
     waits: list[Access] = field(default_factory=list)
+    guards: dict[int, Expr] = field(default_factory=dict)  # of loads and exchanges, by position
     leaving: bool = False  # the condition with which a `while` loop ends is evaluated
     facts: dict[Expr, None] = field(default_factory=dict)
     powers: dict[Expr, None] = field(default_factory=dict)
@@ -329,16 +331,22 @@ class Executor:
             if known and not any(_is_memory(node) for node in E.walk(this.elem)):
                 self.use_as_integer(this.elem)
 
-    def exchanged(self, *values: Any) -> None:
-        """Note an operation by which threads may see what others loaded, if a value comes from memory."""
-        if self.dry or not self.dialect.has_pointers:
-            return
-        if any(_may_change(value, self.knowledge.written) for value in values):
-            self.exchanges.append(Exchange(self.number(), tuple(k for k, _ in self.nest)))
+    def exchanged(self, *values: Any, whole: bool = False) -> frozenset[int]:
+        """Note an operation by which threads may see what others loaded, if a value comes from memory.
 
-    def widened(self, shape: tuple[Expr, ...], *values: Num) -> None:
+        Gives its position, if it is noted."""
+        if self.dry or not self.dialect.has_pointers:
+            return frozenset()
+        if not any(_may_change(value, self.knowledge.written) for value in values):
+            return frozenset()
+        self.exchanges.append(Exchange(self.number(), tuple(k for k, _ in self.nest), whole))
+        self.guards[self.serial] = self.guard
+        return frozenset({self.serial})
+
+    def widened(self, shape: tuple[Expr, ...], *values: Num) -> frozenset[int]:
         """Note the values that are used beside more elements than they have."""
-        self.exchanged(*(v for v in values if v.shape != shape))
+        fewer = [v for v in values if v.shape != shape]
+        return self.exchanged(*fewer, whole=all(s is E.ONE for v in fewer for s in v.shape))
 
     def made(self, value: Expr) -> None:
         self.makers.setdefault(value, self.site)
@@ -507,7 +515,8 @@ class Executor:
     def _merge_numbers(self, cond: Expr, a: Num, b: Num) -> Num:
         shape = tuple(E.ite(cond, x, y) for x, y in zip(a.shape, b.shape, strict=True))
         merged = numbers.select(Num((), cond, "bool"), replace(a, shape=()), replace(b, shape=()), self)
-        return Num(shape, merged.elem, merged.kind, merged.bits)
+        made = by_branch(cond, a, b, merged.kind, self.guards)
+        return Num(shape, merged.elem, merged.kind, merged.bits, made)
 
     def _merge_arrays(self, cond: Expr, a: Array, b: Array) -> Any:
         if (a.member is None) != (b.member is None):

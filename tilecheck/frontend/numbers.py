@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.values import Num, lane
+from tilecheck.frontend.made import by_binary, by_choice
+from tilecheck.frontend.values import NOTHING, Made, Num, lane
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 
@@ -33,7 +34,7 @@ class Machine(Protocol):
 
     def compared(self, a: Num, b: Num) -> None: ...
 
-    def widened(self, shape: tuple[Expr, ...], *values: Num) -> None: ...
+    def widened(self, shape: tuple[Expr, ...], *values: Num) -> frozenset[int]: ...
 
     def is_integer_memory(self, value: Expr) -> bool: ...
 
@@ -167,22 +168,25 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     if op in ("&", "|", "^") and (a.kind == "bool" or b.kind == "bool"):
         return _boolean_bits(op, a, b, machine)
     shape = broadcast_shapes(a.shape, b.shape)
-    machine.widened(shape, a, b)
+    exchanged = machine.widened(shape, a, b)
     kind = "any" if "any" in (a.kind, b.kind) else "int"
     bits = _result_bits(a, b)
+    made = by_binary(op, a, b, "data" if a.elem is None or b.elem is None or op == "/" else kind)
+    if made != NOTHING:
+        made |= Made(exchanges=exchanged)
     if a.elem is None or b.elem is None or op == "/":
         # `//` and `%` of unmodelled data are float operations or give an unknown; division by zero of
         # floats is defined, and of integers it needs a divisor that we know.
         if op in ("//", "%") and b.elem is not None and b.kind in ("int", "bool"):
             _ask_divisor(stretch(b, shape), machine)
-        return Num(shape, None, "data", bits)
+        return Num(shape, None, "data", bits, made)
     x, y = stretch(_to_int(a, machine), shape), stretch(_to_int(b, machine), shape)
     assert x is not None
     assert y is not None
     value = _integer(op, x, y, bits, shape, machine)
     if bits == 32 and value.op in ("add", "mul"):
         machine.made(value)
-    return Num(shape, value, kind, bits)
+    return Num(shape, value, kind, bits, made)
 
 
 def _to_int(a: Num, machine: Machine) -> Num:
@@ -237,16 +241,22 @@ def _boolean_bits(op: str, a: Num, b: Num, machine: Machine) -> Num:
 
 
 def negative(a: Num) -> Num:
-    return Num(a.shape, None if a.elem is None or a.kind == "bool" else E.neg(a.elem), a.kind, a.bits)
+    return Num(a.shape, None if a.elem is None or a.kind == "bool" else E.neg(a.elem), a.kind, a.bits, a.made)
 
 
 def select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:
     """`where(cond, a, b)` and the value of a conditional expression."""
     shape = broadcast_shapes(cond.shape, broadcast_shapes(a.shape, b.shape))
-    machine.widened(shape, cond, a, b)
+    exchanged = machine.widened(shape, cond, a, b)
     bits = _result_bits(a, b)
+    kind = "any" if "any" in (a.kind, b.kind) else "int"
     if a.elem is None or b.elem is None:
-        return Num(shape, None, "data", bits)
+        kind = "data"
+    made = by_choice(cond.elem, a, b, kind)
+    if made != NOTHING:
+        made |= Made(exchanges=exchanged)
+    if kind == "data":
+        return Num(shape, None, "data", bits, made)
     test = stretch(Num(cond.shape, as_bool(cond, machine), "bool"), shape)
     assert test is not None
     if a.kind == "bool" and b.kind == "bool":
@@ -257,8 +267,7 @@ def select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:
     x, y = stretch(_to_int(a, machine), shape), stretch(_to_int(b, machine), shape)
     assert x is not None
     assert y is not None
-    kind = "any" if "any" in (a.kind, b.kind) else "int"
-    return Num(shape, E.ite(test, x, y), kind, bits)
+    return Num(shape, E.ite(test, x, y), kind, bits, made)
 
 
 # ---- shapes ------------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from tilecheck.frontend.expressions import (
 )
 from tilecheck.frontend.modules import dotted, imports_of
 from tilecheck.frontend.values import (
+    NOTHING,
     Array,
     BlockPointer,
     Choice,
@@ -465,6 +466,8 @@ def _unknown_like(x: Executor, value: Any) -> Any:
             elem = x.fresh(origin, per_lane=bool(value.shape), boolean=boolean)
             bits = 32 if value.bits is None and not boolean else value.bits
             return Num(value.shape, elem, value.kind, bits)
+        case Num():
+            return replace(value, made=NOTHING)
         case Seq() | Pointer() | BlockPointer():
             return rebuilt(value, tuple(_unknown_like(x, item) for item in parts(value) or ()))
         case Choice():
@@ -508,6 +511,8 @@ def _invariant(value: Expr, mark: int) -> bool:
 
 def _advance(x: Executor, entry: Any, step: Any, k: Expr) -> Any:
     """The value of a carried variable at the start of iteration `k`."""
+    if isinstance(entry, Num) and entry.made != NOTHING:
+        entry = replace(entry, made=NOTHING)  # an iteration may have put anything else there
     if step is _SAME:
         return entry
     match entry:

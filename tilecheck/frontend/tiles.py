@@ -9,6 +9,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import static_items
+from tilecheck.frontend.made import by_cast
 from tilecheck.frontend.values import Const, Named, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
@@ -75,14 +76,22 @@ def is_integer(dtype: Any) -> bool | None:
     return name.startswith(("int", "uint"))
 
 
+def _is_float(dtype: Any) -> bool:
+    """Whether a dtype certainly holds floats; that of an array's elements (`.dtype.element_ty`) may be any."""
+    return isinstance(dtype, Named) and dtype.name.rpartition(".")[2].startswith(
+        ("float", "bfloat", "fp", "bf")
+    )
+
+
 def cast(x: Executor, num: Num, dtype: Any) -> Num:
     integral = is_integer(dtype)
     if not integral:
         if isinstance(dtype, Named) and dtype.name.endswith("bool_"):
             return Num(num.shape, numbers.as_bool(num, x), "bool")
-        return data(num.shape)
+        return Num(num.shape, None, "data", made=by_cast(num, "float" if _is_float(dtype) else "unknown"))
     if num.elem is None:
-        return Num(num.shape, x.fresh("data", per_lane=bool(num.shape)), "int", bits_of(dtype))
+        made = by_cast(num, "integer")
+        return Num(num.shape, x.fresh("data", per_lane=bool(num.shape)), "int", bits_of(dtype), made)
     if num.kind == "any":
         num = Num(num.shape, _truncated(x, num.elem, per_lane=bool(num.shape)), "any", num.bits)
     if num.bits == 32 and num.elem is not None and numbers.may_have_wrapped(num.elem):

@@ -25,6 +25,26 @@ def lane(from_right: int) -> Expr:
 
 
 @dataclass(frozen=True, slots=True)
+class Made:
+    """What a value is certainly computed from, whatever a compiler may leave out: the loads (by their
+    positions) whose element it takes in each lane, and the exchanges between threads that its lanes need the
+    results of."""
+
+    loads: frozenset[int] = frozenset()
+    exchanges: frozenset[int] = frozenset()
+    typed: bool = True  # not converted to a type that the text does not show, which may be one of integers
+
+    def __or__(self, other: Made) -> Made:
+        return Made(self.loads | other.loads, self.exchanges | other.exchanges, self.typed and other.typed)
+
+    def __and__(self, other: Made) -> Made:
+        return Made(self.loads & other.loads, self.exchanges & other.exchanges, self.typed and other.typed)
+
+
+NOTHING = Made()
+
+
+@dataclass(frozen=True, slots=True)
 class Num:
     """A scalar or a tile of numbers.
 
@@ -37,6 +57,7 @@ class Num:
     elem: Expr | None
     kind: str
     bits: int | None = 32
+    made: Made = NOTHING
 
     @property
     def is_scalar(self) -> bool:

@@ -96,14 +96,15 @@ class Axis:
 class Access:
     """One read, write or atomic update of an array, for all blocks, iterations and lanes at once.
 
-    `guard` is the path condition (loop ranges included), `mask` the lanes that take part. `lanes` are the
-    LANE symbols in `axes` and `mask`. `member` is the index into a list parameter. `synchronised` says that
-    the access is reached through a branch on an atomic's result, so that plain happens-before reasoning
-    does not apply. `position` is the program order of the site. `order` and `scope` are the memory order
-    and scope as cuTile names them. `unsafe` is the index of the innermost unsafe block around it, or None.
-    An atomic of one element also has its `operands` (None where one is not modelled) and its `result`, the
-    symbol for the element's old value. `copied` says that a copy engine makes the access, beside the threads
-    (descriptors of Triton): what orders threads does not order it.
+    `guard` is the path condition (loop ranges included), `mask` the lanes that take part. `lanes` are the LANE
+    symbols in `axes` and `mask`. `member` is the index into a list parameter. `synchronised` says that the
+    access is reached through a branch on an atomic's result, so that plain happens-before reasoning does not
+    apply. `position` is the program order of the site. `order` and `scope` are the memory order and scope as
+    cuTile names them. `unsafe` is the index of the innermost unsafe block around it, or None. An atomic of one
+    element also has its `operands` (None where one is not modelled) and its `result`, the symbol for the
+    element's old value. `copied` says that a copy engine makes the access, beside the threads (descriptors of
+    Triton): what orders threads does not order it. `takes` and `needs` say what a stored value is certainly
+    computed from: the positions of the loads whose element it takes lane for lane, and of exchanges.
     """
 
     array: str
@@ -125,6 +126,8 @@ class Access:
     operands: tuple[Expr | None, ...] = ()
     result: Expr | None = None
     copied: bool = False
+    takes: frozenset[int] = frozenset()
+    needs: frozenset[int] = frozenset()
     loops: tuple[Symbol, ...] = ()  # the iteration symbols of the loops around it, outermost first
     stepped_by: Symbol | None = None  # the innermost `for` loop, if its variable itself is a tile index
 
@@ -199,10 +202,12 @@ class Barrier:
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """A Triton operation by which threads see values that other threads loaded: a reduction, a product, a
-    change of shape, a value of few elements used beside more. Fields as those of an access."""
+    change of shape, a value of few elements used beside more. `whole` says that it is a reduction to one
+    element, or such an element used in many lanes. The other fields are as those of an access."""
 
     position: int
     loops: tuple[Symbol, ...]
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,17 @@ from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.tiles import as_tuple, mask_of, tile_size
 from tilecheck.frontend.triton.pointers import pointer_of
-from tilecheck.frontend.values import Array, BlockPointer, Const, Num, Pointer, Seq, lane
+from tilecheck.frontend.values import (
+    NOTHING,
+    Array,
+    BlockPointer,
+    Const,
+    Made,
+    Num,
+    Pointer,
+    Seq,
+    lane,
+)
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.kernel import Axis, Effect, Space, extent_symbol
@@ -41,7 +51,9 @@ def store(x: Executor, args: Arguments) -> Const:
     """`tl.store(pointer, value, mask, ...)`."""
     given = args.bind(_STORE, "store")
     if isinstance(given["pointer"], BlockPointer):
-        _block(x, given["pointer"], Effect.WRITE, _checked_axes(x, given), PLAIN)
+        value = x.number_of(given["value"], "stored value")
+        order = Order(made=value.made if value.shape == given["pointer"].block else NOTHING)
+        _block(x, given["pointer"], Effect.WRITE, _checked_axes(x, given), order)
     else:
         _access(x, given["pointer"], given.get("mask"), (given["value"],), Effect.WRITE, PLAIN)
     return Const(None)
@@ -88,9 +100,12 @@ def _access(x: Executor, pointer: Any, mask: Any, values: Sequence[Any], effect:
     for value in values:
         if not isinstance(value, Pointer):
             shape = numbers.broadcast_shapes(shape, x.number_of(value, "stored value").shape)
-    x.widened(shape, mask_num, *(x.number_of(v, "stored value") for v in values if not isinstance(v, Pointer)))
+    given = [x.number_of(v, "stored value") for v in values if not isinstance(v, Pointer)]
+    made = Made(exchanges=x.widened(shape, mask_num, *given))
+    if effect is Effect.WRITE and len(given) == 1:
+        made |= given[0].made
     test = numbers.stretch(Num(mask_num.shape, numbers.as_bool(mask_num, x), "bool"), shape) or E.TRUE
-    return _elements(x, target, shape, test, effect, order, values)
+    return _elements(x, target, shape, test, effect, replace(order, made=made), values)
 
 
 def _elements(
@@ -113,8 +128,10 @@ def _elements(
         operands = [x.number_of(v, "operand of an atomic") for v in values if not isinstance(v, Pointer)]
         return updated(x, array, Space.ELEMENT, (axis,), lanes, shape, mask, order, operands, checked=False)
     record(x, array, effect, Space.ELEMENT, (axis,), lanes, mask, order, checked=False)
+    x.guards[x.serial] = x.guard
+    made = Made(frozenset({x.serial})) if shape and effect is Effect.READ else NOTHING
     # An element that is not inside is an error of its own (TC303): what is read was inside.
-    return loaded(x, array, [index], test, shape, order)
+    return replace(loaded(x, array, [index], test, shape, order), made=made)
 
 
 def flat(x: Executor, name: str) -> tuple[Array, Expr]:

@@ -6,7 +6,9 @@ that is not listed is unsupported: it might touch memory.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -16,6 +18,7 @@ from tilecheck.frontend import numbers
 from tilecheck.frontend.accesses import Order
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import call, operate
+from tilecheck.frontend.made import UNARY, by_extreme, by_fma, by_function
 from tilecheck.frontend.modules import dotted
 from tilecheck.frontend.python_functions import PYTHON, Handler, absolute, math_function, nothing
 from tilecheck.frontend.tiles import (
@@ -35,9 +38,11 @@ from tilecheck.frontend.tiles import (
 )
 from tilecheck.frontend.triton import memory, pointers
 from tilecheck.frontend.values import (
+    NOTHING,
     BlockPointer,
     Choice,
     Const,
+    Made,
     Method,
     Named,
     Num,
@@ -222,7 +227,18 @@ def _cat(x: Executor, args: Arguments) -> Num:
 
 def _extreme(x: Executor, args: Arguments, op: str) -> Any:
     given = args.bind(("x", "y", "propagate_nan?"), op)
-    return operate(x, op, given["x"], given["y"])
+    result = operate(x, op, given["x"], given["y"])
+    for value, other in ((given["x"], given["y"]), (given["y"], given["x"])):
+        if isinstance(value, Num) and isinstance(result, Num) and _is_finite(other):
+            result = replace(result, made=by_extreme(value, result.kind))
+    return result
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether a value is a finite literal."""
+    if isinstance(value, Num):
+        return value.elem is not None and value.elem.value is not None
+    return isinstance(value, Const) and isinstance(value.value, float) and math.isfinite(value.value)
 
 
 def _clamp(x: Executor, args: Arguments) -> Any:
@@ -264,6 +280,21 @@ def _elementwise(x: Executor, args: Arguments) -> Num:
             shape = numbers.broadcast_shapes(shape, x.number_of(value, "operand").shape)
     x.widened(shape, *(v for v in (*args.positional, *(v for _, v in args.keywords)) if isinstance(v, Num)))
     return data(shape)
+
+
+def _function(x: Executor, name: str, args: Arguments) -> Num:
+    """A function of data, by its name."""
+    result = _elementwise(x, args)
+    if name in ("fma", "fmaf") and all(isinstance(value, Num) for value in args.positional):
+        return replace(result, made=by_fma(args.positional))
+    if (
+        name not in UNARY
+        or len(args.positional) != 1
+        or args.keywords
+        or not isinstance(args.positional[0], Num)
+    ):
+        return result
+    return replace(result, made=by_function(args.positional[0]))
 
 
 def _dot(x: Executor, args: Arguments) -> Num:
@@ -322,6 +353,18 @@ def _arg_reduce(x: Executor, args: Arguments) -> Num:
     num = x.number_of(given["input"], "argmax")
     shape = reduced(x, num, given.get("axis", Const(None)), given.get("keep_dims", Const(False))).shape
     return Num(shape, x.fresh("data", per_lane=bool(shape)), "int", 32)
+
+
+def _reduction(x: Executor, name: str, args: Arguments) -> Any:
+    """A sum, minimum or maximum: an exchange whose result needs all elements."""
+    result = _sum(x, args) if name == "sum" else _reduce(x, args)
+    first = result.items[0] if isinstance(result, Seq) else result
+    whole = all(s is E.ONE for s in first.shape)
+    exchanged = x.exchanged(*args.positional[:1], *(v for n, v in args.keywords if n == "input"), whole=whole)
+    made = Made(exchanges=exchanged) if whole else NOTHING
+    if isinstance(result, Seq):
+        return Seq((replace(first, made=made), *result.items[1:]))
+    return replace(first, made=made)
 
 
 def _combined(x: Executor, args: Arguments, function: Any, tiles: list[Num]) -> None:
@@ -564,7 +607,9 @@ class Triton:
         if not name.startswith("triton.") or ".gluon" in name:
             raise UnsupportedConstruct(f"call of `{name}`")
         if ".libdevice" in name or head.endswith((".language.math", ".libdevice")):
-            return absolute(x, args) if last == "abs" else _elementwise(x, args)
+            return absolute(x, args) if last == "abs" else _function(x, last, args)
+        if last in ("max", "min", "sum"):
+            return _reduction(x, last, args)
         if last in _EXCHANGES:
             x.exchanged(*(part for value in args.positional[:2] for part in as_tuple(value)))
         if last in _DSL:
@@ -572,7 +617,7 @@ class Triton:
         if last in _OPERATORS:
             return _operator(x, args, _OPERATORS[last])
         if last in _ELEMENTWISE:
-            return _elementwise(x, args)
+            return _function(x, last, args)
         if last.startswith("atomic_") and last.removeprefix("atomic_") in memory.ATOMICS:
             return memory.atomic(x, last.removeprefix("atomic_"), args)
         if last in ("float16", "float32", "float64", "bfloat16", "int1", "int8", "int16", "int32", "int64"):

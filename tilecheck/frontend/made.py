@@ -1,0 +1,132 @@
+"""What values are certainly computed from: the loads and exchanges that no compiler can leave out of them.
+
+Integers may cancel (`x - m + m`) or vanish (`x * 0`); floating-point numbers may not, as Triton gives the
+compiler no leave to reorder them. So arithmetic counts where its operands are floats, or are what memory or a
+reduction gave as it is; what is left out here counts as not used at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tilecheck.frontend.values import NOTHING, Made, Num
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr, Kind
+
+UNARY = frozenset("exp exp2 log log2 sqrt sqrt_rn rsqrt sin cos tanh erf sigmoid fast_expf rsqrt_rn".split())
+
+
+def by_binary(op: str, a: Num, b: Num, result: str) -> Made:
+    """`a op b`, which is of the kind `result`."""
+    if op not in ("+", "-", "*", "/"):
+        return NOTHING
+    one, two = (_counted(side, result) for side in (a, b))
+    if result == "data" and one.typed and two.typed:
+        return one | two
+    if op == "/" or (one.loads & two.loads and op != "*") or one.exchanges & two.exchanges:
+        return NOTHING
+    if op == "*" and (_may_be_zero(a) or _may_be_zero(b)):
+        return NOTHING
+    return one | two
+
+
+def by_fma(values: Sequence[Num]) -> Made:
+    """`a * b + c` of floats."""
+    counted = [_counted(value, "data") for value in values]
+    made = NOTHING
+    for one in counted:
+        made |= one
+    return made if made.typed else NOTHING
+
+
+def by_extreme(value: Num, result: str) -> Made:
+    """A minimum or maximum of `value` and a finite literal."""
+    return _counted(value, result)
+
+
+def by_choice(cond: Expr | None, a: Num, b: Num, result: str) -> Made:
+    """`where(cond, a, b)`: what both sides are computed from, or one side where the other is a constant."""
+    if cond is None or not any(s.kind not in (Kind.CONSTANT, Kind.LANE) for s in E.symbols(cond)):
+        return NOTHING
+    one, two = _counted(a, result), _counted(b, result)
+    for this, other in ((one, b), (two, a)):
+        if other.made == NOTHING and not other.shape:
+            return Made(this.loads, typed=this.typed)
+    return one & two
+
+
+def by_branch(cond: Expr, a: Num, b: Num, result: str, guards: Mapping[int, Expr]) -> Made:
+    """What is `a` where `cond` holds and `b` elsewhere. What happens in one branch alone counts for that."""
+    one, two = _counted(a, result), _counted(b, result)
+
+    def kept(mine: frozenset[int], theirs: frozenset[int], test: Expr) -> frozenset[int]:
+        inside = set(E.conjuncts(test))
+        return frozenset(p for p in mine if p in theirs or inside <= set(E.conjuncts(guards.get(p, E.TRUE))))
+
+    other = E.negate(cond)
+    return Made(
+        kept(one.loads, two.loads, cond) | kept(two.loads, one.loads, other),
+        kept(one.exchanges, two.exchanges, cond) | kept(two.exchanges, one.exchanges, other),
+        one.typed and two.typed,
+    )
+
+
+def by_function(value: Num) -> Made:
+    """A function of floats."""
+    known = value.kind == "data" or _is_plain(value) or _arrays(value) == 1
+    return value.made if known else NOTHING
+
+
+def by_cast(value: Num, to: str) -> Made:
+    """A conversion to a `float`, of a float to an `integer`, or to an `unknown` type."""
+    if to == "unknown" and (value.kind == "data" or _is_plain(value)):
+        return replace(value.made, typed=False)
+    return value.made if value.kind == "data" or (to == "float" and _is_plain(value)) else NOTHING
+
+
+def _counted(side: Num, result: str) -> Made:
+    if side.kind == "data" or (side.kind == "any" and (result == "any" or _is_plain(side))):
+        return side.made
+    return NOTHING
+
+
+def _is_plain(value: Num) -> bool:
+    """Whether an element is what memory, or a reduction of it, gave, with no arithmetic on it."""
+    return value.kind == "any" and value.elem is not None and _is_leaf(value.elem)
+
+
+def _is_leaf(elem: Expr) -> bool:
+    if elem.op == "ite":
+        return all(map(_is_leaf, elem.args[1:]))
+    return elem.op == "read" or (elem.op == "sym" and elem.args[0].kind is Kind.OPAQUE)
+
+
+def _arrays(value: Num) -> int:
+    """From how many arrays a value is computed, at least."""
+    names: set[str] = set()
+    for node in E.walk(value.elem) if value.elem is not None else ():
+        if node.op == "read":
+            names.add(node.args[0])
+        elif node.op == "sym" and node.args[0].kind is Kind.OPAQUE:
+            names.update(node.args[0].origin.partition(":")[2].split(","))
+        elif node.op == "sym" and node.args[0].kind in (Kind.SCALAR, Kind.CONSTANT):
+            names.add(node.args[0].name)
+    return len(names)
+
+
+def _may_be_zero(value: Num) -> bool:
+    """Whether a factor may be zero at compile time."""
+    if value.elem is None or _is_plain(value):
+        return False
+    if value.elem.value is not None:
+        return value.elem.value == 0
+    parts, stack = [], [value.elem]
+    while stack:
+        part = stack.pop()
+        parts.append(part)
+        if part.op == "ite":
+            stack += part.args[1:]
+        elif part.op != "read":
+            stack += E.children(part)
+    return any(part.op == "sym" and part.args[0].kind is Kind.CONSTANT for part in parts)
