@@ -88,6 +88,7 @@ REPLAY = {
     "tilecheck.proof.alias",
     "tilecheck.proof.benign",
     "tilecheck.proof.counterexample",
+    "tilecheck.proof.fuel",
     "tilecheck.proof.launch_replay",
     "tilecheck.proof.replay",
     "tilecheck.proof.replay_order",
