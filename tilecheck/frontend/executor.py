@@ -29,6 +29,7 @@ from tilecheck.frontend.values import (
     Param,
     Pointer,
     Poison,
+    Range,
     Seq,
     Token,
     View,
@@ -375,6 +376,11 @@ class Executor:
                 return Num((), None, "data", None)
             case Token():
                 return Num((), None, "data", None)
+            case Choice():
+                one, two = self.number_of(value.first, what), self.number_of(value.second, what)
+                if len(one.shape) != len(two.shape):
+                    raise UnsupportedConstruct(f"{what} used as a number", self.site.span, self.site.file)
+                return self._merge_numbers(value.cond, one, two)
             case Named() if value.name.startswith(("math.", "numpy.", "torch.")):
                 return Num((), None, "data", None)  # a constant such as math.inf
             case Poison():
@@ -503,6 +509,10 @@ class Executor:
             case ((Seq() | Pointer() | BlockPointer()), _) if alike(a, b):
                 pairs = zip(parts(a) or (), parts(b) or (), strict=True)
                 return rebuilt(a, tuple(self.merge(cond, x, y) for x, y in pairs))
+            case Range(), Range() if a.static == b.static:
+                ends = ((a.start, b.start), (a.stop, b.stop), (a.step, b.step))
+                start, stop, step = (self._merge_numbers(cond, one, two) for one, two in ends)
+                return Range(start, stop, step, static=a.static)
             case Array(), Array() if a.name == b.name and dict(a.views).keys() == dict(b.views).keys():
                 return self._merge_arrays(cond, a, b)
             case Poison(), _:
