@@ -578,7 +578,7 @@ def _may_change(value: Any, written: frozenset[str]) -> bool:
     if not isinstance(value, Num):
         return False
     if value.elem is None:
-        return True
+        return not numbers.is_compile_time(value)
     unknown = [s for s in E.symbols(value.elem) if s.kind is Kind.OPAQUE]
     return any(
         not s.origin.startswith("memory:") or written & set(s.origin.partition(":")[2].split(","))

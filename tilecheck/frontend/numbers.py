@@ -101,6 +101,12 @@ def as_bool(value: Num, machine: Machine) -> Expr:
     return E.ne(value.elem, 0)
 
 
+def is_compile_time(value: Num) -> bool:
+    """Whether a value is one number of the text or of a parameter of compile time, such as 1.0."""
+    own = () if value.elem is None else E.symbols(value.elem)
+    return not value.shape and value.bits is None and all(s.kind is Kind.CONSTANT for s in own)
+
+
 def _result_bits(a: Num, b: Num) -> int | None:
     # A compile-time integer takes the type of the other side.
     if a.bits is None:
@@ -179,7 +185,8 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
         # floats is defined, and of integers it needs a divisor that we know.
         if op in ("//", "%") and b.elem is not None and b.kind in ("int", "bool"):
             _ask_divisor(stretch(b, shape), machine)
-        return Num(shape, None, "data", bits, made)
+        known = is_compile_time(a) and is_compile_time(b)
+        return Num(shape, None, "data", bits if known else bits or 32, made)
     x, y = stretch(_to_int(a, machine), shape), stretch(_to_int(b, machine), shape)
     assert x is not None
     assert y is not None
@@ -256,7 +263,7 @@ def select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:
     if made != NOTHING:
         made |= Made(exchanges=exchanged)
     if kind == "data":
-        return Num(shape, None, "data", bits, made)
+        return Num(shape, None, "data", bits or 32, made)
     test = stretch(Num(cond.shape, as_bool(cond, machine), "bool"), shape)
     assert test is not None
     if a.kind == "bool" and b.kind == "bool":

@@ -111,10 +111,11 @@ def _integers(machine: Machine, name: str, dtype: DType, x: Data, y: Data) -> Da
 
 
 def _divide(machine: Machine, name: str, x: Data, y: Data) -> Data:
-    """Division that truncates toward zero; the remainder has the sign of the dividend."""
-    if np.any(y <= 0):
-        machine.undefined("divisor", detail=str(int(np.asarray(y)[y <= 0].flat[0])))
+    """Division that truncates toward zero; the remainder has the sign of the dividend. It is defined for
+    negative divisors, which no proof covers."""
     zero = y == 0
+    if np.any(zero):
+        machine.undefined("divisor", detail="0")
     divisor = np.where(zero, np.ones_like(y), y)
     quotient = np.floor_divide(x, divisor)
     inexact = np.asarray(quotient * divisor != x)
