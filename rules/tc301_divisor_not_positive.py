@@ -71,8 +71,8 @@ def repeat_tiles(x, out, ratio: int, T: ct.Constant[int]):  # verdict: condition
 
 When the divisor is read from memory and no contract bounds it, unless ordinary values fail as well,
 or when it is itself made of products and quotients that no proof covers. `max(divisor, 1)` settles
-both, and so does `within(t, 1, n)` for a table. Triton divides by negative numbers as C does: there a
-divisor that is negative and never 0 is not decided, because proofs take divisors to be positive.
+both, and so does `within(t, 1, n)` for a table. Triton divides by negative numbers as C does: there
+a divisor that is negative and never 0 is not decided, because proofs take divisors to be positive.
 """
 
 from __future__ import annotations
