@@ -503,12 +503,17 @@ class Executor:
             return a
         if cond is E.FALSE:
             return b
+        if self.dialect.has_pointers:  # what is a number in one branch is one in the other
+            a, b = self._beside(a, b), self._beside(b, a)
         match a, b:
             case Num(), Num() if len(a.shape) == len(b.shape):
                 return self._merge_numbers(cond, a, b)
             case ((Seq() | Pointer() | BlockPointer()), _) if alike(a, b):
                 pairs = zip(parts(a) or (), parts(b) or (), strict=True)
-                return rebuilt(a, tuple(self.merge(cond, x, y) for x, y in pairs))
+                merged = tuple(self.merge(cond, x, y) for x, y in pairs)
+                # A pointer is to one element or to several: an offset that is either is no offset.
+                split = isinstance(a, Pointer) and any(isinstance(part, Choice) for part in merged)
+                return Choice(cond, a, b) if split else rebuilt(a, merged)
             case Range(), Range() if a.static == b.static:
                 ends = ((a.start, b.start), (a.stop, b.stop), (a.step, b.step))
                 start, stop, step = (self._merge_numbers(cond, one, two) for one, two in ends)
@@ -521,6 +526,11 @@ class Executor:
                 return b
             case _:
                 return Choice(cond, a, b)
+
+    def _beside(self, value: Any, other: Any) -> Any:
+        """A parameter as the number that it must be to stand for `other` elsewhere."""
+        is_number = isinstance(other, Num) and other.kind in ("int", "any") and other.is_scalar
+        return self.dialect.param(self, value.name) if isinstance(value, Param) and is_number else value
 
     def _merge_numbers(self, cond: Expr, a: Num, b: Num) -> Num:
         shape = tuple(E.ite(cond, x, y) for x, y in zip(a.shape, b.shape, strict=True))

@@ -229,7 +229,8 @@ def _derive(
     whether all was looked at: where the search gave up, a counterexample may only show what it missed.
 
     What stands under a compile-time flag needs its conditions only where the flag is set, so obligations
-    are taken flag by flag, those under no flag first, and their conditions are weakened by the flag.
+    are taken flag by flag, those under no flag first, and their conditions are weakened by the flag. What no
+    conditions save as a whole is taken case by case.
     """
     from tilecheck.proof.conditions import derive  # lazy: most kernels of a proved library never need it
 
@@ -240,30 +241,41 @@ def _derive(
             return Answer("unknown", reason=Reason.BUDGET.value)
         return satisfiable(assertions, session=session)
 
-    groups: dict[Expr, list[tuple[int, Obligation]]] = {TRUE: []}
-    for k, whole in enumerate(open_):
-        for case in cases(whole):
-            groups.setdefault(_flags(case), []).append((k, case))
     conditions: dict[Expr, None] = {}
-    unsaved: set[int] = set()
     lost: set[int] = set()
-    for flags, members in groups.items():
-        under = context.under(*conditions, *(() if flags is TRUE else (flags,)))
 
-        def proves(obligation: Obligation, extra: tuple[Expr, ...], under: Context = under) -> bool:
-            cheap = without | {"smt"}  # the solver was asked: `decides` has every way to prove
-            return session.spent <= limit and prove(obligation, under.under(*extra), session, cheap).proved
+    def unsaved(parts: Sequence[tuple[int, Obligation]]) -> set[int]:
+        """Derives conditions for obligations, or cases of them; those of which something is not saved."""
+        groups: dict[Expr, list[tuple[int, Obligation]]] = {TRUE: []}
+        for k, part in parts:
+            groups.setdefault(_flags(part), []).append((k, part))
+        failed: set[int] = set()
+        for flags, members in groups.items():
+            under = context.under(*conditions, *(() if flags is TRUE else (flags,)))
 
-        derivation = derive([case for _, case in members], under, proves, decides)
-        for condition in derivation.conditions:
-            other = any_of(flags, condition)  # what is asked with the flag and without it is asked
-            weakened = condition if other in conditions else any_of(negate(flags), condition)
-            conditions.pop(other, None)
-            conditions[weakened] = None
-        unsaved |= {k for (k, _), used in zip(members, derivation.used, strict=True) if used is None}
-        if session.spent <= limit:  # a candidate that was given up on is not one that saves nothing
-            lost |= {k for (k, _), refuted in zip(members, derivation.refuted, strict=True) if refuted}
-    return tuple(conditions), set(range(len(open_))) - unsaved, lost, session.spent <= limit
+            def proves(obligation: Obligation, extra: tuple[Expr, ...], under: Context = under) -> bool:
+                cheap = without | {"smt"}  # the solver was asked: `decides` has every way to prove
+                return session.spent <= limit and prove(obligation, under.under(*extra), session, cheap).proved
+
+            derivation = derive([part for _, part in members], under, proves, decides)
+            for condition in derivation.conditions:
+                other = any_of(flags, condition)  # what is asked with the flag and without it is asked
+                weakened = condition if other in conditions else any_of(negate(flags), condition)
+                conditions.pop(other, None)
+                conditions[weakened] = None
+            failed |= {k for (k, _), used in zip(members, derivation.used, strict=True) if used is None}
+            if session.spent <= limit:  # a candidate that was given up on is not one that saves nothing
+                refuted = zip(members, derivation.refuted, strict=True)
+                lost.update(k for (k, _), is_refuted in refuted if is_refuted)
+        return failed
+
+    open_still = unsaved(list(enumerate(open_)))
+    apart = {k: cases(open_[k]) for k in sorted(open_still)}
+    again = {k for k, parts in apart.items() if len(parts) > 1}
+    if again:
+        lost -= again
+        open_still -= again - unsaved([(k, part) for k in sorted(again) for part in apart[k]])
+    return tuple(conditions), set(range(len(open_))) - open_still, lost, session.spent <= limit
 
 
 def _flags(obligation: Obligation) -> Expr:
