@@ -24,10 +24,13 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     found: list[cst.CSTNode] = []
     for name in _fields(type(node)):
         value = getattr(node, name)
-        if _is_node(type(value)):
+        kind = type(value)
+        if kind is str or value is None:
+            continue
+        if kind is tuple or kind is list:
+            found += [v for v in value if _is_node(type(v))]
+        elif _is_node(kind):
             found.append(value)
-        elif isinstance(value, list | tuple):
-            found.extend(v for v in value if _is_node(type(v)))
     return found
 
 

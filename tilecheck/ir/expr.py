@@ -65,6 +65,10 @@ class Symbol:
     origin: str = ""
     per_lane: bool = True
 
+    def __hash__(self) -> int:
+        """Symbols are looked up all the time, and few share these three."""
+        return hash((self.name, self.uid, self.instance))
+
     @property
     def varies(self) -> bool:
         """Whether two blocks (or iterations, lanes) may see different values."""
@@ -469,7 +473,8 @@ def evaluate(
             else:
                 stack.append(branch)
             continue
-        todo = [node.args[0]] if op == "ite" else [c for c in children(node) if c not in memo]
+        operands = children(node)
+        todo = [node.args[0]] if op == "ite" else [c for c in operands if c not in memo]
         if todo:
             stack.extend(todo)
             continue
@@ -477,9 +482,9 @@ def evaluate(
         if op == "read":
             if memory is None:
                 raise KeyError(node.args[0])
-            memo[node] = memory(node.args[0], tuple(int(memo[c]) for c in children(node)))
+            memo[node] = memory(node.args[0], tuple([int(memo[c]) for c in operands]))
         else:
-            memo[node] = _VALUES[op](node, [memo[c] for c in children(node)])
+            memo[node] = _VALUES[op](node, [memo[c] for c in operands])
     return memo[a]
 
 
