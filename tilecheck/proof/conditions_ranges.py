@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import gcd
 
-from tilecheck.ir.expr import ZERO, Expr, Kind, add, conjuncts, maximum, mul, sub
+from tilecheck.ir.expr import ZERO, Expr, Kind, add, conjuncts, maximum, mul, render, sub
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.polynomial import UNIT, Key, Polynomial, combine, constant, key, scaled
 
@@ -57,12 +57,15 @@ class Ranges:
             self._add({(moving[0],): 1}, terms.expr(terms.quotient(bound, {still: coefficient})))
 
     def known(self) -> Iterator[tuple[Polynomial, Expr]]:
-        """The sums that a condition bounds by a launch value, each with its plainest bound."""
+        """The sums that a condition bounds, each by its plainest launch value."""
         for p, bounds in self._upper.items():
-            for bound in bounds:
-                if self.terms.uniform(bound):
-                    yield dict(p), bound
-                    break
+            plain = [bound for bound in bounds if self.terms.uniform(bound)]
+            if not plain and len(p) > 1:
+                plain = sorted(
+                    (top for bound in bounds for top in self.highest(bound)), key=lambda e: len(render(e))
+                )
+            if plain:
+                yield dict(p), plain[0]
 
     def _add(self, p: Polynomial, bound: Expr) -> None:
         self._upper.setdefault(key(p), {})[bound] = None
