@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tilecheck.ir.expr import Kind, Symbol, cdiv, le, sym
-from tilecheck.ir.kernel import extent_symbol, grid_symbol
+from tilecheck.ir.kernel import Effect, extent_symbol, grid_symbol
 from tilecheck.proof.context import Context
 from tilecheck.proof.counterexample import Limits, find, is_claimable
-from tilecheck.proof.obligation import Ordered
+from tilecheck.proof.obligation import Between, Ordered
 from tilecheck.proof.session import Session
 
 
@@ -167,7 +167,8 @@ def test_budget_of_replays_is_kept(witness):
     assert witness(text, "TC201", limits=Limits(models=0)).replayed  # found by enumeration
 
 
-def test_blocks_that_wait_for_each_other_and_orders_are_never_claimed(read):
+def test_what_atomics_order_is_claimed_of_two_blocks_alone_and_an_order_never(read):
+    """The log of a run tells what atomics order between blocks, and nothing inside one block."""
     found = read(
         "def k(out, T: ct.Constant[int]):\n"
         "    ct.store(out, (ct.bid(0) // 2,), ct.zeros((T,), dtype=ct.float32))\n"
@@ -176,7 +177,12 @@ def test_blocks_that_wait_for_each_other_and_orders_are_never_claimed(read):
     context = Context(found.kernel)
     assert is_claimable(race, context)
     waiting = replace(race.goal.first, synchronised=True)
-    assert not is_claimable(replace(race, goal=replace(race.goal, second=waiting)), context)
+    assert is_claimable(replace(race, goal=replace(race.goal, second=waiting)), context)
+    inside = replace(race.goal, second=waiting, between=Between.PROGRAM)
+    assert not is_claimable(replace(race, goal=inside), context)
+    volatile = replace(race.goal.first, effect=Effect.READ, order="ACQUIRE")
+    by_loads = Context(replace(found.kernel, language="triton", accesses=(*found.kernel.accesses, volatile)))
+    assert not is_claimable(replace(race, goal=replace(race.goal, second=waiting)), by_loads)
     assert not is_claimable(replace(race, goal=Ordered(race.goal.first, race.goal.second, "out")), context)
 
 
