@@ -60,13 +60,7 @@ class Derivation:
     refuted: tuple[bool, ...] = ()
 
 
-def derive(
-    open_: Sequence[Obligation],
-    context: Context,
-    prove: Prove,
-    satisfiable: Decide,
-    refutes: Decide | None = None,
-) -> Derivation:
+def derive(open_: Sequence[Obligation], context: Context, prove: Prove, satisfiable: Decide) -> Derivation:
     """Find launch conditions for obligations that do not follow from the kernel's text.
 
     Args:
@@ -74,7 +68,6 @@ def derive(
         context: the premises; its own conditions are kept and not reported.
         prove: whether an obligation holds under more conditions; asked where `satisfiable` cannot tell.
         satisfiable: decides a conjunction; a "sat" answer must come with a model, "unsat" is a proof.
-        refutes: the same where only a proof is of use, so that no model need be looked for.
     """
     order = sorted(range(len(open_)), key=lambda i: (open_[i].stage, i))
     search = _Search(context, prove, satisfiable, tile_symbols(context.kernel))
@@ -85,7 +78,7 @@ def derive(
         again = _Search(context, prove, satisfiable, search.tiles)
         again.solve_all(open_, [*contested, *(i for i in order if i not in contested)])
         search = again if len(again.found) > len(search.found) else search
-    search.simplify(refutes or satisfiable)
+    search.simplify()
     used = tuple(_sorted(search.found[i], context) if i in search.found else None for i in range(len(open_)))
     refuted = tuple(i not in search.found and i not in search.cut for i in range(len(open_)))
     return Derivation(_sorted(tuple(search.base), context), used, refuted)
@@ -187,33 +180,31 @@ class _Search:
         found = symbols(*expressions)
         return frozenset(s for s in found if s.kind <= Kind.HOST and s.kind is not Kind.GRID) - self.tiles
 
-    def simplify(self, refutes: Decide) -> None:
+    def simplify(self) -> None:
         """Drop conditions that the others imply, long ones first.
 
         What was proved under a condition holds under conditions that imply it, so nothing is proved again.
         """
         for condition in sorted(self.base, key=lambda c: (-len(render(c)), render(c))):
             others = tuple(c for c in self.base if c is not condition)
-            if not self._implied(condition, others, refutes):
+            if not self._implied(condition, others):
                 continue
             del self.base[condition]
             for number, used in self.found.items():
                 if condition in used:
-                    self.found[number] = self._without(condition, used, others, refutes)
+                    self.found[number] = self._without(condition, used, others)
 
-    def _without(
-        self, condition: Expr, used: tuple[Expr, ...], others: tuple[Expr, ...], refutes: Decide
-    ) -> tuple[Expr, ...]:
+    def _without(self, condition: Expr, used: tuple[Expr, ...], others: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """`used` with the conditions that imply `condition` in its place."""
         kept = tuple(c for c in used if c is not condition)
         for extra in [(), *((c,) for c in others if c not in kept)]:
-            if self._implied(condition, (*kept, *extra), refutes):
+            if self._implied(condition, (*kept, *extra)):
                 return (*kept, *extra)
         return tuple(dict.fromkeys((*kept, *others)))
 
-    def _implied(self, condition: Expr, others: tuple[Expr, ...], refutes: Decide) -> bool:
+    def _implied(self, condition: Expr, others: tuple[Expr, ...]) -> bool:
         facts = inhabited(self.context.under(*others))
-        return refutes((*facts, negate(condition))).status == "unsat"
+        return self.satisfiable((*facts, negate(condition))).status == "unsat"
 
 
 class _Pool:

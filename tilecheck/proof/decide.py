@@ -7,7 +7,6 @@ for what no condition saves. A counterexample counts only after it ran.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -237,12 +236,10 @@ def _derive(
 
     limit = session.spent + _DERIVATION * session.budget
 
-    def decides(assertions: Sequence[Expr], *, prove_only: bool = False) -> Answer:
+    def decides(assertions: Sequence[Expr]) -> Answer:
         if session.spent > limit:
             return Answer("unknown", reason=Reason.BUDGET.value)
-        return satisfiable(assertions, session=session, prove_only=prove_only)
-
-    refutes = functools.partial(decides, prove_only=True)
+        return satisfiable(assertions, session=session)
 
     conditions: dict[Expr, None] = {}
     lost: set[int] = set()
@@ -260,7 +257,7 @@ def _derive(
                 cheap = without | {"smt"}  # the solver was asked: `decides` has every way to prove
                 return session.spent <= limit and prove(obligation, under.under(*extra), session, cheap).proved
 
-            derivation = derive([part for _, part in members], under, proves, decides, refutes)
+            derivation = derive([part for _, part in members], under, proves, decides)
             for condition in derivation.conditions:
                 other = any_of(flags, condition)  # what is asked with the flag and without it is asked
                 weakened = condition if other in conditions else any_of(negate(flags), condition)
