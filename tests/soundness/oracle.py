@@ -15,6 +15,7 @@ from tilecheck.ir.kernel import Kernel, extent_symbol, grid_symbol, stride_symbo
 from tilecheck.jit.reference import AccessRecord
 from tilecheck.model import KernelReport
 from tilecheck.proof.concrete import Concrete, kernel_expressions
+from tilecheck.proof.replay_order import Happened
 
 _WIDE = ("DEVICE", "SYS")
 _CHANGES = 5  # of a launch, to meet the conditions
@@ -24,7 +25,9 @@ _CHANGES = 5  # of a launch, to meet the conditions
 
 
 def wrongs(trial: Trial, *, only_races: bool = False) -> Iterator[str]:
-    """Every element that two blocks race on, and everything undefined."""
+    """Every element that two blocks race on, with nothing in this run that orders the two; and everything
+    undefined. What else may happen between atomics, `soundness_protocols` looks at."""
+    happened = Happened(trial.log)
     touched: dict[tuple[str, int, int], list[tuple[AccessRecord, bool, bool]]] = {}
     for record in trial.log.accesses:
         strong = (record.effect == "atomic" or record.order != "WEAK") and record.scope in _WIDE
@@ -32,7 +35,7 @@ def wrongs(trial: Trial, *, only_races: bool = False) -> Iterator[str]:
         for offset in _offsets(record, trial):
             touched.setdefault((record.array, record.member or 0, offset), []).append(entry)
     for (array, member, offset), entries in touched.items():
-        pair = _race(entries)
+        pair = _race(entries, happened)
         if pair is not None:
             first, second = pair
             yield (
@@ -54,12 +57,14 @@ def _offsets(record: AccessRecord, trial: Trial) -> list[int]:
     return (elements @ strides).tolist()
 
 
-def _race(entries: Sequence[tuple[AccessRecord, bool, bool]]) -> tuple[AccessRecord, AccessRecord] | None:
+def _race(
+    entries: Sequence[tuple[AccessRecord, bool, bool]], happened: Happened
+) -> tuple[AccessRecord, AccessRecord] | None:
     if len({e[0].block for e in entries}) < 2:
         return None
     for first, writes, strong in entries:
         for second, _, also in entries if writes else ():
-            if first.block != second.block and not (strong and also):
+            if first.block != second.block and not (strong and also) and not happened.orders(first, second):
                 return first, second
     return None
 

@@ -101,9 +101,10 @@ def test_the_comparison_means_something(compared) -> None:
     assert silent <= kernels // 20
     assert total.records > 10 * kernels
     assert total.undefined > kernels
-    expected = ("undefined behaviour", "undefined before")
+    # The fixtures of protocols do little else than branch on atomics.
+    expected = ("undefined behaviour", "undefined before", "a branch on an atomic")
     skipped = sum(n for reason, n in total.one_way.items() if reason not in expected)
-    # Many of the fixtures spin, branch on atomics or end early.
+    # Many of the fixtures spin or end early.
     assert total.both_ways > 3 * skipped, total.one_way
 
 
