@@ -108,7 +108,10 @@ class Array:
 
     def tiled_view(self, shape: Any, traversal_steps: Any = None) -> View:
         own = sizes(shape)
-        return View(self, own, own if traversal_steps is None else tuple(map(whole, traversal_steps)))
+        steps = own if traversal_steps is None else tuple(map(whole, traversal_steps))
+        if min(steps, default=1) < 1:
+            raise Refused(f"traversal steps {steps}")
+        return View(self, own, steps)
 
     def get_raw_memory(self) -> Raw:
         return Raw(self)

@@ -33,7 +33,7 @@ from tilecheck.proof.candidate_counts import Counts, inequalities, is_flag
 from tilecheck.proof.candidates_races import RaceCandidates
 from tilecheck.proof.conditions_ranges import Ranges, largest
 from tilecheck.proof.conditions_terms import Terms
-from tilecheck.proof.obligation import Disjoint, Holds, Obligation
+from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.polynomial import combine, constant, times
 
 LIMIT = 32
@@ -145,8 +145,14 @@ def _conditions(obligation: Obligation, counts: Counts) -> Iterator[Expr]:
     match obligation.goal:
         case Holds(goal=goal, given=given, access=access):
             yield from _BoundCandidates(counts).conditions(goal, given, access)
-        case Disjoint(first=first, second=second):
-            yield from RaceCandidates(counts).conditions(first, second)
+        case Disjoint(first=first, second=second, between=between):
+            found = RaceCandidates(counts).conditions(first, second)
+            yield from found if between is Between.BLOCKS else _without_grid_first(found)
+
+
+def _without_grid_first(conditions: Iterator[Expr]) -> list[Expr]:
+    """How many blocks there are is no matter of one block: `stride >= 1` comes before a limit on the grid."""
+    return sorted(conditions, key=lambda c: any(s.kind is Kind.GRID for s in symbols(c)))
 
 
 class _BoundCandidates:
