@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from tilecheck.ir.kernel import Access, Effect
+from tilecheck.ir.kernel import WIDE_SCOPES, Access, Effect
 from tilecheck.model import Site
-
-# Scopes that cover blocks of one launch. `NONE` and `BLOCK` do not.
-_WIDE_SCOPES = frozenset({"DEVICE", "SYS", "SYSTEM"})
 
 
 def sites_of(*accesses: Access) -> tuple[Site, ...]:
@@ -29,4 +26,4 @@ def both_atomic_enough(first: Access, second: Access) -> bool:
 
 
 def _is_strong(access: Access) -> bool:
-    return (access.effect is Effect.ATOMIC or access.order != "WEAK") and access.scope in _WIDE_SCOPES
+    return (access.effect is Effect.ATOMIC or access.order != "WEAK") and access.scope in WIDE_SCOPES

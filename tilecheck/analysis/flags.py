@@ -12,10 +12,7 @@ from collections.abc import Iterator
 from tilecheck.analysis.accesses import both_atomic_enough
 from tilecheck.analysis.ordering import separated
 from tilecheck.ir.expr import TRUE, ZERO, Expr, conjuncts, symbols
-from tilecheck.ir.kernel import Access, Effect, Kernel, Space
-
-_RELEASES = frozenset({"RELEASE", "ACQ_REL"})
-_ACQUIRES = frozenset({"ACQUIRE", "ACQ_REL"})
+from tilecheck.ir.kernel import ACQUIRES, RELEASES, Access, Effect, Kernel, Space
 
 
 def flags(kernel: Kernel) -> dict[str, tuple[Access, ...]]:
@@ -49,7 +46,7 @@ def releases(kernel: Kernel, access: Access) -> Iterator[Access]:
     if access.copied:
         return
     for late in (a for all_ in flags(kernel).values() for a in all_):
-        after = late.position > access.position and not late.loops and late.order in _RELEASES
+        after = late.position > access.position and not late.loops and late.order in RELEASES
         if after and changes(late) and _threads_meet(kernel, access, late):
             yield late
 
@@ -59,7 +56,7 @@ def acquires(kernel: Kernel, access: Access) -> Iterator[Access]:
     if access.copied:
         return
     for early in observed(kernel, access):
-        seen = early.order in _ACQUIRES and not early.loops
+        seen = early.order in ACQUIRES and not early.loops
         if seen and (depends_on(access, early) or _threads_meet(kernel, early, access)):
             yield early
 

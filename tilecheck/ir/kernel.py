@@ -26,6 +26,13 @@ class Space(enum.Enum):
     RAW = "raw"  # one offset from the base pointer, unchecked
 
 
+# Memory orders that release and that acquire, and scopes that cover the blocks of a launch (`NONE` and `BLOCK`
+# do not), as accesses and logs spell them.
+RELEASES = frozenset({"RELEASE", "ACQ_REL"})
+ACQUIRES = frozenset({"ACQUIRE", "ACQ_REL"})
+WIDE_SCOPES = frozenset({"DEVICE", "SYS", "SYSTEM"})
+
+
 class Ownership(enum.Enum):
     """What a kernel does with a parameter."""
 

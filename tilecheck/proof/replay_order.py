@@ -9,11 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tilecheck.ir.kernel import ACQUIRES, RELEASES, WIDE_SCOPES
 from tilecheck.jit.reference.log import AccessRecord, Log
-
-_RELEASES = frozenset({"RELEASE", "ACQ_REL"})
-_ACQUIRES = frozenset({"ACQUIRE", "ACQ_REL"})
-_WIDE = frozenset({"DEVICE", "SYS", "SYSTEM"})
 
 _Block = tuple[int, int, int]
 _Clock = Mapping[_Block, int]  # up to which of its accesses a block's work is known
@@ -29,14 +26,14 @@ class Happened:
         released: dict[tuple[str, int | None, tuple[int, ...]], _Clock] = {}
         for time, record in enumerate(log.accesses):
             clock = known.get(record.block, {})
-            strong = record.scope in _WIDE
+            strong = record.scope in WIDE_SCOPES
             cells = (
                 [(record.array, record.member, tuple(map(int, e))) for e in record.elements] if strong else []
             )
-            if record.order in _ACQUIRES:
+            if record.order in ACQUIRES:
                 for cell in cells:
                     clock = _later(clock, released.get(cell, {}))
-            if record.order in _RELEASES:
+            if record.order in RELEASES:
                 for cell in cells:
                     released[cell] = _later(released.get(cell, {}), {**clock, record.block: time})
             known[record.block] = self._clocks[time] = clock
