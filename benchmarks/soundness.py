@@ -6,6 +6,7 @@
     nice python benchmarks/soundness.py --level operators --count 2500
     nice python benchmarks/soundness.py --level source --count 5000
     nice python benchmarks/soundness.py --level triton --count 5000
+    nice python benchmarks/soundness.py --level interpreter --count 400
 
 A `proved` or `conditional` mutant is launched with random small values that meet its conditions; a race or
 anything undefined in the log refutes the verdict. The witness of a `violated` mutant is run again. Every
@@ -18,8 +19,9 @@ one place and counts, for each kind of change, how many of the mutants that go w
 
 `--level source` writes kernels that are safe in all launches, counts how many are proved, changes every second
 one as above, and runs their text as plain Python; `--level triton` does so with Triton kernels. `--level
-planted` plants bugs in the prover and counts the cases until one finds it. `--level ablation` leaves out rungs
-and lemmas, and asks z3 and cvc5 alone.
+interpreter` runs these in Triton's own interpreter too, each launch in two orders of the programs, and compares
+what both touch and compute (needs the extra `oracle`). `--level planted` plants bugs in the prover and counts
+the cases until one finds it. `--level ablation` leaves out rungs and lemmas, and asks z3 and cvc5 alone.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -133,9 +136,27 @@ def _triton(seed: int, count: int) -> int:
     return _source(seed, count, _helper("triton_sources").triton_source)
 
 
-def _source(seed: int, count: int, draw: Callable[[int], Any] | None = None) -> int:
+def _interpreter(seed: int, count: int) -> int:
+    """As `_triton`, in Triton's own interpreter as well."""
+    real = _helper("triton_real")
+    if (missing := real.missing()) is not None:
+        raise SystemExit(missing)
+    with closing(real.Interpreter()) as process:
+        refuted = _source(seed, count, _helper("triton_sources").triton_source, process.oracle)
+        print(f"Triton {process.versions['triton']}, torch {process.versions['torch']}")
+        for what, n in sorted({**process.counts, **process.refusals}.items()):
+            print(f"{n:8} {what}")
+    return refuted
+
+
+def _source(
+    seed: int,
+    count: int,
+    draw: Callable[[int], Any] | None = None,
+    oracle: Callable[[str], Any] | None = None,
+) -> int:
     """Random kernels from their text, every second one with small changes; returns how many are refuted."""
-    held = _helper("held")
+    held, unlike = _helper("held"), _helper("triton_real").Unlike
     draw = draw or _helper("sources").source
     drawn: Counter[str] = Counter()
     changed: Counter[str] = Counter()
@@ -143,7 +164,12 @@ def _source(seed: int, count: int, draw: Callable[[int], Any] | None = None) -> 
     missed: Counter[str] = Counter()
     refuted, launches, start = 0, 0, time.process_time()
     for number in range(seed, seed + count):
-        kernel = held.attacked(number, held.LAUNCHES, draw)
+        try:
+            kernel = held.attacked(number, held.LAUNCHES, draw, oracle)
+        except unlike as difference:
+            refuted += 1
+            print(f"--- {number}: {difference}", flush=True)
+            continue
         if kernel is None:
             continue
         source, what, result = kernel.source, kernel.what, kernel.result
@@ -250,6 +276,7 @@ _LEVELS: dict[str, Callable[..., int]] = {
     "operators": _operators,
     "source": _source,
     "triton": _triton,
+    "interpreter": _interpreter,
     "planted": _planted,
     "ablation": _ablation,
 }

@@ -22,7 +22,7 @@ _register("proof_patterns", _HERE.parent / "unit" / "proof" / "patterns.py")
 # In the order of their imports.
 _FILES = (
     "launches points coverage undefined texts oracle mutate judge generate cases truth alter edges decided"
-    " plain triton_plain shares sources triton_sources held planted ablation protocols"
+    " plain triton_plain triton_real shares sources triton_sources held planted ablation protocols"
 ).split()
 for _file in _FILES:
     _register(f"soundness_{_file}", _HERE / f"{_file}.py")

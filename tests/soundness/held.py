@@ -8,7 +8,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import CodeType
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,13 @@ _ATTEMPTS = 4  # for each launch that is wanted
 _CHANGES = 6  # of one launch, to meet the conditions
 _LARGEST_GRID = 6
 
-_RUN = {"cutile": run_cutile, "triton": run_triton}
+# Runs the kernel of this name with a grid and arguments.
+Run = Callable[[str, Sequence[int], Mapping[str, Any]], Memory]
+
+
+def _stand_in(of: Source, text: str) -> Run:
+    return partial({"cutile": run_cutile, "triton": run_triton}[of.language], compiled(text))
+
 
 Values = dict[str, int]  # by the names that conditions use: `grid[0]`, `out.shape[1]`, `T`
 
@@ -67,9 +73,14 @@ class Attacked:
 LAUNCHES = 18
 
 
-def attacked(number: int, count: int = LAUNCHES, draw: Callable[[int], Source] = source) -> Attacked | None:
+def attacked(
+    number: int,
+    count: int = LAUNCHES,
+    draw: Callable[[int], Source] = source,
+    oracle: Callable[[str], Run] | None = None,
+) -> Attacked | None:
     """The kernel that `draw` makes of a number, with changes if the number is odd; None when nothing in it can
-    be changed."""
+    be changed. `oracle` makes of a text what runs its launches, instead of the stand-in."""
     drawn = draw(number)
     text, what = drawn.text, ""
     if number % 2:
@@ -77,13 +88,16 @@ def attacked(number: int, count: int = LAUNCHES, draw: Callable[[int], Source] =
         if changed is None:
             return None
         text, what = changed.source.decode(), changed.what
-    return Attacked(drawn, text, what, hold(drawn, text, str(number), count))
+    run = None if oracle is None else oracle(text)
+    return Attacked(drawn, text, what, hold(drawn, text, str(number), count, run=run))
 
 
-def hold(of: Source, text: str, seed: str, count: int, options: Options | None = None) -> Held:
+def hold(
+    of: Source, text: str, seed: str, count: int, options: Options | None = None, run: Run | None = None
+) -> Held:
     """Verify `text`, which is `of.text` or a change of it, and run launches of it."""
-    code, axes, rng = compiled(text), _axes(text), random.Random(seed)
-    if _is_endless(of, code, axes, rng):
+    run, axes, rng = run or _stand_in(of, text), _axes(text), random.Random(seed)
+    if _is_endless(of, run, axes, rng):
         return Held("endless", "", (), 0, None, None, False)
     report = check_source(text, "kernel.py", options)
     [kernel] = report.kernels
@@ -91,13 +105,13 @@ def hold(of: Source, text: str, seed: str, count: int, options: Options | None =
         return Held("internal", "", (), 0, kernel.internal_error, None, False)
     held = Held(kernel.verdict.value, kernel.reason or "", kernel.conditions, 0, None, None, True)
     if held.verdict == "violated":
-        held = replace(held, problem=_unseen(of, code, report))
+        held = replace(held, problem=_unseen(of, run, report))
     said = (*kernel.conditions, *kernel.requires)
     alike = (*of.requires, *of.agreements)
     for number in range(count):
         as_host = number % 3 == 0 or not held.safe
         launch = _drawn(of, axes, alike if as_host else said, rng, as_host=as_host)
-        memory = None if launch is None else _ran(of, code, launch)
+        memory = None if launch is None else _ran(run, launch)
         if launch is None or memory is None:
             continue
         kept = held.safe and all(map(launch.reading.holds, said))
@@ -138,13 +152,13 @@ def _axes(text: str) -> tuple[int, ...]:
     return tuple(k for k in range(3) if re.search(rf"\b(bid|num_blocks|program_id|num_programs)\({k}\)", text))
 
 
-def _is_endless(of: Source, code: CodeType, axes: Sequence[int], rng: random.Random) -> bool:
+def _is_endless(of: Source, run: Run, axes: Sequence[int], rng: random.Random) -> bool:
     """Whether a loop seems to run for ever: the replay of such a kernel takes minutes and shows nothing."""
     for number in range(16):
         launch = _drawn(of, axes, of.requires, rng, as_host=number % 2 == 0)
         try:
             if launch is not None:
-                _RUN[of.language](code, "kernel", launch.grid, launch.arguments)
+                run("kernel", launch.grid, launch.arguments)
         except Endless:
             return True
         except Refused:
@@ -152,11 +166,11 @@ def _is_endless(of: Source, code: CodeType, axes: Sequence[int], rng: random.Ran
     return False
 
 
-def _ran(of: Source, code: CodeType, launch: Launch) -> Memory | None:
+def _ran(run: Run, launch: Launch) -> Memory | None:
     given = {n: a.copy() if isinstance(a, np.ndarray) else a for n, a in launch.arguments.items()}
     given = {n: _same_layout(launch.arguments[n], a) for n, a in given.items()}
     try:
-        return _RUN[of.language](code, "kernel", launch.grid, given)
+        return run("kernel", launch.grid, given)
     except Refused:
         return None
 
@@ -296,13 +310,13 @@ def _value_name(node: ast.expr) -> str:
 # ---- witnesses -----------------------------------------------------------------------------------------------
 
 
-def _unseen(of: Source, code: CodeType, report: Report) -> str | None:
+def _unseen(of: Source, run: Run, report: Report) -> str | None:
     """Why a witness cannot be seen when its launch is run here; None when each of them can."""
     for finding in report.diagnostics:
         witness = finding.witness
         if witness is None or finding.code.startswith(("TC1", "TC4")) or witness.kind == "overflow":
             continue  # Python's integers have no width
-        seen = [_is_seen(of, witness, launch, code) for launch in _of(witness, of)]
+        seen = [_is_seen(witness, launch, run) for launch in _of(witness, of)]
         if not any(seen) and False in seen:
             return f"{finding.code}: no run shows {witness}"
     return None
@@ -335,9 +349,9 @@ def _of(witness: Witness, of: Source) -> Iterator[Launch]:
         yield Launch(grid, dict(given))
 
 
-def _is_seen(of: Source, witness: Witness, launch: Launch, code: CodeType) -> bool | None:
+def _is_seen(witness: Witness, launch: Launch, run: Run) -> bool | None:
     """None for a launch that the compiler refuses, of what only a change has made."""
-    memory = _ran(of, code, launch)
+    memory = _ran(run, launch)
     if memory is None:
         return None
     if witness.kind == "overlap" and len(witness.blocks) > 1:

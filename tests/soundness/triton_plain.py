@@ -106,8 +106,9 @@ class _Language(Tiles):
             pointer.data[at] = values[lane]
 
     def atomic_add(self, where: Any, value: Any, mask: Any = True) -> None:
-        for _ in self._elements(where, mask, "atomic"):
-            pass
+        values = np.broadcast_to(value, np.broadcast_shapes(np.shape(where.offset), np.shape(mask)))
+        for lane, at in self._elements(where, mask, "atomic"):
+            where.data[at] += values[lane]
 
     def _pointers(self, where: Any, mask: Any, boundary_check: Any) -> tuple[Pointer, Any]:
         if isinstance(where, Block):
