@@ -1,6 +1,7 @@
-"""Random Triton kernels in Triton's own interpreter: it touches what the stand-in touches and computes what that
-computes, launches that meet a verdict's conditions stay inside their arrays, and the order of their programs does
-not matter."""
+"""Random Triton kernels in Triton's own interpreter: it touches what the stand-in touches and computes the
+same; launches that meet a verdict's conditions stay inside their arrays, and the order of programs does
+not matter.
+"""
 
 from __future__ import annotations
 

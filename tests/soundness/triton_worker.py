@@ -2,8 +2,8 @@
 
     TRITON_INTERPRET=1 python tests/soundness/triton_worker.py
 
-A process of its own, because `TRITON_INTERPRET` is read when triton is imported: requests and answers are pickles
-on its standard input and output. It knows nothing of tilecheck, nor of the stand-in `soundness_triton_plain`.
+A process of its own, because `TRITON_INTERPRET` is read when triton is imported: requests and answers are
+pickles on its standard input and output. It knows nothing of tilecheck, nor of `soundness_triton_plain`.
 
 Each argument lies between two stretches of cells that nobody owns. What reaches them is let through, so that
 they show it afterwards; what reaches further is written down and not done.
