@@ -122,7 +122,7 @@ class ObligationReport:
 
     rule: str
     verdict: str  # proved | conditional | trusted | violated | unknown
-    rung: str  # provenance | fold | entail | smt | launch | none
+    rung: str  # provenance | fold | entail | digits | smt | launch | none
     sites: tuple[Site, ...]
     time_ms: float
 

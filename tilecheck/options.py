@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tilecheck.model import Severity
 
-RUNGS = ("provenance", "fold", "entail", "smt", "launch")
+RUNGS = ("provenance", "fold", "entail", "digits", "smt", "launch")
 DEFAULT_BUDGET = 2_000_000
 
 

@@ -79,6 +79,14 @@ EDGES = {
     "two views": _shifted(Place("b0", "T", "T"), "T"),
     "a quotient without its remainder": _apart(Place("b0 // 2"), Place("b1")),
     "a digit beside what is no multiple": _apart(_lane("b0 * T + b1 + l0")),
+    "a digit that may be negative": _apart(Place("b0 * n - b1", "1", "1"), facts=("n >= 1",)),
+    "a digit that may be its base": _apart(Place("b0 * n + b1", "1", "1"), facts=("n >= 1",), guard="b1 <= n"),
+    "a digit of one of two accesses": Case(
+        "blocks",
+        Reach((Place("b0 * n + b1", "1", "1"),), Space.ELEMENT, "b1 < n"),
+        Reach((Place("b0 * n + b1", "1", "1"),), Space.ELEMENT, "True"),
+        (*_SIZES, "n >= 1"),
+    ),
     "a part that is not shared": _apart(Place("(b0 + b1) // 2 - b1 + 4"), Place("b0")),
     "two iterations": _apart(Place("b0"), goal="iterations", guard="k < 2"),
 }

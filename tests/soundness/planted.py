@@ -249,18 +249,33 @@ BUGS = (
     Bug("tiles of any step are a tiling", "proof.rungs.provenance:_is_one_tiling", "a.step is a.size", "True"),
     Bug(
         "a factor that may be 0 is dropped",
-        "proof.rungs.provenance:_Agreed._descaled",
+        "proof.rungs.provenance:Agreed._descaled",
         ".low >= 1",
         ".low >= 0",
     ),
-    Bug("a quotient gives its dividend", "proof.rungs.provenance:_Agreed._join_divisions", "== 2", ">= 1"),
+    Bug("a quotient gives its dividend", "proof.rungs.provenance:Agreed._join_divisions", "== 2", ">= 1"),
     Bug(
         "a digit beside anything",
-        "proof.rungs.provenance:_Agreed._split_digit",
+        "proof.rungs.provenance:Agreed._split_digit",
         "    return\n        digits",
         "    continue\n        digits",
     ),
-    Bug("shared if one symbol is", "proof.rungs.provenance:_Agreed._is_shared", "all(s in", "any(s in"),
+    Bug(
+        "a digit of any sign",
+        "proof.rungs.digits:_Equal._is_digit",
+        "follows(le(ZERO, value), known, _DEPTH) and ",
+        "",
+    ),
+    Bug(
+        "a digit up to its base", "proof.rungs.digits:_Equal._is_digit", "lt(value, limit)", "le(value, limit)"
+    ),
+    Bug(
+        "a digit of the first access",
+        "proof.rungs.digits:_Equal.split",
+        "self._is_digit(other_low, f, self.goal.second)",
+        "self._is_digit(other_low, f, self.goal.first)",
+    ),
+    Bug("shared if one symbol is", "proof.rungs.provenance:Agreed.is_shared", "all(s in", "any(s in"),
     Bug("digits for any divisors", "proof.solver:_Search._normalised", '_A) == "unsat"', '_A) != "unknown"'),
     Bug(
         "divisors prove themselves",

@@ -19,6 +19,7 @@ from tilecheck.proof.context import Context
 from tilecheck.proof.degenerate import is_degenerate
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.predicate import inhabited, negation
+from tilecheck.proof.reduction import sufficient
 
 _QUERIES = 40  # per goal
 _ALL_QUERIES = 3000  # per kernel
@@ -45,7 +46,14 @@ class Decision(Protocol):
 
 
 Prove = Callable[[Obligation, tuple[Expr, ...]], bool]
-Decide = Callable[[Sequence[Expr]], Decision]
+
+
+class Decide(Protocol):
+    """Decides a conjunction; `refutes` may show it unsatisfiable in another way, before a solver is asked."""
+
+    def __call__(
+        self, assertions: Sequence[Expr], refutes: Callable[[], bool] | None = None, /
+    ) -> Decision: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +144,13 @@ class _Search:
         old = tuple(self.base)
         pool = _Pool(tuple(c for c in candidates(part, self.context.kernel) if c not in self.base))
         undecided = queries = 0
+        reduced = False  # whether all of the choices were tried at once
         for chosen in pool.sets():
             queries += 1
             allowed = _UNDECIDED if self.undecided <= _ALL_UNDECIDED else 0
             if queries > _QUERIES or undecided > allowed or self.queries > _ALL_QUERIES:
                 self._met_limit = True
-                return None
+                return None if reduced else self._reduced(part, old, pool)
             answer = self._refuted(part, (*old, *chosen))
             if answer.status == "sat" and answer.model is not None:
                 pool.exclude(answer.model.symbols)
@@ -154,13 +163,28 @@ class _Search:
                 pool.forbid(chosen)
                 if old and not is_degenerate(part, self.context, chosen, self.satisfiable):
                     self._crowded_out = True
+            elif not reduced:
+                reduced = True
+                found = self._reduced(part, old, pool)
+                if found is not None:
+                    return found
         self._met_limit = undecided > 0
+        return None if reduced or pool.is_lost else self._reduced(part, old, pool)
+
+    def _reduced(self, part: Obligation, old: tuple[Expr, ...], pool: _Pool) -> tuple[Expr, ...] | None:
+        """What it needs of all choices at once, as far as no solver is needed to say so."""
+        for chosen in sufficient(lambda some: self.prove(part, (*old, *some)), pool.choices):
+            if not is_degenerate(part, self.context, (*old, *chosen), self.satisfiable):
+                return self._concerning(part, old, chosen)
         return None
 
     def _refuted(self, part: Obligation, conditions: tuple[Expr, ...]) -> Decision:
         """Whether some launch that meets `conditions` breaks the goal."""
         self.queries += 1
-        return self.satisfiable(negation(part.goal, self.context.under(*conditions), part.assume))
+        assertions = negation(part.goal, self.context.under(*conditions), part.assume)
+        if isinstance(part.goal, Holds):
+            return self.satisfiable(assertions)
+        return self.satisfiable(assertions, lambda: self.prove(part, conditions))
 
     def _concerning(
         self, part: Obligation, old: tuple[Expr, ...], chosen: tuple[Expr, ...]
@@ -215,12 +239,21 @@ class _Pool:
         self._excluders: list[int] = []  # per launch, a bit for each condition that it breaks
         self._forbidden: list[int] = []
 
+    @property
+    def choices(self) -> tuple[Expr, ...]:
+        return self._choices
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether some launch is excluded by no choice."""
+        return any(excluders == 0 for excluders in self._excluders)
+
     def sets(self) -> Iterator[tuple[Expr, ...]]:
         """Sets that exclude every launch found so far, small ones first, then in the order of the choices."""
         for size in range(_NEW + 1):
             for chosen in combinations(range(len(self._choices)), size):
-                if any(excluders == 0 for excluders in self._excluders):
-                    return  # a launch that no choice excludes
+                if self.is_lost:
+                    return
                 if self._is_promising(chosen):
                     yield tuple(self._choices[i] for i in chosen)
 

@@ -7,7 +7,7 @@ for what no condition saves. A counterexample counts only after it ran.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -236,10 +236,10 @@ def _derive(
 
     limit = session.spent + _DERIVATION * session.budget
 
-    def decides(assertions: Sequence[Expr]) -> Answer:
+    def decides(assertions: Sequence[Expr], refutes: Callable[[], bool] | None = None) -> Answer:
         if session.spent > limit:
             return Answer("unknown", reason=Reason.BUDGET.value)
-        return satisfiable(assertions, session=session)
+        return satisfiable(assertions, session=session, refutes=refutes)
 
     conditions: dict[Expr, None] = {}
     lost: set[int] = set()

@@ -39,15 +39,18 @@ def plus(a: Interval, b: Interval) -> Interval:
 
 
 def times(a: Interval, b: Interval) -> Interval:
-    ends = [_product(x, y) for x in a for y in b]
+    (a_low, a_high), (b_low, b_high) = a, b
+    if 0 <= a_low <= a_high and 0 <= b_low <= b_high:
+        return Interval(_product(a_low, b_low), _product(a_high, b_high))
+    ends = (_product(a_low, b_low), _product(a_low, b_high), _product(a_high, b_low), _product(a_high, b_high))
     return Interval(min(ends), max(ends))
 
 
 def scaled(a: Interval, scale: int) -> Interval:
     """`a` times a literal other than 0."""
-    low, high = a if scale > 0 else (a.high, a.low)
     if scale == 1:
         return a
+    low, high = a if scale > 0 else (a.high, a.low)
     return Interval(_product(low, scale), _product(high, scale))
 
 

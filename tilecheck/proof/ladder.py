@@ -9,7 +9,7 @@ from time import perf_counter
 from tilecheck.proof.context import Context, Outcome
 from tilecheck.proof.obligation import Obligation, Ordered
 from tilecheck.proof.question import Question
-from tilecheck.proof.rungs import entail, fold, provenance, smt
+from tilecheck.proof.rungs import digits, entail, fold, provenance, smt
 from tilecheck.proof.session import Session
 
 Rung = Callable[[Question], bool]
@@ -19,6 +19,7 @@ RUNGS: tuple[tuple[str, Rung], ...] = (
     ("provenance", provenance.decide),
     ("fold", fold.decide),
     ("entail", entail.decide),
+    ("digits", digits.decide),
 )
 NAMES = (*(name for name, _ in RUNGS), "smt")
 

@@ -54,10 +54,14 @@ class Premises:
     _shares: dict[Key, dict[int, Polynomial]] = field(default_factory=dict)
     _apart: list[Polynomial] = field(default_factory=list)  # each is not 0
     _least: dict[Monomial, int] = field(default_factory=dict)  # lower bounds of products
+    _taken: dict[int, None] = field(default_factory=dict)  # conditionals that are known to be a branch
     # Changes of bounds are numbered: the last one, that of each atom, and the last before each look.
     _tick: int = 0
     _changed: list[int] = field(default_factory=list)
     _looks: dict[object, int] = field(default_factory=dict)
+    # The intervals of products, as long as no bound changes.
+    _products: dict[Monomial, Interval] = field(default_factory=dict)
+    _products_tick: int = 0
 
     @classmethod
     def of(cls, assertions: Sequence[Expr]) -> Premises:
@@ -71,6 +75,7 @@ class Premises:
         found._propagate()
         found._define(0)
         found._separate()
+        found._divide_products()
         found._compare_dividends()
         found._propagate()
         return found
@@ -88,10 +93,12 @@ class Premises:
             _shares={d: dict(found) for d, found in self._shares.items()},
             _apart=list(self._apart),
             _least=dict(self._least),
+            _taken=dict(self._taken),
             _rows=list(self._rows),
             _reads=list(self._reads),
             _changed=list(self._changed),
             _looks=dict(self._looks),
+            _products=dict(self._products),
         )
 
     def form(self, e: Expr) -> Polynomial:
@@ -115,12 +122,19 @@ class Premises:
         """The interval of one term."""
         if not m:
             return Interval(coefficient, coefficient)
-        value = self._bounds[m[0]]
-        if len(m) > 1:
+        return iv.scaled(self._bounds[m[0]] if len(m) == 1 else self._product(m), coefficient)
+
+    def _product(self, m: Monomial) -> Interval:
+        if self._products_tick != self._tick:
+            self._products = {}
+            self._products_tick = self._tick
+        found = self._products.get(m)
+        if found is None:
+            found = self._bounds[m[0]]
             for a in m[1:]:
-                value = iv.times(value, self._bounds[a])
-            value = Interval(max(value.low, self._least.get(m, -math.inf)), value.high)
-        return iv.scaled(value, coefficient)
+                found = iv.times(found, self._bounds[a])
+            found = self._products[m] = Interval(max(found.low, self._least.get(m, -math.inf)), found.high)
+        return found
 
     def quotients(self) -> Iterator[tuple[int, Polynomial, Polynomial]]:
         """The quotients x // d by what is positive and not a literal, as the atom, x and d."""
@@ -212,6 +226,16 @@ class Premises:
             elif high == 0:
                 self._add(combine(scaled(p, -1), constant(-1)))
 
+    def _divide_products(self) -> None:
+        """Of f*q >= 1 with f >= 0: q >= 1, for otherwise q <= 0 and f*q <= 0."""
+        for p in list(self.inequalities):
+            if p.get(UNIT, 0) >= 0 or len(p) < 3:
+                continue
+            terms = [m for m in p if m != UNIT]
+            shared = tuple(a for a in dict.fromkeys(terms[0]) if all(a in m for m in terms))
+            if shared and self.term(shared).low >= 0:
+                self._add(combine({without(m, *shared): p[m] for m in terms}, constant(-1)))
+
     def _meet_atoms(self) -> None:
         for index in range(len(self._bounds), len(self.forms.atoms)):
             a = self.forms.atoms[index]
@@ -232,9 +256,19 @@ class Premises:
             case "max":
                 return Interval(max(v.low for v in values), max(v.high for v in values))
             case "ite":
-                return iv.hull(values[0], values[1])
+                branch = self._branch(a)
+                return iv.hull(values[0], values[1]) if branch is None else values[branch]
             case _:
                 return iv.ANY
+
+    def _branch(self, a: Atom) -> int | None:
+        """Which branch a conditional is, where intervals decide that."""
+        condition = a.condition
+        if condition is None or condition.op not in ("le", "lt"):
+            return None
+        gap = self.forms.difference(condition.args[1], condition.args[0])  # its atoms have lower numbers
+        value = self.interval(combine(gap, constant(-1)) if condition.op == "lt" else gap)
+        return 0 if value.low >= 0 else 1 if value.high < 0 else None
 
     def _quotient(self, args: tuple[Polynomial, ...], values: list[Interval]) -> Interval:
         found = iv.quotient(values[0], values[1])
@@ -335,6 +369,11 @@ class Premises:
             if a.op in ("min", "max") and not again:
                 for p in a.args:
                     self._add(scaled(combine(p, atom(index), -1), 1 if a.op == "min" else -1))
+            elif a.op == "ite" and index not in self._taken and self._branch(a) is not None:
+                self._taken[index] = None
+                same = combine(a.args[self._branch(a) or 0], atom(index), -1)
+                self._add(same)
+                self._add(scaled(same, -1))
             elif a.op in ("floordiv", "mod") and self.interval(a.args[1]).low >= 1:
                 if a.op in self._divisions.get((key(a.args[0]), key(a.args[1])), ()):
                     continue

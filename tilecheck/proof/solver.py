@@ -15,7 +15,7 @@ tried when those before found neither a proof nor a genuine model:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -99,9 +99,11 @@ def satisfiable(
     smallest: bool = False,
     bounds: Sequence[int] = LADDER,
     sums: bool = True,
+    refutes: Callable[[], bool] | None = None,
 ) -> Answer:
     """Whether some assignment makes all of `assertions` true. See `Options` for the switches; the budget is
-    that of the session unless one is given. Without `sums`, what rung "entail" proves is not tried again."""
+    that of the session unless one is given. Without `sums`, what rung "entail" proves is not tried again.
+    `refutes` may show the assertions unsatisfiable in another way: it is asked where no known model fits."""
     if session is None:
         with closing(Session()) as own:
             return satisfiable(
@@ -113,7 +115,7 @@ def satisfiable(
     if known is None and prove_only:  # a search for a model has tried whatever proves
         known = session.answers.get((flat, replace(options, prove_only=False)))
     if known is None and not smallest:
-        known = _decided_cheaply(flat, session, sums=sums, wanted=not prove_only)
+        known = _decided_cheaply(flat, session, sums=sums, wanted=not prove_only, refutes=refutes)
     if known is None:
         with deferred_interrupts():
             known = session.answers[flat, options] = _Search(flat, session, options).answer()
@@ -125,7 +127,12 @@ def satisfiable(
 
 
 def _decided_cheaply(
-    assertions: tuple[Expr, ...], session: Session, *, sums: bool, wanted: bool
+    assertions: tuple[Expr, ...],
+    session: Session,
+    *,
+    sums: bool,
+    wanted: bool,
+    refutes: Callable[[], bool] | None,
 ) -> Answer | None:
     """An earlier model, changed a little if need be, on which all of these assertions evaluate to true; or
     the last one, mostly a negated goal, contradicts the others by adding some of them up (rung "entail")."""
@@ -135,6 +142,8 @@ def _decided_cheaply(
     *premises, last = assertions or (TRUE,)
     if found is None and sums and follows(negate(last), session.premises.of(premises), DEPTH):
         return Answer("unsat", tier="sums")
+    if found is None and refutes is not None and refutes():
+        return Answer("unsat", tier="rungs")
     if found is None:
         found = session.models.repaired(assertions, wanted=wanted)
         if found is not None:

@@ -139,8 +139,9 @@ def test_order_follows_the_array() -> None:
 
 def test_rungs_can_be_left_out() -> None:
     goal = self_disjoint(element(STRIDED))
-    assert NAMES == ("provenance", "fold", "entail", "smt")
-    assert tried(goal, context(POSITIVE), without=frozenset({"provenance"})).rung == "smt"
+    assert NAMES == ("provenance", "fold", "entail", "digits", "smt")
+    assert tried(goal, context(POSITIVE), without=frozenset({"provenance"})).rung == "digits"
+    assert tried(goal, context(POSITIVE), without=frozenset({"provenance", "digits"})).rung == "smt"
     outcome = tried(goal, context(POSITIVE), without=frozenset(NAMES))
     assert (outcome.proved, outcome.rung) == (False, "none")
 
@@ -226,3 +227,34 @@ def test_provenance_agrees_with_enumeration() -> None:
             found = next(solutions(negation(question.obligation.goal, where), rng, range(4), 3000), None)
             assert found is None, (question, found)
     assert min(proved.values()) > 30, proved
+
+
+def test_digits_agree_with_enumeration() -> None:
+    """Random offsets made of digits, with limits that may be missing: what the rung proves has no
+    counterexample."""
+    rng = random.Random(15)
+    lane = sym(LANE)
+    digits = [BID, BID1, LOOP, lane, ex.floordiv(BID, COUNT), ex.mod(BID, COUNT), ex.add(BID, lane)]
+    bases = [SIZE, COUNT, ex.mul(SIZE, COUNT), ex.const(3)]
+    decide = dict(RUNGS)["digits"]
+    proved: Counter[Between] = Counter()
+    for _ in range(700):
+        high, low = rng.sample(digits, 2)
+        base = rng.choice(bases)
+        offset = ex.add(ex.mul(high, base), low)
+        if rng.random() < 0.4:
+            offset = ex.add(ex.mul(offset, rng.choice(bases)), rng.choice(digits))
+        limits = [ex.lt(digit, rng.choice((base, base, SIZE))) for digit in digits if rng.random() < 0.5]
+        limits += [ex.lt(low, base)] if rng.random() < 0.5 else [ex.le(low, base)]
+        one = access(element(offset), guard=ex.all_of(*limits))
+        two = one if rng.random() < 0.7 else access(element(offset), guard=ex.all_of(*limits[1:]))
+        facts = [f for f in (POSITIVE, ex.le(1, COUNT), ex.le(2, COUNT)) if rng.random() < 0.7]
+        where = context(*facts, grid_axes=rng.choice(((0,), (0, 1), (1,))))
+        between = rng.choice((Between.BLOCKS, Between.BLOCKS, Between.LANES))
+        question = Question(obligation(Disjoint(one, two, between)), where)
+        if decide(question) and not RUNGS[0][1](question):
+            proved[between] += 1
+            found = next(solutions(negation(question.obligation.goal, where), rng, range(4), 3000), None)
+            assert found is None, (question, found)
+    assert proved[Between.BLOCKS] > 50, proved
+    assert proved[Between.LANES], proved

@@ -1,7 +1,7 @@
 """Rung "provenance": where an element's coordinates come from decides who touches it.
 
 Two instances that touch one element agree on its coordinates. From values on which they agree, more follow
-(`_Agreed`): if in the end they agree on every block index (for two blocks) or on every lane (for two lanes),
+(`Agreed`): if in the end they agree on every block index (for two blocks) or on every lane (for two lanes),
 they are one instance, so the accesses are disjoint. Nothing but the shape of the index expressions, the
 ranges of block indices and lanes, and the positivity of divisors is used; guards only make an access rarer.
 
@@ -38,13 +38,11 @@ def decide(question: Question) -> bool:
         return goal.first.array == goal.second.array == goal.array
     if isinstance(goal, Holds):
         return _is_given(goal, question)
-    if goal.between is Between.LANES:
-        return _lanes_agree(goal, question)
-    if goal.between in (Between.PROGRAM, Between.THREADS):
-        return False  # which lanes are one thread's is not a question of agreement
-    if goal.between is Between.ITERATIONS:
-        return _iterations_agree(goal, question)
-    return _blocks_agree(goal, question)
+    meeting = meeting_of(goal, question)
+    if meeting is None:
+        return False
+    meeting.agreed.conclude()
+    return meeting.is_one_instance
 
 
 def _is_given(goal: Holds, question: Question) -> bool:
@@ -54,39 +52,51 @@ def _is_given(goal: Holds, question: Question) -> bool:
     return all(part in known for part in conjuncts(goal.goal))
 
 
-def _blocks_agree(goal: Disjoint, question: Question) -> bool:
-    agreed = _Agreed(question.uniform, lambda s: s.varies)
-    axes = question.context.kernel.grid_axes
-    if not axes or not _learn_element(goal, agreed):
-        return False
-    return all(agreed.includes(block_symbol(axis)) for axis in axes)
+@dataclass(frozen=True)
+class Meeting:
+    """What two instances that touch one element agree on, and the symbols on which two different ones differ:
+    agreeing on all of those, they are one. `places` are the pairs of values that are equal, the first computed
+    by the instance of the first access."""
+
+    agreed: Agreed
+    telling: tuple[Symbol, ...]
+    places: tuple[tuple[Expr, Expr], ...]
+
+    @property
+    def is_one_instance(self) -> bool:
+        return all(map(self.agreed.includes, self.telling))
 
 
-def _lanes_agree(goal: Disjoint, question: Question) -> bool:
-    if goal.first.lanes != goal.second.lanes:
-        return False
-    agreed = _Agreed(question.uniform, differs_between_lanes)
-    return _learn_element(goal, agreed) and all(agreed.includes(s) for s in goal.first.lanes)
-
-
-def _iterations_agree(goal: Disjoint, question: Question) -> bool:
-    loop = goal.first.stepped_by
-    if loop is None:
-        return False
-    agreed = _Agreed(question.uniform, differs_between_iterations(goal.first))
-    return _learn_element(goal, agreed) and agreed.includes(loop)
-
-
-def _learn_element(goal: Disjoint, agreed: _Agreed) -> bool:
-    """Tell `agreed` what touching one element says; False when that is unknown."""
+def meeting_of(goal: Disjoint, question: Question) -> Meeting | None:
+    """None where agreement says nothing."""
     first, second = goal.first, goal.second
     raw = Space.RAW in (first.space, second.space)
     if first.array != second.array or raw or len(first.axes) != len(second.axes):
-        return False
-    for one, two in _same_places(first, second):
-        agreed.learn(one, two)
-    agreed.conclude()
-    return True
+        return None
+    found = _who(goal, question)
+    if found is None:
+        return None
+    varies, telling = found
+    agreed = Agreed(question.uniform, varies)
+    places = tuple(_same_places(first, second))
+    for one, two in places:
+        agreed.learn(agreed.premises.form(one), agreed.premises.form(two))
+    return Meeting(agreed, telling, places)
+
+
+def _who(goal: Disjoint, question: Question) -> tuple[Varies, tuple[Symbol, ...]] | None:
+    """What may differ between the two instances, and what does for certain."""
+    first, second = goal.first, goal.second
+    match goal.between:
+        case Between.BLOCKS:
+            axes = question.context.kernel.grid_axes
+            return (lambda s: s.varies, tuple(map(block_symbol, axes))) if axes else None
+        case Between.LANES:
+            return (differs_between_lanes, first.lanes) if first.lanes == second.lanes else None
+        case Between.ITERATIONS if first.stepped_by is not None:
+            return differs_between_iterations(first), (first.stepped_by,)
+        case _:
+            return None  # which lanes are one thread's is not a question of agreement
 
 
 def _same_places(first: Access, second: Access) -> Iterator[tuple[Expr, Expr]]:
@@ -107,7 +117,7 @@ def _is_one_tiling(one: Axis, two: Axis) -> bool:
 
 
 @dataclass
-class _Agreed:
+class Agreed:
     """What two instances agree on. Mutable: it grows until nothing more follows."""
 
     premises: Premises
@@ -116,11 +126,10 @@ class _Agreed:
     symbols: dict[Symbol, None] = field(default_factory=dict)
     known: dict[Key, Polynomial] = field(default_factory=dict)
 
-    def learn(self, one: Expr, two: Expr) -> None:
-        """The two instances agree on this value, if both compute it by one expression."""
-        first, second = self.premises.form(one), self.premises.form(two)
-        if key(first) == key(second):
-            self.known.setdefault(key(first), first)
+    def learn(self, one: Polynomial, two: Polynomial) -> None:
+        """Two values, one computed by each instance, are equal: if by one expression, they agree on it."""
+        if key(one) == key(two):
+            self.known.setdefault(key(one), one)
 
     def includes(self, symbol: Symbol) -> bool:
         return symbol in self.symbols
@@ -135,7 +144,7 @@ class _Agreed:
                 self._simplify(p)
             self._join_divisions()
 
-    def _is_shared(self, index: int) -> bool:
+    def is_shared(self, index: int) -> bool:
         """Whether an atom has one value for both instances."""
         own = self.premises.forms.atoms[index].symbols
         return index in self.atoms or all(s in self.symbols or not self.varies(s) for s in own)
@@ -147,7 +156,7 @@ class _Agreed:
             self.symbols[a.symbols[0]] = None
 
     def _simplify(self, p: Polynomial) -> None:
-        rest = self._descaled({m: c for m, c in p.items() if not all(map(self._is_shared, m))})
+        rest = self._descaled({m: c for m, c in p.items() if not all(map(self.is_shared, m))})
         if len(rest) == 1 and len(next(iter(rest))) == 1:
             self._agree(next(iter(rest))[0])
         elif rest:
@@ -162,7 +171,7 @@ class _Agreed:
         divisor = math.gcd(*p.values())
         p = {m: c // divisor for m, c in p.items()}
         for a in next(iter(p)):
-            if self._is_shared(a) and self.premises.term((a,)).low >= 1 and all(a in m for m in p):
+            if self.is_shared(a) and self.premises.term((a,)).low >= 1 and all(a in m for m in p):
                 p = {without(m, a): c for m, c in p.items()}
         return p
 
@@ -174,7 +183,7 @@ class _Agreed:
         if symbol is None or symbol.bound is None:
             return
         base = self.premises.form(symbol.bound)
-        if len(base) != 1 or not all(self._is_shared(a) for n in base for a in n):
+        if len(base) != 1 or not all(self.is_shared(a) for n in base for a in n):
             return
         ((factors, scale),) = base.items()
         digits: dict[Monomial, int] = {}
@@ -202,6 +211,6 @@ class _Agreed:
             if a.op in ("floordiv", "mod"):
                 x, d = a.args
                 parts.setdefault((key(x), key(d)), {})[a.op] = x
-                shared = all(self._is_shared(i) for m in d for i in m)
+                shared = all(self.is_shared(i) for m in d for i in m)
                 if len(parts[key(x), key(d)]) == 2 and shared and self.premises.interval(d).low >= 1:
                     self.known.setdefault(key(x), x)

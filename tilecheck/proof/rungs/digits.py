@@ -1,0 +1,121 @@
+"""Rung "digits": equal offsets into flat memory have equal digits.
+
+    x + row * stride + col,  0 <= col < n <= stride      equal offsets have equal rows and equal columns
+
+Two instances that touch one element compute equal values p and q. Where one launch value f divides terms of
+both, p = f*a + l and q = f*b + m. If 0 <= l < f and 0 <= m < f, then a = p // f = q // f = b, and so l = m: two
+more pairs of equal values, which are split further. What rung "provenance" concludes from values that both
+instances compute alike does the rest.
+
+Sound because each bound rests on what holds for the instance that it speaks of: for the launch, for the ranges
+of its block indices and lanes, what the obligation assumes of it, and that its access happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tilecheck.ir.expr import TRUE, ZERO, le, lt
+from tilecheck.ir.kernel import Access
+from tilecheck.proof.linear import meaning
+from tilecheck.proof.obligation import Disjoint, Holds
+from tilecheck.proof.polynomial import Key, Monomial, Polynomial, combine, key, without
+from tilecheck.proof.predicate import premises, ranges
+from tilecheck.proof.premises import Premises
+from tilecheck.proof.question import Question
+from tilecheck.proof.rungs.entail import follows
+from tilecheck.proof.rungs.provenance import Agreed, meeting_of
+
+_DEPTH = 4  # premises that bound one digit
+_SPLITS = 32  # that are looked at for one goal
+
+
+def decide(question: Question) -> bool:
+    goal = question.obligation.goal
+    if not isinstance(goal, Disjoint):
+        return False
+    meeting = meeting_of(goal, question)
+    if meeting is None:
+        return False
+    form = meeting.agreed.premises.form
+    equal = _Equal(question, goal, meeting.agreed, [(form(one), form(two)) for one, two in meeting.places])
+    while True:
+        meeting.agreed.conclude()
+        if meeting.is_one_instance:
+            return True
+        if not equal.split():
+            return False
+
+
+@dataclass
+class _Equal:
+    """Values that two instances compute and that are equal. Mutable: it grows as they are split."""
+
+    question: Question
+    goal: Disjoint
+    agreed: Agreed
+    pairs: list[tuple[Polynomial, Polynomial]]
+    _tried: dict[tuple[Key, Key, Key], None] = field(default_factory=dict)
+    _premises: dict[Access, Premises] = field(default_factory=dict)
+
+    def split(self) -> bool:
+        """Split one pair into two; whether that was possible."""
+        for one, two in [*self.pairs, *((p, p) for p in self.agreed.known.values())]:
+            p, q = self._without_shared(one, two)
+            for f in self._factors(p):
+                (high, low), (other_high, other_low) = _divided(p, f), _divided(q, f)
+                if not high or not low or not other_high:
+                    continue
+                tried = key(low), key(other_low), key(f)
+                if tried in self._tried or len(self._tried) >= _SPLITS:
+                    continue
+                self._tried[tried] = None
+                if self._is_digit(low, f, self.goal.first) and self._is_digit(other_low, f, self.goal.second):
+                    for pair in ((high, other_high), (low, other_low)):
+                        self.pairs.append(pair)
+                        self.agreed.learn(*pair)
+                    return True
+        return False
+
+    def _without_shared(self, p: Polynomial, q: Polynomial) -> tuple[Polynomial, Polynomial]:
+        """Both without the terms that stand in both and have one value for both instances."""
+        same = {m: c for m, c in p.items() if q.get(m) == c and all(map(self.agreed.is_shared, m))}
+        return combine(p, same, -1), combine(q, same, -1)
+
+    def _factors(self, p: Polynomial) -> Iterator[Polynomial]:
+        """What is shared in a term that is not, those that divide most terms first."""
+        found: dict[tuple[Monomial, int], None] = {}
+        for m, c in p.items():
+            shared = tuple(a for a in m if self.agreed.is_shared(a))
+            if len(shared) < len(m) and (shared, abs(c)) != ((), 1):
+                found[shared, abs(c)] = None
+        yield from sorted(({m: c} for m, c in found), key=lambda f: -len(_divided(p, f)[0]))
+
+    def _is_digit(self, p: Polynomial, f: Polynomial, access: Access) -> bool:
+        """0 <= p < f for an instance that performs the access."""
+        atoms = self.agreed.premises.forms.meanings()
+        value, limit = meaning(p, atoms), meaning(f, atoms)
+        known = self._known_of(access)
+        return follows(le(ZERO, value), known, _DEPTH) and follows(lt(value, limit), known, _DEPTH)
+
+    def _known_of(self, access: Access) -> Premises:
+        found = self._premises.get(access)
+        if found is None:
+            question = self.question
+            given = premises(Holds(TRUE, access.happens), question.context, question.obligation.assume)
+            found = self._premises[access] = question.known.of((*ranges(given), *given))
+        return found
+
+
+def _divided(p: Polynomial, f: Polynomial) -> tuple[Polynomial, Polynomial]:
+    """a and l with p = f*a + l, every term in a or in l as a whole."""
+    ((factors, scale),) = f.items()
+    high: dict[Monomial, int] = {}
+    low: dict[Monomial, int] = {}
+    for m, c in p.items():
+        if c % scale == 0 and all(m.count(a) >= factors.count(a) for a in factors):
+            high[without(m, *factors)] = c // scale
+        else:
+            low[m] = c
+    return high, low
