@@ -18,6 +18,7 @@ from tilecheck.model import (
     KernelReport,
     LaunchReport,
     LaunchTerms,
+    StatedContract,
     ObligationReport,
     ParamReport,
     Reason,
@@ -34,7 +35,7 @@ from tilecheck.proof.obligation import Between, Disjoint, Obligation
 from tilecheck.registry import rule_files
 
 if TYPE_CHECKING:
-    from tilecheck.proof.launch_check import Broken
+    from tilecheck.proof.launch_judge import Broken
     from tilecheck.proof.session import Session
 
 UNSUPPORTED = "TC905"
@@ -77,6 +78,9 @@ def conclude(
             tuple(render(r.condition) for r in kernel.requires),
             int32_limits(kernel),
             kernel.globals,
+            tuple(
+                StatedContract(c.kind, c.arrays, tuple(map(render, c.bounds)), c.text) for c in kernel.contracts
+            ),
         ),
         obligations=tuple(
             ObligationReport(s.obligation.rule, s.status, s.rung, s.obligation.sites, s.time_ms)
@@ -506,7 +510,7 @@ def _with_aliases(facts: Facts, findings: Sequence[Diagnostic], path: str) -> tu
     from tilecheck.proof.alias import find_alias  # lazy: loads NumPy
     from tilecheck.proof.context import Context  # lazy
     from tilecheck.proof.fuel import LAUNCHES, Fuel  # lazy
-    from tilecheck.proof.launch_check import launch_flags  # lazy
+    from tilecheck.proof.launch_judge import launch_flags  # lazy
 
     context, fuel = Context(facts.kernel), Fuel(LAUNCHES)
     for alias in facts.graph.aliases():

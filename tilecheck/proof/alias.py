@@ -16,7 +16,7 @@ from tilecheck.proof.benign import Flags, ordinary_launches
 from tilecheck.proof.concrete import Concrete, arguments, launch_symbols
 from tilecheck.proof.context import Context
 from tilecheck.proof.fuel import Fuel
-from tilecheck.proof.launch_check import ordinary_inputs
+from tilecheck.proof.launch_judge import ordinary_inputs
 
 _LAUNCHES = 6
 _STEPS = 20_000

@@ -12,9 +12,9 @@ import numpy as np
 from tilecheck.ir.kernel import Kernel, extent_symbol, stride_symbol
 from tilecheck.jit.reference import AccessRecord, Launch, Log, ReplayError, StepLimit
 from tilecheck.model import Site, Witness
-from tilecheck.proof.concrete import Concrete, arguments
+from tilecheck.proof.concrete import FILLS, Concrete, arguments, integer_arrays
 from tilecheck.proof.fuel import Fuel
-from tilecheck.proof.launch_check import Broken
+from tilecheck.proof.launch_judge import Broken
 from tilecheck.proof.obligation import Disjoint, Obligation
 from tilecheck.proof.replay import at_site
 
@@ -36,15 +36,28 @@ def replay_launch(
     """What goes wrong when the launch runs with these inputs; None if nothing was seen.
 
     Of a large grid only the blocks at its corners run. What goes wrong where `open_` obligations stand is not
-    the launch's doing: no condition was found that keeps it from happening.
+    the launch's doing: no condition was found that keeps it from happening. Nor is what depends on the values
+    in memory that decide where a kernel goes: harm counts if it shows whatever fills memory.
 
     Raises:
         TooLarge: the arrays are too large, or the kernel does not end in time.
     """
     if _elements(kernel, broken) > _MOST_ELEMENTS:
         raise TooLarge
+    fills = FILLS if integer_arrays(kernel) else FILLS[:1]
+    witness = None
+    for fill in fills:
+        witness = _replayed(kernel, broken, path, fuel, open_, fill)
+        if witness is None:
+            return None
+    return witness
+
+
+def _replayed(
+    kernel: Kernel, broken: Broken, path: str, fuel: Fuel, open_: Sequence[Obligation], fill: str
+) -> Witness | None:
     values = {s: v for s, v in broken.concrete.items() if s.name.partition(".stride")[0] not in broken.expanded}
-    concrete = Concrete(values).settled(kernel)
+    concrete = Concrete(values, fill=fill).settled(kernel)
     given = arguments(concrete, kernel)
     grid = _grid(kernel, broken)
     if given is None or 0 in grid:

@@ -1,0 +1,238 @@
+"""What the text of a host function says at one launch, and host inputs that it admits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from tilecheck.ir.expr import (
+    FALSE,
+    TRUE,
+    Expr,
+    Kind,
+    Symbol,
+    any_of,
+    eq,
+    le,
+    mul,
+    negate,
+    substitute,
+    sym,
+    symbols,
+    walk,
+)
+from tilecheck.ir.host import DEFINED, EXTENT, NUMEL, owner, owners
+from tilecheck.ir.kernel import Kernel, extent_symbol
+from tilecheck.ir.launch import HostTensor, Launch
+from tilecheck.ir.launch_ranks import with_known_ranks
+from tilecheck.proof.conditions import condition_kind
+from tilecheck.proof.launch_spans import pointers_of, span_facts, usual_layout
+from tilecheck.proof.launch_values import host_values, ranks_of
+from tilecheck.proof.predicate import ranges
+from tilecheck.proof.session import Session
+from tilecheck.proof.solver import Model, satisfiable
+
+_LEAST = (1, 8, 70, 300, 2000, 0)  # how large host inputs are, at least: tried in turn
+_SIZES = (EXTENT, NUMEL)
+_BOUNDS = (8, 70, 300, 5000, 40_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """What a launch breaks: a rule, the condition's text, and host inputs that show it."""
+
+    rule: str  # TC402 | TC403
+    text: str
+    values: Mapping[str, int]
+    concrete: Mapping[Symbol, int | bool]  # the same launch in the kernel's values
+    expanded: tuple[str, ...] = ()  # parameters whose elements share memory
+
+
+def judge_of(kernel: Kernel, launch: Launch, session: Session) -> Judge:
+    launch = with_known_ranks(launch, ranks_of(kernel, launch))
+    usual: dict[Expr, Expr] = {}
+    if kernel.language == "triton":
+        launch = replace(launch, facts=(*launch.facts, *span_facts(launch, pointers_of(kernel))))
+        usual = usual_layout(launch, pointers_of(kernel))
+    return Judge(kernel, launch, host_values(kernel, launch), session, usual)
+
+
+def ordinary_inputs(kernel: Kernel, launch: Launch) -> Iterator[Mapping[Symbol, int | bool]]:
+    """A launch in the kernel's values, at host inputs of several sizes: several blocks, contiguous tensors."""
+    with closing(Session()) as session:
+        judge = judge_of(kernel, launch, session)
+        for broken in judge.models((*judge.usually(), *judge.more_blocks()[0]), "TC401", "", ()):
+            yield broken.concrete
+
+
+def launch_flags(launch: Launch) -> dict[str, int | list[int]]:
+    """The numbers and truth values that a launch passes and that its text decides, by parameter."""
+    found: dict[str, int | list[int]] = {}
+    with closing(Session()) as session:
+        for name, value in launch.arguments:
+            if not isinstance(value, Expr):
+                continue
+            if value.value is not None:
+                found[name] = value.value
+            elif value.is_bool:
+                for wanted in (TRUE, FALSE):
+                    other = value if wanted is FALSE else negate(value)
+                    goal = (*launch.facts, other)
+                    if satisfiable((*ranges(goal), *goal), session=session, prove_only=True).status == "unsat":
+                        found[name] = int(wanted is TRUE)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """One launch of one kernel, with the kernel's values written over the host's."""
+
+    kernel: Kernel
+    launch: Launch
+    known: Mapping[Expr, Expr]
+    session: Session
+    usual: Mapping[Expr, Expr]  # free strides and spans, where the caller's tensors are contiguous
+
+    def rewritten(self, condition: Expr) -> Expr:
+        return substitute(condition, self.known)
+
+    def in_usual(self, condition: Expr) -> Expr:
+        """A condition over the host's values where the caller's tensors are contiguous."""
+        wanted = self.rewritten(condition)
+        return substitute(wanted, self.usual) if self.usual else wanted
+
+    def excludes(self, condition: Expr) -> bool:
+        """Whether no host input meets a condition."""
+        return not self.possible(self.rewritten(condition))
+
+    def is_hosts(self, condition: Expr) -> bool:
+        """Whether the host function itself must meet a condition."""
+        tensors = self.tensors(condition)
+        if any(t.fresh for t in tensors.values()):
+            return not is_least_size(condition) and not self._is_of_callers(condition, tensors)
+        if self.kernel.language == "triton" and self._is_own_arithmetic(condition):
+            return not is_least_size(condition)
+        asked = _under_flags(condition)
+        if condition_kind(asked) not in "ab" or is_least_size(asked):
+            return False
+        return len(owners(self.in_usual(condition))) <= 1
+
+    def _is_of_callers(self, condition: Expr, tensors: Mapping[str, HostTensor]) -> bool:
+        """Whether a condition relates several of the caller's values, of which each fresh tensor in it follows
+        one: `torch.empty_like(q)` is as large as `q`, and must agree with `k` as `q` must."""
+        if self.kernel.language != "triton" or len(owners(self.in_usual(condition))) < 2:
+            return False
+        spans = [self.in_usual(sym(extent_symbol(n, 0))) for n, t in tensors.items() if t.fresh]
+        return all(len(owners(s)) == 1 and all(x.origin in _SIZES for x in symbols(s)) for s in spans)
+
+    def _is_own_arithmetic(self, condition: Expr) -> bool:
+        """Whether a condition is about numbers that the host computes from the extents of one tensor."""
+        spoken = symbols(self.in_usual(condition))
+        sizes = all(s.kind is Kind.HOST and s.origin in (*_SIZES, DEFINED) for s in spoken)
+        return sizes and len(owners(self.in_usual(condition))) <= 1
+
+    def usually(self) -> tuple[Expr, ...]:
+        return (*(eq(value, size) for value, size in self.usual.items()), *self.sizes())
+
+    def sizes(self) -> tuple[Expr, ...]:
+        """A tensor of unknown rank has as many elements as the extents that are asked for say, or more."""
+        spoken = symbols(*self.known.values(), *self.usual.values(), *(g for g in self.launch.grid or () if g))
+        counts = {owner(s): s for s in spoken if s.origin == NUMEL}
+        extents: dict[str, list[Expr]] = {}
+        for symbol in spoken:
+            whose = owner(symbol) if symbol.origin == EXTENT else None
+            if whose in counts and "[-" not in symbol.name:
+                extents.setdefault(whose or "", []).append(sym(symbol))
+        return tuple(le(mul(*axes), sym(counts[name])) for name, axes in extents.items())
+
+    def more_blocks(self) -> tuple[tuple[Expr, ...], ...]:
+        """What is asked of the grid, in turn: where blocks overlap in flat memory, one alone does no harm."""
+        if self.kernel.language != "triton":
+            return ((),)
+        sizes = [g for g in self.launch.grid or () if g is not None]
+        return ((any_of(*(le(2, g) for g in sizes)),), ())
+
+    def models(
+        self, premises: Sequence[Expr], rule: str, text: str, expanded: tuple[str, ...]
+    ) -> Iterator[Broken]:
+        """Host inputs that meet `premises`, from larger and larger ones."""
+        inputs = [s for s in symbols(*premises, *self.premises(), *self.known.values()) if s.kind is Kind.HOST]
+        free = [s for s in inputs if s.origin != DEFINED and sym(s) not in self.usual]
+        numbers = [s for s in free if not any(n.op == "bsym" and n.args[0] is s for n in walk(*premises))]
+        for least in _LEAST:
+            large = (le(least, sym(s)) for s in numbers if ".shape[" in s.name or least)
+            model = self.model((*premises, *large))
+            found = None if model is None else self.broken(rule, text, model, expanded)
+            if found is not None:
+                yield found
+
+    # ---- the host's values ----------------------------------------------------------------------------
+
+    def tensors(self, condition: Expr) -> dict[str, HostTensor]:
+        names = {s.name.partition(".")[0] for s in symbols(condition) if s.kind in (Kind.EXTENT, Kind.STRIDE)}
+        return {n: v for n, v in self.launch.arguments if n in names and isinstance(v, HostTensor)}
+
+    def is_understood(self, condition: Expr) -> bool:
+        return is_of_host(self.rewritten(condition))
+
+    def premises(self) -> tuple[Expr, ...]:
+        facts = tuple(f for f in self.launch.facts if f is not TRUE)
+        grids = [g for g in self.launch.grid or () if g is not None]
+        lengths = [s for s in symbols(*facts, *grids, *self.known.values()) if ".shape[" in s.name]
+        # A launch with an empty grid does not run.
+        return (*facts, *(le(1, g) for g in grids), *(le(0, sym(s)) for s in lengths))
+
+    def follows(self, wanted: Expr) -> bool:
+        return self.impossible((negate(wanted),))
+
+    def possible(self, wanted: Expr) -> bool:
+        goal = (*self.premises(), wanted)
+        return satisfiable((*ranges(goal), *goal), session=self.session).status != "unsat"
+
+    def impossible(self, more: Sequence[Expr]) -> bool:
+        """Whether no host input meets `more`: then none of any size does."""
+        goal = (*self.premises(), *more)
+        return satisfiable((*ranges(goal), *goal), session=self.session, prove_only=True).status == "unsat"
+
+    def model(self, more: Sequence[Expr]) -> Model | None:
+        goal = (*self.premises(), *more)
+        answer = satisfiable((*ranges(goal), *goal), session=self.session, smallest=True, bounds=_BOUNDS)
+        return answer.model
+
+    def broken(self, rule: str, text: str, model: Model, expanded: tuple[str, ...] = ()) -> Broken | None:
+        concrete: dict[Symbol, int | bool] = {}
+        for kernel_value, host_value in self.known.items():
+            if any(n.op == "read" for n in walk(host_value)):
+                continue
+            if kernel_value.op == "bsym" and sym(kernel_value.args[0]) in self.known:
+                continue  # a number that is also used as a truth value: the number is what is passed
+            try:
+                concrete[kernel_value.args[0]] = model.evaluate(host_value)
+            except ZeroDivisionError:
+                return None
+        inputs = {s.name: int(v) for s, v in model.symbols.items() if s.kind is Kind.HOST}
+        return Broken(rule, text, inputs, concrete, expanded)
+
+
+def is_of_host(rewritten: Expr) -> bool:
+    """Whether all values in a condition are the host's."""
+    return all(s.kind is Kind.HOST for s in symbols(rewritten)) and not any(
+        n.op == "read" for n in walk(rewritten)
+    )
+
+
+def _under_flags(condition: Expr) -> Expr:
+    """What a condition asks where the compile-time flags in it are set."""
+    if condition.op != "any":
+        return condition
+    asked = [c for c in condition.args if any(s.kind is not Kind.CONSTANT for s in symbols(c))]
+    return asked[0] if len(asked) == 1 else condition
+
+
+def is_least_size(condition: Expr) -> bool:
+    """`x.shape[k] >= 3`, `n >= 1`: a bound by a literal or a tile size."""
+    if condition.op != "le":
+        return False
+    low, high = condition.args
+    return high.op == "sym" and all(s.kind is Kind.CONSTANT for s in symbols(low))
