@@ -31,6 +31,7 @@ from tilecheck.proof.conditions_terms import Terms
 
 _FACTORS = 5  # counts of tiles that products are made of
 _NO_COUNT = 3
+_DECODING = frozenset({"floordiv", "mod", "min", "max", "lt", "le", "eq"})
 
 
 class Counts:
@@ -78,13 +79,38 @@ class Counts:
     def products(self, cone: tuple[Expr, ...]) -> Iterator[Expr]:
         """`grid[k] <= u * v` where block k is decoded by // and % and u, v are counts in the decode."""
         axes = self._decoded_axes(cone)
-        counts = sorted(self.of(cone)[:_FACTORS], key=self._position)
+        counts = sorted(self._divided_by(cone)[:_FACTORS], key=self._position)
         pairs = [(i, j) for i in range(len(counts)) for j in range(i + 1, len(counts))]
         products = [mul(counts[i], counts[j]) for i, j in pairs]
         products += [mul(counts[i], counts[j], counts[k]) for i, j in pairs for k in range(j + 1, len(counts))]
         for axis in axes:
             for product in products:
                 yield le(sym(grid_symbol(axis)), product)
+
+    def _divided_by(self, cone: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """Counts that block indices are divided by, and those that what comes of it is compared with. Strides,
+        which it is only multiplied by, say nothing of how many blocks there are."""
+        terms = self.terms
+        found: dict[Expr, None] = {}
+        for node in walk(*cone):
+            if node.op not in _DECODING or terms.uniform(node) or not _is_decode(node):
+                continue
+            for child in children(node):
+                if not child.is_bool:
+                    parts = self._factors(child) if terms.uniform(child) else self._uniform_terms(child)
+                    found.update(dict.fromkeys(parts))
+        ranked = sorted(found, key=self._rank)
+        return tuple(e for e in ranked if self._rank(e) < _NO_COUNT and not self._is_length(e))
+
+    def _is_length(self, e: Expr) -> bool:
+        """Whether it is how long flat memory is."""
+        return self.kernel.language == "triton" and e.op == "sym" and e.args[0].kind is Kind.EXTENT
+
+    def _uniform_terms(self, e: Expr) -> Iterator[Expr]:
+        """The counts that are added in a sum: `n` of `n - group * size`."""
+        for term in e.args if e.op == "add" else ():
+            if self.terms.uniform(term):
+                yield from self._factors(term)
 
     def _position(self, count: Expr) -> tuple[int, str]:
         """Where a count comes in the order of the kernel's parameters."""
@@ -122,6 +148,14 @@ class Counts:
             for count in counts:
                 if count is not divisor:
                     yield eq(mod(count, divisor), 0)
+
+
+def _is_decode(node: Expr) -> bool:
+    """Whether one value for all lanes is computed here from a block index, or compared with."""
+    if node.op in ("lt", "le", "eq"):
+        return any(n.op in ("floordiv", "mod") and _is_decode(n) for n in walk(node))
+    kinds = {s.kind for s in symbols(node)}
+    return Kind.BLOCK in kinds and Kind.LANE not in kinds
 
 
 def _is_constant(e: Expr) -> bool:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilecheck.ir.expr import ZERO, Expr, Kind, add, le, mul, sym, symbols
+from tilecheck.ir.expr import ZERO, Expr, Kind, add, le, mul, render, sym, symbols
 from tilecheck.ir.kernel import Access
 from tilecheck.proof.conditions_ranges import Ranges
 from tilecheck.proof.conditions_terms import Terms
-from tilecheck.proof.polynomial import Monomial, Polynomial, combine, times
+from tilecheck.proof.polynomial import Key, Monomial, Polynomial, combine, key, times, without
 
 _ALTERNATIVES = 3
 
@@ -23,11 +23,29 @@ def conditions(terms: Terms, access: Access) -> Iterator[Expr]:
     """Conditions under which the flat array behind `access` is long enough, the least demanding first."""
     (axis,) = access.axes
     ranges = Ranges(terms, (access.guard, access.mask, access.lane_facts))
+    lengths: dict[Key, Expr] = {}
     for top in highest(terms, ranges, axis.index):
-        yield le(add(top, 1), axis.extent)
+        length = terms.poly(add(top, 1))
+        plainest = min(add(top, 1), factored(terms, length), key=lambda e: len(render(e)))
+        lengths.setdefault(key(length), plainest)
+    yield from (le(length, axis.extent) for length in lengths.values())
     for symbol in symbols(axis.index):
         if symbol.kind is Kind.SCALAR or (symbol.kind is Kind.CONSTANT and symbol not in terms.tiles):
             yield le(ZERO, sym(symbol))
+
+
+def factored(terms: Terms, p: Polynomial) -> Expr:
+    """`n * s - s + 1` as `(n - 1) * s + 1`: what most terms share stands once."""
+    shares: dict[int, int] = {}
+    for m in p:
+        for number in dict.fromkeys(m):
+            shares[number] = shares.get(number, 0) + 1
+    most = max(shares, key=lambda number: (shares[number], number), default=None)
+    if most is None or shares[most] < 2:
+        return terms.expr(p)
+    inner = {without(m, most): c for m, c in p.items() if most in m}
+    rest = {m: c for m, c in p.items() if most not in m}
+    return add(mul(factored(terms, inner), terms.atom(most)), factored(terms, rest))
 
 
 def highest(terms: Terms, ranges: Ranges, index: Expr) -> Iterator[Expr]:

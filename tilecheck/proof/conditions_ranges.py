@@ -57,8 +57,11 @@ class Ranges:
             self._add({(moving[0],): 1}, terms.expr(terms.quotient(bound, {still: coefficient})))
 
     def known(self) -> Iterator[tuple[Polynomial, Expr]]:
-        """The sums that a condition bounds, each by its plainest launch value."""
+        """The sums that a condition bounds, each by its plainest launch value. Of one term `k * B` it is `k`
+        that is bounded best: by a whole number."""
         for p, bounds in self._upper.items():
+            if len(p) == 1 and (len(p[0][0]) > 1 or p[0][1] != 1):
+                continue
             plain = [bound for bound in bounds if self.terms.uniform(bound)]
             if not plain and len(p) > 1:
                 plain = sorted(
@@ -135,6 +138,9 @@ class Ranges:
 
     def _either(self, a: Expr, b: Expr, depth: int) -> Iterator[Expr]:
         firsts, seconds = self.highest(a, depth), self.highest(b, depth)
+        if a.op == "mod" and seconds == (ZERO,):  # a truncated remainder: the other branch is at most 0
+            yield from firsts
+            return
         for first in firsts[:1]:
             for second in seconds[:1]:
                 yield maximum(first, second)

@@ -29,11 +29,13 @@ _TERMS = 48  # a product with more terms stays whole, as an atom
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """What is not a sum or product: `op` of `args`. `symbols` are those that its value depends on."""
+    """What is not a sum or product: `op` of `args`. `symbols` are those that its value depends on; `condition`
+    is what a conditional asks for."""
 
     op: str
     args: tuple[Polynomial, ...]
     symbols: tuple[Symbol, ...]
+    condition: Expr | None = None
 
 
 @dataclass
@@ -137,5 +139,6 @@ class Forms:
         if number is None:
             number = self._numbers[identity] = len(self.atoms)
             inner = (s for p in args for m in p for a in m for s in self.atoms[a].symbols)
-            self.atoms.append(Atom(op, tuple(args), tuple(dict.fromkeys((*own, *inner)))))
+            condition = what if op == "ite" and isinstance(what, Expr) else None
+            self.atoms.append(Atom(op, tuple(args), tuple(dict.fromkeys((*own, *inner))), condition))
         return atom(number)

@@ -15,6 +15,7 @@ from tilecheck.proof.polynomial import (
     combine,
     constant,
     key,
+    monomial,
     scaled,
     single,
     times,
@@ -64,21 +65,34 @@ class Sums:
         if self._by_branches(p, m, depth):
             return True
         coefficient = p[m]
-        for q in self._premises.candidates(m, coefficient):
+        for q in (*self._multiples(p, m), *self._premises.candidates(m, coefficient)):
             rest = combine(scaled(p, abs(q[m])), q, -abs(coefficient))
             if self.covers(rest, depth - 1):
                 return True
         return False
 
+    def _multiples(self, p: Polynomial, m: Monomial) -> Iterator[Polynomial]:
+        """n - k*m >= 0, for a term n = f*m of p with f >= k >= 1, where m is not negative."""
+        if p[m] > 0 or m == UNIT or self._premises.term(m).low < 0:
+            return
+        for n, c in p.items():
+            if c > 0 and len(n) > len(m) and _divides(m, n):
+                least = self._premises.term(without(n, *m)).low
+                if isinstance(least, int) and least >= 1:
+                    yield {n: 1, m: -least}
+
     def _by_branches(self, p: Polynomial, m: Monomial, depth: int) -> bool:
-        """A minimum, maximum or conditional is one of its branches: enough that each of them will do."""
-        if len(m) != 1:
-            return False
-        a = self._premises.forms.atoms[m[0]]
-        if a.op not in ("min", "max", "ite"):
-            return False
-        rest = {n: c for n, c in p.items() if n != m}
-        return all(self.covers(combine(rest, branch, p[m]), depth - 1) for branch in a.args)
+        """A minimum, maximum or conditional is one of its branches: enough that each of them will do, also as
+        a factor."""
+        for index in dict.fromkeys(m):
+            a = self._premises.forms.atoms[index]
+            if a.op not in ("min", "max", "ite"):
+                continue
+            rest = {n: c for n, c in p.items() if n != m}
+            factor = monomial(without(m, index))
+            if all(self.covers(combine(rest, times(branch, factor), p[m]), depth - 1) for branch in a.args):
+                return True
+        return False
 
 
 def _tightened(p: Polynomial) -> Polynomial:

@@ -174,7 +174,7 @@ def test_cheap_rungs_agree_with_enumeration_on_quotients() -> None:
     rng = random.Random(9)
     leaves = [BID, LOOP, SIZE, COUNT]
     proved: Counter[str] = Counter()
-    for _ in range(900):
+    for _ in range(1000):
         a, b, c, d = (random_integer(rng, leaves, rng.choice((0, 0, 1))) for _ in range(4))
         choices = [
             ex.le(1, COUNT),
@@ -189,6 +189,41 @@ def test_cheap_rungs_agree_with_enumeration_on_quotients() -> None:
         given = ex.all_of(*(fact for fact in choices if rng.random() < 0.6))
         quotient = ex.floordiv(rng.choice((a, c, ex.add(a, COUNT))), COUNT)
         goals = [ex.lt(quotient, b), ex.le(quotient, ex.floordiv(c, COUNT)), ex.le(1, d), ex.lt(quotient, LOOP)]
+        question = Question(obligation(Holds(rng.choice(goals), given)), context())
+        names = [name for name, decide in RUNGS if decide(question)]
+        if names:
+            proved[names[0]] += 1
+            assert next(solutions(question.negated, rng, range(-2, 4), 3000), None) is None, question
+    assert min(proved["fold"], proved["entail"]) > 30, proved
+
+
+def test_cheap_rungs_agree_with_enumeration_on_products_of_branches() -> None:
+    """The same where minima and conditionals are factors, and products are compared that share one."""
+    rng = random.Random(10)
+    leaves = [BID, LOOP, SIZE, COUNT]
+    proved: Counter[str] = Counter()
+    for _ in range(900):
+        a, b, c, d = (random_integer(rng, leaves, rng.choice((0, 0, 1))) for _ in range(4))
+        chosen = ex.ite(ex.le(rng.choice((0, c)), rng.choice(leaves)), a, b)
+        least = rng.choice((ex.minimum(a, b), ex.maximum(a, b), chosen))
+        choices = [
+            ex.le(rng.randint(0, 2), COUNT),
+            ex.le(0, LOOP),
+            ex.le(rng.choice((0, 1)), d),
+            ex.lt(ex.mul(COUNT, c), ex.mul(COUNT, d)),
+            ex.lt(ex.mul(SIZE, LOOP), ex.sub(ex.mul(SIZE, COUNT), rng.choice((0, SIZE)))),
+            ex.le(a, d),
+            ex.le(b, d),
+        ]
+        given = ex.all_of(*(fact for fact in choices if rng.random() < 0.6))
+        factor = rng.choice((COUNT, SIZE, LOOP))
+        product = ex.mul(factor, least)
+        goals = [
+            ex.le(product, ex.mul(factor, d)),
+            ex.le(0, ex.sub(ex.mul(factor, COUNT), rng.choice((factor, ex.mul(factor, LOOP))))),
+            ex.lt(c, d),
+            ex.le(least, d),
+        ]
         question = Question(obligation(Holds(rng.choice(goals), given)), context())
         names = [name for name, decide in RUNGS if decide(question)]
         if names:
