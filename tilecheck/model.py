@@ -168,13 +168,25 @@ class GlobalName:
 
 
 @dataclass(frozen=True, slots=True)
+class StatedContract:
+    """A named contract on what is in memory when a launch begins: its arrays, and its numbers as Python
+    expressions like the conditions. `text` is what the author wrote."""
+
+    kind: str
+    arrays: tuple[str, ...]
+    bounds: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchTerms:
     """What a launch must meet beside the conditions, for the guard.
 
     `files` are the kernel's file and all that its verdict was read from, each with the SHA-256 of its text
     as it was read (`Source.data`). `grid_axes` are the grid axes that the kernel reads. `requires` are the
     author's preconditions on launch values and `limits` the sizes at which S5 holds, both as Python expressions
-    like the conditions. `globals` are names of modules that the proof read.
+    like the conditions. `globals` are names of modules that the proof read, `contracts` what it took for true
+    of values in memory.
     """
 
     files: tuple[tuple[str, str], ...]
@@ -182,6 +194,7 @@ class LaunchTerms:
     requires: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
     globals: tuple[GlobalName, ...] = ()
+    contracts: tuple[StatedContract, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

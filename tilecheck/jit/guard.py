@@ -15,6 +15,7 @@ from typing import Any
 
 from tilecheck.errors import LaunchRefused
 from tilecheck.jit.conditions import EACH, FUNCTIONS, Condition, NotCheckable, compile_condition, view
+from tilecheck.jit.contracts import Broken, Contracts
 from tilecheck.jit.layouts import Layout, NotAnArray, layout_of, share_memory, solid
 from tilecheck.jit.records import Argument, Record
 
@@ -24,19 +25,26 @@ INT32_ELEMENTS = 2**31
 _REMEMBERED = 4096  # combinations of shapes; beyond them the guard starts to forget
 
 
-def compile_guard(record: Record, captured: Mapping[str, Any] | None = None, *, granule: int = 1) -> Check:
+def compile_guard(
+    record: Record,
+    captured: Mapping[str, Any] | None = None,
+    *,
+    granule: int = 1,
+    most: int | None = None,
+) -> Check:
     """A function of grid and arguments that returns, or raises `LaunchRefused` with what is broken.
 
     Args:
         record: the kernel's.
         captured: values of names that are no parameters, such as the free variables of a nested kernel.
         granule: the compiler may store whole pieces of this many bytes, past the end of a row.
+        most: how many elements an array may have whose contracts are checked; None checks no contract.
 
     Raises:
         LaunchRefused: the kernel is not verified, or one of its conditions cannot be evaluated.
     """
     check_accepted(record, "cutile")
-    return Guard(record, captured or {}, granule).check
+    return Guard(record, captured or {}, granule, most).check
 
 
 def check_accepted(record: Record, language: str) -> None:
@@ -61,8 +69,11 @@ class Guard:
 
     constants: frozenset[type] = frozenset((int, bool))  # types of numbers that do not change
     questions = False  # whether conditions may ask if an argument is None, or a certain text
+    flat = False  # whether the proof's arrays have one axis, whatever the tensor's shape
 
-    def __init__(self, record: Record, captured: Mapping[str, Any], granule: int) -> None:
+    def __init__(
+        self, record: Record, captured: Mapping[str, Any], granule: int, most: int | None = None
+    ) -> None:
         self.record = record
         self.granule = granule
         self.captured = captured
@@ -70,9 +81,13 @@ class Guard:
         if taken:
             raise self.refusal(f"its parameter `{min(taken)}` has a name that conditions use otherwise", ())
         self.conditions = [self._compiled(text) for text in (*record.conditions, *record.limits)]
+        checked = record.contracts if most is not None else ()
+        bounds = {c: [self._compiled(text) for text in c.bounds] for c in checked}
+        self.contracts = Contracts(bounds, most or 0, flat=self.flat)
+        self.read = [*self.conditions, *self.contracts.numbers()]
         self.arrays = [i for i, a in enumerate(record.arguments) if a.is_accessed]
         # Those whose layout matters: a condition may speak of an array that the kernel never touches.
-        read = {name for c in self.conditions for name in c.arrays}
+        read = {name for c in self.read for name in c.arrays}
         self.described = [i for i, a in enumerate(record.arguments) if i in self.arrays or a.name in read]
         # Those accessed by offsets from their first element, which reach the gaps between rows as well.
         raw = {f"numel({a.name})": i for i, a in enumerate(record.arguments)}
@@ -89,7 +104,7 @@ class Guard:
         self.seen: dict[Any, tuple[tuple[int, ...], set[tuple[int, int]]]] = {}
         self.key: Callable[[Any, Sequence[Any]], Any]  # of a combination in `seen`
         self.check: Check = self._check_any
-        if not any(a.members for a in record.arguments):
+        if not self.contracts.stated and not any(a.members for a in record.arguments):
             self.check = self._generated()
 
     # ---- conditions ------------------------------------------------------------------------------------------
@@ -104,7 +119,7 @@ class Guard:
 
     def numbers(self) -> list[int]:
         """The positions of arguments whose value a condition reads."""
-        read = {atom for condition in self.conditions for atom in condition.atoms}
+        read = {atom for condition in self.read for atom in condition.atoms}
         return [i for i, a in enumerate(self.record.arguments) if i not in self.described and a.name in read]
 
     def integers(self) -> list[int]:
@@ -176,9 +191,11 @@ class Guard:
         described = {i: list(self.layouts(self.record.arguments[i], args[i])) for i in self.described}
         arrays = {i: described[i] for i in self.arrays}
         self.check_shapes(described)
-        self._check_conditions(blocks, args, described)
+        scope = self._scope(blocks, args, described)
+        self._check_conditions(scope)
         self._check_standing(blocks, arrays)
         self.check_overlap(arrays)
+        self._check_contracts(args, arrays, scope)
         if not self._check_row_ends(args, arrays):
             self._remember(grid, args, described)
 
@@ -226,9 +243,12 @@ class Guard:
                         ("help: annotate it `ct.IndexedWithInt64`",),
                     )
 
-    def _check_conditions(self, grid: tuple[int, int, int], args: Sequence[Any], arrays: Arrays) -> None:
+    def _scope(self, grid: tuple[int, int, int], args: Sequence[Any], arrays: Arrays) -> dict[str, Any]:
+        """What the names in conditions stand for."""
         scope: dict[str, Any] = {**self.captured, **FUNCTIONS, "grid": grid, "__builtins__": {}}
-        scope |= self.values(args, arrays)
+        return scope | self.values(args, arrays)
+
+    def _check_conditions(self, scope: dict[str, Any]) -> None:
         for condition in self.conditions:
             for chosen in itertools.product(*(scope[name] for name in condition.each)):
                 scope[EACH] = SimpleNamespace(**dict(zip(condition.each, chosen, strict=True)))
@@ -255,6 +275,13 @@ class Guard:
                 "the launch breaks a condition of its proof",
                 (condition.text, f"here {condition.shown(scope)}"),
             )
+
+    def _check_contracts(self, args: Sequence[Any], arrays: Arrays, scope: dict[str, Any]) -> None:
+        places = {a.name: i for i, a in enumerate(self.record.arguments)}
+        try:
+            self.contracts.check({n: (args[i], arrays.get(i, [])) for n, i in places.items()}, scope)
+        except Broken as broken:
+            raise self.refusal("the launch breaks a contract of its proof", broken.notes) from None
 
     def integer(self, argument: Argument, value: Any) -> int:
         """The Python integer that conditions compute with: those of NumPy wrap around.

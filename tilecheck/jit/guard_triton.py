@@ -20,22 +20,29 @@ _NUMBERS = (int, bool, float, NoneType)
 _INTEGERS = ("int32", "int64")
 
 
-def compile_guard(record: Record, captured: Mapping[str, Any] | None = None) -> Check:
+def compile_guard(
+    record: Record, captured: Mapping[str, Any] | None = None, *, most: int | None = None
+) -> Check:
     """A function of grid and arguments that returns, or raises `LaunchRefused` with what is broken.
+
+    `most` is how many elements an array may have whose contracts are checked; None checks no contract.
 
     Raises:
         LaunchRefused: the kernel is not verified, or one of its conditions cannot be evaluated.
     """
     check_accepted(record, "triton")
-    return _Guard(record, captured or {}, granule=1).check
+    return _Guard(record, captured or {}, 1, most).check
 
 
 class _Guard(Guard):
     constants = frozenset((*_NUMBERS, str))
     questions = True
+    flat = True
 
-    def __init__(self, record: Record, captured: Mapping[str, Any], granule: int) -> None:
-        super().__init__(record, captured, granule)
+    def __init__(
+        self, record: Record, captured: Mapping[str, Any], granule: int, most: int | None = None
+    ) -> None:
+        super().__init__(record, captured, granule, most)
         self.raw = set(self.arrays)  # every access is by an offset from the first element
 
     # ---- the fast path ---------------------------------------------------------------------------------------
@@ -75,7 +82,7 @@ class _Guard(Guard):
         return any(q.name == name and q.text is None for c in self.conditions for q in c.questions)
 
     def numbers(self) -> list[int]:
-        read = {a for c in self.conditions for a in (*c.atoms, *(q.name for q in c.questions))}
+        read = {a for c in self.read for a in (*c.atoms, *(q.name for q in c.questions))}
         return [i for i, a in enumerate(self.record.arguments) if i not in self.described and a.name in read]
 
     def _integers(self) -> list[int]:
@@ -142,7 +149,7 @@ class _Guard(Guard):
             return value
         if kind is not int:
             return _NOTHING
-        is_read = argument.name in {atom for c in self.conditions for atom in c.atoms}
+        is_read = argument.name in {atom for c in self.read for atom in c.atoms}
         narrow = (is_read or _is_integer(argument)) and not argument.wide
         if narrow and not -INT32_ELEMENTS <= value < INT32_ELEMENTS:
             raise self.refusal(f"`{argument.name}` is {value}, which 32 bits do not hold", ())

@@ -9,6 +9,7 @@ from typing import Any
 
 from tilecheck.errors import LaunchRefused
 from tilecheck.jit.compiler import GRANULE, stores_whole_pieces
+from tilecheck.jit.contracts import limit_of
 from tilecheck.jit.cubin import CompiledKernel
 from tilecheck.jit.guard import Check, compile_guard
 from tilecheck.jit.jitted import function_of, plain
@@ -17,9 +18,11 @@ from tilecheck.jit.verdicts import record_for
 
 _Forward = Callable[[Any, Any, Any], None]
 _ready: weakref.WeakKeyDictionary[Any, _Forward] = weakref.WeakKeyDictionary()
+# The checks of contracts too, for each limit that was asked for.
+_with_contracts: weakref.WeakKeyDictionary[Any, dict[int, Check]] = weakref.WeakKeyDictionary()
 
 
-def launch(stream: Any, grid: Any, kernel: Any, args: Any, /) -> None:
+def launch(stream: Any, grid: Any, kernel: Any, args: Any, /, *, check_contracts: bool | int = False) -> None:
     """Launch a verified kernel, as `cuda.tile.launch` does.
 
     The first launch of a kernel finds its verdict: an emitted one (`use_verdicts`), else by verifying its file
@@ -31,10 +34,16 @@ def launch(stream: Any, grid: Any, kernel: Any, args: Any, /) -> None:
         grid: the number of blocks along one to three axes.
         kernel: a `ct.kernel`, or a `CompiledKernel` of `tilecheck.load_kernels`.
         args: one value for each parameter. Arrays are PyTorch tensors or have `__cuda_array_interface__`.
+        check_contracts: whether to hold the contracts on values in memory (`increasing(t)`, `distinct(t)`, ...)
+            against the arrays. This waits until the device is idle and copies them to the host. Arrays of more
+            than 65,536 elements are refused, unless the number that are allowed is given instead of True.
 
     Raises:
         LaunchRefused: the kernel is not verified, or this launch breaks a condition of its proof.
     """
+    most = limit_of(check_contracts)
+    if most is not None:
+        _contracts_of(kernel, most)(grid, args)
     try:
         forward = _ready[kernel]
     except (KeyError, TypeError):
@@ -55,6 +64,16 @@ def _prepare(kernel: Any) -> _Forward:
     return forward
 
 
+def _contracts_of(kernel: Any, most: int) -> Check:
+    try:
+        return _with_contracts[kernel][most]
+    except (KeyError, TypeError):
+        is_compiled = isinstance(kernel, CompiledKernel)
+        check = compile_guard(kernel.record, most=most) if is_compiled else guard_of(kernel, most)
+    _with_contracts.setdefault(kernel, {})[most] = check
+    return check
+
+
 def _forwarding(kernel: Any, check: Check, launch_tile: Callable[..., None]) -> _Forward:
     held = weakref.ref(kernel)  # strongly held, the entry of `_ready` would keep its own key alive
 
@@ -65,8 +84,8 @@ def _forwarding(kernel: Any, check: Check, launch_tile: Callable[..., None]) -> 
     return forward
 
 
-def guard_of(kernel: Any) -> Check:
-    """The check of a `ct.kernel`'s launches, from its verdict.
+def guard_of(kernel: Any, most: int | None = None) -> Check:
+    """The check of a `ct.kernel`'s launches, from its verdict; contracts too, of arrays of `most` elements.
 
     Raises:
         LaunchRefused: it has none, or is not verified.
@@ -80,7 +99,7 @@ def guard_of(kernel: Any) -> Check:
     record = record_for(function)  # refuses a kernel with a free variable that is not bound yet
     _check_annotations(kernel, record)
     granule = GRANULE if stores_whole_pieces() else 1
-    return compile_guard(record, captured(function), granule=granule)
+    return compile_guard(record, captured(function), granule=granule, most=most)
 
 
 def captured(function: types.FunctionType) -> dict[str, int]:

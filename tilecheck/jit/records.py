@@ -15,15 +15,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import SourceError, UsageError, refusal
+from tilecheck.model import StatedContract
 
 if TYPE_CHECKING:
     from tilecheck.model import GlobalName, KernelReport, Report
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 ACCEPTED = ("proved", "conditional", "trusted")
 VERDICTS = (*ACCEPTED, "violated", "unknown")
 LANGUAGES = ("cutile", "triton")
 OWNERSHIPS = ("mut", "shared", "value", "constant", "unused")
+# The contracts on what is in memory, with how many numbers each may have.
+CONTRACTS = {
+    "within": (2,),
+    "distinct": (0, 1),
+    "increasing": (0,),
+    "distinct_pairs": (0,),
+    "prefix_sum": (0,),
+    "disjoint": (0,),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +77,8 @@ class Record:
 
     `sources` maps paths, relative to the folder of the kernel's file, to the SHA-256 of their bytes; the
     kernel's own file is among them under its name. `line` is the 1-based line of the kernel's `def`.
-    `conditions` are Python expressions over parameters, shapes, strides and the grid. `report` is the text
+    `conditions` are Python expressions over parameters, shapes, strides and the grid. `contracts` are what the
+    proof took for true of values in memory and cannot be seen without a look at them. `report` is the text
     that tells why a kernel is not accepted. `language` is what the kernel is written in.
     """
 
@@ -82,6 +93,7 @@ class Record:
     conditions: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
     standing: tuple[str, ...] = ()
+    contracts: tuple[StatedContract, ...] = ()
     globals: tuple[Global, ...] = ()
     language: str = "cutile"
     report: str = field(default="", compare=False)
@@ -132,6 +144,7 @@ def _record(kernel: KernelReport, report: Report) -> Record:
         conditions=tuple(dict.fromkeys((*(() if terms is None else terms.requires), *kernel.conditions))),
         limits=() if terms is None else terms.limits,
         standing=kernel.standing,
+        contracts=() if terms is None else terms.contracts,
         globals=() if terms is None else tuple(_global(g, folder) for g in terms.globals),
         language=kernel.language,
         report="" if kernel.verdict.value in ACCEPTED else _text(kernel, report),
@@ -255,6 +268,7 @@ def record_from(item: dict[str, Any]) -> Record:
             **item,
             **lists,
             "arguments": tuple(_argument(argument) for argument in _list(item["arguments"])),
+            "contracts": tuple(_contract(contract) for contract in _list(item["contracts"])),
             "globals": tuple(Global(**name) for name in _list(item["globals"])),
         }
     )
@@ -270,6 +284,7 @@ def record_from(item: dict[str, Any]) -> Record:
         and all(a.rank is None or type(a.rank) is int for a in record.arguments)
         and all(a.ownership in OWNERSHIPS for a in record.arguments)
         and record.verdict in VERDICTS
+        and all(c.kind in CONTRACTS and {*c.arrays} <= {*names} for c in record.contracts)
         and len(set(names)) == len(names)
         and Path(record.file).name in record.sources
     )
@@ -282,6 +297,16 @@ def _argument(item: dict[str, Any]) -> Argument:
     if item.keys() != Argument.__dataclass_fields__.keys():
         raise KeyError("an argument with other fields")
     return Argument(**item)
+
+
+def _contract(item: dict[str, Any]) -> StatedContract:
+    stated = StatedContract(
+        **{**item, "arrays": tuple(_list(item["arrays"])), "bounds": tuple(_list(item["bounds"]))}
+    )
+    fits = len(stated.bounds) in CONTRACTS.get(stated.kind, ())
+    if not fits or not stated.arrays or not _all(str, stated.text, *stated.arrays, *stated.bounds):
+        raise ValueError("no contract")
+    return stated
 
 
 def _list(value: Any) -> list[Any]:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from tilecheck.errors import LaunchRefused
+from tilecheck.jit.contracts import limit_of
 from tilecheck.jit.guard import Check
 from tilecheck.jit.guard_triton import compile_guard
 from tilecheck.jit.jitted import Layers, assignments, check_annotations, layers_of
@@ -30,10 +31,10 @@ _OPTIONS: dict[str, tuple[Any, ...]] = {
 _REMEMBERED = 4096  # combinations of arguments with which every configuration passed
 
 # By the identity of the kernel object: Triton's compare by what they compile to.
-_ready: dict[int, tuple[weakref.ref[Any], _Guarded]] = {}
+_ready: dict[tuple[int, int | None], tuple[weakref.ref[Any], _Guarded]] = {}
 
 
-def verified(kernel: Any) -> Verified:
+def verified(kernel: Any, *, check_contracts: bool | int = False) -> Verified:
     """A Triton kernel whose launches are checked: `tilecheck.verified(kernel)[grid](*args, **kwargs)`.
 
     The first launch finds the kernel's verdict: an emitted one (`use_verdicts`), else by verifying its file
@@ -42,17 +43,22 @@ def verified(kernel: Any) -> Verified:
 
     Args:
         kernel: a function under `triton.jit`, perhaps under `triton.autotune` and `triton.heuristics` as well.
+        check_contracts: whether to hold the contracts on values in memory (`increasing(t)`, `distinct(t)`, ...)
+            against the arrays of every launch. This waits until the device is idle and copies them to the host.
+            Arrays of more than 65,536 elements are refused, unless the number that are allowed is given instead
+            of True.
     """
-    return Verified(kernel)
+    return Verified(kernel, limit_of(check_contracts))
 
 
 class Verified:
     """A kernel with its guard; indexed with a grid like the kernel itself."""
 
-    __slots__ = ("_guarded", "kernel")
+    __slots__ = ("_guarded", "_most", "kernel")
 
-    def __init__(self, kernel: Any) -> None:
+    def __init__(self, kernel: Any, most: int | None = None) -> None:
         self.kernel = kernel
+        self._most = most  # how many elements an array may have whose contracts are checked
         self._guarded: _Guarded | None = None
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
@@ -66,24 +72,26 @@ class Verified:
     def _launch(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
         guarded = self._guarded
         if guarded is None:
-            guarded = self._guarded = _guarded(self.kernel)
+            guarded = self._guarded = _guarded(self.kernel, self._most)
         return guarded.launch(self.kernel, grid, args, kwargs)
 
     def __repr__(self) -> str:
         return f"<verified {self.kernel!r}>"
 
 
-def _guarded(kernel: Any) -> _Guarded:
-    found = _ready.get(id(kernel))
+def _guarded(kernel: Any, most: int | None) -> _Guarded:
+    key = (id(kernel), most)
+    found = _ready.get(key)
     if found is not None and found[0]() is kernel:
         return found[1]
     layers = layers_of(kernel)
     record = record_for(layers.function)  # refuses a kernel with a free variable that is not bound yet
-    check = compile_guard(record, captured(layers.function))
+    names = captured(layers.function)
+    check = compile_guard(record, names)
     check_text(layers.jitted, layers.function)
     check_annotations(layers, record)
-    guarded = _Guarded(record, check, _binder(layers.function), is_tuned=bool(layers.around))
-    key = id(kernel)
+    looks = None if most is None else compile_guard(record, names, most=most)
+    guarded = _Guarded(record, check, looks, _binder(layers.function), is_tuned=bool(layers.around))
     _ready[key] = (weakref.ref(kernel, lambda _: _ready.pop(key, None)), guarded)
     return guarded
 
@@ -94,9 +102,18 @@ class _Guarded:
     Mutable: it remembers the arguments with which every configuration of a tuned kernel passed.
     """
 
-    def __init__(self, record: Record, check: Check, bind: Callable[..., Any], *, is_tuned: bool) -> None:
+    def __init__(
+        self,
+        record: Record,
+        check: Check,
+        looks: Check | None,
+        bind: Callable[..., Any],
+        *,
+        is_tuned: bool,
+    ) -> None:
         self.record = record
         self.check = check
+        self.looks = looks  # checks contracts as well
         self.bind = bind
         self.is_tuned = is_tuned
         self.names = [a.name for a in record.arguments]
@@ -106,10 +123,10 @@ class _Guarded:
     def launch(self, kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.is_tuned or kernel.pre_run_hooks:  # what the kernel is launched with is known late
             return self._launch_tuned(kernel, grid, args, kwargs)
-        blocks = self._checked(grid, self._bound(args, kwargs))
+        blocks = self._checked(grid, self._bound(args, kwargs), self.looks)
         return None if blocks is None else kernel[blocks](*args, **kwargs)
 
-    def _checked(self, grid: Any, values: Sequence[Any]) -> tuple[int, ...] | None:
+    def _checked(self, grid: Any, values: Sequence[Any], check: Check | None = None) -> tuple[int, ...] | None:
         """The grid of a launch that passed; None if it has no blocks."""
         blocks = grid(dict(zip(self.names, values, strict=True))) if callable(grid) else grid
         try:
@@ -120,7 +137,7 @@ class _Guarded:
             raise self._refusal(f"the grid {blocks!r} is not a tuple of integers")
         if 0 in sizes and min(sizes) == 0:
             return None
-        self.check(sizes, values)
+        (check or self.check)(sizes, values)
         return sizes
 
     def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -141,16 +158,18 @@ class _Guarded:
         """Every configuration that may be chosen must pass before any runs.
 
         Each is checked again when it runs, with the arguments that Triton hands on: tuners and hooks may have
-        changed them, or a configuration may not come from the list.
+        changed them, or a configuration may not come from the list. Contracts are not looked at again for
+        arguments with which they held before the first run: a tuner takes the time.
         """
         layers = layers_of(kernel)
         if not self.warned:
             self._warn_of_updates(layers)
             self.warned = True
         key = _key(grid, args, kwargs)
-        if key is None or key not in self.passed or layers.is_interpreted:
-            given = assignments(layers, grid, args, kwargs)
-            grids = [self._checked(grid, self._bound(args, assigned)) for assigned in given]
+        looked: list[tuple[Any, ...]] = []  # the arguments whose contracts hold in this launch
+        if key is None or key not in self.passed or layers.is_interpreted or self.looks is not None:
+            looked = [self._bound(args, assigned) for assigned in assignments(layers, grid, args, kwargs)]
+            grids = [self._checked(grid, values, self.looks) for values in looked]
             if layers.is_interpreted:  # which gives grids other arguments than these
                 if len(grids) != 1:
                     raise self._refusal("Triton's interpreter does not tune")
@@ -165,7 +184,8 @@ class _Guarded:
                 values = tuple([meta[name] for name in self.names])
             except (KeyError, TypeError):
                 raise self._refusal("this version of Triton does not tell a grid all arguments") from None
-            return self._checked(grid, values) or (0,)
+            is_new = not any(_are_same(values, others) for others in looked)
+            return self._checked(grid, values, self.looks if is_new else None) or (0,)
 
         return kernel[checked](*args, **kwargs)
 
@@ -190,6 +210,14 @@ class _Guarded:
             f"this launch of `{record.name}` is refused: {what}",
             f"   = kernel `{record.name}` of {record.file}:{record.line}, verdict {record.verdict}",
         )
+
+
+def _are_same(values: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
+    """Whether these are the same arrays and equal numbers."""
+    return all(
+        one is two or (type(one) is type(two) and type(one) in (int, bool, float, str) and one == two)
+        for one, two in zip(values, others, strict=True)
+    )
 
 
 def _key(grid: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

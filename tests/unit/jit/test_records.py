@@ -142,7 +142,7 @@ def test_what_is_written_is_read(found, emitted):
         b"[]",
         b"{}",
         b"[" * 100_000,
-        b'{"schema_version": 2}',
+        b'{"schema_version": 3}',
         b'{"schema_version": 2, "kernels": {}}',
         b'{"schema_version": 2, "kernels": "ab"}',
         b'{"schema_version": 2, "kernels": [null]}',

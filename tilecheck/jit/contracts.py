@@ -1,0 +1,220 @@
+"""Contracts on what is in memory, held against the arrays of a launch that asks for it.
+
+The proof takes them for the author's word. A launch that asks copies the arrays to the host, and waits for that
+until the device has done all its work, which costs more than most launches.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tilecheck.jit.conditions import Condition
+from tilecheck.jit.layouts import Layout, contiguous_strides, share_memory, solid
+from tilecheck.model import StatedContract
+
+MOST_ELEMENTS = 1 << 16  # of an array that is copied, unless the caller allows for more
+
+Member = tuple[str, int, Layout]  # name, address and layout of an array
+
+
+class Broken(Exception):
+    """A contract does not hold, or cannot be looked at; `notes` say which and why."""
+
+    def __init__(self, stated: StatedContract, why: str) -> None:
+        self.notes = (stated.text, why)
+        super().__init__(stated.text)
+
+
+class Unreadable(Exception):
+    """The values of an array cannot be looked at."""
+
+
+class Contracts:
+    """What a launch holds against the arrays that it is given."""
+
+    def __init__(self, stated: Mapping[StatedContract, Sequence[Condition]], most: int, *, flat: bool) -> None:
+        self.stated = stated  # the contracts, with their numbers
+        self.most = most  # how many elements an array may have
+        self.flat = flat  # whether arrays have one axis, whatever the shape of a tensor
+
+    def numbers(self) -> list[Condition]:
+        """The expressions over launch values that contracts hold."""
+        return [number for numbers in self.stated.values() for number in numbers]
+
+    def check(self, given: Mapping[str, tuple[Any, Sequence[Member]]], scope: dict[str, Any]) -> None:
+        """Look at the arrays; `given` are the arguments by name, with the layouts of those the kernel touches.
+
+        A contract about an array that it does not touch says nothing, nor does one about None.
+
+        Raises:
+            Broken: a contract does not hold.
+        """
+        for stated, numbers in self.stated.items():
+            members = [member for name in stated.arrays for member in given[name][1]]
+            if stated.kind == "disjoint":
+                problem = _meeting([(n, at, solid(x)) if self.flat else (n, at, x) for n, at, x in members])
+            elif len(members) < len(stated.arrays):
+                continue
+            else:
+                values = [self._values(stated, given[m[0]][0], m) for m in members]
+                bounds = [_number(stated, number, scope) for number in numbers]
+                problem = next(_BROKEN[stated.kind](stated.arrays, values, bounds), None)
+            if problem is not None:
+                raise Broken(stated, f"here {problem}")
+
+    def _values(self, stated: StatedContract, value: Any, member: Member) -> list[Any]:
+        name, _, layout = member
+        rank, axes = _RANKS.get(stated.kind), 1 if self.flat else len(layout.shape)
+        if rank not in (None, axes):
+            raise Broken(stated, f"`{name}` has {axes} axes where it needs {rank}")
+        try:
+            return values_of(value, layout, self.most, flat=self.flat)
+        except Unreadable as error:
+            raise Broken(stated, f"`{name}` cannot be looked at: {error}") from None
+
+
+def _number(stated: StatedContract, number: Condition, scope: dict[str, Any]) -> int:
+    try:
+        return operator.index(eval(number.code, scope))  # noqa: S307 - only the whitelisted nodes of `conditions`
+    except Exception as error:  # noqa: BLE001 - what cannot be evaluated does not hold
+        raise Broken(stated, f"it cannot be evaluated: {error}") from None
+
+
+def limit_of(check_contracts: bool | int) -> int | None:
+    """The most elements of an array that is checked; None when none is."""
+    if check_contracts is False:
+        return None
+    return MOST_ELEMENTS if check_contracts is True else check_contracts
+
+
+# ---- what is in an array -------------------------------------------------------------------------------------
+
+
+def values_of(value: Any, layout: Layout, most: int, *, flat: bool) -> list[Any]:
+    """The elements of an array, as nested lists of integers; if `flat`, those from its first to its last in
+    memory, with what lies between its rows.
+
+    Raises:
+        Unreadable: they are too many, or no integers, or cannot be copied.
+    """
+    count = layout.reach if flat else layout.size
+    if count > most:
+        raise Unreadable(f"it has {count} elements, more than {most}; `check_contracts={count}` allows them")
+    _wait(value)
+    found = _copied(value, layout, flat=flat)
+    if not all(type(element) is int for _, element in elements(found)):
+        raise Unreadable("its elements are no integers")
+    return found
+
+
+def elements(values: Any, at: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """Each element of nested lists, with its position."""
+    if not isinstance(values, list):
+        yield at, values
+        return
+    for number, part in enumerate(values):
+        yield from elements(part, (*at, number))
+
+
+def _wait(value: Any) -> None:
+    """Until nothing that was launched before, on any stream, can change it."""
+    if hasattr(value, "is_cuda"):
+        if value.is_cuda:
+            sys.modules["torch"].cuda.synchronize(value.device)
+    elif hasattr(value, "__cuda_array_interface__"):
+        from tilecheck.jit.driver import call  # lazy: only where something runs
+
+        call("cuCtxSynchronize")
+
+
+def _copied(value: Any, layout: Layout, *, flat: bool) -> list[Any]:
+    if not hasattr(value, "tolist"):
+        if not hasattr(value, "download"):
+            raise Unreadable(f"a {type(value).__name__} has no `tolist`")
+        value = value.download()
+    if not flat:
+        found: list[Any] = value.tolist()
+        return found
+    if layout.strides == contiguous_strides(layout.shape) or layout.size <= 1:
+        return [element for _, element in elements(value.tolist())]
+    if not hasattr(value, "as_strided"):
+        raise Unreadable("it has gaps, and no `as_strided` to see what is in them")
+    between: list[Any] = value.as_strided((layout.reach,), (1,)).tolist()
+    return between
+
+
+# ---- the contracts -------------------------------------------------------------------------------------------
+
+
+def _within(names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int]) -> Iterator[str]:
+    low, high = bounds
+    for at, element in elements(values[0]):
+        if not low <= element < high:
+            yield f"{_cell(names[0], at, element)}, which is not in [{low}, {high})"
+
+
+def _distinct(names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int]) -> Iterator[str]:
+    seen: dict[Any, tuple[int, ...]] = {}
+    for at, element in elements(values[0]):
+        if element in bounds:  # the one that stands for none
+            continue
+        if element in seen:
+            yield f"{_cell(names[0], seen[element], element)} and {_cell(names[0], at, element)}"
+        seen[element] = at
+
+
+def _increasing(names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int]) -> Iterator[str]:
+    for (one, before), (other, after) in itertools.pairwise(elements(values[0])):
+        if after < before:
+            yield f"{_cell(names[0], one, before)} and {_cell(names[0], other, after)}"
+
+
+def _distinct_pairs(names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int]) -> Iterator[str]:
+    seen: dict[tuple[int, ...], int] = {}
+    for row, pair in enumerate(values[0]):
+        if tuple(pair) in seen:
+            yield f"{names[0]}[{seen[tuple(pair)]}] = {pair} and {names[0]}[{row}] = {pair}"
+        seen[tuple(pair)] = row
+
+
+def _prefix_sum(names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int]) -> Iterator[str]:
+    (sums, counts), (name, other) = values, names
+    if len(sums) != len(counts) + 1:
+        yield f"{name} has {len(sums)} elements and {other} has {len(counts)}"
+        return
+    if sums[0] != 0:
+        yield f"{name}[0] = {sums[0]}, which is not 0"
+    for i, count in enumerate(counts):
+        if count < 0:
+            yield f"{other}[{i}] = {count}, which is negative"
+        if sums[i + 1] != sums[i] + count:
+            yield f"{name}[{i}] = {sums[i]}, {other}[{i}] = {count} and {name}[{i + 1}] = {sums[i + 1]}"
+
+
+_Broken = Callable[[Sequence[str], Sequence[list[Any]], Sequence[int]], Iterator[str]]
+_BROKEN: dict[str, _Broken] = {
+    "within": _within,
+    "distinct": _distinct,
+    "increasing": _increasing,
+    "distinct_pairs": _distinct_pairs,
+    "prefix_sum": _prefix_sum,
+}
+# How many axes the arrays of a contract have; those of the others have any number.
+_RANKS = {"distinct": 1, "increasing": 1, "distinct_pairs": 2, "prefix_sum": 1}
+
+
+def _meeting(members: Sequence[Member]) -> str | None:
+    """What breaks `disjoint`: two arrays that share memory, or may."""
+    for (name, at, layout), (other, there, second) in itertools.combinations(members, 2):
+        shared = share_memory(layout, second, there - at)
+        if shared is not False:
+            return f"{name} and {other} {'overlap' if shared else 'may overlap'}"
+    return None
+
+
+def _cell(name: str, at: tuple[int, ...], element: int) -> str:
+    return f"{name}[{', '.join(map(str, at))}] = {element}"
