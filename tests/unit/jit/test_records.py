@@ -143,11 +143,11 @@ def test_what_is_written_is_read(found, emitted):
         b"{}",
         b"[" * 100_000,
         b'{"schema_version": 3}',
-        b'{"schema_version": 2, "kernels": {}}',
-        b'{"schema_version": 2, "kernels": "ab"}',
-        b'{"schema_version": 2, "kernels": [null]}',
-        b'{"schema_version": 2, "kernels": [{}]}',
-        b'{"schema_version": 2' + b"0" * 5000 + b"}",
+        b'{"schema_version": 3, "kernels": {}}',
+        b'{"schema_version": 3, "kernels": "ab"}',
+        b'{"schema_version": 3, "kernels": [null]}',
+        b'{"schema_version": 3, "kernels": [{}]}',
+        b'{"schema_version": 3' + b"0" * 5000 + b"}",
     ],
 )
 def test_what_is_no_verdict_file_is_not_read(tmp_path, text):
