@@ -79,6 +79,18 @@ def forced(x_ptr, out_ptr, n: tl.int8, BLOCK: tl.constexpr):
     tl.store(out_ptr + at, 1.0, mask=at < n)
 
 
+# tilecheck: requires distinct(t_ptr) -- every place has one source
+# tilecheck: requires within(t_ptr, 0, places) -- of the output
+@triton.jit
+def scatter(t_ptr, out_ptr, n, places, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    to = tl.load(t_ptr + at, mask=at < n, other=0)
+    tl.store(out_ptr + to, 1.0, mask=(at < n) & (to < places))
+
+
+tuned_scatter = triton.autotune([triton.Config({"BLOCK": 4}), triton.Config({"BLOCK": 8})], key=["n"])(scatter)
+
+
 @triton.jit
 def racing(out_ptr):
     tl.store(out_ptr, tl.program_id(0))
@@ -658,3 +670,69 @@ def test_params_tell_integers_and_updates():
     (kernel,) = tilecheck.check_source(TABLES).kernels
     assert {p.name for p in kernel.params if p.integer} == {"live_ptr", "at_ptr", "n", "BLOCK"}
     assert {p.name for p in kernel.params if p.updated} == {"sum_ptr"}
+
+
+# ---- contracts on values in memory ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table(tensor):
+    """A tensor of integers that counts how often it is copied."""
+
+    class Table(tensor):
+        def __init__(self, values):
+            super().__init__(len(values), at=1 << 16, dtype="int32")
+            self.values = values
+            self.copied = 0
+
+        def tolist(self):
+            self.copied += 1
+            return list(self.values)
+
+    return Table
+
+
+def test_contracts_are_checked_for_who_asks(load, tensor, table):
+    k = load()
+    t, out = table([2, 0, 1, 1]), tensor(8)
+    kernel = tilecheck.verified(k.scatter)
+    kernel[(1,)](t, out, 4, 8, BLOCK=4)
+    assert t.copied == 0
+    asking = tilecheck.verified(k.scatter, check_contracts=True)
+    message = refused(lambda: asking[(1,)](t, out, 4, 8, BLOCK=4))
+    assert "distinct(t_ptr)" in message
+    assert "t_ptr[2] = 1 and t_ptr[3] = 1" in message
+    t.values[3] = 8
+    assert "t_ptr[3] = 8, which is not in [0, 8)" in refused(lambda: asking[(1,)](t, out, 4, 8, BLOCK=4))
+    t.values[3] = 7
+    assert asking[(1,)](t, out, 4, 8, BLOCK=4) == "compiled"
+    small = tilecheck.verified(k.scatter, check_contracts=3)
+    assert "it has 4 elements, more than 3" in refused(lambda: small[(1,)](t, out, 4, 8, BLOCK=4))
+    kernel[(1,)](table([0, 0]), out, 2, 8, BLOCK=4)  # one who does not ask, again
+    assert len(k.scatter.launched) == 3
+
+
+def test_a_tuner_is_not_disturbed_by_contracts(load, tensor, table):
+    k = load()
+    kernel = tilecheck.verified(k.tuned_scatter, check_contracts=True)
+    t, out = table([2, 0, 1, 3]), tensor(8)
+    kernel[lambda meta: (-(-4 // meta["BLOCK"]),)](t, out, 4, 8)
+    launched = inner(k.tuned_scatter).launched
+    assert len(launched) == 2
+    before = t.copied  # both contracts, before the runs of each configuration
+    assert before == 2 * 2
+    t.values[0] = 0
+    assert "t_ptr[0] = 0 and t_ptr[1] = 0" in refused(lambda: kernel[(1,)](t, out, 4, 8))
+    assert len(launched) == 2
+
+
+def test_what_a_tuner_hands_on_is_looked_at(load, tensor, table):
+    """A configuration that is not in the list has other numbers than those with which contracts held."""
+    k = load()
+    tuner, t = k.tuned_scatter, table([0, 1, 2, 3])
+    run = tuner.fn.run
+    worse = table([0, 0, 2, 3])
+    tuner.fn.run = lambda t_ptr, *args, **kwargs: run(worse, *args, **kwargs)
+    kernel = tilecheck.verified(tuner, check_contracts=True)
+    assert "t_ptr[0] = 0 and t_ptr[1] = 0" in refused(lambda: kernel[(1,)](t, tensor(8), 4, 8))
+    assert not tuner.fn.launched
