@@ -85,8 +85,10 @@ class _Language(Tiles):
         super().__init__(memory)
         self._programs = memory
 
-    def load(self, where: Any, mask: Any = None, other: Any = 7, boundary_check: Any = (), **_: Any) -> Any:
+    def load(self, where: Any, mask: Any = None, other: Any = None, boundary_check: Any = (), **_: Any) -> Any:
         pointer, mask = self._pointers(where, mask, boundary_check)
+        if other is None:  # what is not loaded may be anything
+            other = np.nan if pointer.data.dtype.kind == "f" else 7
         found = np.full(
             np.broadcast_shapes(np.shape(pointer.offset), np.shape(mask)), other, pointer.data.dtype
         )
