@@ -27,10 +27,11 @@ For a store to the array itself, or to a slice that stays where it is, that alwa
 index differs. It can fail where the store goes to a slice that moves with the loop.
 
 Triton orders the threads of a program only at `tl.debug_barrier()`. Two accesses of one program,
-one of them a store, with no barrier between on every path, must not touch one element. One case is
-left out: a store over the tile that was just loaded, lane for lane, of a value computed from what
-was loaded, where from the load on nothing that was loaded is reduced, multiplied as a matrix,
-reshaped or broadcast, but for sums, minima and maxima of a whole row that the stored value needs.
+one of them a store, with no barrier between on every path, must not touch one element. Two cases
+are left out, of a store over the tile that was just loaded, lane for lane: what was loaded goes
+into that store and nowhere else; or the stored value is computed from what was loaded, and from the
+load on nothing that was loaded is reduced, multiplied as a matrix, reshaped or broadcast, but for
+sums, minima and maxima of a whole row that the stored value needs.
 (Where a program has more threads than a tile has elements, several of them load an element and one
 stores it; and a load and a store of one tile may be laid out differently over the threads.)
 

@@ -4,9 +4,10 @@ A program is many threads. Two of its accesses have an order if every thread pas
 
 There is one more case, a store over what was just loaded. What it stores must be computed from what was loaded,
 lane for lane: a load and a store of one tile may be laid out differently over the threads, and only the value
-orders the two. Several threads may load an element and one of them stores it, so a load of another thread may
-see the new value. That does no harm where the thread that stores an element is the only one whose loaded value
-counts. (A reduction before the store is no barrier: where each warp holds the whole tile, it has none.)
+orders the two. Or what was loaded goes nowhere else: where the value does not order the two, it is not needed.
+Several threads may load an element and one of them stores it, so a load of another thread may see the new
+value. That does no harm where the thread that stores an element is the only one whose loaded value counts. (A
+reduction before the store is no barrier: where each warp holds the whole tile, it has none.)
 """
 
 from __future__ import annotations
@@ -59,10 +60,30 @@ def overwrites_its_own(kernel: Kernel, first: Access, second: Access) -> bool:
     """
     if first.effect is not Effect.READ or second.effect is not Effect.WRITE:
         return False
+    if _takes_all(kernel, first, second):
+        return True
     if not first.lanes or first.position > second.position or first.position not in second.takes:
         return False
     since = [e for e in kernel.exchanges if e.position > first.position or set(e.loops) & set(first.loops)]
     return not since or _is_settled(kernel, first, second, since)
+
+
+def _takes_all(kernel: Kernel, first: Access, second: Access) -> bool:
+    """Whether what `first` loads goes into what `second` stores, lane for lane and in the same iteration, and
+    nowhere else.
+
+    The thread that stores a lane has what is stored from one that has loaded it, or it does not need that; no
+    other thread's loaded value reaches memory. Two tiles of the same sizes are alike lane for lane: only what
+    moves elements between lanes takes an axis away, or puts it elsewhere.
+    """
+    if first.reaches is None or not first.reaches <= {second.site} or first.position > second.position:
+        return False
+    if first.copied or second.copied or first.order != "WEAK" or first.loops != second.loops:
+        return False
+    sites = [access.site for access in kernel.accesses]
+    once = sites.count(first.site) == sites.count(second.site) == 1  # not those of a loop that is unrolled
+    bounds = [tuple(lane.bound for lane in access.lanes) for access in (first, second)]
+    return once and bounds[0] == bounds[1]
 
 
 def _is_settled(kernel: Kernel, first: Access, second: Access, since: list[Exchange]) -> bool:

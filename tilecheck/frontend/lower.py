@@ -19,6 +19,7 @@ from tilecheck.frontend.contracts import read_contracts, tables
 from tilecheck.frontend.cutile.ops import CuTile
 from tilecheck.frontend.definitions import Definition, initial, read_parameters
 from tilecheck.frontend.executor import Dialect, Executor, Knowledge
+from tilecheck.frontend.flows import destinations
 from tilecheck.frontend.modules import ModuleTable, imports_of
 from tilecheck.frontend.statements import run_block
 from tilecheck.frontend.syntax import walk
@@ -37,7 +38,7 @@ from tilecheck.frontend.values import (
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
-from tilecheck.ir.kernel import Contract, Effect, Kernel, Ownership, UnknownName
+from tilecheck.ir.kernel import Access, Contract, Effect, Kernel, Ownership, UnknownName
 from tilecheck.ir.kernel import Param as KernelParam
 from tilecheck.model import GlobalName
 
@@ -179,7 +180,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         site=definition.table.site(definition.node.name),
         params=params,
         grid_axes=tuple(sorted(x.grid_axes)),
-        accesses=tuple(x.accesses),
+        accesses=tuple(_with_destinations(x.accesses, definition)),
         checks=tuple(x.checks),
         arithmetic=tuple(x.arithmetic),
         facts=tuple(f for f in x.facts if f is not E.TRUE),
@@ -198,6 +199,16 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         waits=tuple(x.waits),
         globals=tuple(g for (file, name), value in x.globals.items() for g in _meanings(file, name, value)),
     )
+
+
+def _with_destinations(accesses: list[Access], definition: Definition) -> Iterator[Access]:
+    """The accesses; those that load what the kernel of Triton overwrites with where their values go."""
+    read = {a.array for a in accesses if a.effect is Effect.READ}
+    overwritten = read & {a.array for a in accesses if a.effect is Effect.WRITE}
+    known = destinations(definition) if definition.language == "triton" and overwritten else {}
+    for access in accesses:
+        found = known.get(access.site) if access.effect is Effect.READ else None
+        yield access if found is None else replace(access, reaches=found)
 
 
 def _contracts(x: Executor, contracts: tuple[Contract, ...]) -> Iterator[Contract]:

@@ -3,6 +3,10 @@
 Integers may cancel (`x - m + m`) or vanish (`x * 0`); floating-point numbers may not, as Triton gives the
 compiler no leave to reorder them. So arithmetic counts where its operands are floats, or are what memory or a
 reduction gave as it is; what is left out here counts as not used at all.
+
+A compiler may also know a range (`min(max(x, 5), 5)` is 5, a square is not negative), or that low bits are 0
+(of bytes, `x * 16 * 16` is 0). A value is `free` where nothing of the kind can be known of it, and only free
+values count in what a range or such bits may decide: minima, maxima and further products.
 """
 
 from __future__ import annotations
@@ -22,13 +26,26 @@ def by_binary(op: str, a: Num, b: Num, result: str) -> Made:
     if op not in ("+", "-", "*", "/"):
         return NOTHING
     one, two = (_counted(side, result) for side in (a, b))
+    common = one.loads & two.loads or one.exchanges & two.exchanges
+    both = replace(one | two, free=one.free and two.free and not common)
     if result == "data" and one.typed and two.typed:
-        return one | two
+        return both
     if op == "/" or (one.loads & two.loads and op != "*") or one.exchanges & two.exchanges:
         return NOTHING
-    if op == "*" and (_may_be_zero(a) or _may_be_zero(b)):
+    if op == "*":
+        return _product(a, b, both)
+    return both
+
+
+def _product(a: Num, b: Num, both: Made) -> Made:
+    """Of factors that may be integers: no zero, and not so many factors of 2 that nothing is left of a byte."""
+    literals = [side.elem.value for side in (a, b) if side.elem is not None and side.elem.value is not None]
+    even = any(value % 2 == 0 for value in literals)
+    if _may_be_zero(a) or _may_be_zero(b) or any(value % 128 == 0 for value in literals):
         return NOTHING
-    return one | two
+    if even or a.made.loads & b.made.loads:
+        return replace(both, free=False) if a.made.free and b.made.free else NOTHING
+    return both
 
 
 def by_fma(values: Sequence[Num]) -> Made:
@@ -37,12 +54,16 @@ def by_fma(values: Sequence[Num]) -> Made:
     made = NOTHING
     for one in counted:
         made |= one
-    return made if made.typed else NOTHING
+    return replace(made, free=False) if made.typed else NOTHING
 
 
-def by_extreme(value: Num, result: str) -> Made:
-    """A minimum or maximum of `value` and a finite literal."""
-    return _counted(value, result)
+def by_extreme(value: Num, other: Num | None, result: str) -> Made:
+    """A minimum or maximum of `value` and a finite literal, or an `other` that memory gave as it is."""
+    if not value.made.free:
+        return NOTHING
+    if other is None:
+        return replace(_counted(value, result), free=False)
+    return replace(_counted(value, result) | other.made, free=False) if _is_plain(other) else NOTHING
 
 
 def by_choice(cond: Expr | None, a: Num, b: Num, result: str) -> Made:
@@ -51,8 +72,8 @@ def by_choice(cond: Expr | None, a: Num, b: Num, result: str) -> Made:
         return NOTHING
     one, two = _counted(a, result), _counted(b, result)
     for this, other in ((one, b), (two, a)):
-        if other.made == NOTHING and not other.shape:
-            return Made(this.loads, typed=this.typed)
+        if not (other.made.loads or other.made.exchanges or other.shape):
+            return Made(this.loads, typed=this.typed, free=False)
     return one & two
 
 
@@ -69,18 +90,20 @@ def by_branch(cond: Expr, a: Num, b: Num, result: str, guards: Mapping[int, Expr
         kept(one.loads, two.loads, cond) | kept(two.loads, one.loads, other),
         kept(one.exchanges, two.exchanges, cond) | kept(two.exchanges, one.exchanges, other),
         one.typed and two.typed,
+        one.free and two.free,
     )
 
 
 def by_function(value: Num) -> Made:
     """A function of floats."""
     known = value.kind == "data" or _is_plain(value) or _arrays(value) == 1
-    return value.made if known else NOTHING
+    return replace(value.made, free=False) if known else NOTHING
 
 
 def by_cast(value: Num, to: str) -> Made:
-    """A conversion to a `float`, of a float to an `integer`, or to an `unknown` type."""
-    if to == "unknown" and (value.kind == "data" or _is_plain(value)):
+    """A conversion to a `float`, of a float to an `integer`, or to an `unknown` type. A byte that is left of an
+    integer depends on what that does (`_product`)."""
+    if to == "unknown" and value.kind in ("data", "any"):
         return replace(value.made, typed=False)
     return value.made if value.kind == "data" or (to == "float" and _is_plain(value)) else NOTHING
 
@@ -116,17 +139,11 @@ def _arrays(value: Num) -> int:
 
 
 def _may_be_zero(value: Num) -> bool:
-    """Whether a factor may be zero at compile time."""
-    if value.elem is None or _is_plain(value):
+    """Whether a factor may be zero at compile time. What certainly depends on memory is no constant there,
+    nor is a parameter or an id; but `n - 1` may be: the compiler puts in an n that is 1."""
+    if value.elem is None or _is_plain(value) or value.made.loads or value.made.exchanges:
         return False
     if value.elem.value is not None:
         return value.elem.value == 0
-    parts, stack = [], [value.elem]
-    while stack:
-        part = stack.pop()
-        parts.append(part)
-        if part.op == "ite":
-            stack += part.args[1:]
-        elif part.op != "read":
-            stack += E.children(part)
-    return any(part.op == "sym" and part.args[0].kind is Kind.CONSTANT for part in parts)
+    known = (Kind.SCALAR, Kind.BLOCK, Kind.GRID, Kind.EXTENT)
+    return not (value.elem.op == "sym" and value.elem.args[0].kind in known)

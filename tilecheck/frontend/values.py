@@ -33,12 +33,16 @@ class Made:
     loads: frozenset[int] = frozenset()
     exchanges: frozenset[int] = frozenset()
     typed: bool = True  # not converted to a type that the text does not show, which may be one of integers
+    free: bool = True  # a compiler can know neither a range nor low bits of it
 
     def __or__(self, other: Made) -> Made:
-        return Made(self.loads | other.loads, self.exchanges | other.exchanges, self.typed and other.typed)
+        return Made(self.loads | other.loads, self.exchanges | other.exchanges, *self._alike(other))
 
     def __and__(self, other: Made) -> Made:
-        return Made(self.loads & other.loads, self.exchanges & other.exchanges, self.typed and other.typed)
+        return Made(self.loads & other.loads, self.exchanges & other.exchanges, *self._alike(other))
+
+    def _alike(self, other: Made) -> tuple[bool, bool]:
+        return self.typed and other.typed, self.free and other.free
 
 
 NOTHING = Made()

@@ -111,7 +111,8 @@ class Access:
     element also has its `operands` (None where one is not modelled) and its `result`, the symbol for the
     element's old value. `copied` says that a copy engine makes the access, beside the threads (descriptors of
     Triton): what orders threads does not order it. `takes` and `needs` say what a stored value is certainly
-    computed from: the positions of the loads whose element it takes lane for lane, and of exchanges.
+    computed from: the positions of the loads whose element it takes lane for lane, and of exchanges. `reaches`
+    are the stores that alone take what a load gives, lane for lane; None where that is not known.
     """
 
     array: str
@@ -135,6 +136,7 @@ class Access:
     copied: bool = False
     takes: frozenset[int] = frozenset()
     needs: frozenset[int] = frozenset()
+    reaches: frozenset[Site] | None = None
     loops: tuple[Symbol, ...] = ()  # the iteration symbols of the loops around it, outermost first
     stepped_by: Symbol | None = None  # the innermost `for` loop, if its variable itself is a tile index
 

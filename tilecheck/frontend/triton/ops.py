@@ -229,8 +229,12 @@ def _extreme(x: Executor, args: Arguments, op: str) -> Any:
     given = args.bind(("x", "y", "propagate_nan?"), op)
     result = operate(x, op, given["x"], given["y"])
     for value, other in ((given["x"], given["y"]), (given["y"], given["x"])):
-        if isinstance(value, Num) and isinstance(result, Num) and _is_finite(other):
-            result = replace(result, made=by_extreme(value, result.kind))
+        if not isinstance(value, Num) or not isinstance(result, Num):
+            continue
+        if _is_finite(other):
+            return replace(result, made=by_extreme(value, None, result.kind))
+        if isinstance(other, Num) and other.is_scalar:
+            result = replace(result, made=result.made | by_extreme(value, other, result.kind))
     return result
 
 
