@@ -43,20 +43,19 @@ _HALF_OF_32_BITS = 1 << 31
 _FREE = (Kind.EXTENT, Kind.SCALAR, Kind.STRIDE, Kind.HOST)
 
 
-def candidates(obligation: Obligation, kernel: Kernel) -> tuple[Expr, ...]:
-    """The conditions worth trying, in the order in which to try them."""
-    tiles = tile_symbols(kernel)
+def candidates(obligation: Obligation, kernel: Kernel, tiles: frozenset[Symbol]) -> Iterator[Expr]:
+    """The conditions worth trying, in the order in which to try them. `tiles` are the symbols of tile sizes."""
     found: dict[Expr, None] = {}
     for condition in _conditions(obligation, Counts(kernel, Terms(tiles))):
         if len(found) == LIMIT:
             break
-        if (
+        if condition not in found and (
             admissible(condition, tiles)
             or _counts_branches(condition, obligation)
             or _is_layout(condition, kernel, tiles)
         ):
             found[condition] = None
-    return tuple(found)
+            yield condition
 
 
 def tile_symbols(kernel: Kernel) -> frozenset[Symbol]:
@@ -180,6 +179,7 @@ class _BoundCandidates:
         for attempt in (*(reversed(attempts) if clamped else attempts), self._one_each):
             for a, b in demands:
                 yield from attempt(ranges, a, b, counts)
+        yield from self._branches(ranges, goal)
         yield from self._signs(goal)
         if not clamped:
             yield from self.counts.products(cone)
@@ -220,6 +220,13 @@ class _BoundCandidates:
             if symbol.kind is Kind.BLOCK and symbol.bound is not None:
                 top = combine(terms.poly(symbol.bound), constant(1), -1)
                 yield from terms.at_most(combine(times(shared, top), still), {})
+
+    def _branches(self, ranges: Ranges, goal: Expr) -> Iterator[Expr]:
+        """What is asked in the goal holds always: `0 <= i + n - shift`, where a remainder has a sign."""
+        for node in walk(goal):
+            if node.op == "ite" and not self.terms.uniform(node.args[0]):
+                for a, b in inequalities(node.args[0]):
+                    yield from largest(ranges, a, b)
 
     def _signs(self, goal: Expr) -> Iterator[Expr]:
         """Scalars that an index is made of are not negative."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, count
 from typing import Literal, Protocol
 
 from tilecheck.ir.expr import FALSE, Expr, Kind, Symbol, conjuncts, evaluate, negate, render, symbols
@@ -142,7 +142,8 @@ class _Search:
         """What one goal needs, on top of what earlier goals got: those it may lean on from the start, as
         its own text may only be defined under them."""
         old = tuple(self.base)
-        pool = _Pool(tuple(c for c in candidates(part, self.context.kernel) if c not in self.base))
+        choices = candidates(part, self.context.kernel, self.tiles)
+        pool = _Pool(c for c in choices if c not in old)
         undecided = queries = 0
         reduced = False  # whether all of the choices were tried at once
         for chosen in pool.sets():
@@ -232,30 +233,57 @@ class _Search:
 
 
 class _Pool:
-    """Conditions to choose from and the launches to exclude. Mutable: it learns while sets are drawn."""
+    """Conditions to choose from and the launches to exclude. Mutable: it learns while sets are drawn, and draws
+    conditions from their source when they are needed: most goals take one of the first."""
 
-    def __init__(self, choices: tuple[Expr, ...]) -> None:
-        self._choices = choices
+    def __init__(self, source: Iterator[Expr]) -> None:
+        self._source = source
+        self._choices: list[Expr] = []
+        self._launches: list[dict[Symbol, int | bool]] = []
         self._excluders: list[int] = []  # per launch, a bit for each condition that it breaks
         self._forbidden: list[int] = []
 
     @property
     def choices(self) -> tuple[Expr, ...]:
-        return self._choices
+        """All of them, drawn if need be."""
+        while self._draw():
+            pass
+        return tuple(self._choices)
 
     @property
     def is_lost(self) -> bool:
-        """Whether some launch is excluded by no choice."""
+        """Whether some launch is excluded by no choice. Only says so when all are drawn."""
         return any(excluders == 0 for excluders in self._excluders)
 
     def sets(self) -> Iterator[tuple[Expr, ...]]:
         """Sets that exclude every launch found so far, small ones first, then in the order of the choices."""
-        for size in range(_NEW + 1):
+        if self._is_promising(()):
+            yield ()
+        for number in count():
+            if number == len(self._choices):
+                self._draw()
+            if number == len(self._choices):
+                break
+            if self._is_promising((number,)):
+                yield (self._choices[number],)
+        for size in range(2, _NEW + 1):
             for chosen in combinations(range(len(self._choices)), size):
                 if self.is_lost:
                     return
                 if self._is_promising(chosen):
                     yield tuple(self._choices[i] for i in chosen)
+
+    def _draw(self) -> bool:
+        """Takes one more condition; whether there was one."""
+        choice = next(self._source, None)
+        if choice is None:
+            return False
+        bit = 1 << len(self._choices)
+        self._choices.append(choice)
+        for number, launch in enumerate(self._launches):
+            if not _holds(choice, launch):
+                self._excluders[number] |= bit
+        return True
 
     def _is_promising(self, chosen: tuple[int, ...]) -> bool:
         """Whether the set excludes every launch, needs each of its conditions for that, and is not forbidden.
@@ -270,6 +298,7 @@ class _Pool:
 
     def exclude(self, launch: dict[Symbol, int | bool]) -> None:
         """From now on draw only sets with a condition that this launch breaks."""
+        self._launches.append(launch)
         self._excluders.append(sum(1 << i for i, c in enumerate(self._choices) if not _holds(c, launch)))
 
     def forbid(self, chosen: tuple[Expr, ...]) -> None:

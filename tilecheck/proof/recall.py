@@ -30,11 +30,12 @@ class Assignment:
     symbols: Mapping[Symbol, Value]
     reads: Mapping[Cell, int] = field(default_factory=dict)
     size: int = 1
+    inner: bool = False
     _known: dict[Expr, Value] = field(default_factory=dict)
 
     def value(self, symbol: Symbol) -> Value:
         found = self.symbols.get(symbol)
-        return _plain(symbol, self.size) if found is None else found
+        return _plain(symbol, self.size, self.inner) if found is None else found
 
     def holds(self, assertion: Expr) -> bool:
         """Whether it is true here; division by zero anywhere in it means no."""
@@ -57,15 +58,18 @@ class Assignment:
             return 0
 
     def changed(self, symbol: Symbol, value: Value) -> Assignment:
-        return Assignment({**self.symbols, symbol: value}, self.reads, self.size)
+        return Assignment({**self.symbols, symbol: value}, self.reads, self.size, self.inner)
 
     def _cell(self, array: str, indices: tuple[int, ...]) -> int:
         return self.reads.get((array, indices), 0)
 
 
-def _plain(symbol: Symbol, size: int) -> int:
+def _plain(symbol: Symbol, size: int, inner: bool) -> int:
     """A value of a launch in which every array has `size` elements along each axis: tiles and the grid are
-    smaller, and of two blocks or lanes the second is the next."""
+    smaller, and of two blocks or lanes the second is the next. What is `inner` is not the first of its kind:
+    there strides matter."""
+    if symbol.varies and inner:
+        return 0 if symbol.instance == 2 and symbol.kind is Kind.BLOCK else 1 + (symbol.instance == 2)
     if symbol.varies:
         return 1 if symbol.instance == 2 and symbol.kind in (Kind.BLOCK, Kind.LANE) else 0
     if symbol.kind is Kind.GRID:
@@ -79,6 +83,7 @@ class Recall:
 
     _kept: list[Assignment] = field(default_factory=list)
     _plain: list[Assignment] = field(default_factory=lambda: [Assignment({}, size=n) for n in (64, 1, 2)])
+    _inner: Assignment = field(default_factory=lambda: Assignment({}, size=64, inner=True))
 
     def learn(self, symbols: Mapping[Symbol, Value], reads: Mapping[Cell, int]) -> None:
         self._kept.insert(0, Assignment(symbols, reads))
@@ -86,17 +91,50 @@ class Recall:
 
     def find(self, assertions: Sequence[Expr]) -> Assignment | None:
         """An assignment that satisfied an earlier question and satisfies this one."""
-        return next((a for a in (*self._kept, *self._plain) if a.satisfies(assertions)), None)
+        return next((a for a in (*self._kept, *self._plain, self._inner) if a.satisfies(assertions)), None)
 
     def repaired(self, assertions: Sequence[Expr], *, wanted: bool) -> Assignment | None:
         """An assignment that some changes turn into a model. Few are looked at unless a model is `wanted`:
         where a proof is, there mostly is none."""
-        search = _Repair(assertions, _MANY if wanted else _FEW)
-        for start in [*self._kept[: _STARTS - 1], *self._plain[:1]]:
+        lengths, rest = _lengths(assertions)
+        search = _Repair(rest, _MANY if wanted else _FEW)
+        for start in [*self._kept[: _STARTS - 1], *self._plain[:1], self._inner]:
             found = search.from_(start)
             if found is not None:
+                found = _long_enough(found, lengths)
+            if found is not None and found.satisfies(assertions):
+                self.learn(found.symbols, found.reads)
                 return found
         return None
+
+
+def _lengths(assertions: Sequence[Expr]) -> tuple[dict[Symbol, list[Expr]], list[Expr]]:
+    """The extents that the assertions limit from below alone, each with these assertions; and the others.
+    Whatever the others want, such an extent can be made as large as it takes afterwards."""
+    about: dict[Symbol, list[Expr]] = {}
+    for a in assertions:
+        for s in symbols(a):
+            if s.kind is Kind.EXTENT:
+                about.setdefault(s, []).append(a)
+    free = {s: found for s, found in about.items() if all(_is_least(a, s) for a in found)}
+    kept = {a for found in free.values() for a in found}
+    return free, [a for a in assertions if a not in kept]
+
+
+def _is_least(assertion: Expr, symbol: Symbol) -> bool:
+    """Whether it says that an extent is at least something without extents."""
+    if assertion.op not in ("le", "lt"):
+        return False
+    low, high = assertion.args
+    return high.op == "sym" and high.args[0] == symbol and all(s.kind is not Kind.EXTENT for s in symbols(low))
+
+
+def _long_enough(found: Assignment, lengths: Mapping[Symbol, Sequence[Expr]]) -> Assignment:
+    for symbol, limits in lengths.items():
+        least = max(found.number(a.args[0]) + (a.op == "lt") for a in limits)
+        if least > found.value(symbol):
+            found = found.changed(symbol, least)
+    return found
 
 
 class _Repair:
@@ -151,21 +189,24 @@ class _Repair:
 
 
 def _changes(assertion: Expr, at: Assignment) -> Iterator[tuple[Symbol, Value]]:
-    """Changes that may make it true: by what the sides of a comparison are apart, by one, or to a literal."""
-    gap = _gap(assertion, at)
+    """Changes that may make it true: by what closes the gap between the sides of a comparison, as far as the
+    symbol moves them, by one, or to a literal."""
+    inner = assertion.args[0] if assertion.op == "not" else assertion
+    compared = inner.op in ("lt", "le", "eq")
+    gap = _gap(inner, at) if compared else 1
     for symbol in symbols(assertion):
         value = at.value(symbol)
         if isinstance(value, bool):
             yield symbol, not value
             continue
-        for other in dict.fromkeys((value + gap, value - gap, value + 1, value - 1, 2 * value, 0)):
+        slope = _gap(inner, at.changed(symbol, value + 1)) - gap if compared else 0
+        step = -gap // slope if slope else gap
+        for other in dict.fromkeys((value + step, 0, value - step, value + step + 1, value + 1, value - 1)):
             if other != value:
                 yield symbol, other
 
 
-def _gap(assertion: Expr, at: Assignment) -> int:
-    """How far apart the sides of a comparison are."""
-    inner = assertion.args[0] if assertion.op == "not" else assertion
-    if inner.op not in ("lt", "le", "eq"):
-        return 1
-    return abs(at.number(inner.args[0]) - at.number(inner.args[1])) + (inner.op == "lt")
+def _gap(comparison: Expr, at: Assignment) -> int:
+    """By how much its left side is too large for it to hold."""
+    a, b = comparison.args
+    return at.number(a) - at.number(b) + (comparison.op == "lt")

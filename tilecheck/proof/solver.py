@@ -138,16 +138,17 @@ def _decided_cheaply(
     the last one, mostly a negated goal, contradicts the others by adding some of them up (rung "entail")."""
     if FALSE in assertions:
         return Answer("unsat")
-    found = session.models.find(assertions)
+    models = session.models
+    found = models.find(assertions)
+    if found is None and wanted:
+        found = models.repaired(assertions, wanted=False)
     *premises, last = assertions or (TRUE,)
     if found is None and sums and follows(negate(last), session.premises.of(premises), DEPTH):
         return Answer("unsat", tier="sums")
     if found is None and refutes is not None and refutes():
         return Answer("unsat", tier="rungs")
     if found is None:
-        found = session.models.repaired(assertions, wanted=wanted)
-        if found is not None:
-            session.models.learn(found.symbols, found.reads)
+        found = models.repaired(assertions, wanted=wanted)
     if found is None:
         proved = sums and entailed(negate(last), session.premises.of(premises))
         return Answer("unsat", tier="sums") if proved else None
