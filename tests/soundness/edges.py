@@ -87,6 +87,12 @@ EDGES = {
         Reach((Place("b0 * n + b1", "1", "1"),), Space.ELEMENT, "True"),
         (*_SIZES, "n >= 1"),
     ),
+    "a value that may reach its limit": Case(
+        "blocks",
+        Reach((Place("b0", "1", "1"),), Space.ELEMENT, "b0 <= n"),
+        Reach((Place("b0 + n", "1", "1"),), Space.ELEMENT, "True"),
+        (*_SIZES, "n >= 1"),
+    ),
     "a part that is not shared": _apart(Place("(b0 + b1) // 2 - b1 + 4"), Place("b0")),
     "two iterations": _apart(Place("b0"), goal="iterations", guard="k < 2"),
 }

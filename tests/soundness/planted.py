@@ -206,7 +206,7 @@ BUGS = (
         "Interval(max(v.low for v in values), max(v.high for v in values))",
     ),
     Bug("an interval ends one early", "proof.premises:Premises._limit", "-(rest // c)", "1 - (rest // c)"),
-    Bug("one branch is enough", "proof.sums:Sums._by_branches", "return all(", "return any("),
+    Bug("one branch is enough", "proof.sums:Sums._by_branches", "if all(", "if any("),
     Bug(
         "an inequality times any factor",
         "proof.premises:Premises.candidates",
@@ -274,6 +274,12 @@ BUGS = (
         "proof.rungs.digits:_Equal.split",
         "self._is_digit(other_low, f, self.goal.second)",
         "self._is_digit(other_low, f, self.goal.first)",
+    ),
+    Bug(
+        "a value below anything",
+        "proof.rungs.digits:_Equal.is_impossible",
+        "follows(lt(value, end), self._known_of(its), _DEPTH) and ",
+        "",
     ),
     Bug("shared if one symbol is", "proof.rungs.provenance:Agreed.is_shared", "all(s in", "any(s in"),
     Bug("digits for any divisors", "proof.solver:_Search._normalised", '_A) == "unsat"', '_A) != "unknown"'),

@@ -187,14 +187,14 @@ def _lanes_meet(goal: Disjoint, context: Context, assume: Expr) -> tuple[Expr, .
     varies = differs_between_lanes
     first, second = _renamed(goal.first, 1, varies), _renamed(goal.second, 2, varies)
     different = TRUE
-    if goal.first.lanes == goal.second.lanes and _has_lanes(goal.first):
+    if goal.first.lanes == goal.second.lanes and has_lanes(goal.first):
         different = any_of(*(ne(sym(a), sym(b)) for a, b in zip(first.lanes, second.lanes, strict=True)))
     assumed = in_instance(assume, 1, varies), in_instance(assume, 2, varies)
     shared = (*context.uniform_facts, *_own_blocks(context))
     return (*shared, different, *assumed, first.happens, second.happens, *_touched_equal(first, second))
 
 
-def _has_lanes(access: Access) -> bool:
+def has_lanes(access: Access) -> bool:
     """Whether the elements of the access are told apart by `access.lanes`: if something differs between
     lanes that are not named, nothing says that two lanes are two."""
     unnamed = any(map(differs_between_lanes, symbols(access.mask, *_places(access))))
@@ -235,42 +235,49 @@ def _iterations_meet(goal: Disjoint, context: Context, assume: Expr) -> tuple[Ex
 # -- two threads of one block ------------------------------------------------------------------------------
 
 
-def _threads_meet(goal: Disjoint, context: Context, assume: Expr) -> tuple[Expr, ...]:
-    """One block, any iterations, any lanes; of a `PROGRAM` goal but for equal lanes in one iteration, where the
-    two tiles have one shape and the elements are computed alike."""
-    loops = (*goal.first.loops, *goal.second.loops)
-    mark = min((s.uid for s in loops), default=None)
+def differs_between_threads(first: Access, second: Access) -> Varies:
+    """Which symbols two threads of one block may see differently: lanes, and what the loops around either
+    access and what is in them give. What was made before those loops is one value of the block."""
+    mark = min((s.uid for s in (*first.loops, *second.loops)), default=None)
 
     def varies(symbol: Symbol) -> bool:
-        if symbol.kind in (Kind.LOOP, Kind.OPAQUE):  # made before the loops, it is one value of the block
+        if symbol.kind in (Kind.LOOP, Kind.OPAQUE):
             inside = mark is not None and symbol.uid >= mark
             return inside or (symbol.kind is Kind.OPAQUE and symbol.per_lane)
         return symbol.kind is Kind.LANE
 
+    return varies
+
+
+def _threads_meet(goal: Disjoint, context: Context, assume: Expr) -> tuple[Expr, ...]:
+    """One block, any iterations, any lanes; of a `PROGRAM` goal but for equal lanes in one iteration, where the
+    two tiles have one shape and the elements are computed alike."""
+    varies = differs_between_threads(goal.first, goal.second)
     first, second = _renamed(goal.first, 1, varies), _renamed(goal.second, 2, varies)
     assumed = in_instance(assume, 1, varies), in_instance(assume, 2, varies)
     shared = (*context.uniform_facts, *_own_blocks(context))
     different = TRUE
-    if goal.between is Between.PROGRAM:
-        different = _different_lanes(goal.first, goal.second, first, second, varies)
+    if goal.between is Between.PROGRAM and are_paired(goal.first, goal.second):
+        lanes = (ne(sym(a), sym(b)) for a, b in zip(first.lanes, second.lanes, strict=True))
+        rounds = (
+            ne(sym(symbol_in_instance(k, 1, varies)), sym(symbol_in_instance(k, 2, varies)))
+            for k in common_loops(goal.first, goal.second)
+        )
+        different = any_of(*lanes, *rounds)
     return (*shared, different, *assumed, first.happens, second.happens, *_touched_equal(first, second))
 
 
-def _different_lanes(one: Access, two: Access, first: Access, second: Access, varies: Varies) -> Expr:
+def are_paired(one: Access, two: Access) -> bool:
+    """Whether the elements of two accesses are computed alike, lane for lane."""
     bounds = [(a.bound, b.bound) for a, b in zip(one.lanes, two.lanes, strict=False)]
     if len(one.lanes) != len(two.lanes) or any(a is not b for a, b in bounds):
-        return TRUE
+        return False
     same = {sym(b): sym(a) for a, b in zip(one.lanes, two.lanes, strict=True)}
     for mine, theirs in zip(_places(one), _places(two), strict=True):
         difference = sub(substitute(theirs, same), mine)
         if difference is not ZERO and any(map(differs_between_lanes, symbols(_cancelled(difference)))):
-            return TRUE
-    lanes = (ne(sym(a), sym(b)) for a, b in zip(first.lanes, second.lanes, strict=True))
-    rounds = (
-        ne(sym(symbol_in_instance(k, 1, varies)), sym(symbol_in_instance(k, 2, varies)))
-        for k in common_loops(one, two)
-    )
-    return any_of(*lanes, *rounds)
+            return False
+    return True
 
 
 def _cancelled(difference: Expr) -> Expr:

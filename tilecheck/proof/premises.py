@@ -54,7 +54,7 @@ class Premises:
     _shares: dict[Key, dict[int, Polynomial]] = field(default_factory=dict)
     _apart: list[Polynomial] = field(default_factory=list)  # each is not 0
     _least: dict[Monomial, int] = field(default_factory=dict)  # lower bounds of products
-    _taken: dict[int, None] = field(default_factory=dict)  # conditionals that are known to be a branch
+    _taken: dict[int, int] = field(default_factory=dict)  # which branch a conditional is known to be
     # Changes of bounds are numbered: the last one, that of each atom, and the last before each look.
     _tick: int = 0
     _changed: list[int] = field(default_factory=list)
@@ -123,6 +123,14 @@ class Premises:
         if not m:
             return Interval(coefficient, coefficient)
         return iv.scaled(self._bounds[m[0]] if len(m) == 1 else self._product(m), coefficient)
+
+    def least(self, m: Monomial, coefficient: int) -> iv.End:
+        """The low end of one term other than a literal."""
+        value = self._bounds[m[0]] if len(m) == 1 else self._product(m)
+        end = value[0] if coefficient > 0 else value[1]
+        if isinstance(end, float):
+            return end if coefficient > 0 else -end
+        return end * coefficient
 
     def _product(self, m: Monomial) -> Interval:
         if self._products_tick != self._tick:
@@ -256,19 +264,28 @@ class Premises:
             case "max":
                 return Interval(max(v.low for v in values), max(v.high for v in values))
             case "ite":
-                branch = self._branch(a)
-                return iv.hull(values[0], values[1]) if branch is None else values[branch]
+                return iv.hull(values[0], values[1])
             case _:
                 return iv.ANY
 
     def _branch(self, a: Atom) -> int | None:
-        """Which branch a conditional is, where intervals decide that."""
+        """Which branch a conditional is, where intervals and one premise decide that."""
         condition = a.condition
         if condition is None or condition.op not in ("le", "lt"):
             return None
         gap = self.forms.difference(condition.args[1], condition.args[0])  # its atoms have lower numbers
-        value = self.interval(combine(gap, constant(-1)) if condition.op == "lt" else gap)
-        return 0 if value.low >= 0 else 1 if value.high < 0 else None
+        if condition.op == "lt":
+            gap = combine(gap, constant(-1))
+        if self._follows(gap):
+            return 0
+        return 1 if self._follows(combine(constant(-1), gap, -1)) else None
+
+    def _follows(self, p: Polynomial) -> bool:
+        """p >= 0, by intervals or because p = q + r with a premise q >= 0 and r >= 0 by intervals."""
+        if self.interval(p).low >= 0:
+            return True
+        tried = {i for m, c in p.items() for i in self._where.get(m, ()) if self.inequalities[i][m] * c > 0}
+        return any(self.interval(combine(p, self.inequalities[i], -1)).low >= 0 for i in sorted(tried))
 
     def _quotient(self, args: tuple[Polynomial, ...], values: list[Interval]) -> Interval:
         found = iv.quotient(values[0], values[1])
@@ -369,17 +386,22 @@ class Premises:
             if a.op in ("min", "max") and not again:
                 for p in a.args:
                     self._add(scaled(combine(p, atom(index), -1), 1 if a.op == "min" else -1))
-            elif a.op == "ite" and index not in self._taken and self._branch(a) is not None:
-                self._taken[index] = None
-                same = combine(a.args[self._branch(a) or 0], atom(index), -1)
-                self._add(same)
-                self._add(scaled(same, -1))
+            elif a.op == "ite":
+                self._take_branch(index, a)
             elif a.op in ("floordiv", "mod") and self.interval(a.args[1]).low >= 1:
                 if a.op in self._divisions.get((key(a.args[0]), key(a.args[1])), ()):
                     continue
                 self._define_division(index, a.op, *a.args)
                 if a.op == "floordiv":
                     self._order_quotients(index, *a.args)
+
+    def _take_branch(self, index: int, a: Atom) -> None:
+        branch = None if index in self._taken else self._branch(a)
+        if branch is not None:
+            self._taken[index] = branch
+            same = combine(a.args[branch], atom(index), -1)
+            self._add(same)
+            self._add(scaled(same, -1))
 
     def _compare_dividends(self) -> None:
         """x >= n*d for a quotient x // d that is at least n >= 1, as d >= 1. For bounds alone: in sums it

@@ -24,7 +24,7 @@ from tilecheck.proof.polynomial import (
 from tilecheck.proof.premises import Premises
 
 _DEPTH = 5  # premises in one sum
-_NODES = 500  # remainders looked at for one goal
+_NODES = 200  # remainders looked at for one goal
 _QUOTIENTS = 12  # guesses of what a quotient stays below
 
 
@@ -43,23 +43,34 @@ class Sums:
     def covers(self, p: Polynomial, depth: int = _DEPTH) -> bool:
         """Whether p >= 0 follows from at most `depth` premises."""
         p = _tightened(p)
-        if self._premises.interval(p).low >= 0:
+        least: int | float = p.get(UNIT, 0)
+        negative: list[Monomial] = []
+        unbounded: list[Monomial] = []
+        for m, c in p.items():
+            if m == UNIT:
+                continue
+            low = self._premises.least(m, c)
+            if isinstance(low, float):
+                if low < 0:
+                    unbounded.append(m)
+                continue  # no value at all, so no smaller than 0
+            least += low
+            if low < 0:
+                negative.append(m)
+        if not unbounded and least >= 0:
             return True
         self._nodes += 1
         if depth == 0 or self._nodes > _NODES or self._failed.get(key(p), -1) >= depth:
             return False
-        if any(self._removed(p, m, depth) for m in self._obstacles(p)):
+        # A term without a lower bound has to go in any case, so one is enough; else any negative one may.
+        if unbounded:
+            obstacles = [max(unbounded, key=lambda m: (len(m), m))]
+        else:
+            obstacles = sorted(negative, key=lambda m: (-len(m), m))[:3]
+        if any(self._removed(p, m, depth) for m in obstacles):
             return True
         self._failed[key(p)] = depth
         return False
-
-    def _obstacles(self, p: Polynomial) -> list[Monomial]:
-        """A term without a lower bound has to go in any case, so one is enough; else any negative one may."""
-        lows = [(m, self._premises.term(m, c).low) for m, c in p.items() if m != UNIT]
-        unbounded = [m for m, low in lows if low == -math.inf]
-        if unbounded:
-            return [max(unbounded, key=lambda m: (len(m), m))]
-        return sorted((m for m, low in lows if low < 0), key=lambda m: (-len(m), m))[:3]
 
     def _removed(self, p: Polynomial, m: Monomial, depth: int) -> bool:
         if self._by_branches(p, m, depth):

@@ -5,7 +5,8 @@
 Two instances that touch one element compute equal values p and q. Where one launch value f divides terms of
 both, p = f*a + l and q = f*b + m. If 0 <= l < f and 0 <= m < f, then a = p // f = q // f = b, and so l = m: two
 more pairs of equal values, which are split further. What rung "provenance" concludes from values that both
-instances compute alike does the rest.
+instances compute alike does the rest; or a pair cannot be equal, as one value is less than something shared and
+the other is not (`lane` and `lane + n` for lanes below n).
 
 Sound because each bound rests on what holds for the instance that it speaks of: for the launch, for the ranges
 of its block indices and lanes, what the obligation assumes of it, and that its access happens.
@@ -16,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tilecheck.ir.expr import TRUE, ZERO, le, lt
+from tilecheck.ir.expr import TRUE, ZERO, Expr, le, lt
 from tilecheck.ir.kernel import Access
 from tilecheck.proof.linear import meaning
 from tilecheck.proof.obligation import Disjoint, Holds
@@ -42,7 +43,7 @@ def decide(question: Question) -> bool:
     equal = _Equal(question, goal, meeting.agreed, [(form(one), form(two)) for one, two in meeting.places])
     while True:
         meeting.agreed.conclude()
-        if meeting.is_one_instance:
+        if meeting.is_one_instance or equal.is_impossible():
             return True
         if not equal.split():
             return False
@@ -78,6 +79,26 @@ class _Equal:
                     return True
         return False
 
+    def is_impossible(self) -> bool:
+        """Whether two values that are to be equal lie on either side of something shared."""
+        first, second = self.goal.first, self.goal.second
+        for one, two in self.pairs:
+            if key(one) == key(two):
+                continue
+            p, q = self._without_shared(one, two)
+            for below, its, above, other in ((p, first, q, second), (q, second, p, first)):
+                limit = {m: c for m, c in above.items() if all(map(self.agreed.is_shared, m))}
+                tried = key(below), key(above), key(limit)
+                if not limit or tried in self._tried or len(self._tried) >= _SPLITS:
+                    continue
+                self._tried[tried] = None
+                value, end, rest = self._meaning(below), self._meaning(limit), self._meaning(above)
+                if follows(lt(value, end), self._known_of(its), _DEPTH) and follows(
+                    le(end, rest), self._known_of(other), _DEPTH
+                ):
+                    return True
+        return False
+
     def _without_shared(self, p: Polynomial, q: Polynomial) -> tuple[Polynomial, Polynomial]:
         """Both without the terms that stand in both and have one value for both instances."""
         same = {m: c for m, c in p.items() if q.get(m) == c and all(map(self.agreed.is_shared, m))}
@@ -94,10 +115,12 @@ class _Equal:
 
     def _is_digit(self, p: Polynomial, f: Polynomial, access: Access) -> bool:
         """0 <= p < f for an instance that performs the access."""
-        atoms = self.agreed.premises.forms.meanings()
-        value, limit = meaning(p, atoms), meaning(f, atoms)
+        value, limit = self._meaning(p), self._meaning(f)
         known = self._known_of(access)
         return follows(le(ZERO, value), known, _DEPTH) and follows(lt(value, limit), known, _DEPTH)
+
+    def _meaning(self, p: Polynomial) -> Expr:
+        return meaning(p, self.agreed.premises.forms.meanings())
 
     def _known_of(self, access: Access) -> Premises:
         found = self._premises.get(access)

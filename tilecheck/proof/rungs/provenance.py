@@ -22,11 +22,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, conjuncts, symbols
-from tilecheck.ir.kernel import Access, Axis, Space, block_symbol
+from tilecheck.ir.kernel import Access, Axis, Space, block_symbol, common_loops
 from tilecheck.proof.instances import Varies
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Ordered
 from tilecheck.proof.polynomial import Key, Monomial, Polynomial, key, without
-from tilecheck.proof.predicate import differs_between_iterations, differs_between_lanes
+from tilecheck.proof.predicate import (
+    are_paired,
+    differs_between_iterations,
+    differs_between_lanes,
+    differs_between_threads,
+    has_lanes,
+)
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.question import Question
 
@@ -55,16 +61,16 @@ def _is_given(goal: Holds, question: Question) -> bool:
 @dataclass(frozen=True)
 class Meeting:
     """What two instances that touch one element agree on, and the symbols on which two different ones differ:
-    agreeing on all of those, they are one. `places` are the pairs of values that are equal, the first computed
-    by the instance of the first access."""
+    agreeing on all of those, they are one. None where no symbols tell. `places` are the pairs of values that
+    are equal, the first computed by the instance of the first access."""
 
     agreed: Agreed
-    telling: tuple[Symbol, ...]
+    telling: tuple[Symbol, ...] | None
     places: tuple[tuple[Expr, Expr], ...]
 
     @property
     def is_one_instance(self) -> bool:
-        return all(map(self.agreed.includes, self.telling))
+        return self.telling is not None and all(map(self.agreed.includes, self.telling))
 
 
 def meeting_of(goal: Disjoint, question: Question) -> Meeting | None:
@@ -84,7 +90,7 @@ def meeting_of(goal: Disjoint, question: Question) -> Meeting | None:
     return Meeting(agreed, telling, places)
 
 
-def _who(goal: Disjoint, question: Question) -> tuple[Varies, tuple[Symbol, ...]] | None:
+def _who(goal: Disjoint, question: Question) -> tuple[Varies, tuple[Symbol, ...] | None] | None:
     """What may differ between the two instances, and what does for certain."""
     first, second = goal.first, goal.second
     match goal.between:
@@ -92,11 +98,16 @@ def _who(goal: Disjoint, question: Question) -> tuple[Varies, tuple[Symbol, ...]
             axes = question.context.kernel.grid_axes
             return (lambda s: s.varies, tuple(map(block_symbol, axes))) if axes else None
         case Between.LANES:
-            return (differs_between_lanes, first.lanes) if first.lanes == second.lanes else None
+            named = first.lanes == second.lanes and has_lanes(first) and has_lanes(second)
+            return (differs_between_lanes, first.lanes) if named else None
         case Between.ITERATIONS if first.stepped_by is not None:
             return differs_between_iterations(first), (first.stepped_by,)
+        case Between.PROGRAM if first.lanes == second.lanes and are_paired(first, second):
+            return differs_between_threads(first, second), (*first.lanes, *common_loops(first, second))
+        case Between.PROGRAM | Between.THREADS:
+            return differs_between_threads(first, second), None
         case _:
-            return None  # which lanes are one thread's is not a question of agreement
+            return None
 
 
 def _same_places(first: Access, second: Access) -> Iterator[tuple[Expr, Expr]]:
