@@ -250,6 +250,9 @@ class _Search:
 
     def _abstract(self, assertions: tuple[Expr, ...], tier: Tier) -> Answer | None:
         """A proof, a genuine model, or None."""
+        if self.left <= 0:  # nothing could be checked, and writing the question takes as long as a short check
+            self.exhausted = True
+            return None
         linear = _encoded(assertions, tier)
         query = self.session.query(linear.text(exact=tier.exact))
         status = self._check(query, tier)
