@@ -24,6 +24,7 @@ from tilecheck.frontend.modules import ModuleTable, imports_of
 from tilecheck.frontend.statements import run_block
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.triton.ops import Triton
+from tilecheck.frontend.triton.tuning import read_tuning
 from tilecheck.frontend.values import (
     Const,
     Frame,
@@ -198,6 +199,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         exchanges=tuple(x.exchanges),
         waits=tuple(x.waits),
         globals=tuple(g for (file, name), value in x.globals.items() for g in _meanings(file, name, value)),
+        tuning=read_tuning(definition) if definition.language == "triton" else None,
     )
 
 
@@ -316,8 +318,22 @@ def _param(
         scalar,
         annotation.wide,
         integer=name in x.integers | x.knowledge.integers | x.tables,
-        updated=Effect.ATOMIC in effects or effects >= {Effect.READ, Effect.WRITE},
+        updated=_is_updated([a for a in x.accesses if a.array == name]),
     )
+
+
+def _is_updated(accesses: list[Access]) -> bool:
+    """Whether a second launch would go on from what the first left: elements are counted up, or read before any
+    is written.
+
+    What is written first may be scratch memory, and counters that are also stored to are set back as a rule.
+    Locks are (`cas`, `xchg`), and the largest of some values stays the largest.
+    """
+    written = [a.position for a in accesses if a.effect is Effect.WRITE]
+    if any(a.effect is Effect.READ and a.position < max(written, default=0) for a in accesses):
+        return True
+    kinds = {a.atomic_kind for a in accesses if a.effect is Effect.ATOMIC}
+    return bool(kinds & {"add", "xor"}) and not written and "xchg" not in kinds
 
 
 def _mentions(function: cst.FunctionDef, name: str) -> bool:

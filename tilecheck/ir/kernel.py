@@ -49,7 +49,7 @@ class Param:
 
     `scalar` is the type that its annotation names (int, bool, float, str or nothing), and `wide` says that the
     annotation asks for 64 bits. `integer` says that the proof takes its value or its elements for integers,
-    and `updated` that what a launch leaves in an array depends on what was in it.
+    and `updated` that what a launch leaves in an array depends on what was in it, as far as the text shows.
     """
 
     name: str
@@ -288,6 +288,14 @@ class UnknownName:
 
 
 @dataclass(frozen=True, slots=True)
+class Tuning:
+    """A tuner runs the kernel many times on one set of arguments, and puts the arrays `kept` back each time."""
+
+    site: Site
+    kept: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """What the front end found in one kernel.
 
@@ -316,6 +324,7 @@ class Kernel:
     exchanges: tuple[Exchange, ...] = ()
     waits: tuple[Access, ...] = ()  # atomics that a `while` loop ended with, as executed that last time
     globals: tuple[GlobalName, ...] = ()  # what the names of modules that it reads were taken for
+    tuning: Tuning | None = None
 
 
 def grid_symbol(axis: int) -> Symbol:
