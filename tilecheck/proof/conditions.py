@@ -49,10 +49,11 @@ Prove = Callable[[Obligation, tuple[Expr, ...]], bool]
 
 
 class Decide(Protocol):
-    """Decides a conjunction; `refutes` may show it unsatisfiable in another way, before a solver is asked."""
+    """Decides a conjunction; `refutes` may show it unsatisfiable in another way, before a solver is asked.
+    Without `solver` none is."""
 
     def __call__(
-        self, assertions: Sequence[Expr], refutes: Callable[[], bool] | None = None, /
+        self, assertions: Sequence[Expr], refutes: Callable[[], bool] | None = None, /, *, solver: bool = True
     ) -> Decision: ...
 
 
@@ -152,7 +153,13 @@ class _Search:
             if queries > _QUERIES or undecided > allowed or self.queries > _ALL_QUERIES:
                 self._met_limit = True
                 return None if reduced else self._reduced(part, old, pool)
-            answer = self._refuted(part, (*old, *chosen))
+            answer = self._refuted(part, (*old, *chosen), solver=reduced)
+            if answer.status == "unknown" and not reduced:
+                reduced = True
+                found = self._reduced(part, old, pool)
+                if found is not None:
+                    return found
+                answer = self._refuted(part, (*old, *chosen))
             if answer.status == "sat" and answer.model is not None:
                 pool.exclude(answer.model.symbols)
                 continue
@@ -164,11 +171,6 @@ class _Search:
                 pool.forbid(chosen)
                 if old and not is_degenerate(part, self.context, chosen, self.satisfiable):
                     self._crowded_out = True
-            elif not reduced:
-                reduced = True
-                found = self._reduced(part, old, pool)
-                if found is not None:
-                    return found
         self._met_limit = undecided > 0
         return None if reduced or pool.is_lost else self._reduced(part, old, pool)
 
@@ -179,13 +181,13 @@ class _Search:
                 return self._concerning(part, old, chosen)
         return None
 
-    def _refuted(self, part: Obligation, conditions: tuple[Expr, ...]) -> Decision:
+    def _refuted(self, part: Obligation, conditions: tuple[Expr, ...], *, solver: bool = True) -> Decision:
         """Whether some launch that meets `conditions` breaks the goal."""
-        self.queries += 1
+        self.queries += solver
         assertions = negation(part.goal, self.context.under(*conditions), part.assume)
         if isinstance(part.goal, Holds):
-            return self.satisfiable(assertions)
-        return self.satisfiable(assertions, lambda: self.prove(part, conditions))
+            return self.satisfiable(assertions, solver=solver)
+        return self.satisfiable(assertions, lambda: self.prove(part, conditions), solver=solver)
 
     def _concerning(
         self, part: Obligation, old: tuple[Expr, ...], chosen: tuple[Expr, ...]

@@ -214,10 +214,16 @@ class Terms:
         rest = {other: -c for other, c in excess.items() if other != m}
         if others or any(self.has_grid(other) for other in rest):
             return ()
+        if self._is_share(rest, share):
+            return ()  # n // (k * n) is 0 wherever that says anything
         bound = self.quotient(rest, share)
         if len(head) > 1:
             return (le(self._term(head, 1), self.expr(bound)),)
         return self._isolated(self._atoms[head[0]], bound)
+
+    def _is_share(self, p: Polynomial, a: Polynomial) -> bool:
+        """Whether `a` is a multiple of the launch value `p`."""
+        return len(p) == 1 and UNIT not in p and not self._divide(a, p)[1]
 
     def _in_tiles(self, excess: Polynomial) -> Polynomial:
         """a*q + rest <= 0 for a tile size a, as q <= floor(-rest / a): tiles are counted, not elements."""

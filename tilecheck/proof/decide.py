@@ -41,6 +41,7 @@ from tilecheck.proof.solver import Answer, satisfiable
 _MOST_FAILED_HUNTS = 2
 # What the search for the launch conditions of one kernel may cost, in budgets of one query.
 _DERIVATION = 6
+_CHEAP_PROOFS = 60  # and then without the solver
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,11 +236,13 @@ def _derive(
     from tilecheck.proof.conditions import derive  # lazy: most kernels of a proved library never need it
 
     limit = session.spent + _DERIVATION * session.budget
+    left = _CHEAP_PROOFS
 
-    def decides(assertions: Sequence[Expr], refutes: Callable[[], bool] | None = None) -> Answer:
-        if session.spent > limit:
-            return Answer("unknown", reason=Reason.BUDGET.value)
-        return satisfiable(assertions, session=session, refutes=refutes)
+    def decides(
+        assertions: Sequence[Expr], refutes: Callable[[], bool] | None = None, *, solver: bool = True
+    ) -> Answer:
+        allowed = solver and session.spent <= limit
+        return satisfiable(assertions, session=session, refutes=refutes, solver=allowed)
 
     conditions: dict[Expr, None] = {}
     lost: set[int] = set()
@@ -254,8 +257,10 @@ def _derive(
             under = context.under(*conditions, *(() if flags is TRUE else (flags,)))
 
             def proves(obligation: Obligation, extra: tuple[Expr, ...], under: Context = under) -> bool:
+                nonlocal left
+                left -= session.spent > limit
                 cheap = without | {"smt"}  # the solver was asked: `decides` has every way to prove
-                return session.spent <= limit and prove(obligation, under.under(*extra), session, cheap).proved
+                return left >= 0 and prove(obligation, under.under(*extra), session, cheap).proved
 
             derivation = derive([part for _, part in members], under, proves, decides)
             for condition in derivation.conditions:

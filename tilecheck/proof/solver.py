@@ -100,10 +100,12 @@ def satisfiable(
     bounds: Sequence[int] = LADDER,
     sums: bool = True,
     refutes: Callable[[], bool] | None = None,
+    solver: bool = True,
 ) -> Answer:
     """Whether some assignment makes all of `assertions` true. See `Options` for the switches; the budget is
     that of the session unless one is given. Without `sums`, what rung "entail" proves is not tried again.
-    `refutes` may show the assertions unsatisfiable in another way: it is asked where no known model fits."""
+    `refutes` may show the assertions unsatisfiable in another way: it is asked where no known model fits.
+    Without `solver`, what is not decided then stays unknown."""
     if session is None:
         with closing(Session()) as own:
             return satisfiable(
@@ -116,6 +118,8 @@ def satisfiable(
         known = session.answers.get((flat, replace(options, prove_only=False)))
     if known is None and not smallest:
         known = _decided_cheaply(flat, session, sums=sums, wanted=not prove_only, refutes=refutes)
+    if known is None and not solver:
+        return Answer("unknown", reason="budget")
     if known is None:
         with deferred_interrupts():
             known = session.answers[flat, options] = _Search(flat, session, options).answer()
