@@ -30,9 +30,12 @@ def interpreter() -> Iterator[Interpreter]:
 def test_no_launch_in_the_interpreter_refutes_a_verdict(interpreter: Interpreter) -> None:
     verdicts: Counter[str] = Counter()
     for number in KERNELS:
+        refused = interpreter.refusals.total()
         kernel = attacked(number, LAUNCHES, triton_source, interpreter.oracle)
         if kernel is None:
             continue
+        if not kernel.what and "make_block_ptr" not in kernel.text:  # which newer releases do not have
+            assert interpreter.refusals.total() == refused, f"kernel {number} is no Triton\n{kernel.text}"
         verdicts[kernel.result.verdict] += 1
         assert kernel.result.problem is None, f"kernel {number}: {kernel.result.problem}\n{kernel.text}"
         assert kernel.what or kernel.result.wrong is None, f"kernel {number}: {kernel.result.wrong}"
