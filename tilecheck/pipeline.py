@@ -287,16 +287,26 @@ def _analyse(
     kernel = lower(definition)
     facts = Facts(kernel, build(kernel, launches))
     obligations, findings = state_obligations(facts, [entry.rule for entry in load_rules()])
-    decision = decide(
-        kernel,
-        obligations,
-        definition.table.file,
-        without=options.without,
-        budget=options.budget,
-        keep=options.dump_smt is not None,
-    )
+    file = definition.table.file
+
+    def settle(kernel: Kernel) -> Decision:
+        return decide(
+            kernel,
+            obligations,
+            file,
+            without=options.without,
+            budget=options.budget,
+            keep=options.dump_smt is not None,
+        )
+
+    decision = settle(kernel)
+    if launches and any(s.status in ("violated", "unknown") for s in decision.settled):
+        from tilecheck.proof.launch_axes import with_single_axes  # lazy: few kernels need it
+        from tilecheck.proof.launch_claims import upheld  # lazy: loads NumPy
+
+        decision = upheld(kernel, with_single_axes(kernel, decision, launches, settle), launches, file)
     _write_proofs(definition, kernel, decision, options)
-    found = conclude(facts, decision, findings, launches, definition.table.file)
+    found = conclude(facts, decision, findings, launches, file)
     return in_words_of(kernel, found)
 
 

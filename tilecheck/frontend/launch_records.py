@@ -20,7 +20,7 @@ from tilecheck.frontend.host_values import LaunchCall, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.host import TEST, host_scalar, owners
+from tilecheck.ir.host import ARGUMENT, OPAQUE, TEST, host_scalar, owners
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
 from tilecheck.ir.launch_ranks import launch_expressions, map_launch, with_known_ranks
 
@@ -120,8 +120,10 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
     found = _completed(found, guard, x.definitions)
     # The arguments of `kernel[grid](...)` are numbers as often as tensors.
     perhaps = [v.number for _, v in bound if isinstance(v, HostTensor) and v.number is not None]
-    named = owners(*launch_expressions(found), *(perhaps if call.names is not None else ()), *found.facts)
-    return replace(found, unread=tuple(name for name in named if not x.is_given(name)))
+    said = (*launch_expressions(found), *(perhaps if call.names is not None else ()), *found.facts)
+    # A number that an object holds (`ctx.BT`) is neither the caller's nor this text's: other code put it there.
+    held = {s.name for s in E.symbols(*said) if s.origin in (ARGUMENT, OPAQUE) and "." in s.name}
+    return replace(found, unread=tuple(n for n in owners(*said) if n in held or not x.is_given(n)))
 
 
 def _words(value: Any) -> str:

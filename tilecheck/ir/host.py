@@ -7,6 +7,7 @@ known; `Ranks` replaces it, and the number of elements, once it is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tilecheck.ir.expr import (
@@ -84,6 +85,11 @@ def is_contiguous(tensor: str) -> Expr:
     return bool_sym(Symbol(f"{tensor}.is_contiguous()", Kind.HOST, origin=CONTIGUOUS))
 
 
+def axis_of(symbol: Symbol) -> int:
+    """The axis of an extent or a stride."""
+    return int(re.split(r"[\[(]", symbol.name)[-1][:-1])
+
+
 def owner(symbol: Symbol) -> str | None:
     """The argument (or unread value) that a symbol belongs to; None for what no caller decides."""
     if symbol.origin in _OF_TENSOR:
@@ -155,11 +161,11 @@ def with_ranks(e: Expr, ranks: Mapping[str, int], memo: dict[Expr, Expr] | None 
 
 
 def _written_out(symbol: Symbol, rank: int) -> Expr | None:
-    name, _, rest = symbol.name.rpartition(".")
+    name = symbol.name.rpartition(".")[0]
     if symbol.origin == NUMEL:
         return mul(*(sym(host_extent(name, k)) for k in range(rank)))
     if symbol.origin in (EXTENT, STRIDE):
-        axis = int(rest[:-1].partition("[" if symbol.origin == EXTENT else "(")[2])
+        axis = axis_of(symbol)
         if -rank <= axis < 0:
             make = host_extent if symbol.origin == EXTENT else host_stride
             return sym(make(name, axis + rank))

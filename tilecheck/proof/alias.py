@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tilecheck.ir.expr import Kind
+from tilecheck.ir.expr import Kind, substitute, symbols, walk
+from tilecheck.ir.host import owner
+from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import Launch as HostLaunch
 from tilecheck.jit.reference import AccessRecord, Launch, Log, ReplayError
 from tilecheck.model import Witness
-from tilecheck.proof.benign import Flags, ordinary_launches
+from tilecheck.proof.benign import Flags, is_memory, ordinary_launches
 from tilecheck.proof.concrete import Concrete, arguments, launch_symbols
 from tilecheck.proof.context import Context
 from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.launch_judge import ordinary_inputs
+from tilecheck.proof.launch_values import host_values
 
 _LAUNCHES = 6
 _STEPS = 20_000
@@ -38,6 +41,8 @@ def find_alias(
     `flags` are the compile-time values that the launch passes, by name; `fuel` is for launches after the first.
     """
     kernel = context.kernel
+    if kernel.language == "triton" and not _is_decided(kernel, launch, (mutable, other)):
+        return None
     for number, concrete in enumerate(_launches(context, flags, launch)):
         if number >= _LAUNCHES or (number and fuel.left <= 0):
             return None
@@ -57,6 +62,24 @@ def find_alias(
         if found is not None:
             return _witness(context, concrete, mutable, found)
     return None
+
+
+def _is_decided(kernel: Kernel, launch: HostLaunch, arrays: Sequence[str]) -> bool:
+    """Whether the text says where in these arrays the accesses lie, but for the tile sizes, which may be any:
+    values in memory and what unread code computes may be what keeps two programs apart."""
+    known = host_values(kernel, launch)
+    tiles = frozenset(symbols(*(substitute(size, known) for size in kernel.powers_of_two)))
+    for access in kernel.accesses:
+        if access.array not in arrays:
+            continue
+        terms = [
+            substitute(t, known) for t in (access.guard, access.mask, *(a.coordinate for a in access.axes))
+        ]
+        if any(map(is_memory, walk(*terms))):
+            return False
+        if any(owner(s) in launch.unread for s in symbols(*terms) if s not in tiles):
+            return False
+    return True
 
 
 def _launches(context: Context, flags: Flags, launch: HostLaunch) -> Iterator[Concrete]:

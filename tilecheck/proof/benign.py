@@ -95,7 +95,7 @@ def _may_be_saved(trial: _Trial, *, searched: bool) -> bool:
     if not searched and trial.some_launch_is_clean():
         return True
     terms = _terms(obligation)
-    if any(_is_memory(node) for node in walk(*terms)):
+    if any(is_memory(node) for node in walk(*terms)):
         return any(trial.some_launch_is_clean(fill=fill) for fill in (*FILLS, ROWS))
     tiles = frozenset(symbols(*context.kernel.powers_of_two))
     numbers = [s for s in symbols(*terms) if s.kind in (Kind.SCALAR, Kind.CONSTANT) and s not in tiles]
@@ -113,7 +113,7 @@ def _is_beyond_the_end(obligation: Obligation, kernel: Kernel, witness: Witness)
         return False
     if goal.access is None or goal.access.checked or witness.element is None:
         return False
-    return witness.element[0] >= 0 or any(map(_is_memory, walk(goal.access.axes[0].coordinate)))
+    return witness.element[0] >= 0 or any(map(is_memory, walk(goal.access.axes[0].coordinate)))
 
 
 def _terms(obligation: Obligation) -> list[Expr]:
@@ -126,7 +126,7 @@ def _terms(obligation: Obligation) -> list[Expr]:
     return found
 
 
-def _is_memory(node: Expr) -> bool:
+def is_memory(node: Expr) -> bool:
     if node.op == "read":
         return True
     return node.op in ("sym", "bsym") and node.args[0].origin.startswith(("memory", "atomic"))
@@ -217,7 +217,7 @@ class _Trial:
                 return None
             if seen(self.obligation, log, layouts(given)) is not None:
                 return False
-        return True if _is_performed(self.obligation, log, kernel) else None
+        return True if is_performed(self.obligation, log, kernel) else None
 
 
 def _in_order(grid: tuple[int, int, int]) -> Iterator[tuple[int, int, int]]:
@@ -226,7 +226,7 @@ def _in_order(grid: tuple[int, int, int]) -> Iterator[tuple[int, int, int]]:
         yield i, j, k
 
 
-def _is_performed(obligation: Obligation, log: Log, kernel: Kernel) -> bool:
+def is_performed(obligation: Obligation, log: Log, kernel: Kernel) -> bool:
     """Whether the accesses were reached: by two blocks for a race, if there can be two; else by one."""
     least = 2 if kernel.grid_axes else 1
     goal = obligation.goal

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tilecheck.ir.expr import (
     FALSE,
@@ -12,6 +13,7 @@ from tilecheck.ir.expr import (
     Expr,
     Kind,
     Symbol,
+    all_of,
     any_of,
     eq,
     le,
@@ -22,7 +24,7 @@ from tilecheck.ir.expr import (
     symbols,
     walk,
 )
-from tilecheck.ir.host import DEFINED, EXTENT, NUMEL, owner, owners
+from tilecheck.ir.host import DEFINED, EXTENT, NUMEL, axis_of, host_extent, host_rank, owner, owners
 from tilecheck.ir.kernel import Kernel, extent_symbol
 from tilecheck.ir.launch import HostTensor, Launch
 from tilecheck.ir.launch_ranks import with_known_ranks
@@ -30,11 +32,15 @@ from tilecheck.proof.conditions import condition_kind
 from tilecheck.proof.launch_spans import pointers_of, span_facts, usual_layout
 from tilecheck.proof.launch_values import host_values, ranks_of
 from tilecheck.proof.predicate import ranges
+from tilecheck.proof.recall import Recall
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Model, satisfiable
 
 _LEAST = (1, 8, 70, 300, 2000, 0)  # how large host inputs are, at least: tried in turn
+_SEARCHES = 2  # by the solver that may fail before no more are made
+_SHARE, _QUICK = 10, 100  # of the budget of a question: launches have many, most of which take little
 _SIZES = (EXTENT, NUMEL)
+_MOST_AXES = 8
 _BOUNDS = (8, 70, 300, 5000, 40_000)
 
 
@@ -62,7 +68,7 @@ def ordinary_inputs(kernel: Kernel, launch: Launch) -> Iterator[Mapping[Symbol, 
     """A launch in the kernel's values, at host inputs of several sizes: several blocks, contiguous tensors."""
     with closing(Session()) as session:
         judge = judge_of(kernel, launch, session)
-        for broken in judge.models((*judge.usually(), *judge.more_blocks()[0]), "TC401", "", ()):
+        for broken in judge.models((*judge.usually, *judge.more_blocks()[0]), "TC401", "", ()):
             yield broken.concrete
 
 
@@ -84,7 +90,7 @@ def launch_flags(launch: Launch) -> dict[str, int | list[int]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Judge:
     """One launch of one kernel, with the kernel's values written over the host's."""
 
@@ -132,19 +138,36 @@ class Judge:
         sizes = all(s.kind is Kind.HOST and s.origin in (*_SIZES, DEFINED) for s in spoken)
         return sizes and len(owners(self.in_usual(condition))) <= 1
 
+    @cached_property
     def usually(self) -> tuple[Expr, ...]:
-        return (*(eq(value, size) for value, size in self.usual.items()), *self.sizes())
+        """What holds where the caller's tensors are contiguous."""
+        return (*(eq(value, size) for value, size in self.usual.items()), *self._sizes())
 
-    def sizes(self) -> tuple[Expr, ...]:
+    def _sizes(self) -> tuple[Expr, ...]:
         """A tensor of unknown rank has as many elements as the extents that are asked for say, or more."""
-        spoken = symbols(*self.known.values(), *self.usual.values(), *(g for g in self.launch.grid or () if g))
-        counts = {owner(s): s for s in spoken if s.origin == NUMEL}
-        extents: dict[str, list[Expr]] = {}
+        said = (*self.known.values(), *self.usual.values(), *(g for g in self.launch.grid or () if g))
+        spoken = symbols(*said)
+        counts = {owner(s) or "": sym(s) for s in spoken if s.origin == NUMEL}
+        axes: dict[str, list[int]] = {}
         for symbol in spoken:
-            whose = owner(symbol) if symbol.origin == EXTENT else None
-            if whose in counts and "[-" not in symbol.name:
-                extents.setdefault(whose or "", []).append(sym(symbol))
-        return tuple(le(mul(*axes), sym(counts[name])) for name, axes in extents.items())
+            if symbol.origin == EXTENT:
+                axes.setdefault(owner(symbol) or "", []).append(axis_of(symbol))
+        found: list[Expr] = []
+        for name, asked in axes.items():
+            count = counts.get(name)
+            ends = ([k for k in asked if k >= 0], [k for k in asked if k < 0])
+            if count is not None:
+                found += [le(mul(*(sym(host_extent(name, k)) for k in ks)), count) for ks in ends if ks]
+            if any(k < 0 for k in asked):
+                found += [_of_rank(name, rank, asked, count) for rank in self._ranks_asked(name, said)]
+        return tuple(found)
+
+    def _ranks_asked(self, name: str, said: Sequence[Expr]) -> tuple[int, ...]:
+        """The ranks that the text asks a tensor for."""
+        rank = sym(host_rank(name))
+        asked = [n for n in walk(*said, *self.launch.facts) if n.op in ("eq", "ne") and rank in n.args]
+        numbers = [a.value for n in asked for a in n.args if a.value is not None]
+        return tuple(dict.fromkeys(n for n in numbers if 0 < n <= _MOST_AXES))
 
     def more_blocks(self) -> tuple[tuple[Expr, ...], ...]:
         """What is asked of the grid, in turn: where blocks overlap in flat memory, one alone does no harm."""
@@ -156,16 +179,40 @@ class Judge:
     def models(
         self, premises: Sequence[Expr], rule: str, text: str, expanded: tuple[str, ...]
     ) -> Iterator[Broken]:
-        """Host inputs that meet `premises`, from larger and larger ones."""
-        inputs = [s for s in symbols(*premises, *self.premises(), *self.known.values()) if s.kind is Kind.HOST]
-        free = [s for s in inputs if s.origin != DEFINED and sym(s) not in self.usual]
-        numbers = [s for s in free if not any(n.op == "bsym" and n.args[0] is s for n in walk(*premises))]
-        for least in _LEAST:
-            large = (le(least, sym(s)) for s in numbers if ".shape[" in s.name or least)
-            model = self.model((*premises, *large))
-            found = None if model is None else self.broken(rule, text, model, expanded)
+        """Host inputs that meet `premises`, in the kernel's values."""
+        for model in self.inputs(premises):
+            found = self.broken(rule, text, model, expanded)
             if found is not None:
                 yield found
+
+    def inputs(self, premises: Sequence[Expr]) -> Iterator[Model]:
+        """Host inputs that meet `premises`, from larger and larger ones."""
+        inputs = [s for s in symbols(*premises, *self.premises, *self.known.values()) if s.kind is Kind.HOST]
+        free = [s for s in inputs if s.origin != DEFINED and sym(s) not in self.usual]
+        numbers = [s for s in free if not any(n.op == "bsym" and n.args[0] is s for n in walk(*premises))]
+        failed = 0
+        seen: set[frozenset[tuple[Symbol, int | bool]]] = set()
+        for least in _LEAST:
+            large = tuple(le(least, sym(s)) for s in numbers if ".shape[" in s.name or least)
+            goal = (*self.premises, *premises, *large)
+            model = self._near(least, goal)
+            if model is None and failed < _SEARCHES:
+                model = self.model((*premises, *large))
+                failed += model is None
+            values = frozenset() if model is None else frozenset(model.symbols.items())
+            if model is not None and values not in seen:
+                seen.add(values)
+                yield model
+
+    def _near(self, size: int, goal: Sequence[Expr]) -> Model | None:
+        """Inputs that are all about as large, changed a little so that they meet `goal`."""
+        goal = (*ranges(goal), *goal)
+        spoken = symbols(*goal)
+        near = Recall()
+        for n in (size + 1, max(1, size)):
+            near.learn(dict.fromkeys(spoken, n), {})
+        found = near.find(goal) or near.repaired(goal, wanted=True)
+        return None if found is None else Model({s: found.value(s) for s in spoken}, dict(found.reads))
 
     # ---- the host's values ----------------------------------------------------------------------------
 
@@ -173,9 +220,7 @@ class Judge:
         names = {s.name.partition(".")[0] for s in symbols(condition) if s.kind in (Kind.EXTENT, Kind.STRIDE)}
         return {n: v for n, v in self.launch.arguments if n in names and isinstance(v, HostTensor)}
 
-    def is_understood(self, condition: Expr) -> bool:
-        return is_of_host(self.rewritten(condition))
-
+    @cached_property
     def premises(self) -> tuple[Expr, ...]:
         facts = tuple(f for f in self.launch.facts if f is not TRUE)
         grids = [g for g in self.launch.grid or () if g is not None]
@@ -183,21 +228,70 @@ class Judge:
         # A launch with an empty grid does not run.
         return (*facts, *(le(1, g) for g in grids), *(le(0, sym(s)) for s in lengths))
 
-    def follows(self, wanted: Expr) -> bool:
-        return self.impossible((negate(wanted),))
+    def follows(self, wanted: Expr, *, quick: bool = False) -> bool:
+        """Whether every host input meets `wanted`; with `quick` only what takes few steps is found."""
+        return self._status((negate(wanted),), share=_QUICK if quick else _SHARE) == "unsat"
 
     def possible(self, wanted: Expr) -> bool:
-        goal = (*self.premises(), wanted)
-        return satisfiable((*ranges(goal), *goal), session=self.session).status != "unsat"
+        """Whether some host input may meet `wanted`."""
+        return self._status((wanted,), prove_only=False) != "unsat"
 
     def impossible(self, more: Sequence[Expr]) -> bool:
         """Whether no host input meets `more`: then none of any size does."""
-        goal = (*self.premises(), *more)
-        return satisfiable((*ranges(goal), *goal), session=self.session, prove_only=True).status == "unsat"
+        return self._status(more) == "unsat"
+
+    def _status(self, more: Sequence[Expr], *, prove_only: bool = True, share: int = _SHARE) -> str:
+        """What the solver says of `more` and the premises that have to do with it.
+
+        Launches of one kernel that differ in a choice ask much the same: equal questions are asked once.
+        """
+        goal = (*self._about(more), *more)
+        key = ("launch", frozenset(goal), prove_only, share)
+        answers = self.session.answers
+        if key not in answers:
+            budget = self.session.budget // share
+            goal = (*ranges(goal), *goal)
+            answer = satisfiable(goal, session=self.session, prove_only=prove_only, budget=budget)
+            answers[key] = answer.status
+        return str(answers[key])
+
+    def _about(self, asked: Sequence[Expr]) -> tuple[Expr, ...]:
+        """The premises that share values with `asked`, or with others that do.
+
+        The rest neither helps to refute it nor is in its way, unless it contradicts itself: see `is_made`.
+        """
+        reached = set(symbols(*asked))
+        left = list(self._premises_by_symbols)
+        found: set[Expr] = set()
+        while True:
+            near = [(p, s) for p, s in left if not s or not s.isdisjoint(reached)]
+            if not near:
+                return tuple(p for p in self.premises if p in found)
+            found.update(p for p, _ in near)
+            reached.update(*(s for _, s in near))
+            left = [(p, s) for p, s in left if p not in found]
+
+    @cached_property
+    def _premises_by_symbols(self) -> tuple[tuple[Expr, frozenset[Symbol]], ...]:
+        return tuple((p, frozenset(symbols(p))) for p in self.premises)
+
+    @cached_property
+    def is_made(self) -> bool:
+        """Whether some host input may lead to this launch."""
+        goal = self.premises
+        budget = self.session.budget // _SHARE
+        answer = satisfiable((*ranges(goal), *goal), session=self.session, budget=budget)
+        return answer.status != "unsat"
 
     def model(self, more: Sequence[Expr]) -> Model | None:
-        goal = (*self.premises(), *more)
-        answer = satisfiable((*ranges(goal), *goal), session=self.session, smallest=True, bounds=_BOUNDS)
+        goal = (*self.premises, *more)
+        answer = satisfiable(
+            (*ranges(goal), *goal),
+            session=self.session,
+            budget=self.session.budget // _SHARE,
+            smallest=True,
+            bounds=_BOUNDS,
+        )
         return answer.model
 
     def broken(self, rule: str, text: str, model: Model, expanded: tuple[str, ...] = ()) -> Broken | None:
@@ -213,6 +307,14 @@ class Judge:
                 return None
         inputs = {s.name: int(v) for s, v in model.symbols.items() if s.kind is Kind.HOST}
         return Broken(rule, text, inputs, concrete, expanded)
+
+
+def _of_rank(name: str, rank: int, asked: Sequence[int], count: Expr | None) -> Expr:
+    """What holds of the axes of a tensor that has this rank."""
+    ends = [eq(sym(host_extent(name, k)), sym(host_extent(name, k + rank))) for k in asked if -rank <= k < 0]
+    whole = mul(*(sym(host_extent(name, k)) for k in range(rank)))
+    ends += [eq(count, whole)] if count is not None else []
+    return any_of(negate(eq(sym(host_rank(name)), rank)), all_of(*ends))
 
 
 def is_of_host(rewritten: Expr) -> bool:

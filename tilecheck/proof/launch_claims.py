@@ -1,0 +1,202 @@
+"""Whether a visible launch makes a claim come true.
+
+A counterexample shows that some launch goes wrong. Where the text shows how a kernel is launched, one of these
+launches must: what goes wrong only with a grid, with numbers or with values in memory that no launch passes is
+not the kernel's fault, and stays undecided. A kernel of which no launch is read is judged by itself.
+
+    inputs     the solver's host inputs for the negated goal, written over the host's values; if it finds none
+               and does not know that there are none, ordinary inputs of several sizes
+    memory     what decides the claim must not be computed by the host function, and whatever fills the
+               caller's arrays, the accesses that are performed must show it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import islice, product
+from math import prod
+
+from tilecheck.ir.expr import Expr, Kind, Symbol, substitute, walk
+from tilecheck.ir.kernel import Kernel, block_symbol
+from tilecheck.ir.launch import HostTensor, Launch
+from tilecheck.jit.reference import Launch as Run
+from tilecheck.jit.reference import ReplayError
+from tilecheck.model import Reason
+from tilecheck.proof.benign import is_performed
+from tilecheck.proof.concrete import FILLS, Concrete, arguments, layouts, memory_name
+from tilecheck.proof.context import Context
+from tilecheck.proof.decide import Decision, Settled
+from tilecheck.proof.fuel import Fuel, OutOfFuel
+from tilecheck.proof.launch_judge import Judge, judge_of
+from tilecheck.proof.obligation import Disjoint, Holds, Obligation
+from tilecheck.proof.predicate import negation
+from tilecheck.proof.replay import Block, seen
+from tilecheck.proof.session import Session
+from tilecheck.proof.solver import Model
+
+_LAUNCHES = 8  # of one kernel that are looked at
+_INPUTS = 4  # of one launch that are tried, of each kind
+_STEPS = 20_000
+_MOST_BLOCKS = 100  # larger grids run only the blocks at their corners
+
+
+def upheld(kernel: Kernel, decision: Decision, launches: Sequence[Launch], path: str) -> Decision:
+    """The decision without the claims that no visible launch makes come true."""
+    seen_ = [la for la in launches if la.problem is None and la.grid is not None and None not in la.grid]
+    if not seen_ or all(s.status != "violated" for s in decision.settled):
+        return decision
+    context = Context(kernel).under(*decision.conditions)
+    settled = []
+    with closing(Session()) as session:
+        judges = [judge_of(kernel, launch, session) for launch in seen_[:_LAUNCHES]]
+        for one in decision.settled:
+            if one.status == "violated" and not any(
+                _Claim(one.obligation, context, judge, path, session.fuel).comes_true() for judge in judges
+            ):
+                one = _open(one)  # noqa: PLW2901
+            settled.append(one)
+    return replace(decision, settled=tuple(settled))
+
+
+def _open(settled: Settled) -> Settled:
+    reason = Reason.NEEDS_CONTRACT if _decisive(settled.obligation) else Reason.NONLINEAR
+    return replace(settled, status="unknown", witness=None, reason=reason.value)
+
+
+def _decisive(obligation: Obligation) -> frozenset[str]:
+    """The arrays whose contents decide the claim."""
+    goal = obligation.goal
+    terms: list[Expr] = []
+    if isinstance(goal, Holds):
+        terms = [goal.goal, goal.given]
+    elif isinstance(goal, Disjoint):
+        for access in (goal.first, goal.second):
+            terms += [access.guard, access.mask, *(axis.coordinate for axis in access.axes)]
+    found: set[str] = set()
+    for node in walk(*terms):
+        if node.op == "read":
+            found.add(memory_name(node.args[0]))
+        elif node.op in ("sym", "bsym") and node.args[0].origin.startswith("memory:"):
+            found.update(node.args[0].origin.removeprefix("memory:").split(","))
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """One claim at one launch."""
+
+    obligation: Obligation
+    context: Context
+    judge: Judge
+    path: str
+    fuel: Fuel
+
+    def comes_true(self) -> bool:
+        """Whether a replay of the launch shows it."""
+        given = dict(self.judge.launch.arguments)
+        arrays = _decisive(self.obligation)
+        if any(not self._is_callers(given.get(name)) for name in arrays):
+            return False
+        fills = FILLS if arrays else FILLS[1:2] if self._is_synchronised() else FILLS[:1]
+        try:
+            return any(self._shows(values, blocks, fills) for values, blocks in self._inputs())
+        except OutOfFuel:
+            return False
+
+    def _is_callers(self, value: object) -> bool:
+        unread = self.judge.launch.unread
+        return isinstance(value, HostTensor) and not value.fresh and value.storage not in unread
+
+    def _is_synchronised(self) -> bool:
+        """Whether atomics order the accesses: their counters start at zero."""
+        goal = self.obligation.goal
+        return isinstance(goal, Disjoint) and (goal.first.synchronised or goal.second.synchronised)
+
+    # ---- inputs -------------------------------------------------------------------------------------
+
+    def _inputs(self) -> Iterator[tuple[Mapping[Symbol, int | bool], tuple[Block, ...]]]:
+        judge = self.judge
+        terms = negation(self.obligation.goal, self.context, self.obligation.assume)
+        negated = tuple(substitute(term, judge.known) for term in terms)
+        if judge.impossible(negated):
+            return
+        found = False
+        for model in islice(judge.inputs((*negated, *judge.usually)), _INPUTS):
+            concrete = judge.broken("", "", model)
+            if concrete is not None:
+                found = True
+                yield {**_own(model), **concrete.concrete}, _blocks(model)
+        if not found:
+            asked = tuple(substitute(c, judge.known) for c in self.context.uniform_facts)
+            premises = (*asked, *judge.usually, *judge.more_blocks()[0])
+            for model in islice(judge.inputs(premises), _INPUTS):
+                concrete = judge.broken("", "", model)
+                if concrete is not None:
+                    yield {**_own(model), **concrete.concrete}, ()
+
+    # ---- replay -------------------------------------------------------------------------------------
+
+    def _shows(
+        self, values: Mapping[Symbol, int | bool], blocks: tuple[Block, ...], fills: Sequence[str]
+    ) -> bool:
+        """Whether every run in which the accesses are performed shows it, and some run does."""
+        answers = [self._shown(Concrete(values, fill=fill), blocks) for fill in fills]
+        return True in answers and False not in answers
+
+    def _shown(self, concrete: Concrete, blocks: tuple[Block, ...]) -> bool | None:
+        """The same of one run; None if the accesses are not performed or it cannot be run."""
+        kernel = self.context.kernel
+        concrete = concrete.settled(kernel)
+        grid = concrete.grid(kernel)
+        if 0 in grid:
+            return None
+        answer = None
+        for order in _orders(grid, blocks, both=self._is_synchronised()):
+            given = arguments(concrete, kernel)
+            if given is None:
+                return None
+            try:
+                log = self.fuel.run(Run(self.path, kernel.name, grid, given, order, _STEPS))
+            except ReplayError:
+                return None
+            if seen(self.obligation, log, layouts(given)) is not None:
+                return True
+            if is_performed(self.obligation, log, kernel):
+                answer = False
+        return answer
+
+
+def _own(model: Model) -> dict[Symbol, int | bool]:
+    """The values of the kernel that the launch's text leaves open."""
+    return {s: v for s, v in model.symbols.items() if not s.varies and s.kind is not Kind.HOST}
+
+
+def _blocks(model: Model) -> tuple[Block, ...]:
+    """The blocks that a model speaks of."""
+    found: dict[Block, None] = {}
+    for instance in (0, 1, 2):
+        ids = [replace(block_symbol(k), instance=instance) for k in range(3)]
+        if any(b in model.symbols for b in ids):
+            x, y, z = (int(model.symbols.get(b, 0)) for b in ids)
+            found[x, y, z] = None
+    return tuple(found)
+
+
+def _orders(grid: Block, blocks: tuple[Block, ...], *, both: bool) -> Iterator[tuple[Block, ...] | None]:
+    """In which order blocks run: of a large grid those of the model and at the corners; with `both` backwards
+    as well."""
+    x, y, z = grid
+    if prod(grid) > _MOST_BLOCKS:
+        ends = [tuple(sorted({0, min(1, n - 1), n - 1})) for n in grid]
+        corners = [(i, j, k) for i, j, k in product(*ends)]
+        inside = [b for b in blocks if all(i < n for i, n in zip(b, grid, strict=True))]
+        few = tuple(dict.fromkeys((*inside, *corners)))
+        yield few
+        if both:
+            yield few[::-1]
+        return
+    yield None
+    if both:
+        yield tuple((i, j, k) for k in range(z) for j in range(y) for i in range(x))[::-1]
