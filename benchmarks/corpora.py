@@ -1,10 +1,12 @@
 """Verifies published kernels, from their wheels at fixed versions, and prints what became of them.
 
     nice python benchmarks/corpora.py [--cache DIR | --unpacked DIR] [--sample N --seed S] [--json FILE]
+    nice python benchmarks/corpora.py --growth 4 --row conch-triton-kernels
 
 Each file is verified once, in a process of its own, with the launches that stand anywhere in its package. A
 file that needs more processor time or memory than it is allowed ends there; its kernels that have no verdict
 yet count as `over`. Times are processor time from lowering to verdict. The exit code is 1 if a bar is missed.
+`--growth N` verifies 1/N, 2/N, ... of the files instead, and prints time against size.
 """
 
 from __future__ import annotations
@@ -19,13 +21,15 @@ import sys
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from corpora_files import Limits, Record, verify_files
+from corpora_growth import Work, grown, print_growth
 from corpora_table import print_table
 
-from tilecheck.config import load
-from tilecheck.discover import Candidate, discover
+from tilecheck.config import Config, load
+from tilecheck.discover import Candidate, Discovery, discover
 from tilecheck.hosts import launchers
 
 CONFIGS = Path(__file__).resolve().parent / "corpora_configs"
@@ -77,20 +81,22 @@ def unpacked(row: Row, options: argparse.Namespace) -> Path:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
         subprocess.run([*command, "--dest", str(wheels), f"{row.package}=={row.version}"], check=True)
         wheel = next(wheels.glob(f"{row.package.replace('-', '_')}-{row.version}-*.whl"))
+        partly = folder.with_name(f"{folder.name}.part")
         with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(folder)
+            archive.extractall(partly)
+        partly.rename(folder)  # whole, or not there
     return folder
 
 
-def work(row: Row, options: argparse.Namespace) -> list[tuple[Candidate, tuple[Candidate, ...]]]:
-    """The files of a row, each with those that launch its kernels; paths start at the package's folder."""
+def chosen_files(row: Row, options: argparse.Namespace) -> tuple[list[Candidate], Discovery]:
+    """The files of a row, and all that the package has; paths start at the package's folder."""
     tops = [path.name for path in Path().iterdir() if path.is_dir() and not path.name.endswith(".dist-info")]
     found = discover(sorted(tops))
     chosen = [candidate for candidate in found.candidates if _is_chosen(row, candidate.path, options)]
     if options.sample is not None and len(chosen) > options.sample:
         drawn = random.Random(options.seed)  # noqa: S311
         chosen = [chosen[i] for i in sorted(drawn.sample(range(len(chosen)), options.sample))]
-    return list(zip(chosen, launchers(chosen, found.hosts), strict=True))
+    return chosen, found
 
 
 def _is_chosen(row: Row, path: str, options: argparse.Namespace) -> bool:
@@ -111,9 +117,19 @@ def run(options: argparse.Namespace) -> Iterator[tuple[Row, list[Record]]]:
         config = None if row.config is None else load(CONFIGS / row.config)
         if config is not None:
             config = replace(config, folder=Path.cwd())
-        for records in verify_files(work(row, options), limits, options.jobs, config):
-            yield row, records
+        chosen, found = chosen_files(row, options)
+        if options.growth:
+            verify = partial(_verified, limits=limits, jobs=options.jobs, config=config)
+            print_growth(row.name, grown(chosen, options.growth, options.seed, verify))
+        else:
+            work = list(zip(chosen, launchers(chosen, found.hosts), strict=True))
+            for records in verify_files(work, limits, options.jobs, config):
+                yield row, records
         os.chdir(start)
+
+
+def _verified(work: Work, *, limits: Limits, jobs: int, config: Config | None) -> list[Record]:
+    return [record for records in verify_files(work, limits, jobs, config) for record in records]
 
 
 def main() -> None:
@@ -127,6 +143,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="how many processes work (default: 1)")
     parser.add_argument("--seconds", type=int, default=60, help="processor time for a file (default: 60)")
     parser.add_argument("--megabytes", type=int, default=3000, help="memory for a file (default: 3000)")
+    parser.add_argument("--growth", type=int, default=0, metavar="N", help="time against size, in N parts")
     parser.add_argument("--json", metavar="FILE", help="one line for each kernel")
     options = parser.parse_args()
     rows: dict[Row, list[Record]] = {}
@@ -135,6 +152,8 @@ def main() -> None:
         rows.setdefault(row, []).extend(records)
         for record in records if lines else ():
             print(json.dumps({"row": row.name, **record}), file=lines, flush=True)
+    if options.growth:
+        return
     missed = print_table([(row.name, row.bar, records) for row, records in rows.items()])
     raise SystemExit(1 if missed else 0)
 
