@@ -89,6 +89,7 @@ REPLAY = {
     "tilecheck.proof.benign",
     "tilecheck.proof.counterexample",
     "tilecheck.proof.fuel",
+    "tilecheck.proof.launch_claims",
     "tilecheck.proof.launch_replay",
     "tilecheck.proof.replay",
     "tilecheck.proof.replay_order",

@@ -107,7 +107,7 @@ def _file_results(found: Discovery, options: Options) -> list[_FileResult]:
     configs = Configs()
     for candidate in found.candidates:
         configs.of(candidate.path)  # read once, before the processes are started
-    verify = functools.partial(_verify_file, project=Project(), configs=configs, options=options)
+    verify = functools.partial(_verify_file, project=Project(), configs=configs, options=options, read={})
     work = list(zip(found.candidates, launchers(found.candidates, found.hosts), strict=True))
     if options.jobs < 2 or len(work) < _WORTH_PROCESSES:
         return [verify(item) for item in work]
@@ -155,9 +155,14 @@ def _extra_sources(
 
 
 def _verify_file(
-    work: tuple[Candidate, tuple[Candidate, ...]], project: Project, configs: Configs, options: Options
+    work: tuple[Candidate, tuple[Candidate, ...]],
+    project: Project,
+    configs: Configs,
+    options: Options,
+    read: dict[str, tuple[Launch, ...]],
 ) -> _FileResult:
-    """Verify the kernels of one file, with the launches in it and in the files that import from it."""
+    """Verify the kernels of one file, with the launches in it and in the files that import from it. `read`
+    keeps the launches of files that were read, each of which may import from many."""
     from tilecheck.frontend.source import parse  # lazy
 
     candidate, importers = work
@@ -177,7 +182,7 @@ def _verify_file(
     wanted = _select(definitions, candidate)
     data = table.parsed.source.data
     try:
-        launches = launches_around(table, importers) if wanted else ()
+        launches = launches_around(table, importers, read) if wanted else ()
     except Exception:  # noqa: BLE001 - a bug of ours in one file's host code must not stop the other files
         failed = tuple(_internal(definition) for definition in wanted)
         return _FileResult(failed, (), table.pragmas, parse_time_s=parsed, data=data)
@@ -201,16 +206,23 @@ def _select(definitions: tuple[Definition, ...], candidate: Candidate) -> tuple[
     return tuple(d for d in definitions if d.name in candidate.kernels)
 
 
-def launches_around(table: ModuleTable, importers: Sequence[Candidate]) -> tuple[Launch, ...]:
+def launches_around(
+    table: ModuleTable, importers: Sequence[Candidate], read: dict[str, tuple[Launch, ...]] | None = None
+) -> tuple[Launch, ...]:
     """The launches in a module, and those of its kernels in the files that import from it."""
     from tilecheck.frontend.launches import find_launches  # lazy
     from tilecheck.frontend.source import parse  # lazy
 
-    launches = find_launches(table)
+    read = {} if read is None else read
+    if table.file not in read:
+        read[table.file] = find_launches(table)
+    launches = read[table.file]
     for importer in importers:
         with contextlib.suppress(SourceError):  # reported as TC901 where the file itself is verified
-            other = table.project.add(parse(decode(importer.path, importer.data)))
-            launches += _of_file(find_launches(other), table.file)
+            if importer.path not in read:
+                other = table.project.add(parse(decode(importer.path, importer.data)))
+                read[importer.path] = find_launches(other)
+            launches += _of_file(read[importer.path], table.file)
     return launches
 
 

@@ -2,7 +2,8 @@
 
 A counterexample shows that some launch goes wrong. Where the text shows how a kernel is launched, one of these
 launches must: what goes wrong only with a grid, with numbers or with values in memory that no launch passes is
-not the kernel's fault, and stays undecided. A kernel of which no launch is read is judged by itself.
+not the kernel's fault, and stays undecided. A kernel of which no launch is read, or could be run, is judged by
+itself.
 
     inputs     the solver's host inputs for the negated goal, written over the host's values; if it finds none
                and does not know that there are none, ordinary inputs of several sizes
@@ -22,7 +23,7 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, substitute, walk
 from tilecheck.ir.kernel import Kernel, block_symbol
 from tilecheck.ir.launch import HostTensor, Launch
 from tilecheck.jit.reference import Launch as Run
-from tilecheck.jit.reference import ReplayError
+from tilecheck.jit.reference import Log, NotInterpretable, ReplayError
 from tilecheck.model import Reason
 from tilecheck.proof.benign import is_performed
 from tilecheck.proof.concrete import FILLS, Concrete, arguments, layouts, memory_name
@@ -32,7 +33,7 @@ from tilecheck.proof.fuel import Fuel, OutOfFuel
 from tilecheck.proof.launch_judge import Judge, judge_of
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.predicate import negation
-from tilecheck.proof.replay import Block, seen
+from tilecheck.proof.replay import Block, at_site, seen
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Model
 
@@ -52,10 +53,12 @@ def upheld(kernel: Kernel, decision: Decision, launches: Sequence[Launch], path:
     with closing(Session()) as session:
         judges = [judge_of(kernel, launch, session) for launch in seen_[:_LAUNCHES]]
         for one in decision.settled:
-            if one.status == "violated" and not any(
-                _Claim(one.obligation, context, judge, path, session.fuel).comes_true() for judge in judges
-            ):
-                one = _open(one)  # noqa: PLW2901
+            if one.status == "violated":
+                answers = [
+                    _Claim(one.obligation, context, judge, path, session.fuel).comes_true() for judge in judges
+                ]
+                if False in answers and True not in answers:
+                    one = _open(one)  # noqa: PLW2901
             settled.append(one)
     return replace(decision, settled=tuple(settled))
 
@@ -93,17 +96,27 @@ class _Claim:
     path: str
     fuel: Fuel
 
-    def comes_true(self) -> bool:
-        """Whether a replay of the launch shows it."""
+    def comes_true(self) -> bool | None:
+        """Whether a replay of the launch shows it; None if the launch could not be run, or does not perform
+        the accesses."""
         given = dict(self.judge.launch.arguments)
         arrays = _decisive(self.obligation)
         if any(not self._is_callers(given.get(name)) for name in arrays):
             return False
-        fills = FILLS if arrays else FILLS[1:2] if self._is_synchronised() else FILLS[:1]
-        try:
-            return any(self._shows(values, blocks, fills) for values, blocks in self._inputs())
-        except OutOfFuel:
+        negated = self._negated()
+        if self.judge.impossible(negated):
             return False
+        fills = FILLS if arrays else FILLS[1:2] if self._is_synchronised() else FILLS[:1]
+        answer = None
+        try:
+            for values, blocks in self._inputs(negated):
+                shows = self._shows(values, blocks, fills)
+                if shows:
+                    return True
+                answer = False if shows is False else answer
+        except OutOfFuel:
+            return answer
+        return answer
 
     def _is_callers(self, value: object) -> bool:
         unread = self.judge.launch.unread
@@ -116,37 +129,49 @@ class _Claim:
 
     # ---- inputs -------------------------------------------------------------------------------------
 
-    def _inputs(self) -> Iterator[tuple[Mapping[Symbol, int | bool], tuple[Block, ...]]]:
-        judge = self.judge
+    def _negated(self) -> tuple[Expr, ...]:
+        """The negated goal, written over the host's values."""
         terms = negation(self.obligation.goal, self.context, self.obligation.assume)
-        negated = tuple(substitute(term, judge.known) for term in terms)
-        if judge.impossible(negated):
-            return
+        return tuple(substitute(term, self.judge.known) for term in terms)
+
+    def _inputs(
+        self, negated: Sequence[Expr]
+    ) -> Iterator[tuple[Mapping[Symbol, int | bool], tuple[Block, ...]]]:
+        """Values of the launch, and the blocks that they speak of."""
+        judge = self.judge
         found = False
         for model in islice(judge.inputs((*negated, *judge.usually)), _INPUTS):
-            concrete = judge.broken("", "", model)
-            if concrete is not None:
+            broken = judge.broken("", "", model)
+            if broken is not None:
                 found = True
-                yield {**_own(model), **concrete.concrete}, _blocks(model)
+                yield {**_own(model), **broken.concrete}, _blocks(model)
         if not found:
             asked = tuple(substitute(c, judge.known) for c in self.context.uniform_facts)
             premises = (*asked, *judge.usually, *judge.more_blocks()[0])
-            for model in islice(judge.inputs(premises), _INPUTS):
-                concrete = judge.broken("", "", model)
-                if concrete is not None:
-                    yield {**_own(model), **concrete.concrete}, ()
+            for broken in islice(judge.models(premises, "", "", ()), _INPUTS):
+                yield broken.concrete, ()
 
     # ---- replay -------------------------------------------------------------------------------------
 
     def _shows(
         self, values: Mapping[Symbol, int | bool], blocks: tuple[Block, ...], fills: Sequence[str]
-    ) -> bool:
-        """Whether every run in which the accesses are performed shows it, and some run does."""
+    ) -> bool | None:
+        """Whether every run in which the accesses are performed shows it; None if there is none."""
         answers = [self._shown(Concrete(values, fill=fill), blocks) for fill in fills]
-        return True in answers and False not in answers
+        return False if False in answers else True if True in answers else None
 
     def _shown(self, concrete: Concrete, blocks: tuple[Block, ...]) -> bool | None:
-        """The same of one run; None if the accesses are not performed or it cannot be run."""
+        """The same of one run; None if the accesses are not performed or it cannot be run. Which arrays hold
+        integers is a guess: where it is wrong, all of them do."""
+        try:
+            return self._ran(concrete, blocks)
+        except NotInterpretable:
+            try:
+                return self._ran(replace(concrete, integers=True), blocks)
+            except NotInterpretable:
+                return None
+
+    def _ran(self, concrete: Concrete, blocks: tuple[Block, ...]) -> bool | None:
         kernel = self.context.kernel
         concrete = concrete.settled(kernel)
         grid = concrete.grid(kernel)
@@ -159,13 +184,23 @@ class _Claim:
                 return None
             try:
                 log = self.fuel.run(Run(self.path, kernel.name, grid, given, order, _STEPS))
+            except NotInterpretable:
+                raise
             except ReplayError:
                 return None
             if seen(self.obligation, log, layouts(given)) is not None:
                 return True
-            if is_performed(self.obligation, log, kernel):
+            if self._is_performed(log):
                 answer = False
         return answer
+
+    def _is_performed(self, log: Log) -> bool:
+        """Whether the accesses were reached. One block is enough: a launch may have no more."""
+        goal = self.obligation.goal
+        if not isinstance(goal, Disjoint):
+            return is_performed(self.obligation, log, self.context.kernel)
+        accesses = (goal.first, goal.second)
+        return all(any(len(r.elements) for r in at_site(a.site, log.accesses)) for a in accesses)
 
 
 def _own(model: Model) -> dict[Symbol, int | bool]:

@@ -41,6 +41,7 @@ _SEARCHES = 2  # by the solver that may fail before no more are made
 _SHARE, _QUICK = 10, 100  # of the budget of a question: launches have many, most of which take little
 _SIZES = (EXTENT, NUMEL)
 _MOST_AXES = 8
+_LARGEST_TILE = 12  # log2
 _BOUNDS = (8, 70, 300, 5000, 40_000)
 
 
@@ -141,7 +142,14 @@ class Judge:
     @cached_property
     def usually(self) -> tuple[Expr, ...]:
         """What holds where the caller's tensors are contiguous."""
-        return (*(eq(value, size) for value, size in self.usual.items()), *self._sizes())
+        contiguous = (eq(value, size) for value, size in self.usual.items())
+        return (*contiguous, *self._sizes(), *(_is_power(size) for size in self._tiles))
+
+    @cached_property
+    def _tiles(self) -> tuple[Expr, ...]:
+        """The sizes of tiles that the text leaves open."""
+        sizes = dict.fromkeys(self.rewritten(size) for size in self.kernel.powers_of_two)
+        return tuple(s for s in sizes if s.op == "sym" and s.args[0].kind is Kind.HOST)
 
     def _sizes(self) -> tuple[Expr, ...]:
         """A tensor of unknown rank has as many elements as the extents that are asked for say, or more."""
@@ -209,8 +217,10 @@ class Judge:
         goal = (*ranges(goal), *goal)
         spoken = symbols(*goal)
         near = Recall()
+        tiles = {tile.args[0] for tile in self._tiles}
         for n in (size + 1, max(1, size)):
-            near.learn(dict.fromkeys(spoken, n), {})
+            power = 1 << min(n.bit_length() - 1, _LARGEST_TILE)
+            near.learn({s: power if s in tiles else n for s in spoken}, {})
         found = near.find(goal) or near.repaired(goal, wanted=True)
         return None if found is None else Model({s: found.value(s) for s in spoken}, dict(found.reads))
 
@@ -307,6 +317,10 @@ class Judge:
                 return None
         inputs = {s.name: int(v) for s, v in model.symbols.items() if s.kind is Kind.HOST}
         return Broken(rule, text, inputs, concrete, expanded)
+
+
+def _is_power(size: Expr) -> Expr:
+    return any_of(*(eq(size, 1 << k) for k in range(_LARGEST_TILE + 1)))
 
 
 def _of_rank(name: str, rank: int, asked: Sequence[int], count: Expr | None) -> Expr:
