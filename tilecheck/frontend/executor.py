@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
@@ -37,6 +37,7 @@ from tilecheck.frontend.values import (
     lane,
     parts,
     rebuilt,
+    used,
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -127,8 +128,8 @@ class Knowledge:
 
     `written` are the arrays that the launch writes, `integers` the arrays and scalars whose values are
     used as integers, `ranks` the number of axes of each array, `lists` the parameters that are lists. Of
-    Triton kernels: `pointers` are the parameters that memory is reached through, `positive` the expressions
-    that are tile sizes.
+    Triton kernels: `pointers` are the parameters that memory is reached through, `numbers` those that certainly
+    are none of them, `positive` the expressions that are tile sizes.
     """
 
     written: frozenset[str] = frozenset()
@@ -136,6 +137,7 @@ class Knowledge:
     ranks: tuple[tuple[str, int], ...] = ()
     lists: frozenset[str] = frozenset()
     pointers: frozenset[str] = frozenset()
+    numbers: frozenset[str] = frozenset()
     positive: frozenset[Expr] = frozenset()
 
     def rank(self, array: str) -> int | None:
@@ -154,6 +156,8 @@ class Loop:
 @dataclass(slots=True, eq=False)
 class Executor:
     """Mutable state of one run."""
+
+    reads_every_way: ClassVar[bool] = True  # a name that its module binds in several ways is each of them
 
     project: Project
     dialect: Dialect
@@ -185,6 +189,7 @@ class Executor:
     integers: set[str] = field(default_factory=set)
     lists: set[str] = field(default_factory=set)
     pointers: set[str] = field(default_factory=set)
+    numbers: set[str] = field(default_factory=set)
     unclear: UnsupportedConstruct | None = None  # a pointer whose base this run could not tell
     used: set[str] = field(default_factory=set)
     arrays: set[str] = field(default_factory=set)
@@ -192,6 +197,7 @@ class Executor:
     wide: frozenset[str] = frozenset()  # arrays indexed with int64
     tables: frozenset[str] = frozenset()  # arrays of integers, by a contract about their values
     files: dict[str, None] = field(default_factory=dict)
+    ways: dict[Symbol, str] = field(default_factory=dict)  # conditions for names that are bound in several ways
     globals: dict[tuple[str, str], Any] = field(default_factory=dict)  # file and name -> what it was taken for
     names: dict[str, Expr] = field(default_factory=dict)
     makers: dict[Expr, Site] = field(default_factory=dict)  # where each 32-bit sum or product was computed
@@ -332,6 +338,13 @@ class Executor:
             if known and not any(_is_memory(node) for node in E.walk(this.elem)):
                 self.use_as_integer(this.elem)
 
+    def numeric(self, *values: Num) -> None:
+        """Note the operands of what has none that is a pointer: an order, a product, a quotient, a shift."""
+        if self.dialect.has_pointers:
+            for value in values:
+                if value.kind == "any" and value.elem is not None:
+                    self.numbers.update(s.name for s in _untyped_terms(value.elem))
+
     def exchanged(self, *values: Any, whole: bool = False) -> frozenset[int]:
         """Note an operation by which threads may see what others loaded, if a value comes from memory.
 
@@ -365,6 +378,7 @@ class Executor:
 
     def number_of(self, value: Any, what: str) -> Num:
         """`value` as a number."""
+        value = used(value)
         match value:
             case Num():
                 return value
@@ -594,6 +608,18 @@ def _may_change(value: Any, written: frozenset[str]) -> bool:
         not s.origin.startswith("memory:") or written & set(s.origin.partition(":")[2].split(","))
         for s in unknown
     )
+
+
+def _untyped_terms(elem: Expr) -> Iterator[Symbol]:
+    """The untyped parameters of which one may be the pointer that a sum is."""
+    if elem.op == "add":
+        for term in elem.args:
+            yield from _untyped_terms(term)
+    elif elem.op == "ite":
+        for branch in elem.args[1:]:
+            yield from _untyped_terms(branch)
+    elif elem.op == "sym" and elem.args[0].origin == "untyped" and elem.args[0].kind is Kind.SCALAR:
+        yield elem.args[0]
 
 
 def _is_memory(node: Expr) -> bool:

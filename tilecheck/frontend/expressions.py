@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -11,7 +12,7 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
 from tilecheck.frontend.executor import Arguments, Executor
-from tilecheck.frontend.modules import Element, Import, ModuleTable, dotted
+from tilecheck.frontend.modules import Binding, Element, Import, ModuleTable, dotted
 from tilecheck.frontend.values import (
     START,
     Array,
@@ -33,6 +34,7 @@ from tilecheck.frontend.values import (
     Seq,
     Token,
     integer,
+    used,
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
@@ -107,12 +109,36 @@ def _module_name(x: Executor, table: ModuleTable, name: str) -> Any:
         case "None":
             return Const(None)
     if name in table.ambiguous:
-        return Poison(f"name `{name}` bound more than once")
+        return _one_of(x, table, name)
     binding = table.bindings.get(name)
     if binding is None:
         if name in _PYTHON_NAMES:
             return Named(name)
         raise UnsupportedConstruct(f"unknown name `{name}`")
+    return _bound(x, binding, table, name)
+
+
+def _one_of(x: Executor, table: ModuleTable, name: str) -> Any:
+    """What a name is that is bound in several ways: each of them, under conditions of which nothing is known
+    but that they are the same for the whole launch. What a kernel touches must not depend on them (`lower`)."""
+    lost = Poison(f"name `{name}` bound more than once")
+    ways = table.choices(name) if x.reads_every_way else ()
+    values = [_bound(x, binding, table, name) for binding in ways]
+    if not values or len(values) > _MOST_WAYS or any(isinstance(value, Poison) for value in values):
+        return lost
+    result = values[-1]
+    for number, value in reversed(list(enumerate(values[:-1]))):
+        which = Symbol(f"`{name}` of {table.file} is bound the way {number + 1}", Kind.CONSTANT)
+        x.ways[which] = name
+        result = x.merge(E.bool_sym(which), value, result)
+    return result
+
+
+_MOST_WAYS = 4
+
+
+def _bound(x: Executor, binding: Binding, table: ModuleTable, name: str) -> Any:
+    """The value that a module binds to a name."""
     if isinstance(binding, cst.FunctionDef):
         return Function(binding, table, None)
     if isinstance(binding, cst.ClassDef):
@@ -263,6 +289,7 @@ def _binary(x: Executor, node: cst.BinaryOperation, frame: Frame) -> Any:
 
 def operate(x: Executor, op: str, a: Any, b: Any) -> Any:
     """A binary operator on any two values."""
+    a, b = used(a), used(b)
     if isinstance(a, Choice):
         return x.split(a.cond, lambda: operate(x, op, a.first, b), lambda: operate(x, op, a.second, b))
     if isinstance(b, Choice):
@@ -374,6 +401,8 @@ def _flag(value: bool) -> Num:
 
 def compare(x: Executor, operator: cst.BaseCompOp, a: Any, b: Any) -> Any:
     """One comparison of any two values."""
+    if isinstance(operator, cst.LessThan | cst.LessThanEqual | cst.GreaterThan | cst.GreaterThanEqual):
+        a, b = used(a), used(b)
     if isinstance(a, Choice):
         return x.split(
             a.cond, lambda: compare(x, operator, a.first, b), lambda: compare(x, operator, a.second, b)
@@ -505,6 +534,7 @@ def _attribute(x: Executor, node: cst.Attribute, frame: Frame) -> Any:
 
 
 def attribute(x: Executor, value: Any, name: str) -> Any:
+    value = used(value)
     match value:
         case Named():
             return Named(f"{value.name}.{name}")
@@ -560,6 +590,7 @@ def index_of(x: Executor, node: cst.Subscript, frame: Frame) -> Any:
 
 
 def subscript(x: Executor, value: Any, index: Any) -> Any:
+    value = used(value)
     match value:
         case Seq():
             return _item(x, value, index)
@@ -620,12 +651,16 @@ def _call(x: Executor, node: cst.Call, frame: Frame) -> Any:
 
 def call(x: Executor, function: Any, args: Arguments) -> Any:
     """Call any value."""
+    if isinstance(function, Named) and function.name.startswith(x.dialect.namespace) and args.positional:
+        operand = used(args.positional[0])  # it may not be left out
+        args = replace(args, positional=(operand, *args.positional[1:]))
     for i, value in enumerate(args.positional):
         if isinstance(value, Choice):
             return _split_positional(x, function, args, i, value)
     for i, (_, value) in enumerate(args.keywords):
         if isinstance(value, Choice):
             return _split_keyword(x, function, args, i, value)
+    function = used(function)
     match function:
         case Function():
             from tilecheck.frontend.statements import call_function  # the two modules need each other

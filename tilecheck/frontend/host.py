@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import libcst as cst
 
@@ -69,6 +69,8 @@ class HostExecutor(Executor):
     launch. `integer_names` are the unknowns that an earlier run saw used as integers, `definitions` what the
     symbols made on the way are equal to, `names_taken` counts the values that share a text.
     """
+
+    reads_every_way: ClassVar[bool] = False
 
     handlers: Mapping[type, Callable[..., Any]] = field(default_factory=dict)  # of expressions
     record_launch: Recorder = lambda x, call: None

@@ -19,6 +19,7 @@ from tilecheck.frontend.contracts import read_contracts, tables
 from tilecheck.frontend.cutile.ops import CuTile
 from tilecheck.frontend.definitions import Definition, initial, read_parameters
 from tilecheck.frontend.executor import Dialect, Executor, Knowledge
+from tilecheck.frontend.fills import read_fills
 from tilecheck.frontend.flows import destinations
 from tilecheck.frontend.modules import ModuleTable, imports_of
 from tilecheck.frontend.statements import run_block
@@ -26,6 +27,7 @@ from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.triton.ops import Triton
 from tilecheck.frontend.triton.tuning import read_tuning
 from tilecheck.frontend.values import (
+    Choice,
     Const,
     Frame,
     Function,
@@ -38,10 +40,10 @@ from tilecheck.frontend.values import (
     Seq,
 )
 from tilecheck.ir import expr as E
-from tilecheck.ir.expr import Kind, Symbol
+from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.kernel import Access, Contract, Effect, Kernel, Ownership, UnknownName
 from tilecheck.ir.kernel import Param as KernelParam
-from tilecheck.model import GlobalName
+from tilecheck.model import GlobalName, Site
 
 MAX_RUNS = 8
 DIALECTS: dict[str, Dialect] = {"cutile": CuTile(), "triton": Triton()}
@@ -75,6 +77,7 @@ def _learned(x: Executor) -> Knowledge:
         ranks=tuple(sorted(x.ranks.items())),
         lists=frozenset(x.lists),
         pointers=frozenset(x.pointers) | x.knowledge.pointers,
+        numbers=frozenset(x.numbers) | x.knowledge.numbers,
         positive=frozenset(size for size in x.powers if E.le(1, size) in x.facts),
     )
 
@@ -164,6 +167,41 @@ def _own_nodes(function: cst.FunctionDef) -> Iterator[cst.CSTNode]:
     yield from walk(function.body, lambda n: not isinstance(n, nested))
 
 
+def _without_ways(x: Executor, *premises: Expr) -> None:
+    """Take out of what was recorded how a module bound a name that it binds in several ways.
+
+    A launch cannot tell. What is asked of one way is asked of all, and what is read in one may be read in all.
+    A kernel of which a value that counts, or a store, depends on the way is refused.
+    """
+    if not x.ways:
+        return
+
+    def refuse(site: Site, *values: Expr | None) -> None:
+        for symbol in E.symbols(*(value for value in values if value is not None)):
+            if symbol in x.ways:
+                what = f"name `{x.ways[symbol]}` bound more than once"
+                raise UnsupportedConstruct(what, site.span, site.file)
+
+    def weaker(guard: Expr) -> Expr:
+        return E.all_of(*(c for c in E.conjuncts(guard) if not any(s in x.ways for s in E.symbols(c))))
+
+    refuse(x.site, *premises, *(barrier.guard for barrier in x.barriers))
+    x.accesses = [replace(a, guard=weaker(a.guard)) if a.effect is Effect.READ else a for a in x.accesses]
+    x.checks = [replace(check, guard=weaker(check.guard)) for check in x.checks]
+    x.arithmetic = [replace(operation, guard=weaker(operation.guard)) for operation in x.arithmetic]
+    for access in (*x.accesses, *x.waits):
+        bounds = (lane.bound for lane in access.lanes)
+        axes = (part for a in access.axes for part in (a.index, a.step, a.size, a.extent, a.base))
+        refuse(access.site, access.guard, access.mask, access.member, *bounds, *axes, *access.operands)
+    for check in x.checks:
+        refuse(check.site, check.goal)
+    for operation in x.arithmetic:
+        refuse(operation.site, operation.value)
+    # A fact of one way says nothing where the name is bound another way.
+    x.facts = {fact: None for fact in x.facts if not any(s in x.ways for s in E.symbols(fact))}
+    x.powers = {size: None for size in x.powers if not any(s in x.ways for s in E.symbols(size))}
+
+
 # ---- the result --------------------------------------------------------------------------------------------
 
 
@@ -171,6 +209,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
     declared = {n: a.declared for n, a in read_parameters(definition).items() if a.declared is not None}
     unknown: list[UnknownName] = []
     requires, contracts = read_contracts(x, definition, declared, unknown)
+    _without_ways(x, *(r.condition for r in requires))
     params = tuple(
         _param(x, definition, name, annotation, declared.get(name))
         for name, annotation in read_parameters(definition).items()
@@ -200,6 +239,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         waits=tuple(x.waits),
         globals=tuple(g for (file, name), value in x.globals.items() for g in _meanings(file, name, value)),
         tuning=read_tuning(definition) if definition.language == "triton" else None,
+        fills=tuple(read_fills(definition, [p.name for p in params])),
     )
 
 
@@ -233,6 +273,9 @@ def _meanings(file: str, name: str, value: Any) -> Iterator[GlobalName]:
             yield GlobalName(file, name, module=value.table.file)
         case Named():
             yield GlobalName(file, name, library=value.name)
+        case Choice():  # one of these
+            both = [list(_meanings(file, name, way)) for way in (value.first, value.second)]
+            yield from (meaning for way in both for meaning in way if all(both))
         case RecordType() | Record():
             for field, inner in dict(value.fields).items():
                 yield from _meanings(file, f"{name}.{field}", inner)

@@ -1,8 +1,9 @@
 """Module-level names of the files of a project, resolved from text alone.
 
-A module is never imported or run. Names are bound to syntax and evaluated on demand; a name that is bound
-more than one way (in an `if`, a `try`, or a loop), or changed where this reading does not follow it (by a
-function's `global`, through an attribute or an item), is ambiguous and using it is unsupported.
+A module is never imported or run. Names are bound to syntax and evaluated on demand. A name that is bound more
+than one way (in an `if`, a `try`, or a loop) is ambiguous; where it is certainly one of what these bind, it is
+each of them, under a condition of its own. What is changed where this reading does not follow it (by a
+function's `global`, through an attribute or an item) is not known, and using it is unsupported.
 """
 
 from __future__ import annotations
@@ -48,9 +49,26 @@ class ModuleTable:
     project: Project
     bindings: dict[str, Binding] = field(default_factory=dict)
     ambiguous: set[str] = field(default_factory=set)
+    ways: dict[str, tuple[Binding, ...]] = field(default_factory=dict)  # what an ambiguous name may be bound to
+    lost: set[str] = field(default_factory=set)  # ambiguous names that may hold something else
     rebound: set[str] = field(default_factory=set)  # bound more than once: what module code saw is not known
     local_imports: dict[str, Import] = field(default_factory=dict)  # those inside functions
     pragmas: tuple[Pragma, ...] = ()
+
+    def lose(self, name: str) -> None:
+        """What `name` holds is not known."""
+        self.ambiguous.add(name)
+        self.lost.add(name)
+
+    def settle(self, name: str) -> None:
+        """`name` certainly holds what it was bound to last."""
+        self.ambiguous.discard(name)
+        self.lost.discard(name)
+        self.ways.pop(name, None)
+
+    def choices(self, name: str) -> tuple[Binding, ...]:
+        """What an ambiguous name may be bound to; nothing if it may be something else."""
+        return () if name in self.lost else self.ways.get(name, ())
 
     def unsafe_pragma(self, node: cst.CSTNode) -> UnsafeBlock | None:
         """The unsafe pragma that is attached to a statement, if any."""
@@ -202,9 +220,7 @@ def _bind(table: ModuleTable, body: object, *, conditional: bool) -> None:
             if statement.orelse is not None:
                 _bind(table, statement.orelse.body.body, conditional=True)
         else:  # `match` and what later versions of Python add
-            for node in walk(statement):
-                if isinstance(node, cst.Name):
-                    table.ambiguous.add(node.value)
+            _lose(table, statement)
 
 
 def _bind_branches(table: ModuleTable, statement: cst.If, *, conditional: bool) -> None:
@@ -252,11 +268,12 @@ def _bind_try(table: ModuleTable, statement: cst.Try, *, conditional: bool) -> N
     for name, binding in tried.items():
         if isinstance(binding, Import) and (name not in before or _is_none(before[name])):
             table.bindings[name] = binding
-            table.ambiguous.discard(name)
+            table.settle(name)
             table.rebound.discard(name)
         elif name in before:  # the part that binds it anew may have ended before it got there
-            table.ambiguous.add(name)
-    table.ambiguous |= unsure - tried.keys()
+            table.lose(name)
+    for name in unsure - tried.keys() - table.ambiguous:
+        table.lose(name)
 
 
 def _is_none(binding: Binding) -> bool:
@@ -272,7 +289,8 @@ def _bind_elsewhere(table: ModuleTable) -> None:
         elif isinstance(node, cst.NamedExpr):
             _change(table, dotted(node.target))
         elif isinstance(node, cst.Global):
-            table.ambiguous.update(item.name.value for item in node.names)
+            for item in node.names:
+                table.lose(item.name.value)
         elif isinstance(node, cst.AssignTarget | cst.AugAssign | cst.AnnAssign):
             head: cst.BaseExpression = node.target
             while isinstance(head, cst.Attribute | cst.Subscript):
@@ -283,15 +301,16 @@ def _bind_elsewhere(table: ModuleTable) -> None:
 
 def _change(table: ModuleTable, name: str) -> None:
     """Something in what `name` holds is assigned; a local variable of that name is taken for it as well."""
-    if name in table.bindings and not isinstance(table.bindings[name], Import | cst.FunctionDef):
-        table.ambiguous.add(name)
+    known = (*table.choices(name), *((table.bindings[name],) if name in table.bindings else ()))
+    if any(not isinstance(binding, Import | cst.FunctionDef) for binding in known):
+        table.lose(name)
 
 
 def _lose(table: ModuleTable, target: cst.CSTNode) -> None:
     """The names in a target whose value is not known."""
     for node in walk(target):
         if isinstance(node, cst.Name):
-            table.ambiguous.add(node.value)
+            table.lose(node.value)
 
 
 def _bind_small(table: ModuleTable, small: cst.BaseSmallStatement, *, conditional: bool) -> None:
@@ -306,7 +325,7 @@ def _bind_small(table: ModuleTable, small: cst.BaseSmallStatement, *, conditiona
     elif isinstance(small, cst.AnnAssign) and small.value is not None:
         _bind_target(table, small.target, small.value, conditional=conditional)
     elif isinstance(small, cst.AugAssign) and isinstance(small.target, cst.Name):
-        table.ambiguous.add(small.target.value)
+        table.lose(small.target.value)
     elif isinstance(small, cst.Del):
         _lose(table, small.target)
 
@@ -315,8 +334,9 @@ def _bind_star(table: ModuleTable, module: Import) -> None:
     """`from m import *` binds anew what `m` binds; of a module that is not found, all values may be new."""
     found = table.project.find(module, table.file)
     for name, binding in table.bindings.items():
-        if name in found.bindings if found is not None else isinstance(binding, cst.BaseExpression | Element):
-            table.ambiguous.add(name)
+        values = (isinstance(b, cst.BaseExpression | Element) for b in (binding, *table.choices(name)))
+        if name in found.bindings if found is not None else any(values):
+            table.lose(name)
 
 
 def _bind_target(
@@ -346,6 +366,7 @@ def _set(table: ModuleTable, name: str, binding: Binding, *, conditional: bool) 
     if conditional and name in table.bindings:
         if not _is_same_function(table.bindings[name], binding):
             table.ambiguous.add(name)
+            table.ways[name] = (*table.ways.get(name, (table.bindings[name],)), binding)
     elif not conditional:
-        table.ambiguous.discard(name)
+        table.settle(name)
     table.bindings[name] = binding

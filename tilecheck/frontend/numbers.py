@@ -34,6 +34,8 @@ class Machine(Protocol):
 
     def compared(self, a: Num, b: Num) -> None: ...
 
+    def numeric(self, *values: Num) -> None: ...
+
     def widened(self, shape: tuple[Expr, ...], *values: Num) -> frozenset[int]: ...
 
     def is_integer_memory(self, value: Expr) -> bool: ...
@@ -133,6 +135,8 @@ def compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
     shape = broadcast_shapes(a.shape, b.shape)
     x, y = stretch(a, shape), stretch(b, shape)
     machine.compared(a, b)
+    if op not in ("==", "!="):
+        machine.numeric(a, b)
     machine.widened(shape, a, b)
     if x is None or y is None or not _comparable(a, machine) or not _comparable(b, machine):
         return Num(shape, machine.fresh(origin(x, y), per_lane=bool(shape), boolean=True), "bool")
@@ -175,6 +179,8 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
         return _boolean_bits(op, a, b, machine)
     shape = broadcast_shapes(a.shape, b.shape)
     exchanged = machine.widened(shape, a, b)
+    if op not in ("+", "-"):
+        machine.numeric(a, b)
     kind = "any" if "any" in (a.kind, b.kind) else "int"
     bits = _result_bits(a, b)
     made = by_binary(op, a, b, "data" if a.elem is None or b.elem is None or op == "/" else kind)

@@ -490,11 +490,8 @@ def _step_of(before: Any, after: Any, mark: int) -> Any:
         case Num(), Num() if before.elem is not None and after.elem is not None:
             if len(before.shape) != len(after.shape) or before.kind == "bool" or after.kind == "bool":
                 return _SAME if before.elem is after.elem else _UNKNOWN
-            moved = E.sub_terms(after.elem, before.elem)
-            if moved is None and after.elem is not before.elem:
-                difference = E.sub(after.elem, before.elem)
-                moved = difference if _invariant(difference, mark) else None
-            return moved if moved is not None and _invariant(moved, mark) else _UNKNOWN
+            moved = _moved(before.elem, after.elem, mark)
+            return _UNKNOWN if moved is None else moved
         case ((Seq() | Pointer() | BlockPointer()), _) if alike(before, after):
             pairs = zip(parts(before) or (), parts(after) or (), strict=True)
             return tuple(_step_of(b, a, mark) for b, a in pairs)
@@ -502,6 +499,22 @@ def _step_of(before: Any, after: Any, mark: int) -> Any:
             return (_step_of(before.first, after.first, mark), _step_of(before.second, after.second, mark))
         case _:
             return _SAME if before == after else _UNKNOWN
+
+
+def _moved(before: Expr, after: Expr, mark: int) -> Expr | None:
+    """The amount that an iteration adds, the same in each; None if there is none such.
+
+    Under a condition that the loop does not change it is that of one branch in all iterations.
+    """
+    if after is before:
+        return E.ZERO
+    if after.op == "ite" and _invariant(after.args[0], mark):
+        first, second = (_moved(before, branch, mark) for branch in after.args[1:])
+        return None if first is None or second is None else E.ite(after.args[0], first, second)
+    moved = E.sub_terms(after, before)
+    if moved is None:
+        moved = E.sub(after, before)
+    return moved if _invariant(moved, mark) else None
 
 
 def _invariant(value: Expr, mark: int) -> bool:

@@ -283,6 +283,18 @@ class Frame:
         return None
 
 
+def used(value: Any) -> Any:
+    """A value that is put to a use which None has not: where it would be None, the code does not compile."""
+    while isinstance(value, Choice):
+        if isinstance(value.first, Const) and value.first.value is None:
+            value = value.second
+        elif isinstance(value.second, Const) and value.second.value is None:
+            value = value.first
+        else:
+            break
+    return value
+
+
 START = Num((), const(0), "int", 64)  # the offset of a pointer parameter itself
 
 

@@ -220,8 +220,9 @@ def check_helpers(function: types.FunctionType, record: Record, folder: Path) ->
                 )
             todo.append(helper)
     for name in record.globals:
+        ways = [n for n in record.globals if (n.file, n.name) == (name.file, name.name)]
         for scope in scopes.get((folder / name.file).resolve(), ()):
-            if not _means(scope, name, folder):
+            if not any(_means(scope, way, folder) for way in ways):  # a module may bind it in several ways
                 raise LaunchRefused(
                     f"`{function.__name__}` is not launched: `{name.name}` is not what {folder / name.file} "
                     "says, and the verdict rests on that",

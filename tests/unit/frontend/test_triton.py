@@ -202,7 +202,8 @@ def test_barriers_are_remembered() -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("tl.inline_asm_elementwise('nop', '=r', [], tl.int32, True, 1)", "tl.inline_asm_elementwise"),
+        ("tl.inline_asm_elementwise('nop', '=r', [], tl.int32, False, 1)", "assembly that may touch memory"),
+        ("tl.inline_asm_elementwise('ld.global.u32 $0, [$1];', '=r,l', [x], tl.int32, True, 1)", "may touch"),
         ("tl.store((x + y).to(tl.pointer_type(tl.int8)), 0)", "tl.pointer_type"),
     ],
 )

@@ -21,8 +21,10 @@ if {test}:
         from triton.language.extra import libdevice
         tanh = libdevice.tanh
     cast = tl.cast
+    WIDTH = 1
 else:
     tanh = tl.math.tanh
+    WIDTH = 2
     @triton.jit
     def cast(x, dtype):
         return x.to(dtype)
@@ -30,7 +32,7 @@ else:
 @triton.jit
 def k(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
     offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + offs, mask=offs < n)
+    x = tl.load(x_ptr + offs, mask=offs * WIDTH < n)
     tl.store(o_ptr + offs, cast(tanh(x), tl.float32), mask=offs < n)
 """
 

@@ -7,6 +7,7 @@ that is not listed is unsupported: it might touch memory.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -17,7 +18,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
 from tilecheck.frontend.accesses import Order
 from tilecheck.frontend.executor import Arguments, Executor
-from tilecheck.frontend.expressions import call, operate
+from tilecheck.frontend.expressions import call, operate, static_items
 from tilecheck.frontend.made import UNARY, by_extreme, by_fma, by_function
 from tilecheck.frontend.modules import dotted
 from tilecheck.frontend.python_functions import PYTHON, Handler, absolute, math_function, nothing
@@ -314,6 +315,28 @@ def _dot_scaled(x: Executor, args: Arguments) -> Num:
     return data((*a.shape[:-1], b.shape[-1]))
 
 
+# Instructions that touch memory or order it, in the text of inline assembly.
+_TOUCHES_MEMORY = re.compile(
+    r"\b(ld|ldu|st|atom|red|cp|mbarrier|bar|barrier|fence|membar|prefetch|tcgen05|wgmma|ldmatrix|stmatrix|multimem|"
+    r"griddepcontrol|call|tex|suld|sust|sured)\b"
+)
+
+
+def _inline_assembly(x: Executor, args: Arguments) -> Any:
+    """`tl.inline_asm_elementwise`: where it is declared pure and is given no pointer, a function of data."""
+    given = args.bind(("asm", "constraints", "args", "dtype", "is_pure", "pack"), "inline assembly")
+    text = given["asm"].value if isinstance(given["asm"], Const) else ""
+    operands = static_items(x, given["args"], "operands")
+    if x.truth(given["is_pure"]) is not E.TRUE or _TOUCHES_MEMORY.search(str(text)):
+        raise UnsupportedConstruct("inline assembly that may touch memory")
+    shape: tuple[Expr, ...] = ()
+    for operand in operands:
+        shape = numbers.broadcast_shapes(shape, x.number_of(operand, "operand of inline assembly").shape)
+    x.widened(shape, *(operand for operand in operands if isinstance(operand, Num)))
+    results = tuple(_to(x, data(shape), dtype) for dtype in as_tuple(given["dtype"]))
+    return Seq(results) if isinstance(given["dtype"], Seq) else results[0]
+
+
 def _philox(x: Executor, args: Arguments) -> Seq:
     tile = _elementwise(x, args)
     return Seq((tile,) * 4)
@@ -545,6 +568,7 @@ _DSL: Mapping[str, Handler] = {
     "philox_impl": _philox,
     "randint4x": _philox,
     "swizzle2d": _swizzle,
+    "inline_asm_elementwise": _inline_assembly,
     "max": _reduce,
     "min": _reduce,
     "sum": _sum,
@@ -608,7 +632,7 @@ class Triton:
         head, _, last = name.rpartition(".")
         if head == "math":
             return math_function(x, args)
-        if not name.startswith("triton.") or ".gluon" in name:
+        if not name.startswith("triton.") or name.startswith("triton.experimental."):
             raise UnsupportedConstruct(f"call of `{name}`")
         if ".libdevice" in name or head.endswith((".language.math", ".libdevice")):
             return absolute(x, args) if last == "abs" else _function(x, last, args)
@@ -652,6 +676,8 @@ class Triton:
                     raise UnsupportedConstruct("unpacking of a tile")
                 forwarded = Arguments((value, *args.positional), args.keywords, args.node, args.table)
                 return call(x, Named(f"triton.language.{name}"), forwarded)
+            case Const(value=float()):  # a variable that holds a literal is a scalar of the kernel
+                return self.method(x, x.number_of(value, "operand"), name, args)
             case _:
                 raise UnsupportedConstruct(f"method `.{name}`")
 

@@ -74,6 +74,7 @@ def _bases(elem: Expr, x: Executor) -> frozenset[str]:
             return first | second if first and second else frozenset()
         case "sym" if elem.args[0].origin == "untyped" and elem.args[0].kind is Kind.SCALAR:
             name = elem.args[0].name
-            return frozenset() if name in x.knowledge.integers else frozenset({name})
+            number = name in x.knowledge.integers or name in x.knowledge.numbers
+            return frozenset() if number else frozenset({name})
         case _:
             return frozenset()
