@@ -153,29 +153,35 @@ class Premises:
     def is_positive(self, e: Expr) -> bool:
         return self.interval(self.form(e)).low >= 1
 
-    def candidates(self, m: Monomial, sign: int) -> Iterator[Polynomial]:
+    def candidates(self, m: Monomial, sign: int, *, moving: bool = False) -> Iterator[Polynomial]:
         """Polynomials that are >= 0 and in which `m` has a coefficient of the given sign: inequalities, and
-        their products with monomials that are >= 0."""
-        yield from self._with(m, sign, UNIT)
-        if len(m) < 2:
-            return
-        for a in dict.fromkeys(m):
+        their products with monomials that are >= 0. With `moving`, only those that speak of what may differ in
+        one launch, if something in `m` does."""
+        moving = moving and self.moves(m)
+        for part, rest in self._splits(m):
+            found = self._where.get(part)
+            if found is None or (moving and not self.moves(part)) or (rest and self.term(rest).low < 0):
+                continue
+            for index in found:
+                p = self.inequalities[index]
+                if p[part] * sign > 0:
+                    yield times(p, monomial(rest)) if rest else p
+
+    def _splits(self, m: Monomial) -> Iterator[tuple[Monomial, Monomial]]:
+        """Two parts of a monomial, the first of which is not 1."""
+        yield m, UNIT
+        for a in dict.fromkeys(m) if len(m) > 1 else ():
             rest = without(m, a)
-            if self.term((a,)).low >= 0:
-                yield from self._with(rest, sign, (a,))
-            if len(rest) > 1 and self.term(rest).low >= 0:
-                yield from self._with((a,), sign, rest)
+            yield rest, (a,)
+            if len(rest) > 1:
+                yield (a,), rest
         for size in range(2, len(m) - 1):
             for part in dict.fromkeys(combinations(m, size)):
-                rest = without(m, *part)
-                if part in self._where and self.term(rest).low >= 0:
-                    yield from self._with(part, sign, rest)
+                yield part, without(m, *part)
 
-    def _with(self, m: Monomial, sign: int, factor: Monomial) -> Iterator[Polynomial]:
-        for index in self._where.get(m, ()):
-            p = self.inequalities[index]
-            if p[m] * sign > 0:
-                yield p if factor == UNIT else times(p, monomial(factor))
+    def moves(self, m: Monomial) -> bool:
+        """Whether something in it may differ between blocks, iterations or lanes."""
+        return any(s.varies for a in m for s in self.forms.atoms[a].symbols)
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -412,14 +418,16 @@ class Premises:
                 self._rows.append(Row.of(combine(x, d, -least)))
 
     def _order_quotients(self, index: int, x: Polynomial, d: Polynomial) -> None:
-        """Of two quotients by one positive divisor, that of the larger dividend is at least the other."""
+        """Of two quotients by one positive divisor, that of the larger dividend is at least the other, and more
+        than it if the dividends are that divisor apart: (x + d) // d = x // d + 1."""
         others = self._shares.setdefault(key(d), {})
         for other, y in list(others.items())[:_SHARES]:
-            low, high = self.interval(combine(x, y, -1))
-            if low >= 0:
-                self._add({(index,): 1, (other,): -1})
-            elif high <= 0:
-                self._add({(index,): -1, (other,): 1})
+            gap = combine(x, y, -1)
+            for more, less, apart in ((index, other, gap), (other, index, scaled(gap, -1))):
+                if self._follows(combine(apart, d, -1)):
+                    self._add({(more,): 1, (less,): -1, UNIT: -1})
+                elif self._follows(apart):
+                    self._add({(more,): 1, (less,): -1})
         others[index] = x
 
     def _define_division(self, index: int, op: str, x: Polynomial, d: Polynomial) -> None:

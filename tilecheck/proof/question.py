@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tilecheck.ir.expr import Expr
+from tilecheck.ir.expr import Expr, conjuncts, symbols, walk
 from tilecheck.proof.context import Context
 from tilecheck.proof.obligation import Holds, Obligation
 from tilecheck.proof.predicate import negation, ranges
@@ -28,8 +28,10 @@ class Question:
 
     @cached_property
     def uniform(self) -> Premises:
-        """What holds for the launch as a whole."""
-        facts = self.context.uniform_facts
+        """What holds for the launch as a whole, and what is assumed of it: that of every block is of all."""
+        assumed = conjuncts(self.obligation.assume)
+        still = (a for a in assumed if not any(s.varies for s in symbols(a)) and not _reads(a))
+        facts = (*self.context.uniform_facts, *still)
         return self.known.of((*ranges(facts), *facts))
 
     @cached_property
@@ -40,3 +42,8 @@ class Question:
             return self.uniform
         known = premises_of(goal, self.context, self.obligation.assume)
         return self.known.of((*ranges((*known, goal.goal)), *known))
+
+
+def _reads(e: Expr) -> bool:
+    """Whether it speaks of memory, of which another block may see something else."""
+    return any(node.op == "read" for node in walk(e))

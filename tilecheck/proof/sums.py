@@ -24,7 +24,9 @@ from tilecheck.proof.polynomial import (
 from tilecheck.proof.premises import Premises
 
 _DEPTH = 5  # premises in one sum
-_NODES = 200  # remainders looked at for one goal
+_MOVING = 2  # and so many more that bound what moves
+_NODES = 120  # remainders looked at in one search
+_BRANCHING = frozenset({"min", "max", "ite"})
 _QUOTIENTS = 12  # guesses of what a quotient stays below
 
 
@@ -37,11 +39,28 @@ class Sums:
 
     def __init__(self, premises: Premises) -> None:
         self._premises = premises
-        self._failed: dict[Key, int] = {}
-        self._nodes = 0
 
     def covers(self, p: Polynomial, depth: int = _DEPTH) -> bool:
-        """Whether p >= 0 follows from at most `depth` premises."""
+        """Whether p >= 0 follows from at most `depth` premises, or from a few more that bound what moves: `t`
+        in `t * n` has bounds in which `n` is a factor, and `n` itself is better left alone."""
+        first = _Descent(self._premises, moving=True)
+        if first.covers(p, depth + _MOVING if depth else 0):
+            return True
+        return first.is_different and _Descent(self._premises, moving=False).covers(p, depth)
+
+
+class _Descent:
+    """One search. Mutable: it counts, and remembers what failed."""
+
+    def __init__(self, premises: Premises, *, moving: bool) -> None:
+        self._premises = premises
+        self._moving = moving
+        self._failed: dict[Key, int] = {}
+        self._removable: dict[tuple[Monomial, bool], bool] = {}
+        self._nodes = 0
+        self.is_different = False  # whether other premises might have been tried
+
+    def covers(self, p: Polynomial, depth: int) -> bool:
         p = _tightened(p)
         least: int | float = p.get(UNIT, 0)
         negative: list[Monomial] = []
@@ -62,8 +81,11 @@ class Sums:
         self._nodes += 1
         if depth == 0 or self._nodes > _NODES or self._failed.get(key(p), -1) >= depth:
             return False
-        # A term without a lower bound has to go in any case, so one is enough; else any negative one may.
+        # A term without a lower bound has to go in any case, so one is enough, and all is in vain where one has
+        # no premise that removes it; else any negative one may go.
         if unbounded:
+            if not all(self._is_removable(p, m) for m in unbounded):
+                return False
             obstacles = [max(unbounded, key=lambda m: (len(m), m))]
         else:
             obstacles = sorted(negative, key=lambda m: (-len(m), m))[:3]
@@ -76,11 +98,26 @@ class Sums:
         if self._by_branches(p, m, depth):
             return True
         coefficient = p[m]
-        for q in (*self._multiples(p, m), *self._premises.candidates(m, coefficient)):
-            rest = combine(scaled(p, abs(q[m])), q, -abs(coefficient))
-            if self.covers(rest, depth - 1):
-                return True
-        return False
+        found = self._candidates(m, coefficient)
+        rests = [combine(scaled(p, abs(q[m])), q, -abs(coefficient)) for q in (*self._multiples(p, m), *found)]
+        self.is_different |= self._premises.moves(m)
+        return any(self.covers(rest, depth - 1) for rest in sorted(rests, key=self._left))
+
+    def _candidates(self, m: Monomial, sign: int) -> Iterator[Polynomial]:
+        return self._premises.candidates(m, sign, moving=self._moving)
+
+    def _left(self, p: Polynomial) -> tuple[int, int, int]:
+        """How much of p is still to be shown: first what has no lower bound and moves."""
+        open_ = [m for m, c in p.items() if m != UNIT and self._premises.least(m, c) == -math.inf]
+        return sum(map(self._premises.moves, open_)), len(open_), len(p)
+
+    def _is_removable(self, p: Polynomial, m: Monomial) -> bool:
+        known = self._removable.get((m, p[m] > 0))
+        if known is None:
+            branching = any(self._premises.forms.atoms[a].op in _BRANCHING for a in m)
+            known = branching or next(self._candidates(m, p[m]), None) is not None
+            self._removable[m, p[m] > 0] = known
+        return known or next(self._multiples(p, m), None) is not None
 
     def _multiples(self, p: Polynomial, m: Monomial) -> Iterator[Polynomial]:
         """n - k*m >= 0, for a term n = f*m of p with f >= k >= 1, where m is not negative."""
@@ -97,7 +134,7 @@ class Sums:
         a factor."""
         for index in dict.fromkeys(m):
             a = self._premises.forms.atoms[index]
-            if a.op not in ("min", "max", "ite"):
+            if a.op not in _BRANCHING:
                 continue
             rest = {n: c for n, c in p.items() if n != m}
             factor = monomial(without(m, index))
