@@ -107,7 +107,8 @@ class _Claim:
         if self.judge.impossible(negated):
             return False
         fills = FILLS if arrays else FILLS[1:2] if self._is_synchronised() else FILLS[:1]
-        answer = None
+        # What contents decide, a contract could keep from happening: then a launch has to show it.
+        answer = False if arrays else None
         try:
             for values, blocks in self._inputs(negated):
                 shows = self._shows(values, blocks, fills)
