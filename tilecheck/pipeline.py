@@ -318,8 +318,16 @@ def _analyse(
 
         decision = upheld(kernel, with_single_axes(kernel, decision, launches, settle), launches, file)
     _write_proofs(definition, kernel, decision, options)
+    if kernel.fills and not decision.vacuous and _is_accepted(decision):
+        from tilecheck.proof.coverage import unfilled  # lazy: few kernels say it
+
+        findings = (*findings, *unfilled(kernel, decision.conditions, options.budget))
     found = conclude(facts, decision, findings, launches, file)
     return in_words_of(kernel, found)
+
+
+def _is_accepted(decision: Decision) -> bool:
+    return not any(settled.status in ("violated", "unknown") for settled in decision.settled)
 
 
 def line_of(definition: Definition, site: Site) -> str:

@@ -125,6 +125,16 @@ def hold(
     return held
 
 
+def host_launches(of: Source, text: str, seed: str, count: int) -> Iterator[tuple[Launch, Memory]]:
+    """Launches as a host makes them, with contracts kept and arrays alike, and what they touch."""
+    run, axes, rng = _stand_in(of, text), _axes(text), random.Random(seed)
+    for _ in range(count):
+        launch = _drawn(of, axes, (*of.requires, *of.agreements), rng, as_host=True)
+        memory = None if launch is None else _ran(run, launch)
+        if launch is not None and memory is not None:
+            yield launch, memory
+
+
 # ---- launches ------------------------------------------------------------------------------------------------
 
 

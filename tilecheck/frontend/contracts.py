@@ -61,12 +61,12 @@ def read_contracts(
     contracts: list[Contract] = []
     for pragma in kernel_pragmas(definition):
         site = Site(definition.table.file, pragma.argument)
-        if pragma.kind in (PragmaKind.MUT, PragmaKind.SHARED):
+        if pragma.kind in (PragmaKind.MUT, PragmaKind.SHARED, PragmaKind.FILLS):
             for name in pragma.arguments:
-                if name in names:
-                    declared[name] = Ownership.MUT if pragma.kind is PragmaKind.MUT else Ownership.SHARED
-                else:
+                if name not in names:
                     unknown.append(UnknownName(name, site))
+                elif pragma.kind is not PragmaKind.FILLS:
+                    declared[name] = Ownership.MUT if pragma.kind is PragmaKind.MUT else Ownership.SHARED
     for stated in _stated(definition):
         free = _free_names(stated.text) - names - {"grid"}
         if free and not stated.is_optional:

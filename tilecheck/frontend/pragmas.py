@@ -35,6 +35,7 @@ class PragmaKind(enum.Enum):
 
     MUT = "mut"
     SHARED = "shared"
+    FILLS = "fills"
     REQUIRES = "requires"
     UNSAFE = "unsafe"
     IGNORE = "ignore"
@@ -45,9 +46,9 @@ class PragmaKind(enum.Enum):
 class Pragma:
     """One `# tilecheck:` comment.
 
-    `arguments` are parameter names (mut, shared), one expression (requires) or rule codes and names (ignore).
-    `span` is the comment, `argument` its part between kind and reason. `target` is the statement it speaks
-    of, decorators included; `on_function` says that this is a whole function.
+    `arguments` are parameter names (mut, shared, fills), one expression (requires) or rule codes and names
+    (ignore). `span` is the comment, `argument` its part between kind and reason. `target` is the statement it
+    speaks of, decorators included; `on_function` says that this is a whole function.
     """
 
     kind: PragmaKind
@@ -298,6 +299,7 @@ def _rules(argument: str) -> tuple[str, ...]:
 _ARGUMENTS = {
     PragmaKind.MUT: _names,
     PragmaKind.SHARED: _names,
+    PragmaKind.FILLS: _names,
     PragmaKind.REQUIRES: _expression,
     PragmaKind.UNSAFE: _nothing,
     PragmaKind.IGNORE: _rules,

@@ -288,6 +288,18 @@ class UnknownName:
 
 
 @dataclass(frozen=True, slots=True)
+class Filled:
+    """The author says that a launch writes every element of `array`.
+
+    `exact` says that accesses are made just where their guards say: no loop is left before its end.
+    """
+
+    array: str
+    site: Site
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Tuning:
     """A tuner runs the kernel many times on one set of arguments, and puts the arrays `kept` back each time."""
 
@@ -325,6 +337,7 @@ class Kernel:
     waits: tuple[Access, ...] = ()  # atomics that a `while` loop ended with, as executed that last time
     globals: tuple[GlobalName, ...] = ()  # what the names of modules that it reads were taken for
     tuning: Tuning | None = None
+    fills: tuple[Filled, ...] = ()
 
 
 def grid_symbol(axis: int) -> Symbol:

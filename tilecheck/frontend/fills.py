@@ -1,0 +1,60 @@
+"""`# tilecheck: fills out`: the author says that a launch writes every element of an array."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import libcst as cst
+
+from tilecheck.frontend.definitions import Definition, kernel_pragmas
+from tilecheck.frontend.modules import Import, ModuleTable, dotted
+from tilecheck.frontend.pragmas import PragmaKind
+from tilecheck.frontend.syntax import walk
+from tilecheck.ir.kernel import Filled
+from tilecheck.model import Site
+
+_LOOPS = (cst.For, cst.While)
+_LIBRARIES = ("cuda", "triton", "tilecheck")
+
+
+def read_fills(definition: Definition, parameters: Collection[str]) -> Iterator[Filled]:
+    """The parameters that comments say are filled; a name that is none is reported elsewhere."""
+    stated = [p for p in kernel_pragmas(definition) if p.kind is PragmaKind.FILLS]
+    exact = bool(stated) and _is_straight(definition)
+    for pragma in stated:
+        site = Site(definition.table.file, pragma.argument)
+        yield from (Filled(name, site, exact) for name in pragma.arguments if name in parameters)
+
+
+def _is_straight(definition: Definition) -> bool:
+    """Whether no loop is left before its end, in the kernel or a function that it calls."""
+    todo: list[tuple[cst.FunctionDef, ModuleTable]] = [(definition.node, definition.table)]
+    seen = []
+    while todo:
+        function, table = todo.pop()
+        if function in seen:
+            continue
+        seen.append(function)
+        if _leaves_a_loop(function):
+            return False
+        for node in walk(function.body):
+            if isinstance(node, cst.Call):
+                bound = table.bindings.get(dotted(node.func).partition(".")[0])
+                if isinstance(bound, cst.FunctionDef):
+                    todo.append((bound, table))
+                elif isinstance(bound, Import) and _is_of_project(bound):
+                    return False  # not looked into
+    return not definition.enclosing
+
+
+def _leaves_a_loop(function: cst.FunctionDef) -> bool:
+    for loop in walk(function.body):
+        if isinstance(loop, cst.While):
+            return True
+        if isinstance(loop, _LOOPS) and any(isinstance(n, cst.Break | cst.Return) for n in walk(loop.body)):
+            return True
+    return False
+
+
+def _is_of_project(bound: Import) -> bool:
+    return bool(bound.level) or bound.module.partition(".")[0] not in _LIBRARIES
