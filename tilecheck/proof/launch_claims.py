@@ -13,14 +13,14 @@ itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from math import prod
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, substitute, walk
-from tilecheck.ir.kernel import Kernel, block_symbol
+from tilecheck.ir.kernel import Kernel, block_symbol, extent_symbol
 from tilecheck.ir.launch import HostTensor, Launch
 from tilecheck.jit.reference import Launch as Run
 from tilecheck.jit.reference import Log, NotInterpretable, ReplayError
@@ -31,7 +31,7 @@ from tilecheck.proof.context import Context
 from tilecheck.proof.decide import Decision, Settled
 from tilecheck.proof.fuel import Fuel, OutOfFuel
 from tilecheck.proof.launch_judge import Judge, judge_of
-from tilecheck.proof.obligation import Disjoint, Holds, Obligation
+from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.predicate import negation
 from tilecheck.proof.replay import Block, at_site, seen
 from tilecheck.proof.session import Session
@@ -40,6 +40,7 @@ from tilecheck.proof.solver import Model
 _LAUNCHES = 8  # of one kernel that are looked at
 _INPUTS = 4  # of one launch that are tried, of each kind
 _STEPS = 20_000
+_CELLS = 4096  # of an array that are set
 _MOST_BLOCKS = 100  # larger grids run only the blocks at their corners
 
 
@@ -111,7 +112,10 @@ class _Claim:
         answer = False if arrays else None
         try:
             for values, blocks in self._inputs(negated):
-                shows = self._shows(values, blocks, fills)
+                trials = [Concrete(values, fill=fill) for fill in fills]
+                if arrays:
+                    trials.append(self._with_zeros(trials[-1], arrays))
+                shows = self._shows(trials, blocks)
                 if shows:
                     return True
                 answer = False if shows is False else answer
@@ -141,7 +145,7 @@ class _Claim:
         """Values of the launch, and the blocks that they speak of."""
         judge = self.judge
         found = False
-        for model in islice(judge.inputs((*negated, *judge.usually)), _INPUTS):
+        for model in islice(judge.inputs((*negated, *judge.usually), empty=False), _INPUTS):
             broken = judge.broken("", "", model)
             if broken is not None:
                 found = True
@@ -149,16 +153,33 @@ class _Claim:
         if not found:
             asked = tuple(substitute(c, judge.known) for c in self.context.uniform_facts)
             premises = (*asked, *judge.usually, *judge.more_blocks()[0])
-            for broken in islice(judge.models(premises, "", "", ()), _INPUTS):
-                yield broken.concrete, ()
+            for model in islice(judge.inputs(premises, empty=False), _INPUTS):
+                broken = judge.broken("", "", model)
+                if broken is not None:
+                    yield {**_own(model), **broken.concrete}, ()
 
     # ---- replay -------------------------------------------------------------------------------------
 
-    def _shows(
-        self, values: Mapping[Symbol, int | bool], blocks: tuple[Block, ...], fills: Sequence[str]
-    ) -> bool | None:
-        """Whether every run in which the accesses are performed shows it; None if there is none."""
-        answers = [self._shown(Concrete(values, fill=fill), blocks) for fill in fills]
+    def _with_zeros(self, concrete: Concrete, arrays: Collection[str]) -> Concrete:
+        """The same launch where what decides the claim is zero and everything else is not."""
+        settled = concrete.settled(self.context.kernel)
+        memory: dict[str, dict[tuple[int, ...], int]] = {}
+        for param in self.context.kernel.params:
+            if param.name in arrays:
+                shape = [int(settled.value(extent_symbol(param.name, k))) for k in range(param.rank or 1)]
+                cells = islice(product(*map(range, shape)), _CELLS)
+                memory[param.name] = dict.fromkeys(cells, 0)
+        return replace(concrete, memory=memory)
+
+    def _shows(self, trials: Sequence[Concrete], blocks: tuple[Block, ...]) -> bool | None:
+        """Whether every run in which the accesses are performed shows it; None if there is none.
+
+        Two threads that a barrier should keep apart meet where the contents lead them: one run is enough.
+        """
+        answers = [self._shown(trial, blocks) for trial in trials]
+        goal = self.obligation.goal
+        if isinstance(goal, Disjoint) and goal.between in (Between.PROGRAM, Between.THREADS):
+            return True if True in answers else False if False in answers else None
         return False if False in answers else True if True in answers else None
 
     def _shown(self, concrete: Concrete, blocks: tuple[Block, ...]) -> bool | None:

@@ -36,7 +36,7 @@ from tilecheck.proof.recall import Recall
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Model, satisfiable
 
-_LEAST = (1, 8, 70, 300, 2000, 0)  # how large host inputs are, at least: tried in turn
+_LEAST = (1, 8, 70, 300, 2000, 0)  # how large host inputs are, at least: tried in turn, 0 last
 _SEARCHES = 2  # by the solver that may fail before no more are made
 _SHARE, _QUICK = 10, 100  # of the budget of a question: launches have many, most of which take little
 _SIZES = (EXTENT, NUMEL)
@@ -193,14 +193,15 @@ class Judge:
             if found is not None:
                 yield found
 
-    def inputs(self, premises: Sequence[Expr]) -> Iterator[Model]:
-        """Host inputs that meet `premises`, from larger and larger ones."""
+    def inputs(self, premises: Sequence[Expr], *, empty: bool = True) -> Iterator[Model]:
+        """Host inputs that meet `premises`, from larger and larger ones; last, if `empty`, tensors without
+        elements."""
         inputs = [s for s in symbols(*premises, *self.premises, *self.known.values()) if s.kind is Kind.HOST]
         free = [s for s in inputs if s.origin != DEFINED and sym(s) not in self.usual]
         numbers = [s for s in free if not any(n.op == "bsym" and n.args[0] is s for n in walk(*premises))]
         failed = 0
         seen: set[frozenset[tuple[Symbol, int | bool]]] = set()
-        for least in _LEAST:
+        for least in _LEAST if empty else _LEAST[:-1]:
             large = tuple(le(least, sym(s)) for s in numbers if ".shape[" in s.name or least)
             goal = (*self.premises, *premises, *large)
             model = self._near(least, goal)
