@@ -20,7 +20,6 @@ from tilecheck.frontend.cutile.ops import CuTile
 from tilecheck.frontend.definitions import Definition, initial, read_parameters
 from tilecheck.frontend.executor import Dialect, Executor, Knowledge
 from tilecheck.frontend.fills import read_fills
-from tilecheck.frontend.fills import read_fills
 from tilecheck.frontend.flows import destinations
 from tilecheck.frontend.modules import ModuleTable, imports_of
 from tilecheck.frontend.statements import run_block
@@ -240,7 +239,6 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         waits=tuple(x.waits),
         globals=tuple(g for (file, name), value in x.globals.items() for g in _meanings(file, name, value)),
         tuning=read_tuning(definition) if definition.language == "triton" else None,
-        fills=tuple(read_fills(definition, [p.name for p in params])),
         fills=tuple(read_fills(definition, [p.name for p in params])),
     )
 
