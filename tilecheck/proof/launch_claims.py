@@ -103,13 +103,13 @@ class _Claim:
         given = dict(self.judge.launch.arguments)
         arrays = _decisive(self.obligation)
         if any(not self._is_callers(given.get(name)) for name in arrays):
-            return False
+            return None if self._is_of_threads() else False
         negated = self._negated()
         if self.judge.impossible(negated):
             return False
         fills = FILLS if arrays else FILLS[1:2] if self._is_synchronised() else FILLS[:1]
         # What contents decide, a contract could keep from happening: then a launch has to show it.
-        answer = False if arrays else None
+        answer = False if arrays and not self._is_of_threads() else None
         try:
             for values, blocks in self._inputs(negated):
                 trials = [Concrete(values, fill=fill) for fill in fills]
@@ -126,6 +126,11 @@ class _Claim:
     def _is_callers(self, value: object) -> bool:
         unread = self.judge.launch.unread
         return isinstance(value, HostTensor) and not value.fresh and value.storage not in unread
+
+    def _is_of_threads(self) -> bool:
+        """Whether it is about the order of the threads of one program."""
+        goal = self.obligation.goal
+        return isinstance(goal, Disjoint) and goal.between in (Between.PROGRAM, Between.THREADS)
 
     def _is_synchronised(self) -> bool:
         """Whether atomics order the accesses: their counters start at zero."""
@@ -177,8 +182,7 @@ class _Claim:
         Two threads that a barrier should keep apart meet where the contents lead them: one run is enough.
         """
         answers = [self._shown(trial, blocks) for trial in trials]
-        goal = self.obligation.goal
-        if isinstance(goal, Disjoint) and goal.between in (Between.PROGRAM, Between.THREADS):
+        if self._is_of_threads():
             return True if True in answers else False if False in answers else None
         return False if False in answers else True if True in answers else None
 
