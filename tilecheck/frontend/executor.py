@@ -59,7 +59,9 @@ if TYPE_CHECKING:
     from tilecheck.frontend.modules import ModuleTable, Project
 
 # Decorators that leave a function what its text says, to code that a kernel calls.
-TRANSPARENT = frozenset({"function", "staticmethod", "lru_cache", "cache", "kernel", "jit", "contextmanager"})
+TRANSPARENT = frozenset(
+    "function staticmethod lru_cache cache kernel jit contextmanager constexpr constexpr_function".split()
+)
 MAX_DEPTH = 40  # nested helper calls
 MAX_STEPS = 60_000  # statements and expressions of one run, unrolled loops included
 
@@ -278,6 +280,10 @@ class Executor:
         known = self.knowledge.integers | self.tables
         return all(name in known for name in memory_names(value))
 
+    def is_loaded(self, value: Expr) -> bool:
+        """Whether something in `value` was read from memory, or is not known at all."""
+        return any(_is_memory(node) for node in E.walk(value))
+
     # ---- obligations ---------------------------------------------------------------------------------
 
     def check(self, kind: CheckKind, goal: Expr, what: str, array: str = "") -> None:
@@ -335,7 +341,7 @@ class Executor:
             if this.kind != "any" or this.elem is None or other.elem is None:
                 continue
             known = other.kind == "int" or (other.kind == "any" and self.is_integer_memory(other.elem))
-            if known and not any(_is_memory(node) for node in E.walk(this.elem)):
+            if known and not self.is_loaded(this.elem):
                 self.use_as_integer(this.elem)
 
     def numeric(self, *values: Num) -> None:

@@ -649,11 +649,15 @@ def _call(x: Executor, node: cst.Call, frame: Frame) -> Any:
         return call(x, function, call_args)
 
 
+_NO_OPTIONS = frozenset({"where", "maximum", "minimum", "dot"})  # functions whose arguments may not be None
+
+
 def call(x: Executor, function: Any, args: Arguments) -> Any:
     """Call any value."""
     if isinstance(function, Named) and function.name.startswith(x.dialect.namespace) and args.positional:
-        operand = used(args.positional[0])  # it may not be left out
-        args = replace(args, positional=(operand, *args.positional[1:]))
+        every = function.name.rpartition(".")[2] in _NO_OPTIONS
+        operands = [used(v) if every or not i else v for i, v in enumerate(args.positional)]
+        args = replace(args, positional=tuple(operands))  # the first may not be left out
     for i, value in enumerate(args.positional):
         if isinstance(value, Choice):
             return _split_positional(x, function, args, i, value)

@@ -32,12 +32,13 @@ def range_of(x: Executor, args: Arguments) -> Range:
 
 def absolute(x: Executor, args: Arguments) -> Num:
     num = x.number_of(args.bind(("x",), "abs")["x"], "operand")
-    if num.elem is None or num.kind == "any":
+    if num.elem is None or (num.kind == "any" and not x.is_integer_memory(num.elem) and x.is_loaded(num.elem)):
         return data(num.shape)
     value = numbers.as_int(num, x)
-    if num.bits == 32 and numbers.may_have_wrapped(value):
+    kind = "any" if num.kind == "any" else "int"
+    if num.bits == 32 and numbers.may_have_wrapped(value) and (kind == "int" or x.is_integer_memory(value)):
         x.fits(value, num.shape)
-    return Num(num.shape, E.maximum(value, E.neg(value)), "int", num.bits)
+    return Num(num.shape, E.maximum(value, E.neg(value)), kind, num.bits)
 
 
 def division(x: Executor, args: Arguments) -> Seq:

@@ -45,6 +45,7 @@ from tilecheck.frontend.values import (
     alike,
     parts,
     rebuilt,
+    used,
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -176,6 +177,8 @@ def _unpack(x: Executor, target: cst.Tuple | cst.List, value: Any, frame: Frame)
     elements = target.elements
     if any(isinstance(e, cst.StarredElement) for e in elements):
         raise _unsupported("starred assignment", target, frame)
+    if isinstance(value, Choice) and (fitting := _of_length(value, len(elements))) is not None:
+        value = fitting
     if isinstance(value, Choice):
         first = Frame(dict(frame.names), frame.parent, frame.table, frame.function, [], frame.depth)
         _unpack(x, target, value.first, first)
@@ -192,6 +195,14 @@ def _unpack(x: Executor, target: cst.Tuple | cst.List, value: Any, frame: Frame)
         raise _unsupported("unpacking of another length", target, frame)
     for element, item in zip(elements, items, strict=True):
         assign(x, element.value, item, frame)
+
+
+def _of_length(value: Choice, length: int) -> Any | None:
+    """The one of two sequences that unpacks into so many names: code with the other does not compile."""
+    lengths = [len(way.items) if isinstance(way, Seq) else -1 for way in (value.first, value.second)]
+    if -1 in lengths or lengths.count(length) != 1:
+        return None
+    return value.first if lengths[0] == length else value.second
 
 
 def numbers_literal(value: int) -> Num:
@@ -383,8 +394,21 @@ def symbolic_loop(
 
 def _entering(x: Executor, value: Any) -> Any:
     """A variable as a loop that assigns it finds it: a parameter that may be a pointer is a number until the
-    runs have found the pointers."""
-    return x.number_of(value, "value") if isinstance(value, Param) and x.dialect.has_pointers else value
+    runs have found the pointers; what flags chose among literals is a scalar."""
+    if x.dialect.has_pointers and (
+        isinstance(value, Param) or (isinstance(value, Choice) and _is_scalar(value))
+    ):
+        return x.number_of(value, "value")
+    return value
+
+
+def _is_scalar(value: Any) -> bool:
+    value = used(value)
+    if isinstance(value, Choice):
+        return _is_scalar(value.first) and _is_scalar(value.second)
+    return (isinstance(value, Num) and value.is_scalar) or (
+        isinstance(value, Const) and isinstance(value.value, float)
+    )
 
 
 def assigned_names(node: cst.For | cst.While) -> list[str]:

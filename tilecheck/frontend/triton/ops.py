@@ -37,7 +37,7 @@ from tilecheck.frontend.tiles import (
     tile_size,
     tile_sizes,
 )
-from tilecheck.frontend.triton import memory, pointers
+from tilecheck.frontend.triton import dtypes, memory, pointers
 from tilecheck.frontend.values import (
     NOTHING,
     BlockPointer,
@@ -449,8 +449,14 @@ def _gather(x: Executor, args: Arguments) -> Num:
 def _range(x: Executor, args: Arguments) -> Range:
     options = ("num_stages", "loop_unroll_factor", "disallow_acc_multi_buffer", "flatten", "warp_specialize",
                "disable_licm")  # fmt: skip
-    rest = tuple((k, v) for k, v in args.keywords if k not in options)
-    return PYTHON["range"](x, Arguments(args.positional[:3], rest, args.node, args.table))  # type: ignore[no-any-return]
+    given = Arguments(args.positional[:3], (), args.node, args.table)
+    named = {k: v for k, v in args.keywords if k not in options}
+    if named.keys() <= {"step"} and named and len(args.positional) < 3:
+        start = (integer(0),) if len(args.positional) == 1 else ()
+        given = Arguments((*start, *args.positional, named["step"]), (), args.node, args.table)
+    elif named:
+        raise UnsupportedConstruct("range with these arguments")
+    return PYTHON["range"](x, given)  # type: ignore[no-any-return]
 
 
 def _static_range(x: Executor, args: Arguments) -> Range:
@@ -532,6 +538,10 @@ _EXCHANGES = frozenset(
     "reshape view expand_dims broadcast_to broadcast permute trans ravel join split interleave cat dot "
     "dot_scaled max min sum xor_sum argmax argmin reduce associative_scan cumsum cumprod flip sort histogram "
     "gather".split()
+)
+# What the compiler or Python answers, once for a launch.
+_QUESTIONS = frozenset(
+    "next_power_of_2 constexpr_function get_num_sms num_threads num_warps get_int_dtype dtype".split()
 )
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*"}
 
@@ -625,6 +635,8 @@ class Triton:
     has_pointers = True
 
     def call(self, x: Executor, name: str, args: Arguments) -> Any:
+        if name == "range":
+            return _range(x, args)  # what Python's takes no options for is left out
         if name in PYTHON:
             return _number(x, args) if name == "int" and len(args.positional) == 1 else PYTHON[name](x, args)
         if name == "tilecheck.numel":  # in contracts
@@ -632,6 +644,13 @@ class Triton:
         head, _, last = name.rpartition(".")
         if head == "math":
             return math_function(x, args)
+        if head in ("torch", "numpy") and last in ("finfo", "iinfo"):
+            return Token(f"{last} {x.number()}")
+        dtype = Named(head.removesuffix(".value"))
+        if dtypes.is_dtype(dtype):
+            return dtypes.asked(dtype, last)
+        if name == "isinstance":
+            return _ask(x, args)
         if not name.startswith("triton.") or name.startswith("triton.experimental."):
             raise UnsupportedConstruct(f"call of `{name}`")
         if ".libdevice" in name or head.endswith((".language.math", ".libdevice")):
@@ -650,8 +669,10 @@ class Triton:
             return memory.atomic(x, last.removeprefix("atomic_"), args)
         if last in ("float16", "float32", "float64", "bfloat16", "int1", "int8", "int16", "int32", "int64"):
             return _to(x, _first(x, args, last), Named(name))
-        if last in ("next_power_of_2", "constexpr_function", "get_num_sms", "num_threads", "num_warps"):
+        if last in _QUESTIONS:
             return _ask(x, args)
+        if last == "_unwrap_if_constexpr":
+            return _same(x, args)
         raise UnsupportedConstruct(f"call of `tl.{last}`")
 
     def method(self, x: Executor, value: Any, name: str, args: Arguments) -> Any:
@@ -666,8 +687,8 @@ class Triton:
                 return Const(None)
             case BlockPointer() if name == "advance":
                 return memory.advance(x, value, args.bind(("offsets",), name)["offsets"])
-            case Token() if name.startswith("is_"):  # a question about a dtype
-                return Num((), E.bool_sym(Symbol(f"{value.name}.{name}()", Kind.CONSTANT)), "bool", None)
+            case Token() | Param() if name.startswith("is_"):  # a question about a dtype
+                return dtypes.answer(value.name, name)
             case Param() if name in ("load", "store") and isinstance(args.positional[0], Seq):
                 given = args.bind(("offsets", "value?"), name)
                 return memory.host_descriptor_access(x, value.name, given["offsets"], given.get("value"))
@@ -700,6 +721,8 @@ class Triton:
                 return value
             case Param() if name == "value":
                 return value
+            case Param() if name in dtypes.WIDTHS:
+                return Token(f"{value.name}.{name}")
             case Num() if name == "shape":
                 return Seq(tuple(Num((), s, "int", None) for s in value.shape))
             case Pointer() if name == "shape":
@@ -749,7 +772,7 @@ class Triton:
         arguments it reaches no memory: what a Triton function may touch it is given."""
         name = dotted(args.node.func).rpartition(".")[2] if isinstance(args.node, cst.Call) else ""
         values = (*args.positional, *(v for _, v in args.keywords))
-        if name.lstrip("_") in _ELEMENTWISE and all(isinstance(v, Num | Const) for v in values):
+        if name.lstrip("_") in _ELEMENTWISE and all(isinstance(v, Num | Const | Param) for v in values):
             return _elementwise(x, args)
         raise UnsupportedConstruct(function.why)
 

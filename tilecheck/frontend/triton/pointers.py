@@ -12,7 +12,7 @@ from typing import Any
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
 from tilecheck.frontend.executor import Executor
-from tilecheck.frontend.values import Num, Pointer
+from tilecheck.frontend.values import START, Num, Pointer
 from tilecheck.ir.expr import Expr, Kind
 
 
@@ -26,6 +26,8 @@ def offset(x: Executor, op: str, a: Any, b: Any) -> Any:
         a, b = b, a
         if op == "-":
             raise UnsupportedConstruct("a number minus a pointer")
+    if op == "/" and a.offset == START:  # flags say whether it is a pointer, and here it is none
+        return Num(distance(x, b).shape, None, "data")
     if op not in ("+", "-"):
         raise UnsupportedConstruct(f"`{op}` of a pointer")
     return Pointer(a.array, numbers.binary(op, a.offset, distance(x, b), x))
@@ -46,15 +48,12 @@ def pointer_of(x: Executor, value: Any, what: str) -> Pointer:
     if isinstance(value, Pointer):
         return value
     num = x.number_of(value, what)
-    if num.elem is None:
-        raise UnsupportedConstruct(f"{what} that is computed from data")
-    names = _bases(num.elem, x)
+    names = frozenset() if num.elem is None else _bases(num.elem, x)
     if names:
         x.pointers |= names
         return Pointer(min(names), Num(num.shape, None, "data", 64))
-    x.unclear = UnsupportedConstruct(
-        f"{what} that no parameter is clearly the base of", x.site.span, x.site.file
-    )
+    why = "is computed from data" if num.elem is None else "no parameter is clearly the base of"
+    x.unclear = UnsupportedConstruct(f"{what} that {why}", x.site.span, x.site.file)
     return Pointer("", Num(num.shape, None, "data", 64))  # a later run may know more of the integers
 
 
@@ -70,8 +69,9 @@ def _bases(elem: Expr, x: Executor) -> frozenset[str]:
             clear = known or found
             return clear[0] if len(clear) == 1 else frozenset()
         case "ite":
-            first, second = (_bases(branch, x) for branch in elem.args[1:])
-            return first | second if first and second else frozenset()
+            # A number of the text, as in `p if FLAG else 0`, is no pointer that memory is reached through.
+            found = [_bases(branch, x) for branch in elem.args[1:] if branch.value is None]
+            return frozenset().union(*found) if all(found) else frozenset()
         case "sym" if elem.args[0].origin == "untyped" and elem.args[0].kind is Kind.SCALAR:
             name = elem.args[0].name
             number = name in x.knowledge.integers or name in x.knowledge.numbers
