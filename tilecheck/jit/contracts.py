@@ -53,6 +53,7 @@ class Contracts:
         Raises:
             Broken: a contract does not hold.
         """
+        copied: dict[str, list[Any]] = {}  # several contracts may speak of one array
         for stated, numbers in self.stated.items():
             members = [member for name in stated.arrays for member in given[name][1]]
             if stated.kind == "disjoint":
@@ -60,7 +61,12 @@ class Contracts:
             elif len(members) < len(stated.arrays):
                 continue
             else:
-                values = [self._values(stated, given[m[0]][0], m) for m in members]
+                self._check_axes(stated, members)
+                for member in members:
+                    name = member[0]
+                    if name not in copied:
+                        copied[name] = self._values(stated, given[name][0], member)
+                values = [copied[name] for name in stated.arrays]
                 bounds = [_number(stated, number, scope) for number in numbers]
                 problem = next(_BROKEN[stated.kind](stated.arrays, values, bounds), None)
             if problem is not None:
@@ -68,13 +74,17 @@ class Contracts:
 
     def _values(self, stated: StatedContract, value: Any, member: Member) -> list[Any]:
         name, _, layout = member
-        rank, axes = _RANKS.get(stated.kind), 1 if self.flat else len(layout.shape)
-        if rank not in (None, axes):
-            raise Broken(stated, f"`{name}` has {axes} axes where it needs {rank}")
         try:
             return values_of(value, layout, self.most, flat=self.flat)
         except Unreadable as error:
             raise Broken(stated, f"`{name}` cannot be looked at: {error}") from None
+
+    def _check_axes(self, stated: StatedContract, members: Sequence[Member]) -> None:
+        rank = _RANKS.get(stated.kind)
+        for name, _, layout in members:
+            axes = 1 if self.flat else len(layout.shape)
+            if rank not in (None, axes):
+                raise Broken(stated, f"`{name}` has {axes} axes where it needs {rank}")
 
 
 def _number(stated: StatedContract, number: Condition, scope: dict[str, Any]) -> int:
