@@ -127,7 +127,10 @@ def elements(values: Any, at: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int,
         yield at, values
         return
     for number, part in enumerate(values):
-        yield from elements(part, (*at, number))
+        if isinstance(part, list):
+            yield from elements(part, (*at, number))
+        else:
+            yield (*at, number), part
 
 
 def _wait(value: Any) -> None:
