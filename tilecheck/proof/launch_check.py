@@ -30,6 +30,7 @@ from tilecheck.proof.launch_unread import rests_on_unread
 from tilecheck.proof.session import Session
 
 _HUNTS = 2  # for harm that one broken condition does at one call, without any
+_INPUTS, _ALL = 3, 99  # that are run for one broken condition, with several blocks and with any
 _LARGE = 64  # an extent that asks for nothing in particular
 
 
@@ -59,12 +60,12 @@ def check_launch(
     if any(r.specialises and judge.excludes(r.condition) for r in kernel.requires):
         return None
     check = _Check(judge, replayed)
-    agreed = tuple(judge.rewritten(c) for c in conditions if not judge.is_hosts(c))
+    all_ = tuple(map(judge.rewritten, conditions))
+    agreed = tuple(wanted for c, wanted in zip(conditions, all_, strict=True) if not judge.is_hosts(c))
     agreed += tuple(judge.rewritten(r.condition) for r in kernel.requires)
     statuses, broken = [], []
     for condition in conditions:
-        rest = tuple(judge.rewritten(c) for c in conditions if c is not condition)
-        status, found = check.decide(condition, agreed, rest)
+        status, found = check.decide(condition, agreed, all_)
         statuses.append((condition_text(condition), status))
         broken += [] if found is None else [found]
     for requirement in kernel.requires:
@@ -88,14 +89,14 @@ class _Check:
     replayed: Replayed
 
     def decide(
-        self, condition: Expr, agreed: Sequence[Expr], rest: Sequence[Expr]
+        self, condition: Expr, agreed: Sequence[Expr], all_: Sequence[Expr]
     ) -> tuple[str, Broken | None]:
         """The status of a derived condition.
 
         Args:
             condition: the condition, in the kernel's values.
             agreed: the conditions that the caller answers for, in the host's values.
-            rest: all conditions but this one, in the host's values.
+            all_: all conditions, in the host's values.
         """
         judge = self.judge
         wanted = judge.rewritten(condition)
@@ -114,7 +115,7 @@ class _Check:
         text = condition_text(condition)
         # This condition is to blame for what goes wrong where all others are met. Only if they never are does
         # it answer for what they ask as well.
-        met = dict.fromkeys((*others, *(r for r in rest if is_of_host(r) and r is not wanted)))
+        met = dict.fromkeys((*others, *(c for c in all_ if c is not wanted and is_of_host(c))))
         for given in (tuple(met), others):
             goal = (*given, *judge.usually, negate(wanted))
             if judge.impossible(goal):
@@ -136,9 +137,9 @@ class _Check:
         judge = self.judge
         spoken = [s for s in symbols(judge.in_usual(wanted)) if s.kind is Kind.HOST and s.origin == EXTENT]
         large = (*others, *judge.usually, *(le(_LARGE, sym(s)) for s in spoken))
-        if not spoken or not judge.possible(all_of(*large)):
+        if not spoken or judge.possible(all_of(*large, negate(wanted)), quick=True):
             return False
-        return not judge.possible(all_of(*large, negate(wanted)))
+        return judge.possible(all_of(*large), quick=True)
 
     def requirement(self, condition: Expr, text: str) -> tuple[str, Broken | None]:
         """The author's own precondition: broken only where the host's text contradicts it."""
@@ -220,7 +221,9 @@ class _Check:
         self, rule: str, text: str, premises: Sequence[Expr], expanded: tuple[str, ...]
     ) -> tuple[Broken | None, bool, bool]:
         """Inputs that were seen to do harm, whether any were run, and whether there are any."""
-        tried = ran = False
+        # Where several blocks were asked for, small inputs show what larger ones do.
+        most = _INPUTS if self.judge.kernel.language == "triton" else _ALL
+        tried, ran = False, 0
         for found in self.judge.models(premises, rule, text, expanded):
             if ran and self._is_spent():
                 break
@@ -228,8 +231,10 @@ class _Check:
             harmful = self.replayed(found)
             if harmful:
                 return found, True, True
-            ran |= harmful is not None
-        return None, ran, tried
+            ran += harmful is not None
+            if ran >= most:
+                break
+        return None, ran > 0, tried
 
     def _is_spent(self) -> bool:
         """Whether the kernel's launches had replays enough: each condition still gets one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tilecheck.ir.expr import (
@@ -32,13 +32,14 @@ from tilecheck.proof.conditions import condition_kind
 from tilecheck.proof.launch_spans import pointers_of, span_facts, usual_layout
 from tilecheck.proof.launch_values import host_values, ranks_of
 from tilecheck.proof.predicate import ranges
-from tilecheck.proof.recall import Recall
+from tilecheck.proof.recall import Assignment, Recall
 from tilecheck.proof.session import Session
-from tilecheck.proof.solver import Model, satisfiable
+from tilecheck.proof.solver import Answer, Model, satisfiable
 
 _LEAST = (1, 8, 70, 300, 2000, 0)  # how large host inputs are, at least: tried in turn, 0 last
-_SEARCHES = 2  # by the solver that may fail before no more are made
-_SHARE, _QUICK = 10, 100  # of the budget of a question: launches have many, most of which take little
+_SEARCHES = 2  # for inputs of some size that may end undecided before no more are made
+# Of the budget of a question: launches have many, most of which take little.
+_SHARE, _SEARCH, _QUICK = 10, 30, 100
 _SIZES = (EXTENT, NUMEL)
 _MOST_AXES = 8
 _LARGEST_TILE = 12  # log2
@@ -100,9 +101,14 @@ class Judge:
     known: Mapping[Expr, Expr]
     session: Session
     usual: Mapping[Expr, Expr]  # free strides and spans, where the caller's tensors are contiguous
+    _rewritten: dict[Expr, Expr] = field(default_factory=dict)
 
     def rewritten(self, condition: Expr) -> Expr:
-        return substitute(condition, self.known)
+        """A condition over the host's values."""
+        found = self._rewritten.get(condition)
+        if found is None:
+            found = self._rewritten[condition] = substitute(condition, self.known)
+        return found
 
     def in_usual(self, condition: Expr) -> Expr:
         """A condition over the host's values where the caller's tensors are contiguous."""
@@ -199,15 +205,18 @@ class Judge:
         inputs = [s for s in symbols(*premises, *self.premises, *self.known.values()) if s.kind is Kind.HOST]
         free = [s for s in inputs if s.origin != DEFINED and sym(s) not in self.usual]
         numbers = [s for s in free if not any(n.op == "bsym" and n.args[0] is s for n in walk(*premises))]
-        failed = 0
+        failed, largest = 0, max(_LEAST)
         seen: set[frozenset[tuple[Symbol, int | bool]]] = set()
         for least in _LEAST if empty else _LEAST[:-1]:
+            if failed >= _SEARCHES or least > largest:
+                continue
             large = tuple(le(least, sym(s)) for s in numbers if ".shape[" in s.name or least)
-            goal = (*self.premises, *premises, *large)
-            model = self._near(least, goal)
-            if model is None and failed < _SEARCHES:
-                model = self.model((*premises, *large))
-                failed += model is None
+            model = self._near(least, (*self.premises, *premises, *large))
+            if model is None:
+                answer = self._search((*premises, *large))
+                model = answer.model
+                failed += answer.status == "unknown"
+                largest = 0 if answer.status == "unsat" else largest  # what is larger is impossible as well
             values = frozenset() if model is None else frozenset(model.symbols.items())
             if model is not None and values not in seen:
                 seen.add(values)
@@ -217,7 +226,7 @@ class Judge:
         """Inputs that are all about as large, changed a little so that they meet `goal`."""
         goal = (*ranges(goal), *goal)
         spoken = symbols(*goal)
-        near = Recall()
+        near = Recall(_plain=[], _inner=Assignment({}, size=max(1, size)))
         tiles = {tile.args[0] for tile in self._tiles}
         for n in (size + 1, max(1, size)):
             power = 1 << min(n.bit_length() - 1, _LARGEST_TILE)
@@ -243,26 +252,26 @@ class Judge:
         """Whether every host input meets `wanted`; with `quick` only what takes few steps is found."""
         return self._status((negate(wanted),), share=_QUICK if quick else _SHARE) == "unsat"
 
-    def possible(self, wanted: Expr) -> bool:
-        """Whether some host input may meet `wanted`."""
-        return self._status((wanted,), prove_only=False) != "unsat"
+    def possible(self, wanted: Expr, *, quick: bool = False) -> bool:
+        """Whether some host input may meet `wanted`; with `quick` as far as few steps tell."""
+        return self._status((wanted,), share=_QUICK if quick else _SHARE) != "unsat"
 
     def impossible(self, more: Sequence[Expr]) -> bool:
         """Whether no host input meets `more`: then none of any size does."""
         return self._status(more) == "unsat"
 
-    def _status(self, more: Sequence[Expr], *, prove_only: bool = True, share: int = _SHARE) -> str:
+    def _status(self, more: Sequence[Expr], *, share: int = _SHARE) -> str:
         """What the solver says of `more` and the premises that have to do with it.
 
         Launches of one kernel that differ in a choice ask much the same: equal questions are asked once.
         """
         goal = (*self._about(more), *more)
-        key = ("launch", frozenset(goal), prove_only, share)
+        key = ("launch", frozenset(goal), share)
         answers = self.session.answers
         if key not in answers:
             budget = self.session.budget // share
             goal = (*ranges(goal), *goal)
-            answer = satisfiable(goal, session=self.session, prove_only=prove_only, budget=budget)
+            answer = satisfiable(goal, session=self.session, prove_only=True, budget=budget)
             answers[key] = answer.status
         return str(answers[key])
 
@@ -291,19 +300,22 @@ class Judge:
         """Whether some host input may lead to this launch."""
         goal = self.premises
         budget = self.session.budget // _SHARE
-        answer = satisfiable((*ranges(goal), *goal), session=self.session, budget=budget)
+        answer = satisfiable((*ranges(goal), *goal), session=self.session, budget=budget, prove_only=True)
         return answer.status != "unsat"
 
     def model(self, more: Sequence[Expr]) -> Model | None:
+        """Host inputs that lead to this launch and meet `more`."""
+        return self._search(more).model
+
+    def _search(self, more: Sequence[Expr]) -> Answer:
         goal = (*self.premises, *more)
-        answer = satisfiable(
+        return satisfiable(
             (*ranges(goal), *goal),
             session=self.session,
-            budget=self.session.budget // _SHARE,
+            budget=self.session.budget // _SEARCH,
             smallest=True,
             bounds=_BOUNDS,
         )
-        return answer.model
 
     def broken(self, rule: str, text: str, model: Model, expanded: tuple[str, ...] = ()) -> Broken | None:
         concrete: dict[Symbol, int | bool] = {}

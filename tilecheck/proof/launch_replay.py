@@ -19,7 +19,7 @@ from tilecheck.proof.obligation import Disjoint, Obligation
 from tilecheck.proof.replay import at_site
 
 _STEPS = 50_000
-_MOST_BLOCKS = 300
+_MOST_BLOCKS = 64
 _MOST_ELEMENTS = 1 << 24  # of one array
 _KEPT = 4  # accesses remembered for a place
 
@@ -131,6 +131,19 @@ def _meeting(
 ) -> tuple[AccessRecord, AccessRecord, tuple[int, ...]] | None:
     """Two blocks at one place, of which one writes; pairs of operations that are `open_` do not count."""
     touched: dict[_Place, tuple[AccessRecord, ...]] = {}
+    known: dict[tuple[Site, str, int, int], bool] = {}
+
+    def stands(record: AccessRecord, site: Site) -> bool:
+        key = (site, record.path, record.start, record.end)
+        if key not in known:
+            known[key] = bool(at_site(site, (record,)))
+        return known[key]
+
+    def is_open(a: AccessRecord, b: AccessRecord) -> bool:
+        return any(
+            (stands(a, one) and stands(b, two)) or (stands(b, one) and stands(a, two)) for one, two in open_
+        )
+
     for record in log.accesses:
         array = given[record.array] if record.member is None else given[record.array][record.member]
         for row in record.elements:
@@ -140,7 +153,7 @@ def _meeting(
             for other in before:
                 if other.block == record.block or not _conflict(other, record):
                     continue
-                if not any(_are_at(pair, other, record) for pair in open_):
+                if not is_open(other, record):
                     return other, record, element
             # Accesses of one effect and block meet the same others: one of them stands for all.
             if (
@@ -149,12 +162,6 @@ def _meeting(
             ):
                 touched[place] = (*before, record)
     return None
-
-
-def _are_at(pair: tuple[Site, Site], a: AccessRecord, b: AccessRecord) -> bool:
-    first, second = pair
-    straight = at_site(first, (a,)) and at_site(second, (b,))
-    return bool(straight or (at_site(first, (b,)) and at_site(second, (a,))))
 
 
 def _conflict(a: AccessRecord, b: AccessRecord) -> bool:

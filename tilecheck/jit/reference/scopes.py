@@ -77,6 +77,7 @@ def contains_return(body: Iterable[ast.stmt]) -> bool:
     return any(_has_return(statement) for statement in body)
 
 
+@functools.lru_cache(maxsize=1024)  # asked at each execution of a branch
 def _has_return(node: ast.AST) -> bool:
     if isinstance(node, ast.Return):
         return True
