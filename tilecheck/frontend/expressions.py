@@ -298,10 +298,16 @@ def operate(x: Executor, op: str, a: Any, b: Any) -> Any:
         return _sequence_operator(x, op, a, b)
     if isinstance(a, Pointer) or isinstance(b, Pointer):
         return x.dialect.offset(x, op, a, b)
+    if x.dialect.has_pointers and (_is_none(a) or _is_none(b)):  # does not compile: any value is right here
+        a, b = (replace(v, elem=None, kind="data") if isinstance(v, Num) else Const(0.0) for v in (a, b))
     folded = fold_floats(op, a, b)
     if folded is not None:
         return folded
     return numbers.binary(op, x.number_of(a, "value"), x.number_of(b, "value"), x)
+
+
+def _is_none(value: Any) -> bool:
+    return isinstance(value, Const) and value.value is None
 
 
 def _sequence_operator(x: Executor, op: str, a: Seq, b: Any) -> Any:

@@ -255,14 +255,24 @@ class _Flows:
         if name in _OF_PYTHON and name not in self.table.bindings:
             one = name in ("min", "max") and len(node.args) < 2
             return self._lost(every) if one else every
-        found = _meaning(self.table, name)
-        if isinstance(found, tuple):
-            return self._helper(found, node, arguments, state)
-        of_triton = found.startswith("triton.")
+        results = [
+            self._helper(found, arguments)
+            if isinstance(found, tuple)
+            else self._library(found, last, node, arguments)
+            for found in _meanings(self.table, name)
+        ]
+        return NONE.union(*results)
+
+    def _library(
+        self, path: str, last: str, node: cst.Call, arguments: list[tuple[cst.Arg, Sources]]
+    ) -> Sources:
+        """What a function outside of the project gives; a name of which nothing is known is taken for what it
+        says."""
+        every = NONE.union(*(sources for _, sources in arguments))
+        of_triton = path.startswith("triton.") and not path.startswith("triton.experimental.")
         if of_triton and last in (_LOAD, _STORE) and self.table is self.home and not self.calls:
             return self._access(node, last, arguments)
-        # A name that is bound in several ways, or outside of the project, is taken for what it says.
-        return every if last in LANEWISE and (of_triton or not found) else self._lost(every)
+        return every if last in LANEWISE and (of_triton or not path) else self._lost(every)
 
     def _lost(self, sources: Sources) -> Sources:
         self.escape(sources)
@@ -290,9 +300,7 @@ class _Flows:
     def _helper(
         self,
         found: tuple[cst.FunctionDef, ModuleTable],
-        node: cst.Call,
         arguments: list[tuple[cst.Arg, Sources]],
-        state: _State,
     ) -> Sources:
         """What a function of the project returns, of what it is given. Its own loads and stores are not told
         apart by their places, so what gets there is lost."""
@@ -329,26 +337,33 @@ def _joined(a: Mapping[str, Sources], b: Mapping[str, Sources]) -> dict[str, Sou
 _MOST_ALIASES = 8
 
 
-def _meaning(table: ModuleTable, name: str) -> tuple[cst.FunctionDef, ModuleTable] | str:
-    """The function of the project that a name of a module is, or its path; empty if that is not certain."""
-    for _ in range(_MOST_ALIASES):
-        head, _, rest = name.partition(".")
-        binding = table.bindings.get(head)
-        if binding is None or head in table.ambiguous:
-            return ""
-        if isinstance(binding, cst.FunctionDef):
+def _meanings(table: ModuleTable, name: str, depth: int = 0) -> list[tuple[cst.FunctionDef, ModuleTable] | str]:
+    """What a name of a module may be: functions of the project, or paths outside; "" where nothing is known,
+    and "?" where it is something else."""
+    head, _, rest = name.partition(".")
+    bindings = (table.bindings.get(head),) if head not in table.ambiguous else table.choices(head)
+    found: list[tuple[cst.FunctionDef, ModuleTable] | str] = []
+    for binding in bindings:
+        if binding is None or depth > _MOST_ALIASES:
+            found.append("")
+        elif isinstance(binding, cst.FunctionDef):
             plain = all(dotted(d.decorator).endswith("jit") for d in binding.decorators)
-            return (binding, table) if plain and not rest else "?"
-        if isinstance(binding, cst.Name | cst.Attribute):
-            name = f"{dotted(binding)}.{rest}".rstrip(".")
-            continue
-        if not isinstance(binding, Import):
-            return "?"
-        path = ".".join(part for part in (binding.module, binding.member or "", rest) if part)
-        found = table.project.find(Import(binding.module, None, binding.level), table.file)
-        if found is None:
-            return path or "?"
-        if binding.member is None or rest or binding.member not in found.bindings:
-            return "?"
-        table, name = found, binding.member
-    return "?"
+            found.append((binding, table) if plain and not rest else "?")
+        elif isinstance(binding, cst.Name | cst.Attribute):
+            found += _meanings(table, f"{dotted(binding)}.{rest}".rstrip("."), depth + 1)
+        elif isinstance(binding, Import):
+            found += _of_import(table, binding, rest, depth)
+        else:
+            found.append("?")
+    return found or [""]
+
+
+def _of_import(
+    table: ModuleTable, binding: Import, rest: str, depth: int
+) -> list[tuple[cst.FunctionDef, ModuleTable] | str]:
+    module = table.project.find(Import(binding.module, None, binding.level), table.file)
+    if module is None:
+        return [".".join(part for part in (binding.module, binding.member or "", rest) if part)]
+    if binding.member is None or rest or binding.member not in module.bindings:
+        return ["?"]
+    return _meanings(module, binding.member, depth + 1)

@@ -21,7 +21,7 @@ from tilecheck.frontend.definitions import Definition, initial, read_parameters
 from tilecheck.frontend.executor import Dialect, Executor, Knowledge
 from tilecheck.frontend.fills import read_fills
 from tilecheck.frontend.flows import destinations
-from tilecheck.frontend.modules import ModuleTable, imports_of
+from tilecheck.frontend.modules import Import, ModuleTable, imports_of
 from tilecheck.frontend.statements import run_block
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.triton.ops import Triton
@@ -130,7 +130,7 @@ def _closure(definition: Definition) -> Frame | None:
 
 def _bound_around(
     function: cst.FunctionDef, frame: Frame, table: ModuleTable
-) -> Iterator[tuple[str, Num | Function | Poison]]:
+) -> Iterator[tuple[str, Num | Function | Named | Poison]]:
     """The names that a function around a kernel binds, once for each place that binds them."""
     for p in walk(function.params, lambda n: not isinstance(n, cst.Annotation | cst.Lambda)):
         if isinstance(p, cst.Param):
@@ -146,7 +146,7 @@ def _bound_around(
             case cst.Import() | cst.ImportFrom():
                 for bound, module in imports_of(node):
                     if table.bindings.get(bound) != module:
-                        yield bound, Poison(f"`{bound}` imported in a function")
+                        yield bound, _imported(module, bound, table)
             case (
                 cst.ClassDef(name=cst.Name(value=lost))
                 | cst.WithItem(asname=cst.AsName(name=cst.Name(value=lost)))
@@ -155,6 +155,13 @@ def _bound_around(
                 | cst.MatchStar(name=cst.Name(value=lost))
             ):
                 yield lost, Poison(f"`{lost}` of the function around the kernel")
+
+
+def _imported(module: Import, name: str, table: ModuleTable) -> Named | Poison:
+    """A library's module that a function around a kernel imports as a whole."""
+    if module.member is None and not module.level and table.project.find(module, table.file) is None:
+        return Named(module.module)
+    return Poison(f"`{name}` imported in a function")
 
 
 def _captured(name: str) -> Num:

@@ -15,6 +15,7 @@ from tilecheck.text import decode
 HEAD = """
 import triton
 import triton.language as tl
+import somewhere
 
 @triton.jit
 def half(v):
@@ -28,6 +29,19 @@ def kept(v, p):
 @triton.jit
 def mean(v):
     return tl.sum(v, axis=0)
+
+if somewhere.fast:
+    @triton.jit
+    def exp(v):
+        return v - tl.max(v, axis=0)
+    @triton.jit
+    def log(v):
+        return v * 2
+else:
+    @triton.jit
+    def exp(v):
+        return tl.exp(v)
+    log = tl.log
 
 @triton.jit
 def kernel(x, y, n, B: tl.constexpr, FLAG: tl.constexpr):
@@ -55,6 +69,7 @@ def lines(body: str) -> dict[int, list[int]]:
         "v = tl.load(x + i)\ntl.store(x + i, 1, mask=v > 0)",
         "v = tl.load(x + i).to(tl.float32)\ntl.store(x + i, half(tl.exp(v)).to(x.dtype.element_ty))",
         "v = tl.load(x + i)\ntl.store(x + i, value=-v if FLAG else v)",
+        "v = tl.load(x + i)\ntl.store(x + i, log(v))",
     ],
 )
 def test_values_reach_a_store(body: str) -> None:
@@ -90,6 +105,7 @@ def test_two_stores_are_both_named() -> None:
         "tl.store(y + i, v[:, None])",
         "tl.store(y, tl.sum(v, axis=0))",
         "tl.store(y, mean(v))",
+        "tl.store(y + i, exp(v))",
         "tl.store(y + i, kept(v, y))",
         "tl.store(y + i, max(v))",
         "w = tl.load(y + v)",
