@@ -16,6 +16,7 @@ from typing import Any
 
 import z3  # before the first fork: what importing takes is no kernel's time
 
+import tilecheck.proof.alias  # loads NumPy and the reference backend, as above
 from tilecheck.config import Config
 from tilecheck.discover import Candidate
 from tilecheck.errors import SourceError
@@ -160,3 +161,4 @@ def _line(table: ModuleTable, site: Site) -> int:
 
 
 assert z3.get_version()  # loaded
+assert tilecheck.proof.alias
