@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 from tilecheck.ir.expr import Expr, Kind, all_of, any_of, conjuncts, le, negate, symbols, walk
-from tilecheck.ir.kernel import Kernel
 from tilecheck.proof.candidate_counts import is_flag
 from tilecheck.proof.context import Context
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
@@ -50,7 +49,7 @@ def is_degenerate(
         return True
     if not any(s.kind is Kind.GRID for s in symbols(*conditions)):
         return False
-    return any(_is_frozen(digit, context, conditions, satisfiable) for digit in _digits(context.kernel))
+    return any(_is_frozen(digit, context, conditions, satisfiable) for digit in _digits(context))
 
 
 def _performed(obligation: Obligation, context: Context, *, everywhere: bool = True) -> tuple[Expr, ...]:
@@ -99,10 +98,13 @@ def _is_narrow(
     return satisfiable((*_performed(obligation, context), *wide)).status != "unsat"
 
 
-def _digits(kernel: Kernel) -> tuple[Expr, ...]:
-    """The quotients of block indices that the kernel's accesses are made of."""
+def _digits(context: Context) -> tuple[Expr, ...]:
+    """The quotients of block indices that accesses are made of, where none of the facts turns these off."""
     found: dict[Expr, None] = {}
-    for access in kernel.accesses:
+    known = set(context.uniform_facts)
+    for access in context.kernel.accesses:
+        if any(negate(term) in known for term in conjuncts(access.guard)):
+            continue
         for node in walk(*(axis.coordinate for axis in access.axes), access.guard):
             blocks = node.op == "floordiv" and any(s.kind is Kind.BLOCK for s in symbols(node.args[0]))
             if blocks and all(s.kind is Kind.BLOCK or not s.varies for s in symbols(node)):
