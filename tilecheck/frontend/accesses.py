@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.values import NOTHING, Array, Made, Num, lane
 from tilecheck.ir import expr as E
@@ -42,6 +43,8 @@ def fresh_lanes(x: Executor, shape: Sequence[Expr]) -> tuple[dict[Expr, Expr], l
             mapping[place] = E.ZERO
             lanes.append(None)
             continue
+        if size.value is None and any(s.varies for s in E.symbols(size)):
+            raise UnsupportedConstruct("tile size that is not a compile-time constant")
         symbol = Symbol(f"lane {k}", Kind.LANE, x.number(), bound=size)
         mapping[place] = E.sym(symbol)
         lanes.append(symbol)

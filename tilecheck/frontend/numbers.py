@@ -225,6 +225,8 @@ def _integer(op: str, x: Expr, y: Expr, bits: int | None, shape: tuple[Expr, ...
             return E.const(x.value**y.value)
         case "**" if y.value is not None and 0 <= y.value <= 4:
             return E.mul(*[x] * y.value) if y.value else E.ONE
+        case "<<" if bits is None and x.value is not None and x.value > 0:
+            return E.maximum(1, machine.fresh("data", per_lane=False))  # as Python shifts: nothing wraps
     _leave_ring(machine, bits, shape, x, y)
     match op:
         case "//" | "%":

@@ -324,7 +324,7 @@ def range_loop(x: Executor, node: cst.For, r: Range, frame: Frame) -> None:
 
     def enter() -> None:
         x.guard = E.all_of(x.guard, E.le(0, k), within)
-        assign(x, node.target, Num((), value, "int", bits), frame)
+        assign(x, node.target, Num((), value, "int", None if r.static else bits), frame)
 
     symbolic_loop(x, node, k, enter, trips, frame, variable=value, static=r.static)
 

@@ -20,13 +20,15 @@ def data(shape: tuple[Expr, ...] = ()) -> Num:
 
 
 def tile_size(x: Executor, size: Expr) -> Expr:
-    """Note that `size` is a tile size: the compiler takes powers of two only, so it is at least 1."""
+    """Note that `size` is a tile size: the compiler takes powers of two only, so it is at least 1.
+
+    One that varies is a constant of one round of a loop that the compiler unrolls, or the code does not
+    compile; nothing is known of it, and tiles of such a size touch no memory (`fresh_lanes`).
+    """
     if size.value is None and not any(s.varies for s in E.symbols(size)):
         assume_where_compiled(x, E.le(1, size))
         x.powers[size] = None
-    elif size.value is None:
-        raise UnsupportedConstruct("tile size that is not a compile-time constant")
-    elif size.value < 1:
+    elif size.value is not None and size.value < 1:
         raise UnsupportedConstruct("tile size below 1")
     return size
 

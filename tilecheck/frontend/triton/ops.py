@@ -541,7 +541,7 @@ _EXCHANGES = frozenset(
 )
 # What the compiler or Python answers, once for a launch.
 _QUESTIONS = frozenset(
-    "next_power_of_2 constexpr_function get_num_sms num_threads num_warps get_int_dtype dtype".split()
+    "next_power_of_2 constexpr_function get_num_sms num_threads num_warps get_int_dtype dtype _log2".split()
 )
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*"}
 
