@@ -322,6 +322,10 @@ def _analyse(
         from tilecheck.proof.coverage import unfilled  # lazy: few kernels say it
 
         findings = (*findings, *unfilled(kernel, decision.conditions, options.budget))
+    if kernel.tuning is not None and not decision.vacuous:
+        from tilecheck.proof.repeats import repeated  # lazy: few kernels are tuned
+
+        findings = (*findings, *repeated(kernel, kernel.tuning, decision.conditions, options.budget))
     found = conclude(facts, decision, findings, launches, file)
     return in_words_of(kernel, found)
 
