@@ -171,6 +171,7 @@ class _BoundCandidates:
         cone = (goal, given)
         clamped = any(node.op == "min" and not terms.uniform(node) for node in walk(*cone))
         if clamped:
+            yield from self._signs(goal)  # first, as they say least
             yield from self.counts.products(cone)
         demands = list(inequalities(goal))
         counts = self.counts.of((goal,), (given,))

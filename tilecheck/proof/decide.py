@@ -41,7 +41,7 @@ from tilecheck.proof.solver import Answer, satisfiable
 _MOST_FAILED_HUNTS = 2
 # What the search for the launch conditions of one kernel may cost, in budgets of one query.
 _DERIVATION = 6
-_CHEAP_PROOFS = 60  # and then without the solver
+_CHEAP_PROOFS = 100  # and then without the solver
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,13 +241,22 @@ def _derive(
     def decides(
         assertions: Sequence[Expr], refutes: Callable[[], bool] | None = None, *, solver: bool = True
     ) -> Answer:
+        nonlocal left
+        left -= session.spent > limit
+        if left < 0:
+            return Answer("unknown", reason=Reason.BUDGET.value)
         allowed = solver and session.spent <= limit
         return satisfiable(assertions, session=session, refutes=refutes, solver=allowed)
+
+    def decides_cheaply(
+        assertions: Sequence[Expr], refutes: Callable[[], bool] | None = None, *, solver: bool = True
+    ) -> Answer:
+        return decides(assertions, refutes, solver=False)
 
     conditions: dict[Expr, None] = {}
     lost: set[int] = set()
 
-    def unsaved(parts: Sequence[tuple[int, Obligation]]) -> set[int]:
+    def unsaved(parts: Sequence[tuple[int, Obligation]], *, solver: bool = True) -> set[int]:
         """Derives conditions for obligations, or cases of them; those of which something is not saved."""
         groups: dict[Expr, list[tuple[int, Obligation]]] = {TRUE: []}
         for k, part in parts:
@@ -262,7 +271,8 @@ def _derive(
                 cheap = without | {"smt"}  # the solver was asked: `decides` has every way to prove
                 return left >= 0 and prove(obligation, under.under(*extra), session, cheap).proved
 
-            derivation = derive([part for _, part in members], under, proves, decides)
+            ways = decides if solver else decides_cheaply
+            derivation = derive([part for _, part in members], under, proves, ways)
             for condition in derivation.conditions:
                 other = any_of(flags, condition)  # what is asked with the flag and without it is asked
                 weakened = condition if other in conditions else any_of(negate(flags), condition)
@@ -274,9 +284,10 @@ def _derive(
                 lost.update(k for (k, _), is_refuted in refuted if is_refuted)
         return failed
 
-    open_still = unsaved(list(enumerate(open_)))
-    apart = {k: cases(open_[k]) for k in sorted(open_still)}
-    again = {k for k, parts in apart.items() if len(parts) > 1}
+    apart = {k: parts for k, parts in enumerate(map(cases, open_)) if len(parts) > 1}
+    open_still = unsaved([(k, part) for k, part in enumerate(open_) if k not in apart])
+    open_still |= unsaved([(k, open_[k]) for k in apart], solver=False)
+    again = open_still & apart.keys()
     if again:
         lost -= again
         open_still -= again - unsaved([(k, part) for k in sorted(again) for part in apart[k]])

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tilecheck.ir.expr import Expr
 
-_PARTS = 4  # parts that are handed out, if those before would not do
+_PARTS = 3  # parts that are handed out, if those before would not do
+_PROOFS = 40  # that are tried for one obligation
 
 Proves = Callable[[tuple[Expr, ...]], bool]
 
@@ -23,10 +24,19 @@ def sufficient(proves: Proves, candidates: Sequence[Expr]) -> Iterator[tuple[Exp
     Each next part does without the last, strongest condition of the one before.
     """
     left = list(candidates)
+    tried = 0
+
+    def limited(some: tuple[Expr, ...]) -> bool:
+        nonlocal tried
+        tried += 1
+        return tried <= _PROOFS and proves(some)
+
     for _ in range(_PARTS):
-        if not left or not proves(tuple(left)):
+        if not left or not limited(tuple(left)):
             return
-        needed = _needed(proves, (), left, changed=True)
+        needed = _needed(limited, (), left, changed=True)
+        if tried > _PROOFS:
+            return  # not all that could be left out was
         yield needed
         if not needed:
             return

@@ -25,7 +25,7 @@ from tilecheck.proof.premises import Premises
 
 _DEPTH = 5  # premises in one sum
 _MOVING = 2  # and so many more that bound what moves
-_NODES = 120  # remainders looked at in one search
+_NODES = 80  # remainders looked at in one search
 _BRANCHING = frozenset({"min", "max", "ite"})
 _QUOTIENTS = 12  # guesses of what a quotient stays below
 
@@ -61,6 +61,8 @@ class _Descent:
         self.is_different = False  # whether other premises might have been tried
 
     def covers(self, p: Polynomial, depth: int) -> bool:
+        if self._nodes > _NODES:
+            return False
         p = _tightened(p)
         least: int | float = p.get(UNIT, 0)
         negative: list[Monomial] = []
@@ -79,7 +81,7 @@ class _Descent:
         if not unbounded and least >= 0:
             return True
         self._nodes += 1
-        if depth == 0 or self._nodes > _NODES or self._failed.get(key(p), -1) >= depth:
+        if depth == 0 or self._failed.get(key(p), -1) >= depth:
             return False
         # A term without a lower bound has to go in any case, so one is enough, and all is in vain where one has
         # no premise that removes it; else any negative one may go.
