@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Collection, Iterator
 
 import libcst as cst
@@ -39,12 +40,20 @@ def _is_straight(definition: Definition) -> bool:
             return False
         for node in walk(function.body):
             if isinstance(node, cst.Call):
-                bound = table.bindings.get(dotted(node.func).partition(".")[0])
-                if isinstance(bound, cst.FunctionDef):
+                head, _, rest = dotted(node.func).partition(".")
+                bound = table.bindings.get(head)
+                if isinstance(bound, cst.FunctionDef) and head not in table.ambiguous | table.rebound:
                     todo.append((bound, table))
-                elif isinstance(bound, Import) and _is_of_project(bound):
+                elif not _is_known(head, bound, is_method=bool(rest)):
                     return False  # not looked into
     return not definition.enclosing
+
+
+def _is_known(head: str, bound: object, *, is_method: bool) -> bool:
+    """Whether a call is one of a language, of Python itself, or of a method of some value."""
+    if isinstance(bound, Import):
+        return not bound.level and bound.module.partition(".")[0] in _LIBRARIES
+    return bound is None and (is_method or hasattr(builtins, head))
 
 
 def _leaves_a_loop(function: cst.FunctionDef) -> bool:
@@ -54,7 +63,3 @@ def _leaves_a_loop(function: cst.FunctionDef) -> bool:
         if isinstance(loop, _LOOPS) and any(isinstance(n, cst.Break | cst.Return) for n in walk(loop.body)):
             return True
     return False
-
-
-def _is_of_project(bound: Import) -> bool:
-    return bool(bound.level) or bound.module.partition(".")[0] not in _LIBRARIES

@@ -1,4 +1,4 @@
-"""What a tuner runs many times, and what the text says of what it puts back."""
+"""What a tuner runs many times and puts back each time, and outputs that an author says are filled."""
 
 from __future__ import annotations
 
@@ -83,3 +83,78 @@ def test_what_is_an_update(body, arrays):
     findings = found("@triton.autotune(MANY, ['n'])", body)
     assert [d.message.split("`")[-2] for d in findings] == arrays
     assert all(d.severity.name == "WARNING" and len(d.related) == 1 for d in findings)
+
+
+# ---- filled outputs ------------------------------------------------------------------------------------------
+
+ROWS = """
+import triton
+import triton.language as tl
+from elsewhere import theirs
+
+
+@triton.jit
+def inner(out, s, n, BLOCK: tl.constexpr):
+    c = s + tl.arange(0, BLOCK)
+    tl.store(out + tl.program_id(0) * n + c, 1.0, mask=c < n)
+
+
+@triton.jit
+def early(out, s, n, BLOCK: tl.constexpr):
+    for i in range(3):
+        if i == n:
+            return
+    c = s + tl.arange(0, BLOCK)
+    tl.store(out + tl.program_id(0) * n + c, 1.0, mask=c < n)
+
+
+# tilecheck: requires numel(out) == n * grid[0] and n >= 1 -- one program for each row
+# tilecheck: fills out
+@triton.jit
+def kernel(x, out, n, stop, BLOCK: tl.constexpr):
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ("for s in range(0, n, BLOCK):\n inner(out, s, n, BLOCK)", True),
+        ("for s in range(0, n, BLOCK):\n if s > stop:\n  break\n inner(out, s, n, BLOCK)", False),
+        ("for s in range(0, n, BLOCK):\n if s > stop:\n  return\n inner(out, s, n, BLOCK)", False),
+        ("for s in range(0, n, BLOCK):\n if s > stop:\n  continue\n inner(out, s, n, BLOCK)", False),
+        ("for s in range(0, stop, BLOCK):\n inner(out, s, n, BLOCK)", False),
+        ("for s in range(BLOCK, n, BLOCK):\n inner(out, s, n, BLOCK)", False),
+        ("for s in range(0, n, BLOCK):\n inner(out, s, n - 1, BLOCK)", False),
+        ("for s in range(0, n, BLOCK):\n if tl.load(x) > 0:\n  inner(out, s, n, BLOCK)", False),
+        ("for s in range(0, n, BLOCK):\n early(out, s, n, BLOCK)", False),
+        ("s = 0\nwhile s < n:\n inner(out, s, n, BLOCK)\n s += BLOCK", False),
+        ("if n < 0:\n theirs(n)\nfor s in range(0, n, BLOCK):\n inner(out, s, n, BLOCK)", False),
+        ("return", False),
+    ],
+)
+def test_what_is_filled(body, shown):
+    """No loop is left early, and each store is made where its path and its mask say."""
+    text = ROWS + "".join(f" {line}\n" for line in body.split("\n"))
+    report = check_source(text, "k.py")
+    kernel = next(k for k in report.kernels if k.name == "kernel")
+    told = any(d.code == "TC501" for d in report.diagnostics)
+    accepted = kernel.verdict.value in ("proved", "conditional")
+    assert (accepted and not told) == shown
+
+
+def test_what_is_missing_is_told():
+    text = """
+import triton
+import triton.language as tl
+
+
+# tilecheck: requires numel(out) == n -- as the host does
+# tilecheck: fills out
+@triton.jit
+def kernel(out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, 1.0, mask=at < n)
+"""
+    [finding] = check_source(text, "k.py").diagnostics
+    assert finding.code == "TC501"
+    assert "`grid[0] >= cdiv(numel(out), BLOCK)`" in finding.help
