@@ -84,6 +84,32 @@ def test_a_record_says_what_names_were_taken_for(found):
     }
 
 
+WAYS = """import os
+import triton
+import triton.language as tl
+
+if os.environ.get("FAST"):
+    @triton.jit
+    def bell(x):
+        return x * 2.0
+else:
+    @triton.jit
+    def bell(x):
+        return tl.exp(x)
+
+@triton.jit
+def k(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out_ptr + i, bell(tl.load(x_ptr + i, mask=i < n)), mask=i < n)
+"""
+
+
+def test_a_name_that_is_bound_in_several_ways_has_them_all(tmp_path):
+    (tmp_path / "k.py").write_text(WAYS)
+    (record,) = records.records_of(verify_paths([str(tmp_path / "k.py")]))
+    assert {g.line for g in record.globals if g.name == "bell"} == {7, 11}
+
+
 def test_a_kernel_that_is_not_verified_has_its_findings(found):
     race = found[1]
     assert not race.is_accepted
