@@ -1,0 +1,114 @@
+"""Names that a module binds in several ways: which of them are known, and what is done with each."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.lower import lower
+from tilecheck.frontend.modules import ModuleTable, Project
+from tilecheck.frontend.source import parse
+from tilecheck.ir.expr import render
+from tilecheck.ir.kernel import Kernel
+from tilecheck.text import decode
+
+HEAD = "import triton\nimport triton.language as tl\nfrom somewhere import flag, other\n\n"
+
+
+def module(text: str) -> ModuleTable:
+    return Project().add(parse(decode("kernel.py", (HEAD + textwrap.dedent(text)).encode())))
+
+
+def read(text: str, body: str) -> Kernel:
+    kernel = "\n@triton.jit\ndef kernel(x, y, n, B: tl.constexpr):\n    i = tl.arange(0, B)\n"
+    table = module(textwrap.dedent(text) + kernel + textwrap.indent(textwrap.dedent(body), "    "))
+    [definition] = [d for d in find_kernels(table) if d.name == "kernel"]
+    return lower(definition)
+
+
+@pytest.mark.parametrize(
+    ("text", "ways"),
+    [
+        ("if flag:\n    N = 1\nelse:\n    N = 2", 2),
+        ("N = 0\nif flag:\n    N = 1", 2),
+        ("if flag:\n    N = 1\nelif other:\n    N = 2\nelse:\n    N = 3", 3),
+        ("try:\n    N = flag()\nexcept ValueError:\n    N = 2", 2),
+    ],
+)
+def test_the_ways_of_branches_are_known(text: str, ways: int) -> None:
+    assert len(module(text).choices("N")) == ways
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if flag:\n    N = 1\nelse:\n    N = 2\nN = 3",
+        "if flag:\n    N = 1\nelse:\n    N = 2\nN += 1",
+        "if flag:\n    N = 1\nelse:\n    N = 2\ndel N",
+        "if flag:\n    N = [1]\nelse:\n    N = [2]\nN[0] = 5",
+        "if flag:\n    N = 1\nelse:\n    N = 2\ndef f():\n    global N\n    N = 3",
+        "if flag:\n    N = 1\nelse:\n    N = 2\nfrom unknown import *",
+        "if flag:\n    N = 1\nelse:\n    N = 2\nwith flag() as N:\n    pass",
+        "N = 0\ntry:\n    N = flag()\nexcept ValueError:\n    pass",
+    ],
+)
+def test_what_may_hold_something_else_has_no_ways(text: str) -> None:
+    assert module(text).choices("N") == ()
+
+
+def test_a_way_that_is_none_where_it_is_used_does_not_count() -> None:
+    text = """
+    if flag:
+        @triton.jit
+        def f(v):
+            return None
+    else:
+        @triton.jit
+        def f(v):
+            return v + 1
+    """
+    kernel = read(text, "tl.store(y + f(i), 1)")
+    [store] = kernel.accesses
+    assert "lane 0 + 1" in render(store.axes[0].coordinate)
+
+
+def test_arithmetic_of_each_way_is_asked_for() -> None:
+    text = """
+    if flag:
+        @triton.jit
+        def f(p, n):
+            return tl.load(p + n * n)
+    else:
+        @triton.jit
+        def f(p, n):
+            return tl.load(p + n * 3)
+    """
+    kernel = read(text, "tl.store(y + i, f(x, n))")
+    assert {render(a.axes[0].coordinate) for a in kernel.accesses if a.array == "x"} == {"n * n", "3 * n"}
+    assert {render(a.value) for a in kernel.arithmetic} >= {"n * n", "3 * n"}
+    assert not any("bound the way" in render(a.guard) for a in kernel.accesses)
+    assert not any("bound the way" in render(a.guard) for a in kernel.arithmetic)
+
+
+@pytest.mark.parametrize("body", ["tl.store(y + i * N, 1)", "tl.store(y + i, 1, mask=i < N)"])
+def test_stores_that_depend_on_the_way_are_refused(body: str) -> None:
+    with pytest.raises(UnsupportedConstruct, match="name `N` bound more than once"):
+        read("if flag:\n    N = 1\nelse:\n    N = 2\n", body)
+
+
+def test_facts_of_one_way_are_dropped() -> None:
+    text = """
+    if flag:
+        @triton.jit
+        def f(v, M):
+            return v + tl.arange(0, M)
+    else:
+        @triton.jit
+        def f(v, M):
+            return v + 1
+    """
+    kernel = read(text, "tl.store(y + i, tl.sum(f(n, 2 * B), axis=0))")
+    assert all("bound the way" not in render(fact) for fact in kernel.facts)
