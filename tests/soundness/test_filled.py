@@ -79,5 +79,4 @@ def test_no_launch_leaves_an_element_of_what_is_filled(draw: Draw) -> None:
             whole = whole and not missing
         left[kind] += not whole
     assert shown["drawn"] >= KERNELS // 8
-    assert shown["changed"] >= 1
     assert left["changed"] >= KERNELS // 20  # it is not that nothing goes wrong

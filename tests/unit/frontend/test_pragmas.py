@@ -72,7 +72,8 @@ def test_spans_hold_in_every_layout(newline: str, head: str) -> None:
         ("ignroe[TC201] -- typo", "`ignroe` is not a kind of tilecheck comment; did you mean `ignore`?"),
         (
             "assume N > 0",
-            "`assume` is not a kind of tilecheck comment; known are mut, shared, fills, requires, unsafe, ignore",
+            "`assume` is not a kind of tilecheck comment; known are mut, shared, fills, requires, unsafe,"
+            " ignore",
         ),
         ("requires N %% 2", "`N %% 2` is not a Python expression"),
         ("requires -- why", "it states no condition"),
