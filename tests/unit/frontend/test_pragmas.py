@@ -63,6 +63,9 @@ def test_spans_hold_in_every_layout(newline: str, head: str) -> None:
         assert all(argument in source.snippet(pragma.argument) for argument in pragma.arguments)
 
 
+KNOWN = "known are mut, shared, fills, requires, unsafe, ignore"
+
+
 @pytest.mark.parametrize(
     ("comment", "problem"),
     [
@@ -72,15 +75,14 @@ def test_spans_hold_in_every_layout(newline: str, head: str) -> None:
         ("ignroe[TC201] -- typo", "`ignroe` is not a kind of tilecheck comment; did you mean `ignore`?"),
         (
             "assume N > 0",
-            "`assume` is not a kind of tilecheck comment; known are mut, shared, fills, requires, unsafe,"
-            " ignore",
+            f"`assume` is not a kind of tilecheck comment; {KNOWN}",
         ),
         ("requires N %% 2", "`N %% 2` is not a Python expression"),
         ("requires -- why", "it states no condition"),
         ("mut", "it names no parameter"),
         ("mut 1x", "`1x` is not the name of a parameter"),
         ("unsafe because", "`because` is not understood here; a reason follows ` -- `"),
-        ("", "it says nothing; known are mut, shared, fills, requires, unsafe, ignore"),
+        ("", f"it says nothing; {KNOWN}"),
     ],
 )
 def test_what_is_not_understood_says_why(comment: str, problem: str) -> None:
