@@ -53,7 +53,7 @@ def highest(terms: Terms, ranges: Ranges, index: Expr) -> Iterator[Expr]:
     rest: Polynomial = dict(terms.poly(index))
     whole: list[Expr] = []
     for inner, bound in sorted(ranges.known(), key=lambda found: -len(found[0])):
-        factor = _factor(terms, rest, inner)
+        factor = factor_of(terms, rest, inner)
         if factor is not None:
             rest = combine(rest, times(factor, inner), -1)
             whole.append(mul(bound, terms.expr(factor)))
@@ -78,7 +78,7 @@ def _term(terms: Terms, ranges: Ranges, m: Monomial, coefficient: int) -> Expr |
     return mul(*(b[0] for b in bounds), factor) if all(bounds) else None
 
 
-def _factor(terms: Terms, p: Polynomial, inner: Polynomial) -> Polynomial | None:
+def factor_of(terms: Terms, p: Polynomial, inner: Polynomial) -> Polynomial | None:
     """A launch value f with `p = f * inner + ...`, where f is one positive monomial."""
     first, scale = next((m, c) for m, c in inner.items() if c > 0)
     for m, coefficient in p.items():

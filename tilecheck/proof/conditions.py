@@ -15,6 +15,8 @@ from typing import Literal, Protocol
 
 from tilecheck.ir.expr import FALSE, Expr, Kind, Symbol, conjuncts, evaluate, negate, render, symbols
 from tilecheck.proof.candidates import candidates, is_length, tile_symbols
+from tilecheck.proof.candidates_layout import is_layout, layout
+from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.context import Context
 from tilecheck.proof.degenerate import is_degenerate
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
@@ -143,6 +145,9 @@ class _Search:
         """What one goal needs, on top of what earlier goals got: those it may lean on from the start, as
         its own text may only be defined under them."""
         old = tuple(self.base)
+        found = self._laid_out(part, old)
+        if found is not None:
+            return found
         choices = candidates(part, self.context.kernel, self.tiles)
         pool = _Pool(c for c in choices if c not in old)
         undecided = queries = 0
@@ -173,6 +178,25 @@ class _Search:
                     self._crowded_out = True
         self._met_limit = undecided > 0
         return None if reduced or pool.is_lost else self._reduced(part, old, pool)
+
+    def _laid_out(self, part: Obligation, old: tuple[Expr, ...]) -> tuple[Expr, ...] | None:
+        """What a race needs of a row-major layout, where that is enough."""
+        if not isinstance(part.goal, Disjoint):
+            return None
+        terms = Terms(self.tiles)
+        layouts = [layout(a, self.context.kernel, terms) for a in (part.goal.first, part.goal.second)]
+        for whole in dict.fromkeys(sorted(layouts, key=len, reverse=True)):
+            needed = tuple(c for c in whole if c not in old)
+            if not needed or not all(is_layout(c, terms) for c in needed):
+                continue
+            if not self.prove(part, (*old, *needed)):
+                continue
+            for condition in needed:
+                fewer = tuple(c for c in needed if c is not condition)
+                needed = fewer if self.prove(part, (*old, *fewer)) else needed
+            if not is_degenerate(part, self.context, (*old, *needed), self.satisfiable):
+                return self._concerning(part, old, needed)
+        return None
 
     def _reduced(self, part: Obligation, old: tuple[Expr, ...], pool: _Pool) -> tuple[Expr, ...] | None:
         """What it needs of all choices at once, as far as no solver is needed to say so."""

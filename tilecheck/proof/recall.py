@@ -16,6 +16,7 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols
 _KEPT = 48  # models of one kernel; each is tried on every question
 _STARTS = 6  # models that are changed for one question
 _STEPS = 12  # changes that lead from one of them to a model
+_ROUNDS = 6  # of growing sizes
 _FEW, _MANY = 24, 200  # changes that are looked at for one question
 
 Cell = tuple[str, tuple[int, ...]]
@@ -99,7 +100,7 @@ class Recall:
         lengths, rest = _lengths(assertions)
         search = _Repair(rest, _MANY if wanted else _FEW)
         for start in [*self._kept[: _STARTS - 1], *self._plain[:1], self._inner]:
-            found = search.from_(start)
+            found = search.from_(_grown(start, rest))
             if found is not None:
                 found = _long_enough(found, lengths)
             if found is not None and found.satisfies(assertions):
@@ -135,6 +136,25 @@ def _long_enough(found: Assignment, lengths: Mapping[Symbol, Sequence[Expr]]) ->
         if least > found.value(symbol):
             found = found.changed(symbol, least)
     return found
+
+
+def _grown(start: Assignment, assertions: Sequence[Expr]) -> Assignment:
+    """The assignment with strides and sizes made as large as what must lie inside them, from inside out."""
+    grown = start
+    floors = [a for a in assertions if a.op in ("le", "lt") and _is_free(a.args[1])]
+    for _ in range(_ROUNDS):
+        unmet = [a for a in floors if not grown.holds(a)]
+        for a in unmet:
+            least = grown.number(a.args[0]) + (a.op == "lt")
+            if least > grown.number(a.args[1]):
+                grown = grown.changed(a.args[1].args[0], least)
+        if not unmet:
+            break
+    return grown
+
+
+def _is_free(e: Expr) -> bool:
+    return e.op == "sym" and e.args[0].kind in (Kind.SCALAR, Kind.CONSTANT, Kind.STRIDE, Kind.EXTENT)
 
 
 class _Repair:
@@ -194,7 +214,9 @@ def _changes(assertion: Expr, at: Assignment) -> Iterator[tuple[Symbol, Value]]:
     inner = assertion.args[0] if assertion.op == "not" else assertion
     compared = inner.op in ("lt", "le", "eq")
     gap = _gap(inner, at) if compared else 1
-    for symbol in symbols(assertion):
+    # Of `n * s <= t` it is t that can be anything.
+    own = inner.args[1].args[:1] if compared and inner.args[1].op == "sym" else ()
+    for symbol in dict.fromkeys((*own, *symbols(assertion))):
         value = at.value(symbol)
         if isinstance(value, bool):
             yield symbol, not value

@@ -21,7 +21,7 @@ from tilecheck.ir.expr import TRUE, ZERO, Expr, le, lt
 from tilecheck.ir.kernel import Access
 from tilecheck.proof.linear import meaning
 from tilecheck.proof.obligation import Disjoint, Holds
-from tilecheck.proof.polynomial import Key, Monomial, Polynomial, combine, key, without
+from tilecheck.proof.polynomial import Key, Monomial, Polynomial, combine, constant, key, without
 from tilecheck.proof.predicate import premises, ranges
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.question import Question
@@ -58,6 +58,7 @@ class _Equal:
     agreed: Agreed
     pairs: list[tuple[Polynomial, Polynomial]]
     _tried: dict[tuple[Key, Key, Key], None] = field(default_factory=dict)
+    _digits: dict[tuple[Access, Key, Key], bool] = field(default_factory=dict)
     _premises: dict[Access, Premises] = field(default_factory=dict)
 
     def split(self) -> bool:
@@ -114,10 +115,22 @@ class _Equal:
         yield from sorted(({m: c} for m, c in found), key=lambda f: -len(_divided(p, f)[0]))
 
     def _is_digit(self, p: Polynomial, f: Polynomial, access: Access) -> bool:
-        """0 <= p < f for an instance that performs the access."""
-        value, limit = self._meaning(p), self._meaning(f)
+        """0 <= p < f for an instance that performs the access. What is found is learned: of `h*s_h + n*s_n`
+        that `n*s_n` is below s_h, before that the whole is below s_b."""
+        asked = access, key(p), key(f)
+        if asked in self._digits or len(self._digits) >= _SPLITS:
+            return self._digits.get(asked, False)
+        self._digits[asked] = False  # until it is shown
         known = self._known_of(access)
-        return follows(le(ZERO, value), known, _DEPTH) and follows(lt(value, limit), known, _DEPTH)
+        for g in self._factors(p):
+            high, low = _divided(p, g)
+            if high and low and self._is_digit(low, g, access):
+                break
+        value, limit = self._meaning(p), self._meaning(f)
+        if follows(le(ZERO, value), known, _DEPTH) and follows(lt(value, limit), known, _DEPTH):
+            known.learn(combine(combine(known.form(limit), known.form(value), -1), constant(-1)))
+            self._digits[asked] = True
+        return self._digits[asked]
 
     def _meaning(self, p: Polynomial) -> Expr:
         return meaning(p, self.agreed.premises.forms.meanings())
