@@ -86,7 +86,9 @@ class _Descent:
         # A term without a lower bound has to go in any case, so one is enough, and all is in vain where one has
         # no premise that removes it; else any negative one may go.
         if unbounded:
-            if not all(self._is_removable(p, m) for m in unbounded):
+            # What moves has to go by a premise; of the rest, what is in the way may cancel when it does.
+            first = [m for m in unbounded if self._premises.moves(m)] or unbounded
+            if not all(self._is_removable(p, m) for m in first):
                 return False
             obstacles = [max(unbounded, key=lambda m: (len(m), m))]
         else:
