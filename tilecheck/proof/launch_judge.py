@@ -39,7 +39,7 @@ from tilecheck.proof.solver import Answer, Model, satisfiable
 _LEAST = (1, 8, 70, 300, 2000, 0)  # how large host inputs are, at least: tried in turn, 0 last
 _SEARCHES = 2  # for inputs of some size that may end undecided before no more are made
 # Of the budget of a question: launches have many, most of which take little.
-_SHARE, _SEARCH, _QUICK = 10, 30, 100
+_SHARE, _SEARCH, _QUICK = 10, 30, 50
 _SIZES = (EXTENT, NUMEL)
 _MOST_AXES = 8
 _LARGEST_TILE = 12  # log2
