@@ -33,6 +33,7 @@ from tilecheck.proof.polynomial import (
 from tilecheck.proof.rows import Row
 
 _ROUNDS = 4  # of bound propagation: bounds may creep for ever (x < y < x), and any prefix is sound
+_LARGE = 1 << 200  # larger bounds are forgotten
 _SHARES = 8  # quotients by one divisor that are compared with each other
 _KNOWN = 200  # sets of premises that are remembered
 _NOTHING = iv.exactly(0)
@@ -327,6 +328,10 @@ class Premises:
 
     def _narrow(self, index: int, low: iv.End, high: iv.End) -> None:
         old = self._bounds[index]
+        if abs(low) > _LARGE:  # bounds that contradict each other drive each other up for ever
+            low = old.low
+        if abs(high) > _LARGE:
+            high = old.high
         if low > old.low or high < old.high:
             new = self._bounds[index] = Interval(max(low, old.low), min(high, old.high))
             self.contradict |= new.is_empty
@@ -368,7 +373,7 @@ class Premises:
     def _raise(self, m: Monomial, low: int) -> None:
         """m >= low, for a product m. If that is at least 1 and all factors but one are known not to be
         negative, none of them is 0, so all are at least 1: the last has the sign of the product."""
-        if low > self._least.get(m, -math.inf):
+        if _LARGE > low > self._least.get(m, -math.inf):
             self._least[m] = low
             self._tick += 1
             for a in m:

@@ -1,0 +1,49 @@
+"""What follows from premises without a solver."""
+
+from __future__ import annotations
+
+from time import process_time
+
+from tilecheck.ir.expr import Kind, Symbol, add, eq, floordiv, ite, le, lt, mul, sub, sym
+from tilecheck.proof.premises import Premises
+from tilecheck.proof.rungs.entail import entailed
+
+M, N, S, T = (sym(Symbol(name, Kind.SCALAR)) for name in "mnst")
+ROW, COLUMN = (sym(Symbol(name, Kind.LOOP)) for name in "ij")
+
+
+def test_bounds_that_drive_each_other_up_are_forgotten() -> None:
+    """n > m and m >= n, and products of both: every round would square the bounds."""
+    start = process_time()
+    premises = Premises.of([le(2, M), lt(M, N), le(mul(N, N), M), le(mul(M, N), N)])
+    for k in range(40):
+        premises.learn(premises.form(sub(mul(M, N), add(N, k))))
+    assert process_time() - start < 5
+
+
+def test_quotients_of_dividends_that_are_apart() -> None:
+    premises = Premises.of([le(1, S), le(add(ROW, S), COLUMN)])
+    assert entailed(lt(floordiv(ROW, S), floordiv(COLUMN, S)), premises.copy())
+    assert not entailed(lt(add(floordiv(ROW, S), 1), floordiv(COLUMN, S)), premises.copy())
+
+
+def test_a_conditional_is_the_branch_that_premises_choose() -> None:
+    value = ite(le(0, sub(add(ROW, N), M)), mul(S, T), N)
+    assert entailed(eq(value, mul(S, T)), Premises.of([le(0, ROW), le(M, N)]))
+    assert not entailed(eq(value, mul(S, T)), Premises.of([le(0, ROW)]))
+
+
+def test_a_factor_that_is_not_negative_is_divided_out() -> None:
+    premises = Premises.of([le(0, S), lt(mul(S, ROW), mul(S, COLUMN))])
+    assert entailed(lt(ROW, COLUMN), premises)
+    assert not entailed(lt(ROW, COLUMN), Premises.of([lt(mul(S, ROW), mul(S, COLUMN))]))
+
+
+def test_factors_of_a_row_are_left_alone() -> None:
+    """(i*m + j) * n + k is below t*m*n where i < t, j < m and k < n, whatever else is known of m and n."""
+    k = sym(Symbol("k", Kind.LOOP, uid=7))
+    row = add(mul(add(mul(ROW, M), COLUMN), N), k)
+    known = [le(0, ROW), lt(ROW, T), le(0, COLUMN), lt(COLUMN, M), le(0, k), lt(k, N)]
+    others = [le(mul(M, N), sym(Symbol(f"x{n}", Kind.EXTENT))) for n in range(6)]
+    assert entailed(lt(row, mul(T, M, N)), Premises.of([*known, *others]))
+    assert not entailed(lt(row, sub(mul(T, M, N), 1)), Premises.of([*known, *others]))
