@@ -33,6 +33,7 @@ from tilecheck.proof.polynomial import (
 from tilecheck.proof.rows import Row
 
 _ROUNDS = 4  # of bound propagation: bounds may creep for ever (x < y < x), and any prefix is sound
+_LONGEST = 6  # products of more factors are not looked at in all their parts
 _LARGE = 1 << 200  # larger bounds are forgotten
 _SHARES = 8  # quotients by one divisor that are compared with each other
 _KNOWN = 200  # sets of premises that are remembered
@@ -176,7 +177,7 @@ class Premises:
             yield rest, (a,)
             if len(rest) > 1:
                 yield (a,), rest
-        for size in range(2, len(m) - 1):
+        for size in range(2, len(m) - 1) if len(m) <= _LONGEST else ():
             for part in dict.fromkeys(combinations(m, size)):
                 yield part, without(m, *part)
 

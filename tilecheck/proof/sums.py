@@ -26,6 +26,7 @@ from tilecheck.proof.premises import Premises
 _DEPTH = 5  # premises in one sum
 _MOVING = 2  # and so many more that bound what moves
 _NODES = 80  # remainders looked at in one search
+_RESTS = 250  # that are made in one search
 _BRANCHING = frozenset({"min", "max", "ite"})
 _QUOTIENTS = 12  # guesses of what a quotient stays below
 
@@ -57,11 +58,11 @@ class _Descent:
         self._moving = moving
         self._failed: dict[Key, int] = {}
         self._removable: dict[tuple[Monomial, bool], bool] = {}
-        self._nodes = 0
+        self._nodes = self._rests = 0
         self.is_different = False  # whether other premises might have been tried
 
     def covers(self, p: Polynomial, depth: int) -> bool:
-        if self._nodes > _NODES:
+        if self._nodes > _NODES or self._rests > _RESTS:
             return False
         p = _tightened(p)
         least: int | float = p.get(UNIT, 0)
@@ -105,6 +106,7 @@ class _Descent:
         found = self._candidates(m, coefficient)
         rests = [combine(scaled(p, abs(q[m])), q, -abs(coefficient)) for q in (*self._multiples(p, m), *found)]
         self.is_different |= self._premises.moves(m)
+        self._rests += len(rests)
         return any(self.covers(rest, depth - 1) for rest in sorted(rests, key=self._left))
 
     def _candidates(self, m: Monomial, sign: int) -> Iterator[Polynomial]:
