@@ -269,6 +269,7 @@ class _Flows:
         """What a function outside of the project gives; a name of which nothing is known is taken for what it
         says."""
         every = NONE.union(*(sources for _, sources in arguments))
+        last = path.rpartition(".")[2] or last  # an import may give it another name
         of_triton = path.startswith("triton.") and not path.startswith("triton.experimental.")
         if of_triton and last in (_LOAD, _STORE) and self.table is self.home and not self.calls:
             return self._access(node, last, arguments)

@@ -16,6 +16,7 @@ HEAD = """
 import triton
 import triton.language as tl
 import somewhere
+from triton.language import flip as minimum
 
 @triton.jit
 def half(v):
@@ -115,6 +116,7 @@ def test_two_stores_are_both_named() -> None:
         "for k in range(v):\n    tl.store(y + i, k)",
         "for k in range(n):\n    tl.store(y + i, v)",
         "tl.store(y + i, unknown(v))",
+        "tl.store(y + i, minimum(v, 0))",
         "tl.store(y + i, tl.dot(v, v))",
         "tl.store(y + i, v.sum())",
         "tl.store(y + i, v @ v)",
