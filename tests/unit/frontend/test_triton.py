@@ -204,6 +204,9 @@ def test_barriers_are_remembered() -> None:
     [
         ("tl.inline_asm_elementwise('nop', '=r', [], tl.int32, False, 1)", "assembly that may touch memory"),
         ("tl.inline_asm_elementwise('ld.global.u32 $0, [$1];', '=r,l', [x], tl.int32, True, 1)", "may touch"),
+        ("tl.inline_asm_elementwise('discard.L2 [$1], 128;', '=r,l', [x], tl.int32, True, 1)", "may touch"),
+        ("tl.inline_asm_elementwise('global_store_b32 $1, $1', '=v,v', [x], tl.int32, True, 1)", "may touch"),
+        ("tl.inline_asm_elementwise(x, '=r,l', [x], tl.int32, True, 1)", "may touch"),
         ("tl.store((x + y).to(tl.pointer_type(tl.int8)), 0)", "tl.pointer_type"),
     ],
 )
