@@ -13,6 +13,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.modules import Binding, Element, Import, ModuleTable, dotted
+from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import (
     START,
     Array,
@@ -223,6 +224,8 @@ def _string(x: Executor, node: cst.SimpleString | cst.ConcatenatedString, frame:
 
 
 def _formatted(x: Executor, node: cst.FormattedString, frame: Frame) -> Any:
+    if any(isinstance(inner, cst.NamedExpr) for inner in walk(node)):
+        raise UnsupportedConstruct("assignment in a formatted string")
     return Token(f"text {x.number()}")
 
 
@@ -747,6 +750,8 @@ def _comprehension(x: Executor, node: cst.ListComp | cst.GeneratorExp, frame: Fr
     loop = node.for_in
     if loop.inner_for_in is not None or loop.asynchronous is not None:
         raise UnsupportedConstruct("nested comprehension")
+    if any(isinstance(inner, cst.NamedExpr) for inner in walk(node)):
+        raise UnsupportedConstruct("assignment in a comprehension")
     inner = Frame(dict(frame.names), frame.parent, frame.table, frame.function, frame.returns, frame.depth)
     items = []
     from tilecheck.frontend.statements import assign  # as above

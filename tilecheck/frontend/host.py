@@ -241,6 +241,7 @@ class HostExecutor(Executor):
         return None if handler is None else lambda: handler(self, node, frame)
 
     def recover(self, problem: UnsupportedConstruct, node: cst.BaseExpression, frame: Frame) -> Any:
+        host_targets.forget_named(self, node, frame)
         return self.unread(text_of(node, frame.table))
 
     def bind(self, function: Function, args: Arguments) -> Frame | None:

@@ -15,6 +15,7 @@ from tilecheck.frontend.host_functions import call
 from tilecheck.frontend.host_methods import literal
 from tilecheck.frontend.host_names import attribute_node, name, subscript
 from tilecheck.frontend.host_operators import compare, elementwise, operate
+from tilecheck.frontend.host_targets import forget_named
 from tilecheck.frontend.host_values import HostShape, Table, Tensor
 from tilecheck.frontend.statements import assign
 from tilecheck.frontend.values import (
@@ -136,7 +137,9 @@ def _sequence(x: HostExecutor, node: cst.Tuple | cst.List, frame: Frame) -> Any:
 
 
 def _comprehension(x: HostExecutor, node: cst.ListComp | cst.GeneratorExp, frame: Frame) -> Any:
-    return Seq(tuple(_comprehended(x, node.elt, node.for_in, frame)), isinstance(node, cst.ListComp))
+    items = tuple(_comprehended(x, node.elt, node.for_in, frame))
+    forget_named(x, node, frame)  # those are names of the function, not of the comprehension
+    return Seq(items, isinstance(node, cst.ListComp))
 
 
 def _comprehended(x: HostExecutor, elt: cst.BaseExpression, loop: cst.CompFor, frame: Frame) -> Iterator[Any]:

@@ -30,6 +30,14 @@ def forget(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
         frame.names[name] = x.unread(name)
 
 
+def forget_named(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
+    """What `:=` binds in an expression that is not read, or around a comprehension, is unknown."""
+    for inner in walk(node):
+        if isinstance(inner, cst.NamedExpr):
+            name = dotted(inner.target)
+            frame.names[name] = x.unread(name)
+
+
 def assigned(node: cst.CSTNode) -> list[str]:
     """The names, attribute paths included, that a statement may assign."""
     found: dict[str, None] = {}

@@ -64,6 +64,28 @@ def one(body: str, kernel: str, verified) -> str:
     return next(iter(found.values()))
 
 
+# ---- what a name holds ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "outs = [out := torch.empty(1) for _ in range(2)]",
+        "outs = [[out := torch.empty(1) for _ in m] for _ in m]",
+        "outs = {k: (out := torch.empty(1)) for k in range(2)}",
+        "print(f'{(out := torch.empty(1))}')",
+    ],
+)
+def test_a_name_bound_inside_an_expression(between: str, verified) -> None:
+    body = f"""
+    def host(n: int, m, stream):
+        out = torch.empty(n)
+        {between}
+        ct.launch(stream, (ct.cdiv(n, T),), fill, (out,))
+    """
+    assert one(body, "fill", verified) != "holds"
+
+
 # ---- a grid over one array -----------------------------------------------------------------------------------
 
 
