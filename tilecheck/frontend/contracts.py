@@ -80,7 +80,7 @@ def read_contracts(
         else:
             contract = _contract(x, definition, named, stated)
             contracts += _simpler(contract)
-            requires += _shapes(contract)
+            requires += _shapes(contract) if definition.language == "cutile" else ()
     for given in definition.given:
         for name, value in given.constants:
             if name in names and annotations[name].constant:
@@ -167,12 +167,19 @@ def _contract(x: Executor, definition: Definition, call: cst.Call, stated: _Stat
             raise problem  # a single array has nothing to overlap
     elif lists:
         raise UnsupportedConstruct(f"contract `{text}` about a list of arrays", site.span, site.file)
-    elif form.rank is not None and any(x.ranks.get(n, form.rank) != form.rank for n in names):
+    elif form.rank is not None and not all(_has_rank(x, definition, kind, n) for n in names):
         axes = f"{form.rank} axis" if form.rank == 1 else f"{form.rank} axes"
         what = f"contract `{text}` about an array that does not have {axes}"
         raise UnsupportedConstruct(what, site.span, site.file)
     bounds = tuple(_term(x, definition, a.value, text, site) for a in call.args[len(names) :])
     return Contract(kind, names[0], bounds, text, stated.reason, site, tuple(names[1:]))
+
+
+def _has_rank(x: Executor, definition: Definition, kind: str, name: str) -> bool:
+    """Whether an array has the axes that a contract speaks of. Flat memory has pairs one after the other."""
+    wanted = _FORMS[kind].rank
+    is_flat = definition.language == "triton" and kind == "distinct_pairs"
+    return x.ranks.get(name, wanted) == (1 if is_flat else wanted)
 
 
 def _simpler(contract: Contract) -> list[Contract]:

@@ -55,7 +55,8 @@ def some_memory(kernel: Kernel) -> tuple[Expr, ...]:
     exists: dict[Expr, None] = {}
     for contract in kernel.contracts:
         for array in contract.arrays if contract.is_about_values else ():
-            rank = 2 if contract.kind == "distinct_pairs" else ranks.get(array, 1)
+            pairs = contract.kind == "distinct_pairs" and kernel.language != "triton"
+            rank = 2 if pairs else ranks.get(array, 1)
             lengths = [_extent(array, axis) for axis in range(rank)]
             exists.update((lt(0, length), None) for length in lengths)
             for first in (0, 1):
@@ -86,11 +87,26 @@ def _increasing(contract: Contract, reads: _Reads) -> Iterator[Expr]:
 
 
 def _distinct_pairs(contract: Contract, reads: _Reads) -> Iterator[Expr]:
-    """Rows that occur, whichever of their entries does."""
-    rows = dict.fromkeys(node.args[1] for node in reads[contract.array])
-    for i, j in combinations(rows, 2):
-        a, b, c, d = (read(contract.array, row, column) for row in (i, j) for column in (0, 1))
+    """Rows that occur, whichever of their entries does. In flat memory row i is elements 2*i and 2*i + 1."""
+    t = contract.array
+    flat = [node for node in reads[t] if len(node.args) == 2]
+    rows = dict.fromkeys(node.args[1] for node in reads[t] if len(node.args) == 3)
+    starts = dict.fromkeys(e for node in flat for e in (node.args[1], sub(node.args[1], 1)) if _is_even(e))
+    pairs = [
+        *combinations([(row, read(t, row, 0), read(t, row, 1)) for row in rows], 2),
+        *combinations([(e, read(t, e), read(t, add(e, 1))) for e in starts], 2),
+    ]
+    for (i, a, b), (j, c, d) in pairs:
         yield _implies(_inside(a, b, c, d), any_of(eq(i, j), ne(a, c), ne(b, d)))
+
+
+def _is_even(e: Expr) -> bool:
+    """Whether its text shows that it is even."""
+    if e.value is not None:
+        return e.value % 2 == 0
+    if e.op == "add":
+        return all(map(_is_even, e.args))
+    return e.op == "mul" and any(factor.value is not None and factor.value % 2 == 0 for factor in e.args)
 
 
 def _prefix_sum(contract: Contract, reads: _Reads) -> Iterator[Expr]:

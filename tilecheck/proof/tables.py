@@ -98,6 +98,9 @@ def _values(
     high = min((bounds[1] for bounds in ranges), default=None)
     if "distinct_pairs" in kinds and data.ndim == 2:
         yield from _pairs(places, fixed, low, high)
+    elif "distinct_pairs" in kinds and data.ndim == 1:
+        halves = [divmod(at[0], 2) for at in places]
+        yield from _pairs(halves, {divmod(at[0], 2): v for at, v in fixed.items()}, low, high)
     elif "increasing" in kinds:
         yield from _rising(places, fixed, low, high, step=int("distinct" in kinds))
     elif "distinct" in kinds:
@@ -171,7 +174,8 @@ def _keeps(data: Contents, promise: Promise) -> bool:
             kept = [v for v in values if v not in promise.bounds]
             return len(set(kept)) == len(kept)
         case "distinct_pairs":
-            rows = [tuple(row) for row in data[:, :2].tolist()] if data.ndim == 2 else [(), ()]
+            flat = data.reshape(-1)[: data.size // 2 * 2].reshape(-1, 2)  # a pair begun at the end is none
+            rows = [tuple(row) for row in (data[:, :2] if data.ndim == 2 else flat).tolist()]
             return len(set(rows)) == len(rows)
         case "increasing":
             return all(a <= b for a, b in pairwise(values))
