@@ -14,7 +14,13 @@ from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostExecutor, text_of
 from tilecheck.frontend.host_names import attribute
-from tilecheck.frontend.host_targets import UNKNOWN_KEYWORDS, forget_lists
+from tilecheck.frontend.host_targets import (
+    UNKNOWN_KEYWORDS,
+    forget_attributes,
+    forget_lists,
+    forget_nonlocals,
+    kept_attribute,
+)
 from tilecheck.frontend.host_values import LAUNCHERS, Gridded, HostShape, LaunchCall, Starred, Table, Unknown
 from tilecheck.frontend.modules import Import, ModuleTable, dotted
 from tilecheck.frontend.statements import call_function
@@ -62,14 +68,16 @@ def call(x: HostExecutor, node: cst.Call, frame: Frame) -> Any:
     if args is None:
         return unread_call(x, node, Arguments((), (), node, frame.table), frame)
     with x.at(frame.table, node):
-        return invoke(x, function, args, frame)
+        found = invoke(x, function, args, frame)
+    forget_attributes(x, node, frame)
+    return found
 
 
 def _callee(x: HostExecutor, node: cst.BaseExpression, frame: Frame) -> Any:
     """What is called; a method stays with its object."""
     if not isinstance(node, cst.Attribute):
         return evaluate(x, node, frame)
-    assigned = frame.find(dotted(node)) if dotted(node) else None
+    assigned = kept_attribute(dotted(node), frame) if dotted(node) else None
     if assigned is not None:
         return assigned
     value = evaluate(x, node.value, frame)
@@ -243,6 +251,8 @@ def unread_call(x: HostExecutor, node: cst.CSTNode, args: Arguments, frame: Fram
     for value in (*args.positional, *(v for _, v in args.keywords)):
         if isinstance(value, Function) and launches_inside(value):
             _call_back(x, value, args, frame)
+        if isinstance(value, Function):
+            forget_nonlocals(x, value, frame)
     forget_lists(x, node, frame)
     text = text_of(node, args.table)
     if isinstance(node, cst.Call) and _CHECKS.match(_last_name(node.func)):

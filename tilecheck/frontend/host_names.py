@@ -10,7 +10,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import expressions
 from tilecheck.frontend.expressions import evaluate, module_name
 from tilecheck.frontend.host import HostExecutor, text_of
-from tilecheck.frontend.host_targets import MUTATORS, of_form
+from tilecheck.frontend.host_targets import MUTATORS, kept_attribute, of_form
 from tilecheck.frontend.host_values import Gridded
 from tilecheck.frontend.modules import Import, ModuleTable, dotted
 from tilecheck.frontend.syntax import walk
@@ -92,7 +92,7 @@ def _item(x: HostExecutor, value: Any, index: Any) -> Any:
 
 
 def attribute_node(x: HostExecutor, node: cst.Attribute, frame: Frame) -> Any:
-    assigned = frame.find(dotted(node)) if dotted(node) else None
+    assigned = kept_attribute(dotted(node), frame) if dotted(node) else None
     if assigned is not None:
         return assigned
     return attribute(x, evaluate(x, node.value, frame), node.attr.value)

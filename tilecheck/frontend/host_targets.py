@@ -24,10 +24,74 @@ UNKNOWN_KEYWORDS = "**"  # stands for keyword arguments whose names are not know
 MUTATORS = frozenset("append extend insert pop remove clear sort reverse update setdefault popitem add".split())
 
 
+# Functions and methods that assign to no attribute of what they are given.
+_KEEPING = frozenset(
+    "isinstance hasattr getattr len print type id save_for_backward mark_dirty mark_non_differentiable "
+    "set_materialize_grads".split()
+)
+
+
 def forget(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     """Make everything that `node` may assign unknown."""
     for name in assigned(node):
+        forget_inside(x, name, frame)
         frame.names[name] = x.unread(name)
+
+
+def forget_inside(x: HostExecutor, name: str, frame: Frame) -> None:
+    """`t` is another object than before, or may have changed: what `t.out` is, is unknown."""
+    at: Frame | None = frame
+    while at is not None:
+        for path in [n for n in at.names if n.startswith(f"{name}.")]:
+            at.names[path] = x.unread(path)
+        at = at.parent
+
+
+def forget_attributes(x: HostExecutor, node: cst.Call, frame: Frame) -> None:
+    """A call may assign to the attributes of objects that it is given by name, or whose method it is, under
+    whatever names these are known."""
+    if dotted(node.func).rpartition(".")[2] in _KEEPING:
+        return
+    given = [dotted(a.value) for a in node.args]
+    if isinstance(node.func, cst.Attribute):
+        given.append(dotted(node.func.value))
+    for name in filter(None, given):
+        held = frame.find(name)
+        for other in (name, *(_names_of(held, frame) if held is not None else ())):
+            forget_inside(x, other, frame)
+
+
+def forget_nonlocals(x: HostExecutor, function: Function, frame: Frame) -> None:
+    """Code that is not read may call a function that it is given, which assigns to names around it."""
+    for node in walk(function.node):
+        for item in node.names if isinstance(node, cst.Nonlocal) else ():
+            name = item.name.value
+            at: Frame | None = frame
+            while at is not None:
+                if name in at.names:
+                    at.names[name] = x.unread(name)
+                at = at.parent
+
+
+def _names_of(held: Any, frame: Frame) -> list[str]:
+    found: list[str] = []
+    at: Frame | None = frame
+    while at is not None:
+        found += [name for name, other in at.names.items() if other is held]
+        at = at.parent
+    return found
+
+
+def kept_attribute(path: str, frame: Frame) -> Any | None:
+    """What was assigned to an attribute of the object that a name stands for."""
+    at: Frame | None = frame
+    while at is not None:
+        if path in at.names:
+            return at.names[path]
+        if path.partition(".")[0] in at.names:
+            return None  # of another object than one of that name further out
+        at = at.parent
+    return None
 
 
 def forget_named(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
@@ -76,6 +140,8 @@ def _names(target: cst.CSTNode, found: dict[str, None]) -> None:
 
 def assign_target(x: HostExecutor, target: cst.BaseExpression, value: Any, frame: Frame) -> bool:
     """Targets that kernels may not have: attributes, items, starred names."""
+    if isinstance(target, cst.Name):
+        forget_inside(x, target.value, frame)
     match target:
         case cst.Name() if isinstance(value, Poison):
             frame.names[target.value] = x.unread(target.value)
@@ -99,6 +165,13 @@ def _assign_attribute(x: HostExecutor, target: cst.Attribute, value: Any, frame:
     if target.attr.value in ("data", "shape", "strides"):
         x.stop(f"`.{target.attr.value}` of a tensor is assigned")
     if dotted(target):
+        holder = frame.find(dotted(target.value))
+        for name in _names_of(holder, frame) if holder is not None else ():
+            path = f"{name}.{target.attr.value}"  # the same object under each of its names
+            forget_inside(x, path, frame)
+            if kept_attribute(path, frame) is not None:
+                frame.names[path] = x.unread(path)
+        forget_inside(x, dotted(target), frame)
         frame.names[dotted(target)] = value
 
 
@@ -195,6 +268,7 @@ def unpack_unknown(x: HostExecutor, target: cst.Tuple | cst.List, frame: Frame) 
     found: dict[str, None] = {}
     _names(target, found)
     for name in found:
+        forget_inside(x, name, frame)
         frame.names[name] = x.unread(name)
 
 

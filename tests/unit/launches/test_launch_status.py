@@ -86,6 +86,60 @@ def test_a_name_bound_inside_an_expression(between: str, verified) -> None:
     assert one(body, "fill", verified) != "holds"
 
 
+@pytest.mark.parametrize(
+    ("between", "expected"),
+    [
+        ("", "holds"),
+        ("t.other = torch.empty(1)", "holds"),
+        ("unread(m)", "holds"),
+        ("t.save_for_backward(m)", "holds"),
+        ("t.reset()", "caller"),
+        ("unread(t)", "caller"),
+        ("shrink(t)", "caller"),
+        ("setattr(t, 'out', m)", "caller"),
+        ("u = t\n        u.out = torch.empty(1)", "caller"),
+        ("u = t\n        u.reset()", "caller"),
+        ("t = unread(m)", "caller"),
+        ("for t in m:\n            pass", "caller"),
+    ],
+)
+def test_an_attribute(between: str, expected: str, verified) -> None:
+    body = f"""
+    def shrink(held):
+        held.out = torch.empty(1)
+
+    def host(n: int, m, t, stream):
+        t.out = torch.empty(n)
+        {between}
+        ct.launch(stream, (ct.cdiv(n, T),), fill, (t.out,))
+    """
+    assert one(body, "fill", verified) == expected
+
+
+def test_an_attribute_in_a_function_with_a_parameter_of_that_name(verified) -> None:
+    body = """
+    def host(n: int, t, u, stream):
+        t.out = torch.empty(n)
+        def run(t):
+            ct.launch(stream, (ct.cdiv(n, T),), fill, (t.out,))
+        run(u)
+    """
+    assert one(body, "fill", verified) == "caller"
+
+
+def test_a_name_that_a_function_given_away_assigns(verified) -> None:
+    body = """
+    def host(n: int, stream):
+        out = torch.empty(n)
+        def shrink():
+            nonlocal out
+            out = torch.empty(1)
+        unread(shrink)
+        ct.launch(stream, (ct.cdiv(n, T),), fill, (out,))
+    """
+    assert one(body, "fill", verified) == "caller"
+
+
 # ---- a grid over one array -----------------------------------------------------------------------------------
 
 
