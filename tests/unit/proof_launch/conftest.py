@@ -259,7 +259,9 @@ def solve(builder: Builder, **changes: Any) -> Found:
         open_,
         context,
         lambda o, extra: prove(o, context.under(*extra), session).proved,
-        lambda assertions: satisfiable(assertions, session=session),
+        lambda assertions, refutes=None, *, solver=True: satisfiable(
+            assertions, session=session, refutes=refutes, solver=solver
+        ),
     )
     missed = [o.rule for o, used in zip(open_, derivation.used, strict=True) if used is None]
     texts = [re.sub(r"\((cdiv\([^()]*\))\)", r"\1", condition_text(c)) for c in derivation.conditions]

@@ -99,7 +99,9 @@ def derived(found):
         open_,
         context,
         lambda o, extra: prove(o, context.under(*extra), session).proved,
-        lambda assertions: satisfiable(assertions, session=session),
+        lambda assertions, refutes=None, *, solver=True: satisfiable(
+            assertions, session=session, refutes=refutes, solver=solver
+        ),
     )
 
 
