@@ -48,7 +48,8 @@ class Contracts:
     def check(self, given: Mapping[str, tuple[Any, Sequence[Member]]], scope: dict[str, Any]) -> None:
         """Look at the arrays; `given` are the arguments by name, with the layouts of those the kernel touches.
 
-        A contract about an array that it does not touch says nothing, nor does one about None.
+        A contract about arrays that it does not touch says nothing, nor does one about None; one
+        about two arrays of which it touches one is used by the proof.
 
         Raises:
             Broken: a contract does not hold.
@@ -58,8 +59,10 @@ class Contracts:
             members = [member for name in stated.arrays for member in given[name][1]]
             if stated.kind == "disjoint":
                 problem = _meeting([(n, at, solid(x)) if self.flat else (n, at, x) for n, at, x in members])
-            elif len(members) < len(stated.arrays):
+            elif not members:
                 continue
+            elif len(members) < len(stated.arrays):
+                raise Broken(stated, "the kernel touches only some of its arrays: the others are not looked at")
             else:
                 self._check_axes(stated, members)
                 for member in members:

@@ -123,6 +123,14 @@ def test_prefix_sums(record, sums, counts, told):
         assert told in refused(check, (1,), Values(sums), Values(counts))
 
 
+def test_prefix_sums_of_counts_that_the_kernel_does_not_touch(record):
+    made = record("x y", contracts=(contract("prefix_sum(x, of=y)"),))
+    x, y = made.arguments
+    made = replace(made, arguments=(x, replace(y, ownership="unused")))
+    check = guard.compile_guard(made, most=100)
+    assert "touches only some" in refused(check, (1,), Values([5, 1]), Values([3]))
+
+
 def test_arrays_that_are_disjoint(record):
     stated = StatedContract("disjoint", ("x", "parts"), (), "disjoint(x, parts)")
     check = guard.compile_guard(record("x parts*", contracts=(stated,)), most=100)
