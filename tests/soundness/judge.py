@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -88,7 +89,7 @@ def _unreal(path: Path, report: KernelReport, finding: Diagnostic) -> list[str]:
     texts = report.requires
     refused = 0
     for trial in _runs_of(witness, kernel, path):
-        reading = Reading(trial.grid, {**_scalars(witness), **trial.arrays})
+        reading = Reading(trial.grid, {**_scalars(witness), **trial.contents})
         if not all(reading.holds(t) for t in (*report.conditions, *texts)):
             refused += 1
             continue
@@ -102,7 +103,8 @@ def _scalars(witness: Witness) -> dict[str, int]:
 
 
 def _runs_of(witness: Witness, kernel: Kernel, path: Path) -> list[Trial]:
-    """The launch of a witness, with each way to fill what the witness does not show."""
+    """The launch of a witness, with each way to fill what the witness does not show, blocks in both orders: what
+    a block does after it saw another's flag may be a race only where it comes first."""
     by_name = {s.name: s for s in symbols(*kernel_expressions(kernel)) if not s.varies}
     values: Values = {grid_symbol(k): n for k, n in enumerate(witness.grid)}
     for param in kernel.params:
@@ -113,7 +115,7 @@ def _runs_of(witness: Witness, kernel: Kernel, path: Path) -> list[Trial]:
         if isinstance(value, int) and name in by_name:
             values[by_name[name]] = bool(value) if by_name[name] in flags else value
     trials = []
-    for fill in FILLS:
+    for fill, backwards in product(FILLS, (False, True)):
         for integers in (False, True):
             concrete = Concrete(values, fill=fill, integers=integers).settled(kernel)
             given = arguments(concrete, kernel)
@@ -125,7 +127,7 @@ def _runs_of(witness: Witness, kernel: Kernel, path: Path) -> list[Trial]:
                     flat[: len(value)] = value
                     given[name][...] = flat.reshape(given[name].shape)
             x, y, z = (*witness.grid, 1, 1, 1)[:3]
-            trial = started(kernel, str(path), concrete, (x, y, z), given)
+            trial = started(kernel, str(path), concrete, (x, y, z), given, backwards=backwards)
             trials += [] if trial is None else [trial]
     return trials
 

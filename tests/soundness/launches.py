@@ -307,13 +307,21 @@ def execute(kernel: Kernel, path: str, concrete: Concrete, rng: random.Random) -
 
 
 def started(
-    kernel: Kernel, path: str, concrete: Concrete, grid: tuple[int, int, int], given: Mapping[str, Any]
+    kernel: Kernel,
+    path: str,
+    concrete: Concrete,
+    grid: tuple[int, int, int],
+    given: Mapping[str, Any],
+    *,
+    backwards: bool = False,
 ) -> Trial | None:
-    """Run a launch with these arguments; None when the backend does not run it to its end."""
+    """Run a launch with these arguments, its blocks in order or the last first; None when the backend does not
+    run it to its end."""
     arrays = {n: v for n, v in given.items() if isinstance(v, np.ndarray | list)}
     contents = {n: [p.copy() for p in v] if isinstance(v, list) else v.copy() for n, v in arrays.items()}
     try:
-        log = run(Launch(path, kernel.name, grid, given, None, STEPS))
+        blocks = tuple(np.ndindex(grid))[::-1] if backwards else None
+        log = run(Launch(path, kernel.name, grid, given, blocks, STEPS))
     except ReplayError:
         return None
     return Trial(kernel, path, concrete, grid, contents, arrays, log)
