@@ -103,8 +103,8 @@ def _scalars(witness: Witness) -> dict[str, int]:
 
 
 def _runs_of(witness: Witness, kernel: Kernel, path: Path) -> list[Trial]:
-    """The launch of a witness, with each way to fill what the witness does not show, blocks in both orders: what
-    a block does after it saw another's flag may be a race only where it comes first."""
+    """The launch of a witness, with each way to fill what it does not show, blocks in both orders: what a block
+    does after it saw another's flag may be a race only where it comes first."""
     by_name = {s.name: s for s in symbols(*kernel_expressions(kernel)) if not s.varies}
     values: Values = {grid_symbol(k): n for k, n in enumerate(witness.grid)}
     for param in kernel.params:
