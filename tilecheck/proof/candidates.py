@@ -21,6 +21,7 @@ from tilecheck.ir.expr import (
     add,
     all_of,
     conjuncts,
+    floordiv,
     le,
     render,
     sym,
@@ -53,6 +54,7 @@ def candidates(obligation: Obligation, kernel: Kernel, tiles: frozenset[Symbol])
             admissible(condition, tiles)
             or _counts_branches(condition, obligation)
             or _is_layout(condition, kernel, tiles)
+            or _divides(condition, obligation)
         ):
             found[condition] = None
             yield condition
@@ -105,6 +107,15 @@ def _is_layout(condition: Expr, kernel: Kernel, tiles: frozenset[Symbol]) -> boo
     found = symbols(condition)
     constant = all(s.kind is Kind.CONSTANT and s not in tiles for s in found)
     return constant and low.value is None and high.op == "sym" and high.args[0] not in symbols(low)
+
+
+def _divides(condition: Expr, obligation: Obligation) -> bool:
+    """`T <= S` where `S // T` must not be 0, also between numbers of compile time."""
+    goal = obligation.goal
+    if condition.op != "le" or not isinstance(goal, Holds):
+        return False
+    low, high = condition.args
+    return goal.goal is le(ONE, floordiv(high, low))
 
 
 def is_length(condition: Expr) -> bool:
@@ -193,6 +204,8 @@ class _BoundCandidates:
         elif goal.op in ("le", "lt"):
             for a, b in inequalities(goal):
                 yield from self.terms.at_most(self.terms.poly(a), self.terms.poly(b))
+            if goal.args[1].op == "floordiv":
+                yield le(*reversed(goal.args[1].args))
         elif goal.op == "eq" and goal.args[0].op == "mod":
             yield goal
 
