@@ -18,6 +18,7 @@ from typing import Literal, Protocol
 from tilecheck.ir.expr import Expr, Kind, all_of, any_of, conjuncts, le, negate, symbols, walk
 from tilecheck.proof.candidate_counts import is_flag
 from tilecheck.proof.context import Context
+from tilecheck.proof.instances import in_instance
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.predicate import both_perform, ranges, several_blocks
 
@@ -53,19 +54,21 @@ def is_degenerate(
 
 
 def _performed(obligation: Obligation, context: Context, *, everywhere: bool = True) -> tuple[Expr, ...]:
-    """The obligation's accesses happen: by one block, or for a race by two different blocks; in a launch with
-    several blocks along every axis, if `everywhere`."""
+    """The obligation's accesses happen, and what it assumes holds: for one block, or for a race for two
+    different blocks; in a launch with several blocks along every axis, if `everywhere`."""
     goal = obligation.goal
     if isinstance(goal, Disjoint) and goal.between is Between.BLOCKS:
-        performed = both_perform(context, goal.first, goal.second)
+        assumed = in_instance(obligation.assume, 1), in_instance(obligation.assume, 2)
+        performed = (*both_perform(context, goal.first, goal.second), *conjuncts(all_of(*assumed)))
         several = () if everywhere else several_blocks(context.kernel)
-        return tuple(term for term in performed if term not in several)
+        performed = tuple(term for term in performed if term not in several)
+        return (*performed, *ranges(performed))
     if isinstance(goal, Holds):
         happens = [goal.given] if goal.access is None else [goal.given, goal.access.happens]
     else:
         happens = [goal.first.happens]
     several = several_blocks(context.kernel) if everywhere else ()
-    assertions = (*context.uniform_facts, *several, *happens)
+    assertions = (*context.uniform_facts, *several, obligation.assume, *happens)
     return (*assertions, *ranges(assertions))
 
 
