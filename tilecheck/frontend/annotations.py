@@ -98,11 +98,10 @@ def _resolve(table: ModuleTable, name: str, depth: int) -> set[str]:
     if binding is None:
         return {name}
     if isinstance(binding, Import):
-        module = f"{binding.module}.{binding.member}" if binding.member else binding.module
         found = table.project.find(Import(binding.module, None, binding.level), table.file)
         if binding.member is not None and found is not None and binding.member in found.bindings:
             return _resolve(found, binding.member + (f".{rest}" if rest else ""), depth + 1)
-        return {f"{module}.{rest}" if rest else module}
+        return {f"{binding.name}.{rest}" if rest else binding.name}
     if isinstance(binding, cst.BaseExpression) and not rest and head not in table.ambiguous:
         return _marks(table, binding, depth + 1)
     return {name}

@@ -150,8 +150,7 @@ def _language(table: ModuleTable, node: cst.BaseExpression, depth: int = 0) -> s
         return _language(table, binding, depth + 1)
     if not isinstance(binding, Import):
         return ""
-    module = f"{binding.module}.{binding.member}" if binding.member else binding.module
-    return _MAKERS.get(f"{module}.{rest}".rstrip("."), "")
+    return _MAKERS.get(f"{binding.name}.{rest}".rstrip("."), "")
 
 
 # ---- what stands in them --------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from tilecheck.frontend.host_targets import (
     kept_attribute,
 )
 from tilecheck.frontend.host_values import LAUNCHERS, Gridded, HostShape, LaunchCall, Starred, Table, Unknown
-from tilecheck.frontend.modules import Import, ModuleTable, dotted
+from tilecheck.frontend.modules import ModuleTable, dotted
 from tilecheck.frontend.statements import call_function
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import (
@@ -238,12 +238,7 @@ def _plain_decorator(table: ModuleTable, node: cst.BaseExpression) -> bool:
     if is_kernel_decorator(table, node):
         return False
     text = dotted(node.func if isinstance(node, cst.Call) else node)
-    head, _, rest = text.partition(".")
-    binding = table.bindings.get(head)
-    if isinstance(binding, Import):
-        module = f"{binding.module}.{binding.member}" if binding.member else binding.module
-        text = f"{module}.{rest}".rstrip(".")
-    return text in _PLAIN_DECORATORS
+    return table.full_name(text) in _PLAIN_DECORATORS
 
 
 def unread_call(x: HostExecutor, node: cst.CSTNode, args: Arguments, frame: Frame) -> Unknown:

@@ -17,7 +17,7 @@ from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import MODULE, evaluate
 from tilecheck.frontend.host_configurations import read_configurations
 from tilecheck.frontend.host_values import Table
-from tilecheck.frontend.modules import Import, ModuleTable, dotted
+from tilecheck.frontend.modules import dotted
 from tilecheck.frontend.values import Const, Frame, Function, Num
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -62,16 +62,7 @@ def _decorators(kernel: Function) -> Iterator[tuple[str, cst.BaseExpression]]:
     """The decorators, outermost first, by their full names."""
     for decorator in getattr(kernel.node, "decorators", ()):
         node = decorator.decorator
-        yield _full_name(kernel.table, dotted(node.func if isinstance(node, cst.Call) else node)), node
-
-
-def _full_name(table: ModuleTable, text: str) -> str:
-    head, _, rest = text.partition(".")
-    binding = table.bindings.get(head)
-    if not isinstance(binding, Import):
-        return text
-    module = f"{binding.module}.{binding.member}" if binding.member else binding.module
-    return f"{module}.{rest}".rstrip(".")
+        yield kernel.table.full_name(dotted(node.func if isinstance(node, cst.Call) else node)), node
 
 
 def _argument(node: cst.Call, name: str) -> cst.BaseExpression | None:

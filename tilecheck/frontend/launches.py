@@ -155,7 +155,7 @@ def _launch_names(table: ModuleTable) -> frozenset[str]:
         if isinstance(node, cst.Import | cst.ImportFrom):
             bindings.extend(imports_of(node))
     for name, binding in bindings:
-        full = f"{binding.module}.{binding.member}" if binding.member else binding.module
+        full = binding.name
         for target in (*LAUNCHERS, "cuda.tile._execution.launch"):
             if target == full or target.startswith(f"{full}."):
                 found.add(name + target[len(full) :])

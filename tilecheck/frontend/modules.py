@@ -29,6 +29,11 @@ class Import:
     member: str | None
     level: int = 0
 
+    @property
+    def name(self) -> str:
+        """The full dotted name of what is imported."""
+        return f"{self.module}.{self.member}" if self.member else self.module
+
 
 @dataclass(frozen=True, slots=True)
 class Element:
@@ -69,6 +74,12 @@ class ModuleTable:
     def choices(self, name: str) -> tuple[Binding, ...]:
         """What an ambiguous name may be bound to; nothing if it may be something else."""
         return () if name in self.lost else self.ways.get(name, ())
+
+    def full_name(self, text: str) -> str:
+        """A dotted name of this module as imports spell it out."""
+        head, _, rest = text.partition(".")
+        binding = self.bindings.get(head)
+        return f"{binding.name}.{rest}".rstrip(".") if isinstance(binding, Import) else text
 
     def unsafe_pragma(self, node: cst.CSTNode) -> UnsafeBlock | None:
         """The unsafe pragma that is attached to a statement, if any."""

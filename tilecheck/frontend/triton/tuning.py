@@ -26,7 +26,7 @@ def read_tuning(definition: Definition) -> Tuning | None:
     table = definition.table
     for decorator in definition.node.decorators:
         node = decorator.decorator
-        if isinstance(node, cst.Call) and _full_name(table, dotted(node.func)) in _AUTOTUNE:
+        if isinstance(node, cst.Call) and table.full_name(dotted(node.func)) in _AUTOTUNE:
             return _read(table, node)
     return None
 
@@ -87,12 +87,3 @@ def _bound(table: ModuleTable, node: cst.BaseExpression) -> cst.BaseExpression:
         found = table.bindings.get(node.value)
         return found if isinstance(found, cst.BaseExpression) else node
     return node
-
-
-def _full_name(table: ModuleTable, text: str) -> str:
-    head, _, rest = text.partition(".")
-    binding = table.bindings.get(head)
-    if not isinstance(binding, Import):
-        return text
-    module = f"{binding.module}.{binding.member}" if binding.member else binding.module
-    return f"{module}.{rest}".rstrip(".")
