@@ -102,24 +102,24 @@ class Recall:
         for start in [*self._kept[: _STARTS - 1], *self._plain[:1], self._inner]:
             found = search.from_(_grown(start, rest))
             if found is not None:
-                found = _long_enough(found, lengths)
+                found = _grown(found, lengths)
             if found is not None and found.satisfies(assertions):
                 self.learn(found.symbols, found.reads)
                 return found
         return None
 
 
-def _lengths(assertions: Sequence[Expr]) -> tuple[dict[Symbol, list[Expr]], list[Expr]]:
-    """The extents that the assertions limit from below alone, each with these assertions; and the others.
-    Whatever the others want, such an extent can be made as large as it takes afterwards."""
+def _lengths(assertions: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
+    """The assertions that say the least of an extent of which no other says anything; and the others. Whatever
+    the others want, such an extent can be made as large as it takes afterwards."""
     about: dict[Symbol, list[Expr]] = {}
     for a in assertions:
         for s in symbols(a):
             if s.kind is Kind.EXTENT:
                 about.setdefault(s, []).append(a)
-    free = {s: found for s, found in about.items() if all(_is_least(a, s) for a in found)}
-    kept = {a for found in free.values() for a in found}
-    return free, [a for a in assertions if a not in kept]
+    free = [found for s, found in about.items() if all(_is_least(a, s) for a in found)]
+    least = {a: None for found in free for a in found}
+    return list(least), [a for a in assertions if a not in least]
 
 
 def _is_least(assertion: Expr, symbol: Symbol) -> bool:
@@ -128,14 +128,6 @@ def _is_least(assertion: Expr, symbol: Symbol) -> bool:
         return False
     low, high = assertion.args
     return high.op == "sym" and high.args[0] == symbol and all(s.kind is not Kind.EXTENT for s in symbols(low))
-
-
-def _long_enough(found: Assignment, lengths: Mapping[Symbol, Sequence[Expr]]) -> Assignment:
-    for symbol, limits in lengths.items():
-        least = max(found.number(a.args[0]) + (a.op == "lt") for a in limits)
-        if least > found.value(symbol):
-            found = found.changed(symbol, least)
-    return found
 
 
 def _grown(start: Assignment, assertions: Sequence[Expr]) -> Assignment:
