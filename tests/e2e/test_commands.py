@@ -229,7 +229,7 @@ def test_ctrl_c_ends_all_processes(tmp_path: Path, delay: float) -> None:
     """A terminal sends SIGINT to every process of the group."""
     many(tmp_path)
     for path in tmp_path.glob("*.py"):
-        path.write_text("".join(KERNEL.replace("double", f"double{k}") for k in range(40)))
+        path.write_text("".join(KERNEL.replace("double", f"double{k}") for k in range(200)))
     command = [sys.executable, "-m", "tilecheck", "verify", ".", "-j2"]
     with subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True

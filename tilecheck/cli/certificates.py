@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilecheck.cli.command import Verb
 from tilecheck.cli.streams import Streams
 from tilecheck.errors import SourceError, UsageError, refusal
 from tilecheck.exit_codes import ExitCode
@@ -17,6 +18,16 @@ if TYPE_CHECKING:
 
     from tilecheck.certificate.check import Checked
     from tilecheck.cli.engine import Engine
+
+
+def add(verb: Verb) -> None:
+    certificate = verb("certificate", check_certificates, "check the certificates that verify --certify wrote")
+    certificate.add_argument("action", choices=("check",), metavar="check", help="the only action so far")
+    certificate.add_argument("folder", metavar="DIR", help="the folder with the certificates")
+    certificate.add_argument(
+        "--source", metavar="PATH",
+        help="the folder in which verify ran: check too that the sources have not changed since",
+    )  # fmt: skip
 
 
 def prepare_folder(name: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tilecheck.cli.command import Verb, add_paths
 from tilecheck.cli.crash import log_internal_errors
 from tilecheck.cli.streams import Streams
 from tilecheck.errors import LaunchRefused, UsageError, refusal
@@ -22,6 +23,27 @@ if TYPE_CHECKING:
     from tilecheck.jit.export_triton import Cubin
     from tilecheck.jit.records import Record
     from tilecheck.model import Report
+
+
+def add(verb: Verb) -> None:
+    build = verb("compile", compile_kernels, "compile verified kernels ahead of time; needs no GPU")
+    add_paths(build)
+    build.add_argument("--arch", required=True, metavar="ARCH", help="the GPU to compile for, such as sm_90")
+    build.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder to write to")
+    build.add_argument(
+        "--format", choices=("cubin", "tileir", "both"), default="both", metavar="FORMAT",
+        help="cubin, tileir or both (default); Triton kernels have cubins alone",
+    )  # fmt: skip
+    build.add_argument(
+        "--signature", action="append", default=[], metavar="KERNEL=TYPES",
+        help="compile a Triton kernel for these types and constants, such as 'add=*fp32, *fp32, i32, 1024'",
+    )  # fmt: skip
+    start = verb("run", run, "run the examples of modules whose kernels are verified")
+    add_paths(start)
+    start.add_argument(
+        "--backend", choices=("auto", "gpu", "reference"), default="auto", metavar="BACKEND",
+        help="auto (default: the GPU if there is one), gpu, or reference (NumPy)",
+    )  # fmt: skip
 
 
 def compile_kernels(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilecheck.cli.command import Verb
 from tilecheck.cli.streams import Streams
 from tilecheck.errors import SourceError, UsageError
 from tilecheck.exit_codes import ExitCode
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
 
     from tilecheck.cli.engine import Engine
     from tilecheck.registry import RuleFile
+
+
+def add(verb: Verb) -> None:
+    test = verb("test", run_tests, "run the examples of rules, and annotated fixtures")
+    test.add_argument(
+        "targets", nargs="*", metavar="RULE|PATH", help="rules, files or directories (default: all rules)"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,76 @@
+"""What a command line is made of: commands, and the arguments that several of them share."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilecheck.cli.streams import Streams
+from tilecheck.exit_codes import ExitCode
+from tilecheck.options import RUNGS
+
+if TYPE_CHECKING:
+    from tilecheck.cli.engine import Engine
+
+Run = Callable[[argparse.Namespace, Streams, "Engine"], ExitCode]
+# Adds a command by its name, what it runs and what it does in one line; returns its parser.
+Verb = Callable[[str, Run, str], argparse.ArgumentParser]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A parsed command line."""
+
+    run: Run
+    arguments: argparse.Namespace
+
+
+def add_paths(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, a directory, or file.py::kernel")
+
+
+def add_analysis(parser: argparse.ArgumentParser, formats: Sequence[str]) -> None:
+    """The arguments of commands that verify and report."""
+    add_paths(parser)
+    parser.add_argument("--format", choices=formats, help=f"how to print: {', '.join(formats)}")
+    parser.add_argument("--output-file", metavar="FILE", help="write the report to a file")
+    parser.add_argument(
+        "--without", action="append", default=[], metavar="RUNG", type=_rungs,
+        help=f"leave out a rung of the proof ladder: {', '.join(RUNGS)}",
+    )  # fmt: skip
+    parser.add_argument(
+        "-j", "--jobs", type=_jobs, metavar="N", default=0,
+        help="how many processes work (default: one for each processor)",
+    )  # fmt: skip
+    add_colour(parser)
+
+
+def jobs(arguments: argparse.Namespace) -> int:
+    """How many processes are asked for."""
+    from tilecheck.parallel import available_cores  # lazy: not for `explain`
+
+    return arguments.jobs or available_cores()
+
+
+def _jobs(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number of processes")
+    return int(text)
+
+
+def add_colour(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", metavar="WHEN",
+        help="auto (default), always or never",
+    )  # fmt: skip
+
+
+def _rungs(text: str) -> frozenset[str]:
+    names = frozenset(name.strip() for name in text.split(",") if name.strip())
+    unknown = sorted(names - frozenset(RUNGS))
+    if unknown or not names:
+        wrong = unknown[0] if unknown else text
+        raise argparse.ArgumentTypeError(f"`{wrong}` is not a rung: {', '.join(RUNGS)}")
+    return names
