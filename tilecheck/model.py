@@ -83,6 +83,18 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True)
+class Suppression:
+    """Why a finding is out of the exit code although it stands.
+
+    `kind` is "inSource" for a comment beside the code, "external" for what is written elsewhere: the
+    configuration or a baseline.
+    """
+
+    kind: str  # inSource | external
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One finding. `message` stands alone; `label` is short and is printed under the source line."""
 
@@ -97,7 +109,12 @@ class Diagnostic:
     witness: Witness | None = None
     notes: tuple[str, ...] = ()
     help: str | None = None
-    suppressed: bool = False
+    suppression: Suppression | None = None
+
+    @property
+    def suppressed(self) -> bool:
+        """Whether it is out of the exit code. It stays in the report, and the verdict stays as it is."""
+        return self.suppression is not None
 
 
 @dataclass(frozen=True, slots=True)

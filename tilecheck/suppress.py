@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tilecheck import hygiene
 from tilecheck.frontend.pragmas import Pragma, PragmaKind
-from tilecheck.model import Diagnostic
+from tilecheck.model import Diagnostic, Suppression
 
 
 def apply_suppressions(
@@ -37,13 +37,14 @@ def apply_suppressions(
     result: list[Diagnostic] = []
     for diagnostic in diagnostics:
         matches = [
-            (file, pragma.span.start, rule)
+            (file, pragma, rule)
             for file, pragma in active
             for rule in pragma.arguments
             if _matches(diagnostic, file, pragma, rule)
         ]
-        used.update(matches)
-        result.append(replace(diagnostic, suppressed=True) if matches else diagnostic)
+        used.update((file, pragma.span.start, rule) for file, pragma, rule in matches)
+        why = Suppression("inSource", matches[0][1].reason or "") if matches else diagnostic.suppression
+        result.append(replace(diagnostic, suppression=why))
     for file in sorted(pragmas):
         result.extend(_about_comments(file, pragmas[file]))
     for file, pragma in active:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilecheck.exit_codes import ExitCode, exit_code_of
-from tilecheck.model import Diagnostic, KernelReport, Report, Severity, Site, Span, Verdict
+from tilecheck.model import Diagnostic, KernelReport, Report, Severity, Site, Span, Suppression, Verdict
 from tilecheck.options import Options
 
 SITE = Site("a.py", Span(0, 1))
@@ -20,9 +20,12 @@ def _kernel(verdict: Verdict, **more: str) -> KernelReport:
 def _finding(
     severity: Severity = Severity.ERROR, code: str = "TC201", *, suppressed: bool = False
 ) -> Diagnostic:
-    return Diagnostic(code, "name", severity, "message", SITE, "k", suppressed=suppressed)
+    return Diagnostic(
+        code, "name", severity, "message", SITE, "k", suppression=REVIEWED if suppressed else None
+    )
 
 
+REVIEWED = Suppression("inSource", "reviewed")
 PROVED = _kernel(Verdict.PROVED)
 VIOLATED = _kernel(Verdict.VIOLATED)
 UNKNOWN = _kernel(Verdict.UNKNOWN, reason="budget")

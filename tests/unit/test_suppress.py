@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilecheck.frontend.pragmas import read_pragmas
-from tilecheck.model import Diagnostic, Severity, Site, Span
+from tilecheck.model import Diagnostic, Severity, Site, Span, Suppression
 from tilecheck.suppress import apply_suppressions
 from tilecheck.text import decode
 
@@ -34,6 +34,13 @@ def test_a_finding_is_marked_and_kept(rules: str) -> None:
     found = _apply(text, _finding(text, "ct.store(out, index=(0,)"))
     assert found[0] == ("TC201", True)
     assert found[1:] == ([("TC902", False)] if "TC203" in rules else [])
+
+
+def test_a_finding_carries_why_it_is_silenced() -> None:
+    text = TEXT.format(rules="TC201", reason="-- the launcher uses one block")
+    pragmas = {"a.py": read_pragmas(decode("a.py", text.encode()))}
+    (found,) = apply_suppressions([_finding(text, "ct.store(out, index=(0,)")], pragmas)
+    assert found.suppression == Suppression("inSource", "the launcher uses one block")
 
 
 def test_another_statement_and_another_rule_are_not_silenced() -> None:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tilecheck.model import Diagnostic, KernelReport, Related, Report, Severity, Site, Span, Verdict
+from tilecheck.model import (
+    Diagnostic,
+    KernelReport,
+    Related,
+    Report,
+    Severity,
+    Site,
+    Span,
+    Suppression,
+    Verdict,
+)
 from tilecheck.testing import AnnotationError, compare, read_expectations
 from tilecheck.text import decode
 
@@ -59,8 +69,9 @@ def finding(
     text: str, code: str, at: str, related: str | None = None, *, suppressed: bool = False
 ) -> Diagnostic:
     others = () if related is None else (Related(site(text, related), "the other access"),)
+    why = Suppression("inSource", "reviewed") if suppressed else None
     return Diagnostic(
-        code, "name", Severity.ERROR, "a message", site(text, at), related=others, suppressed=suppressed
+        code, "name", Severity.ERROR, "a message", site(text, at), related=others, suppression=why
     )
 
 
