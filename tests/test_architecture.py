@@ -32,7 +32,14 @@ ROOMS = (
     "tilecheck.testing",
 )
 # Plain values and texts, which every stage may use.
-BASE = {"tilecheck", "tilecheck.model", "tilecheck.errors", "tilecheck.text"}
+BASE = {
+    "tilecheck",
+    "tilecheck.cancellation",
+    "tilecheck.errors",
+    "tilecheck.model",
+    "tilecheck.overlay",
+    "tilecheck.text",
+}
 EVERYTHING = None
 EDGES: dict[str, set[str] | None] = {
     "tilecheck": {  # lazy: the public interface
@@ -49,9 +56,12 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.errors": {"tilecheck.model"},
     "tilecheck.text": BASE,
     "tilecheck.parallel": set(),
+    "tilecheck.cancellation": set(),
+    "tilecheck.overlay": set(),
     "tilecheck.options": {"tilecheck.model"},
     "tilecheck.rule": {"tilecheck.model"},
     "tilecheck.hygiene": BASE,
+    "tilecheck.fingerprint": BASE,
     "tilecheck.wording": {"tilecheck.model", "tilecheck.ir"},
     "tilecheck.exit_codes": {"tilecheck.hygiene", "tilecheck.model", "tilecheck.options"},
     "tilecheck.registry": {"tilecheck.errors", "tilecheck.rule"},
@@ -73,8 +83,10 @@ EDGES: dict[str, set[str] | None] = {
         "tilecheck.analysis",
         "tilecheck.proof.obligation",
     },
-    "tilecheck.report": BASE | {"tilecheck.hygiene", "tilecheck.rule", "tilecheck.registry"},
-    "tilecheck.jit.reference": set(),  # shares no code with what it judges
+    "tilecheck.report": BASE
+    | {"tilecheck.fingerprint", "tilecheck.hygiene", "tilecheck.rule", "tilecheck.registry"},
+    # Shares no code with what it judges, only the name and bytes of what is not saved yet.
+    "tilecheck.jit.reference": {"tilecheck.overlay"},
     "tilecheck.jit": EVERYTHING,
     "tilecheck.show": EVERYTHING,
     "tilecheck.verdict": EVERYTHING,
