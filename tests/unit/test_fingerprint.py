@@ -27,7 +27,6 @@ CODE = """def k(x, out):
         ("(i,)", "(i,)"),
         ("#  tilecheck:  ignore[TC201]", "# tilecheck: ignore[TC201]"),
         ("'no  code", "'no code"),
-        (")  (", ") ("),
         ("", ""),
     ],
 )
