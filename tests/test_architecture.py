@@ -55,6 +55,7 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.example": set(),
     "tilecheck.errors": {"tilecheck.model"},
     "tilecheck.text": BASE,
+    "tilecheck.normal": BASE,
     "tilecheck.parallel": set(),
     "tilecheck.cancellation": set(),
     "tilecheck.overlay": set(),
