@@ -28,7 +28,8 @@ from corpora_files import Limits, Record, verify_files
 from corpora_growth import Work, grown, print_growth
 from corpora_table import print_table
 
-from tilecheck.config import Config, load
+from tilecheck.config.contracts import Contracts, contracts_of
+from tilecheck.config.files import load
 from tilecheck.discover import Candidate, Discovery, discover
 from tilecheck.hosts import launchers
 
@@ -114,9 +115,8 @@ def run(options: argparse.Namespace) -> Iterator[tuple[Row, list[Record]]]:
         if options.row and row.name not in options.row:
             continue
         os.chdir(unpacked(row, options))
-        config = None if row.config is None else load(CONFIGS / row.config)
-        if config is not None:
-            config = replace(config, folder=Path.cwd())
+        settings = None if row.config is None else load(CONFIGS / row.config)
+        config = settings and replace(contracts_of(settings), folder=Path.cwd())
         chosen, found = chosen_files(row, options)
         if options.growth:
             verify = partial(_verified, limits=limits, jobs=options.jobs, config=config)
@@ -128,7 +128,7 @@ def run(options: argparse.Namespace) -> Iterator[tuple[Row, list[Record]]]:
         os.chdir(start)
 
 
-def _verified(work: Work, *, limits: Limits, jobs: int, config: Config | None) -> list[Record]:
+def _verified(work: Work, *, limits: Limits, jobs: int, config: Contracts | None) -> list[Record]:
     return [record for records in verify_files(work, limits, jobs, config) for record in records]
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import z3  # before the first fork: what importing takes is no kernel's time
 
 import tilecheck.proof.alias  # loads NumPy and the reference backend, as above
-from tilecheck.config import Config
+from tilecheck.config.contracts import Contracts
 from tilecheck.discover import Candidate
 from tilecheck.errors import SourceError
 from tilecheck.frontend.definitions import find_kernels
@@ -43,7 +43,7 @@ class Limits:
 
 
 def verify_files(
-    files: Sequence[_Work], limits: Limits, jobs: int, config: Config | None = None
+    files: Sequence[_Work], limits: Limits, jobs: int, config: Contracts | None = None
 ) -> Iterator[list[Record]]:
     """The records of each file's kernels, in the order in which files end."""
     load_stages()
@@ -82,7 +82,7 @@ def _lost(file: str, line: int, name: str, why: str) -> Record:
 # ---- in the process of a file ------------------------------------------------------------------------------
 
 
-def _verify(work: _Work, limits: Limits, config: Config | None, told: Path) -> None:
+def _verify(work: _Work, limits: Limits, config: Contracts | None, told: Path) -> None:
     os.nice(5)
     resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds + 5))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -1,7 +1,9 @@
 """From the paths of a command line to the files that may hold kernels.
 
 Directories are searched for `.py` files whose bytes could make a kernel; files that are named are always
-read. Nothing here parses a kernel, so a run over files without kernels stays cheap.
+read, unless the run says that patterns keep out these too. A folder that a pattern keeps out is not entered, so
+a configuration in it does not count. Nothing here parses a kernel, so a run over files without kernels stays
+cheap.
 """
 
 from __future__ import annotations
@@ -13,18 +15,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tilecheck.config.files import Configs
+from tilecheck.config.patterns import Pattern, absolute
+from tilecheck.config.settings import DEFAULT
 from tilecheck.errors import SourceError, UsageError
 from tilecheck.frontend.source import cannot_read, check_syntax, read_bytes
 from tilecheck.hygiene import unreadable_source
 from tilecheck.model import Diagnostic
 from tilecheck.text import decode
 
-EXCLUDED = frozenset(
-    {
-        ".eggs", ".git", ".hg", ".mypy_cache", ".nox", ".pytest_cache", ".ruff_cache", ".svn", ".tox", ".venv",
-        "__pycache__", "build", "dist", "node_modules", "venv",
-    }
-)  # fmt: skip
 # A kernel needs `cuda.tile` or `triton`; a file that gets them from a sibling still decorates or launches.
 _MAY_HOLD_KERNELS = re.compile(
     rb"cuda\s*\.\s*tile|cuda\s+import|@\s*[\w.]*\bkernel\b|\bct\s*\.\s*(?:kernel|launch)\b"
@@ -48,7 +47,8 @@ class Discovery:
 
     `files` counts every file that was looked at. `unreadable` are the paths that could not be read or are
     no Python, each with a TC901 in `diagnostics`; `sources` holds the bytes of those that could be read.
-    `hosts` are the files that may launch kernels, those of other files included.
+    `hosts` are the files that may launch kernels, those of other files included. `skipped` are the files and
+    folders in which no kernel is looked for, each with the reason.
     """
 
     candidates: tuple[Candidate, ...]
@@ -57,17 +57,19 @@ class Discovery:
     files: int
     sources: dict[str, bytes]
     hosts: tuple[Candidate, ...] = ()
+    skipped: tuple[tuple[str, str], ...] = ()
 
 
-def discover(paths: Sequence[str]) -> Discovery:
+def discover(paths: Sequence[str], configs: Configs | None = None) -> Discovery:
     """Find the files to analyse, in the order of `paths`, directories sorted, each file once.
 
     Raises:
-        UsageError: no path is given, or paths are missing or unreadable and nothing else could be read.
+        UsageError: no path is given, a configuration is not understood, or paths are missing or unreadable and
+            nothing else could be read.
     """
     if not paths:
         raise UsageError("no path is given", "name files or directories, e.g. `tilecheck verify kernels/`")
-    search = _Search()
+    search = _Search(configs or Configs())
     for path in paths:
         search.add_path(path)
     return search.read()
@@ -115,14 +117,16 @@ class _Found:
 class _Search:
     """The state of one search. Mutable: it is filled path by path, keyed by device and inode."""
 
+    configs: Configs
     found: dict[tuple[int, int], _Found] = field(default_factory=dict)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
     entered: set[tuple[int, int]] = field(default_factory=set)
     failures: list[tuple[str, SourceError, bool]] = field(default_factory=list)  # path, why, was it named
 
     def add_path(self, path: str) -> None:
         file, kernel = split_target(path)
         status = self._status(file, named=True)
-        if status is None:
+        if status is None or self._is_kept_out(file):
             return
         if not stat.S_ISDIR(status.st_mode):
             self._add_file(file, status, kernel, named=True)
@@ -130,6 +134,12 @@ class _Search:
             self._walk(file, status)
         else:
             raise UsageError(f"`{file}` is a directory; `::{kernel}` follows the name of a file")
+
+    def _is_kept_out(self, path: str) -> bool:
+        found = self.configs.excluding(path) if self.configs.choice.force_exclude else None
+        if found is not None:
+            self.skipped.append((display_path(path), _why_excluded(*found)))
+        return found is not None
 
     def _status(self, path: str, *, named: bool) -> os.stat_result | None:
         try:
@@ -146,32 +156,50 @@ class _Search:
             self.found[key].meet(kernel, named=named)
 
     def _walk(self, root: str, root_status: os.stat_result) -> None:
-        """Read a directory and what is below it; one that a link leads back to is not entered twice."""
+        """Read a directory and what is below it; one that a link leads back to is not entered twice.
+
+        Whoever names a folder that a pattern keeps out means what is in it: that pattern does not count there.
+        """
+        named = absolute(root)
+        overridden = {p for p in self.configs.of(named).exclude if p.matches(named)}
         stack = [(root, root_status)]
         while stack:
             folder, status = stack.pop()
             key = (status.st_dev, status.st_ino)
             if key not in self.entered:
                 self.entered.add(key)
-                stack.extend(reversed(self._enter(folder)))
+                stack.extend(reversed(self._enter(folder, overridden)))
 
-    def _enter(self, folder: str) -> list[tuple[str, os.stat_result]]:
+    def _enter(self, folder: str, overridden: set[Pattern]) -> list[tuple[str, os.stat_result]]:
         try:
             entries = sorted(Path(folder).iterdir())
         except OSError as error:
             self.failures.append((display_path(folder), cannot_read(error), False))
             return []
         below = []
+        place = Path(absolute(folder))
+        settings = self.configs.of_folder(place)
         for entry in entries:
             is_folder = entry.is_dir()
             if not is_folder and entry.suffix != ".py":
+                continue
+            path = str(place / entry.name)
+            pattern = next((p for p in settings.exclude if p.matches(path) and p not in overridden), None)
+            if pattern is not None:
+                self.skipped.append((display_path(str(entry)), _why_excluded(path, pattern)))
+                continue
+            if is_folder and (entry / "pyvenv.cfg").is_file():
+                self.skipped.append((display_path(str(entry)), "a virtual environment"))
+                continue
+            if not is_folder and not settings.includes(path):
+                self.skipped.append((display_path(str(entry)), "no pattern of `include` matches it"))
                 continue
             status = self._status(str(entry), named=False)
             if status is None:
                 continue
             if not is_folder:
                 self._add_file(str(entry), status, None, named=False)
-            elif not _is_excluded(entry):
+            else:
                 below.append((str(entry), status))
         return below
 
@@ -191,8 +219,10 @@ class _Search:
                 hosts.append(Candidate(file.shown, data))
             if file.kernels or _MAY_HOLD_KERNELS.search(data):
                 candidates.append(Candidate(file.shown, data, tuple(file.kernels or ())))
-            elif file.named:
-                self._check_syntax(file.shown, data, sources)
+            else:
+                self.skipped.append((file.shown, NO_KERNELS))
+                if file.named:
+                    self._check_syntax(file.shown, data, sources)
         named = [(path, error) for path, error, is_named in self.failures if is_named]
         if named and not read:
             path, why = named[0]
@@ -205,6 +235,7 @@ class _Search:
             files=len(self.found),
             sources=sources,
             hosts=tuple(hosts),
+            skipped=tuple(self.skipped),
         )
 
     def _check_syntax(self, path: str, data: bytes, sources: dict[str, bytes]) -> None:
@@ -216,6 +247,9 @@ class _Search:
             sources[path] = data
 
 
-def _is_excluded(folder: Path) -> bool:
-    name = folder.name
-    return name in EXCLUDED or name.endswith(".egg-info") or (folder / "pyvenv.cfg").is_file()
+NO_KERNELS = "nothing in it looks like a kernel"
+
+
+def _why_excluded(part: str, pattern: Pattern) -> str:
+    who = "by default" if pattern.origin == DEFAULT else f"by {pattern.origin}"
+    return f"`{display_path(part)}` is excluded {who}: `{pattern.text}`"

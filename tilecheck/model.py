@@ -246,6 +246,7 @@ class Report:
     diagnostics: tuple[Diagnostic, ...]
     files: int
     unreadable: tuple[str, ...] = ()  # files that could not be read or parsed (each has a TC901)
+    skipped: tuple[tuple[str, str], ...] = ()  # files and folders in which no kernel was looked for, and why
     time_s: float = 0.0
     parse_time_s: float = 0.0
     sources: dict[str, bytes] = field(default_factory=dict)

@@ -8,6 +8,21 @@ from tilecheck.model import Severity
 
 RUNGS = ("provenance", "fold", "entail", "digits", "smt", "launch")
 DEFAULT_BUDGET = 2_000_000
+FORMATS = ("full", "concise", "json")  # of reports
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChoice:
+    """What a run says of its configuration.
+
+    `values` are what flags and variables say: a key of `[tool.tilecheck]`, its value as TOML has it, and who
+    says it. They take the place of what a file says; what says `ignore` or `extend-exclude` adds to it.
+    """
+
+    file: str | None = None  # read instead of those that lie above the paths
+    isolated: bool = False  # read no file
+    values: tuple[tuple[str, object, str], ...] = ()
+    force_exclude: bool = False  # patterns keep out paths that are named, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +37,7 @@ class Options:
     without: frozenset[str] = frozenset()
     budget: int = DEFAULT_BUDGET
     jobs: int = 1
+    config: ConfigChoice = ConfigChoice()
     certify: str | None = None  # a folder for certificates
     dump_smt: str | None = None  # a folder for the queries that decided obligations
     fail_on: Severity = Severity.ERROR

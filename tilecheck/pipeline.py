@@ -12,18 +12,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilecheck.config.files import Configs
+from tilecheck.config.findings import configured
 from tilecheck.discover import Candidate, Discovery, discover
 from tilecheck.errors import SourceError, UnsupportedConstruct, UsageError, refusal
 from tilecheck.hosts import launchers
 from tilecheck.hygiene import unreadable_source
 from tilecheck.model import Diagnostic, KernelReport, Reason, Report, Site, Span, Verdict
-from tilecheck.options import Options
+from tilecheck.options import DEFAULT_BUDGET, Options
 from tilecheck.text import decode
 from tilecheck.wording import in_words_of, with_texts
 
 if TYPE_CHECKING:
     from tilecheck.analysis.facts import Facts
-    from tilecheck.config import Configs
+    from tilecheck.config.contracts import KernelContracts
     from tilecheck.frontend.definitions import Definition
     from tilecheck.frontend.modules import ModuleTable, Project
     from tilecheck.frontend.pragmas import Pragma
@@ -52,7 +54,9 @@ def verify_paths(paths: Sequence[str], options: Options | None = None) -> Report
     Raises:
         UsageError: a path is missing and nothing else could be analysed, or a named kernel does not exist.
     """
-    return _verify(discover(paths), Options() if options is None else options)
+    options = Options() if options is None else options
+    configs = Configs(options.config)
+    return _verify(discover(paths, configs), options, configs)
 
 
 def verify_source(data: bytes, path: str, options: Options) -> Report:
@@ -62,12 +66,14 @@ def verify_source(data: bytes, path: str, options: Options) -> Report:
     its own, where imports of sibling modules are not found.
     """
     if _is_at(path, data):
-        return _verify(Discovery((Candidate(path, data),), (), (), 1, {path: data}), options)
+        found = Discovery((Candidate(path, data),), (), (), 1, {path: data})
+        return _verify(found, options, Configs(options.config))
     with tempfile.TemporaryDirectory(prefix="tilecheck-") as folder:
         copy = (Path(folder) / (Path(path).name or "source")).with_suffix(".py")
         copy.write_bytes(data)
         name = copy.as_posix()
-        report = _verify(Discovery((Candidate(name, data),), (), (), 1, {name: data}), options)
+        found = Discovery((Candidate(name, data),), (), (), 1, {name: data})
+        report = _verify(found, options, Configs(options.config))
         return with_texts(report, lambda text: path if text == name else text, places=True)
 
 
@@ -78,16 +84,17 @@ def _is_at(path: str, data: bytes) -> bool:
         return False
 
 
-def _verify(found: Discovery, options: Options) -> Report:
+def _verify(found: Discovery, options: Options, configs: Configs) -> Report:
     start = time.perf_counter()
-    results = list(zip(found.candidates, _file_results(found, options), strict=True))
+    results = list(zip(found.candidates, _file_results(found, options, configs), strict=True))
     diagnostics = [*found.diagnostics, *(d for _, r in results for d in r.diagnostics)]
     kernels = tuple(k for _, r in results for k in r.kernels)
     sources = {**found.sources, **{c.path: r.data for c, r in results if r.data is not None}}
     return Report(
         kernels=kernels,
-        diagnostics=_suppressed(diagnostics, results, kernels),
+        diagnostics=configured(_suppressed(diagnostics, results, kernels), configs),
         files=found.files,
+        skipped=found.skipped,
         unreadable=(*found.unreadable, *(c.path for c, r in results if r.unreadable)),
         time_s=time.perf_counter() - start,
         parse_time_s=sum(r.parse_time_s for _, r in results),
@@ -98,16 +105,16 @@ def _verify(found: Discovery, options: Options) -> Report:
 _WORTH_PROCESSES = 4  # files with kernels; for fewer, starting processes takes as long as they save
 
 
-def _file_results(found: Discovery, options: Options) -> list[_FileResult]:
+def _file_results(found: Discovery, options: Options, configs: Configs) -> list[_FileResult]:
     if not found.candidates:
         return []
-    from tilecheck.config import Configs  # lazy: loads libcst
+    from tilecheck.config.contracts import KernelContracts  # lazy: loads libcst
     from tilecheck.frontend.modules import Project  # lazy: as above
 
-    configs = Configs()
+    contracts = KernelContracts(configs)
     for candidate in found.candidates:
-        configs.of(candidate.path)  # read once, before the processes are started
-    verify = functools.partial(_verify_file, project=Project(), configs=configs, options=options, read={})
+        contracts.of(candidate.path)  # read once, before the processes are started
+    verify = functools.partial(_verify_file, project=Project(), contracts=contracts, options=options, read={})
     work = list(zip(found.candidates, launchers(found.candidates, found.hosts), strict=True))
     if options.jobs < 2 or len(work) < _WORTH_PROCESSES:
         return [verify(item) for item in work]
@@ -157,7 +164,7 @@ def _extra_sources(
 def _verify_file(
     work: tuple[Candidate, tuple[Candidate, ...]],
     project: Project,
-    configs: Configs,
+    contracts: KernelContracts,
     options: Options,
     read: dict[str, tuple[Launch, ...]],
 ) -> _FileResult:
@@ -176,9 +183,9 @@ def _verify_file(
     from tilecheck.frontend.definitions import find_kernels  # lazy
 
     definitions = find_kernels(table)
-    config = configs.of(candidate.path)
-    if config is not None:
-        definitions = tuple(map(config.given_to, definitions))
+    definitions = tuple(map(contracts.of(candidate.path).given_to, definitions))
+    if options.budget == DEFAULT_BUDGET:  # else the caller has decided
+        options = replace(options, budget=contracts.configs.of(candidate.path).budget)
     wanted = _select(definitions, candidate)
     data = table.parsed.source.data
     try:

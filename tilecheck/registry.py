@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from tilecheck.errors import TilecheckError, UsageError
+from tilecheck.model import Severity
 from tilecheck.rule import SECTIONS, Rule, page_sections
 
 PACKAGE = "tilecheck.rules"
@@ -83,14 +84,32 @@ def find_rule(word: str) -> RuleFile | None:
 
 def rule_page(file: RuleFile) -> str:
     """The docstring of a rule's module, read from its text."""
-    spec = importlib.util.find_spec(file.module)
-    source = getattr(spec.loader, "get_source", lambda _: None)(file.module) if spec else None
-    if source is None:
-        raise RuleError(f"the text of {file.module} is not installed")
-    page = ast.get_docstring(ast.parse(source))
+    page = ast.get_docstring(ast.parse(_text(file)))
     if not page:
         raise RuleError(f"{file.module} has no page: its docstring is empty")
     return page
+
+
+def _text(file: RuleFile) -> str:
+    spec = importlib.util.find_spec(file.module)
+    source: str | None = getattr(spec.loader, "get_source", lambda _: None)(file.module) if spec else None
+    if source is None:
+        raise RuleError(f"the text of {file.module} is not installed")
+    return source
+
+
+def rule_level(file: RuleFile) -> Severity:
+    """The level of a rule's findings, read from the text of its module."""
+    found = [
+        keyword.value.attr
+        for node in ast.walk(ast.parse(_text(file)))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Rule"
+        for keyword in node.keywords
+        if keyword.arg == "level" and isinstance(keyword.value, ast.Attribute)
+    ]
+    if len(found) != 1:
+        raise RuleError(f"{file.module} does not state one level")
+    return Severity[found[0]]
 
 
 @cache

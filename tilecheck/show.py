@@ -37,7 +37,8 @@ def show(stage: str, path: str, name: str) -> str:
 
 
 def _find(path: str, name: str) -> tuple[Definition, tuple[Launch, ...]]:
-    from tilecheck.config import Configs  # lazy: loads libcst
+    from tilecheck.config.contracts import KernelContracts  # lazy: loads libcst
+    from tilecheck.config.files import Configs  # lazy
     from tilecheck.frontend.definitions import find_kernels  # lazy
     from tilecheck.frontend.launches import find_launches  # lazy: loads libcst
     from tilecheck.frontend.modules import Project  # lazy
@@ -47,8 +48,8 @@ def _find(path: str, name: str) -> tuple[Definition, tuple[Launch, ...]]:
         table = Project().add(load(path))
     except SourceError as problem:
         raise UsageError(f"{path}: {problem.message}") from problem
-    config = Configs().of(path)
-    definitions = {d.name: config.given_to(d) if config else d for d in find_kernels(table)}
+    contracts = KernelContracts(Configs()).of(path)
+    definitions = {d.name: contracts.given_to(d) for d in find_kernels(table)}
     if name not in definitions:
         raise UsageError(f"{path} has no kernel `{name}`", f"its kernels: {', '.join(definitions) or 'none'}")
     launches = tuple(la for la in find_launches(table) if la.kernel == name)

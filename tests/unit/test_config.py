@@ -9,7 +9,7 @@ import pytest
 
 from tilecheck import verify_paths
 from tilecheck.cli import main
-from tilecheck.config import Configs, load
+from tilecheck.config.files import Configs, load
 from tilecheck.errors import UsageError
 from tilecheck.model import KernelReport, Verdict
 from tilecheck.options import Options
@@ -181,11 +181,9 @@ def test_the_closest_file_with_the_table_counts(tmp_path: Path) -> None:
     (tmp_path / "a" / "pyproject.toml").write_text("[tool.other]\ntilecheck = 1\n")
     configs = Configs()
     found = configs.of(str(tmp_path / "a" / "b" / "k.py"))
-    assert found is not None
-    assert found.folder == tmp_path
+    assert found.file == tmp_path / "pyproject.toml"
     (tmp_path / "a" / "pyproject.toml").write_text("[tool.tilecheck]\n")
     found = Configs().of(str(tmp_path / "a" / "b" / "k.py"))
-    assert found is not None
     assert found.folder == tmp_path / "a"
     assert not found.kernels
 

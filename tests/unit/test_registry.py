@@ -12,7 +12,7 @@ import pytest
 from tilecheck import hygiene, registry
 from tilecheck.errors import SourceError
 from tilecheck.model import Span
-from tilecheck.registry import RuleError, RuleFile, find_rule, load_rules, rule_files, rule_page
+from tilecheck.registry import RuleError, RuleFile, find_rule, load_rules, rule_files, rule_level, rule_page
 from tilecheck.report.explain import rules_table
 from tilecheck.rule import SECTIONS, page_sections
 
@@ -22,6 +22,11 @@ ROOT = Path(__file__).parents[2]
 def test_every_file_is_a_rule() -> None:
     files = sorted(path.stem for path in (ROOT / "rules").glob("tc*.py"))
     assert [loaded.rule.code for loaded in load_rules()] == sorted(name[:5].upper() for name in files)
+
+
+def test_the_level_in_the_text_of_a_rule_is_its_level() -> None:
+    levels = [(loaded.rule.code, loaded.rule.level) for loaded in load_rules()]
+    assert [(file.code, rule_level(file)) for file in rule_files()] == levels
 
 
 @pytest.mark.parametrize("file", rule_files(), ids=lambda file: file.code)

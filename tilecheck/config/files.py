@@ -1,0 +1,141 @@
+"""Finds the table that counts for a path, and adds what the command line says."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tilecheck.config.patterns import Pattern, absolute, below
+from tilecheck.config.schema import defaults, settings_of
+from tilecheck.config.settings import Said, Settings
+from tilecheck.errors import UsageError, refusal
+from tilecheck.options import ConfigChoice
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FILE = "pyproject.toml"
+
+
+@dataclass(slots=True)
+class Configs:
+    """The settings of files and folders, in a run that says `choice`. Mutable cache, by folder."""
+
+    choice: ConfigChoice = field(default_factory=ConfigChoice)
+    known: dict[Path, Settings | None] = field(default_factory=dict)
+    _without: Settings | None = None
+
+    def of(self, path: str) -> Settings:
+        """The settings for a file: those of its folder."""
+        return self.of_folder(Path(absolute(path)).parent)
+
+    def of_folder(self, folder: Path) -> Settings:
+        """The settings for what lies in a folder (absolute): the closest table above it, or the defaults.
+
+        Raises:
+            UsageError: a table is not understood.
+        """
+        found = self._stated(Path() if self.choice.isolated or self.choice.file else folder)
+        return found or self._nowhere()
+
+    def of_run(self) -> Settings:
+        """The settings of the run itself: those of the working directory."""
+        return self.of_folder(Path.cwd())
+
+    def excluding(self, path: str) -> tuple[str, Pattern] | None:
+        """The path, or the folder above it, that a pattern keeps out, and the pattern.
+
+        Folders are asked from the outermost: a table in a folder that another keeps out does not count. What
+        lies above all tables and above the working directory is nobody's to keep out.
+        """
+        whole = Path(absolute(path))
+        here = Path.cwd()
+        for part in (*reversed(whole.parents[:-1]), whole):
+            settings = self.of_folder(part.parent)
+            if settings.file is not None or below(str(part), here) is not None:
+                pattern = settings.excluding(str(part))
+                if pattern is not None:
+                    return str(part), pattern
+        return None
+
+    def _stated(self, folder: Path) -> Settings | None:
+        if folder not in self.known:
+            self.known[folder] = self._read(folder)
+        return self.known[folder]
+
+    def _read(self, folder: Path) -> Settings | None:
+        if self.choice.isolated:
+            return None
+        if self.choice.file is not None:
+            found = load(Path(absolute(self.choice.file)), self.choice)
+            if found is None:
+                raise UsageError(
+                    f"{self.choice.file} has no table `[tool.tilecheck]`", "it is what --config reads"
+                )
+            return found
+        own = load(folder / FILE, self.choice) if (folder / FILE).is_file() else None
+        above = self._stated(folder.parent) if own is None and folder.parent != folder else None
+        return own or above
+
+    def _nowhere(self) -> Settings:
+        """The settings where no table counts."""
+        if self._without is None:
+            here = Path.cwd()
+            extra = _extra(self.choice)
+            self._without = settings_of(extra, None, here) if extra else defaults(here)
+        return self._without
+
+
+def load(path: Path, choice: ConfigChoice | None = None) -> Settings | None:
+    """The settings of a file; None if it has no table for tilecheck.
+
+    Raises:
+        UsageError: the file cannot be read, or something in the table is not understood.
+    """
+    table = read_table(path)
+    if table is None:
+        return None
+    shown = _shown(path)
+    extra = _extra(choice or ConfigChoice())
+    replaced = {said.key for said in extra} - set(ADDED)
+    said = [Said(key, value, shown, path.parent) for key, value in table.items() if key not in replaced]
+    return settings_of([*said, *extra], path, path.parent)
+
+
+ADDED = ("ignore", "extend-exclude")  # a flag adds to what a file says
+
+
+def _extra(choice: ConfigChoice) -> list[Said]:
+    """What flags and variables say; paths in them start at the working directory."""
+    return [Said(key, value, origin, Path.cwd()) for key, value, origin in choice.values]
+
+
+def read_table(path: Path) -> dict[str, Any] | None:
+    """`[tool.tilecheck]` as TOML has it; None if the file has none.
+
+    Raises:
+        UsageError: the file cannot be read, or is no TOML.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {refusal(error)}") from None
+    if b"tilecheck" not in data:
+        return None
+    try:
+        tool = tomllib.loads(data.decode()).get("tool", {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is no TOML: {error}") from None
+    table = tool.get("tilecheck") if isinstance(tool, dict) else None
+    if table is not None and not isinstance(table, dict):
+        raise UsageError(f"{_shown(path)}: `[tool.tilecheck]` is no table")
+    return table
+
+
+def _shown(path: Path) -> str:
+    inner = below(str(path), Path.cwd())
+    return path.as_posix() if inner is None else inner

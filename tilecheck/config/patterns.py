@@ -1,0 +1,81 @@
+"""Patterns for files and folders, as in `.gitignore` and ruff."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A pattern that starts at the folder `base`.
+
+    Without a slash it speaks of the name of a file or a folder, wherever that is below `base`. With a slash it
+    speaks of the whole path from `base`; `**` stands for any number of folders, `*` for any part of one name.
+    """
+
+    text: str
+    base: Path
+    origin: str
+    _regex: re.Pattern[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_regex", re.compile(_regex_of(self.text.strip("/") or self.text)))
+
+    def matches(self, path: str) -> bool:
+        """Whether an absolute path is meant by the pattern itself: not what lies in a folder that is."""
+        if "/" not in self.text.rstrip("/"):
+            return self._regex.fullmatch(path.rpartition("/")[2]) is not None
+        inner = below(path, self.base)
+        return inner is not None and self._regex.fullmatch(inner) is not None
+
+
+def absolute(path: str) -> str:
+    """The path from the root, POSIX style, in the names that the user wrote: links are not followed."""
+    return Path(os.path.abspath(path)).as_posix()  # noqa: PTH100 - `resolve` would follow links
+
+
+def below(path: str, folder: Path) -> str | None:
+    """An absolute path from a folder above it, POSIX style; None if it does not lie below."""
+    try:
+        return Path(path).relative_to(folder).as_posix()
+    except ValueError:
+        return None
+
+
+def _regex_of(text: str) -> str:
+    """`a/**` also means `a` itself, so that an excluded folder need not be entered."""
+    parts = text.split("/")
+    regex = ""
+    for number, part in enumerate(parts):
+        last = number == len(parts) - 1
+        if part != "**":
+            regex += _part(part) + ("" if last else "/")
+        elif not last:
+            regex += r"(?:[^/]+/)*"
+        elif number:
+            regex = regex.removesuffix("/") + r"(?:/.*)?"
+        else:
+            regex += r".*"
+    return regex
+
+
+_SPECIAL = re.compile(r"\*+|\?|\[!?\]?[^]]*\]|.", re.DOTALL)
+
+
+def _part(part: str) -> str:
+    """One name of a path: `*`, `?` and `[...]` stop at slashes."""
+    return "".join(map(_piece, _SPECIAL.findall(part)))
+
+
+def _piece(piece: str) -> str:
+    if piece.startswith("*"):
+        return "[^/]*"
+    if piece == "?":
+        return "[^/]"
+    if piece.startswith("[") and len(piece) > 1:
+        inner = piece[1:-1].replace("\\", r"\\").replace("[", r"\[")
+        return f"[^{inner[1:]}/]" if inner.startswith("!") else f"[{inner}]"
+    return re.escape(piece)

@@ -1,0 +1,38 @@
+"""Which rules a code, a prefix of codes or a name means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tilecheck.config.words import did_you_mean
+from tilecheck.errors import UsageError
+
+ALL = "TC"
+
+
+def selector(word: str, where: str) -> str:
+    """The code or prefix that a user means: `TC2` and `tc201` as they are, a name as its code.
+
+    Raises:
+        UsageError: no rule is meant.
+    """
+    if word.upper() == ALL:
+        return ALL
+    from tilecheck.registry import rule_files  # lazy: most configurations name no rule
+
+    files = rule_files()
+    for file in files:
+        if word.lower() == file.name:
+            return file.code
+    prefix = word.upper()
+    if len(prefix) > len(ALL) and any(file.code.startswith(prefix) for file in files):
+        return prefix
+    known = [text for file in files for text in (file.code, file.name)]
+    listed = "`tilecheck rules` lists the rules; `TC2` means all of a family"
+    hint = did_you_mean(prefix, known) or did_you_mean(word.lower(), known) or listed
+    raise UsageError(f"{where}: no rule has the code or name `{word}`", hint)
+
+
+def closest(prefixes: Iterable[str], code: str) -> str | None:
+    """The longest of the prefixes that a code has."""
+    return max((prefix for prefix in prefixes if code.startswith(prefix)), key=len, default=None)
