@@ -40,11 +40,15 @@ def add_analysis(parser: argparse.ArgumentParser, formats: Sequence[str]) -> Non
         "--without", action="append", default=[], metavar="RUNG", type=_rungs,
         help=f"leave out a rung of the proof ladder: {', '.join(RUNGS)}",
     )  # fmt: skip
+    add_jobs(parser)
+    add_colour(parser)
+
+
+def add_jobs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-j", "--jobs", type=_jobs, metavar="N", default=0,
         help="how many processes work (default: one for each processor)",
     )  # fmt: skip
-    add_colour(parser)
 
 
 def jobs(arguments: argparse.Namespace) -> int:
