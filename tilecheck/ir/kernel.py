@@ -146,6 +146,11 @@ class Access:
         return TRUE if self.space is Space.RAW else all_of(*(axis.inside for axis in self.axes))
 
     @property
+    def flat(self) -> bool:
+        """Whether nothing checks it and its array is memory of one axis in which the kernel itself counts."""
+        return self.space is not Space.TILE and len(self.axes) == 1 and not self.checked
+
+    @property
     def lane_facts(self) -> Expr:
         """The ranges of the lanes: 0 <= lane < size."""
         return all_of(*(all_of(le(0, sym(s)), lt(sym(s), s.bound)) for s in self.lanes if s.bound is not None))

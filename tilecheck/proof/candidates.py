@@ -177,8 +177,10 @@ class _BoundCandidates:
         ranges = Ranges(terms, (given,))
         if terms.uniform(goal) and goal.op in ("le", "lt", "not", "eq"):
             yield from self._uniform_goal(goal)
-        if access is not None and self.counts.kernel.language == "triton" and not access.checked:
-            yield from candidates_flat.conditions(terms, access)
+        flat = candidates_flat.conditions(terms, access) if access is not None and access.flat else ()
+        # Triton's memory is always flat. An array of cuTile has extents, and conditions on tiles are plainer.
+        if self.counts.kernel.language == "triton":
+            yield from flat
         cone = (goal, given)
         clamped = any(node.op == "min" and not terms.uniform(node) for node in walk(*cone))
         if clamped:
@@ -197,6 +199,7 @@ class _BoundCandidates:
             yield from self.counts.products(cone)
         axes = access.axes if access is not None else ()
         yield from self.counts.wholes(cone, axes)
+        yield from flat
 
     def _uniform_goal(self, goal: Expr) -> Iterator[Expr]:
         if goal.op == "not" and goal.args[0].op == "eq" and ZERO in goal.args[0].args:
@@ -243,9 +246,9 @@ class _BoundCandidates:
                     yield from largest(ranges, a, b)
 
     def _signs(self, goal: Expr) -> Iterator[Expr]:
-        """Scalars that an index is made of are not negative."""
+        """Numbers that an index is made of are not negative."""
         for symbol in symbols(goal):
-            if symbol.kind is Kind.SCALAR:
+            if symbol.kind is Kind.SCALAR or (symbol.kind is Kind.CONSTANT and symbol not in self.terms.tiles):
                 yield le(ZERO, sym(symbol))
         for symbol in symbols(goal):
             if symbol.kind in (Kind.SCALAR, Kind.EXTENT):
