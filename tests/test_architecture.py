@@ -72,6 +72,8 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.config": BASE
     | {"tilecheck.frontend", "tilecheck.hygiene", "tilecheck.options", "tilecheck.registry"},
     "tilecheck.hosts": {"tilecheck.discover"},
+    "tilecheck.baseline": {"tilecheck.fingerprint", "tilecheck.hygiene", "tilecheck.model"},
+    "tilecheck.baseline_file": {"tilecheck.baseline", "tilecheck.errors", "tilecheck.model"},
     "tilecheck.suppress": {"tilecheck.hygiene", "tilecheck.frontend", "tilecheck.model"},
     "tilecheck.ir": BASE,
     "tilecheck.frontend": BASE | {"tilecheck.ir"},
@@ -88,7 +90,13 @@ EDGES: dict[str, set[str] | None] = {
         "tilecheck.proof.obligation",
     },
     "tilecheck.report": BASE
-    | {"tilecheck.fingerprint", "tilecheck.hygiene", "tilecheck.rule", "tilecheck.registry"},
+    | {
+        "tilecheck.fingerprint",
+        "tilecheck.hygiene",
+        "tilecheck.options",
+        "tilecheck.rule",
+        "tilecheck.registry",
+    },
     # Shares no code with what it judges, only the name and bytes of what is not saved yet.
     "tilecheck.jit.reference": {"tilecheck.overlay"},
     "tilecheck.jit": EVERYTHING,

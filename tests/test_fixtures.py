@@ -92,7 +92,8 @@ def test_every_rule_of_kernels_and_launches_is_expected_somewhere() -> None:
         for finding in read_expectations(path.read_text(encoding="utf-8")).findings
         if finding.key == "expect"
     }
-    tested_elsewhere = {"TC901", "TC905", "TC906"}  # hostile files; undecided kernels, by their verdicts
+    # Hostile files; undecided kernels, by their verdicts; what needs a baseline.
+    tested_elsewhere = {"TC901", "TC905", "TC906", "TC907", "TC908"}
     assert {file.code for file in rule_files()} <= expected | tested_elsewhere
 
 

@@ -32,9 +32,10 @@ def exit_code_of(report: Report, options: Options) -> ExitCode:
         return ExitCode.FINDINGS
     # A missing path left no bytes; a file that was read and is no Python did.
     unparsed = any(path in report.sources for path in report.unreadable)
-    if options.needs_kernels and not report.kernels:
+    if options.needs_kernels and not report.kernels and not report.unchanged:
         return ExitCode.UNDECIDED if unparsed else ExitCode.USAGE
-    undecided = options.undecided_fails and report.count(Verdict.UNKNOWN) > 0
+    open_ = any(k.verdict is Verdict.UNKNOWN and not k.accepted for k in report.kernels)
+    undecided = options.undecided_fails and open_
     return ExitCode.UNDECIDED if undecided or report.unreadable else ExitCode.OK
 
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from tilecheck.errors import SourceError
-from tilecheck.model import Diagnostic, Severity, Site, Span
+from tilecheck.model import Diagnostic, KernelReport, Severity, Site, Span
 from tilecheck.text import decode_leniently
 
 UNREADABLE_SOURCE = "TC901"
 UNUSED_SUPPRESSION = "TC902"
 MISSING_REASON = "TC903"
 MALFORMED_COMMENT = "TC904"
+VERDICT_REGRESSION = "TC907"
+STALE_ENTRY = "TC908"
 UNDECIDED_KERNEL = frozenset({"TC905", "TC906"})  # what tells why a kernel is unknown
-# A file that cannot be read, and the state of the suppressions themselves, cannot be suppressed.
-NEVER_SUPPRESSED = frozenset({UNREADABLE_SOURCE, UNUSED_SUPPRESSION, MISSING_REASON, MALFORMED_COMMENT})
+# A file that cannot be read, and the state of suppressions and baselines themselves, cannot be suppressed.
+NEVER_SUPPRESSED = frozenset(
+    {
+        UNREADABLE_SOURCE, UNUSED_SUPPRESSION, MISSING_REASON, MALFORMED_COMMENT,
+        VERDICT_REGRESSION, STALE_ENTRY,
+    }
+)  # fmt: skip
 
 
 def unreadable_source(path: str, data: bytes | None, error: SourceError) -> Diagnostic:
@@ -66,6 +73,39 @@ def unused_suppression(path: str, span: Span, rules: tuple[str, ...]) -> Diagnos
         site=Site(path, span),
         label="silences nothing",
         help="remove it",
+    )
+
+
+def verdict_regression(kernel: KernelReport, before: str) -> Diagnostic:
+    """TC907: a kernel was decided when the baseline was written and is not any more."""
+    now = f"unknown({kernel.reason})" if kernel.reason else "unknown"
+    return Diagnostic(
+        code=VERDICT_REGRESSION,
+        name="verdict-regression",
+        severity=Severity.ERROR,
+        message=f"`{kernel.name}` was {before} and is {now} now",
+        site=kernel.site,
+        kernel=kernel.name,
+        label=f"{before} in the baseline",
+        notes=("nothing was refuted; what was shown before is not shown any more",),
+        help="undo what changed, or accept it with `tilecheck baseline write --reason ...`",
+    )
+
+
+def stale_entry(
+    rule: str, name: str, operation: str, kernel: KernelReport | None, file: str, severity: Severity
+) -> Diagnostic:
+    """TC908: the baseline `file` accepts a finding of `name` that is gone; `kernel` is what became of it."""
+    return Diagnostic(
+        code=STALE_ENTRY,
+        name="stale-baseline-entry",
+        severity=severity,
+        message=f"the baseline accepts a finding of {rule} in `{name}` that is not found any more",
+        site=Site(file, Span(0, 0)) if kernel is None else kernel.site,
+        kernel=None if kernel is None else kernel.name,
+        label="no such finding here" if kernel is not None else "no such kernel any more",
+        notes=(f"it was at: {operation}",),
+        help="`tilecheck baseline prune` drops it",
     )
 
 

@@ -236,6 +236,7 @@ class KernelReport:
     time_ms: float = 0.0
     steps: int = 0  # what its obligations cost the solver, in its resource units: the same at every run
     internal_error: str | None = None  # traceback text, when a bug of ours ended the analysis
+    accepted: bool = False  # unknown, as the baseline has it: no reason to fail the run
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +251,9 @@ class Report:
     time_s: float = 0.0
     parse_time_s: float = 0.0
     sources: dict[str, bytes] = field(default_factory=dict)
+    baselined: int = 0  # findings that the baseline suppresses
+    since: str = ""  # the revision of which `unchanged` speaks
+    unchanged: tuple[tuple[str, str], ...] = ()  # kernels that were not looked at: file and name
 
     def count(self, verdict: Verdict) -> int:
         return sum(1 for kernel in self.kernels if kernel.verdict is verdict)

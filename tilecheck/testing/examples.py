@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tilecheck.baseline import Coverage, absolute, applied, stale, with_warnings
+from tilecheck.baseline_file import FILE, parse
 from tilecheck.discover import display_path
 from tilecheck.model import Diagnostic, Report, Severity
 from tilecheck.options import Options
@@ -19,12 +21,14 @@ BAD, GOOD = "Example", "Use instead"
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One fenced block of a page; `section` is `Example` or `Use instead`, `number` counts within it."""
+    """One fenced block of a page; `section` is `Example` or `Use instead`, `number` counts within it.
+    `baseline` is the block of JSON before it."""
 
     code: str
     section: str
     number: int
     text: str
+    baseline: str = ""
 
     @property
     def name(self) -> str:
@@ -45,20 +49,25 @@ class Example:
 def page_examples(code: str, page: str) -> tuple[Example, ...]:
     """The fenced python blocks of a page under `Example` and `Use instead`, in order."""
     found: list[Example] = []
-    section, number = "", 0
+    section, number, baseline = "", 0, ""
     block: list[str] | None = None
+    language = ""
     for line in page.splitlines():
         if block is not None:
-            if line == "```":
-                found.append(Example(code, section, number, "\n".join(block) + "\n"))
-                block = None
-            else:
+            if line != "```":
                 block.append(line)
+                continue
+            text, block = "\n".join(block) + "\n", None
+            if language == "json":
+                baseline = text
+            else:
+                number += 1
+                found.append(Example(code, section, number, text, baseline))
+                baseline = ""
         elif line.startswith("## "):
-            section, number = line[3:].strip(), 0
-        elif line == "```python" and section in (BAD, GOOD):
-            number += 1
-            block = []
+            section, number, baseline = line[3:].strip(), 0, ""
+        elif line in ("```python", "```json") and section in (BAD, GOOD):
+            language, block = line[3:], []
     return tuple(found)
 
 
@@ -69,9 +78,14 @@ def check_example(example: Example, folder: Path, options: Options | None = None
     """
     from tilecheck.pipeline import verify_paths  # lazy: loads the analysis
 
-    path = folder / example.name
+    baseline = parse(example.baseline.encode(), example.name) if example.baseline else None
+    path = folder / (example.name if baseline is None else baseline.kernels[0].kernel.path)
     path.write_text(example.text, encoding="utf-8", newline="\n")
     report = verify_paths([str(path)], options)
+    if baseline is not None:
+        gone = stale(baseline, Coverage(report, str(folder), ((absolute(str(path)), None),)))
+        report = applied(report, baseline, str(folder))
+        report = with_warnings(report, gone, str(folder / FILE), example.baseline.encode(), Severity.WARNING)
     expected = read_expectations(example.text)
     source = decode_leniently(display_path(str(path)), path.read_bytes())
     if not example.is_readable:
