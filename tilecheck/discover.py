@@ -138,7 +138,7 @@ class _Search:
     def _is_kept_out(self, path: str) -> bool:
         found = self.configs.excluding(path) if self.configs.choice.force_exclude else None
         if found is not None:
-            self.skipped.append((display_path(path), _why_excluded(*found)))
+            self.skipped.append((display_path(path), why_excluded(*found)))
         return found is not None
 
     def _status(self, path: str, *, named: bool) -> os.stat_result | None:
@@ -186,7 +186,7 @@ class _Search:
             path = str(place / entry.name)
             pattern = next((p for p in settings.exclude if p.matches(path) and p not in overridden), None)
             if pattern is not None:
-                self.skipped.append((display_path(str(entry)), _why_excluded(path, pattern)))
+                self.skipped.append((display_path(str(entry)), why_excluded(path, pattern)))
                 continue
             if is_folder and (entry / "pyvenv.cfg").is_file():
                 self.skipped.append((display_path(str(entry)), "a virtual environment"))
@@ -250,6 +250,7 @@ class _Search:
 NO_KERNELS = "nothing in it looks like a kernel"
 
 
-def _why_excluded(part: str, pattern: Pattern) -> str:
+def why_excluded(part: str, pattern: Pattern) -> str:
+    """What keeps out a path, in words: `part` is the path itself or a folder above it."""
     who = "by default" if pattern.origin == DEFAULT else f"by {pattern.origin}"
     return f"`{display_path(part)}` is excluded {who}: `{pattern.text}`"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tilecheck.cli.settings import add_settings
 from tilecheck.cli.streams import Streams
 from tilecheck.exit_codes import ExitCode
 from tilecheck.options import RUNGS
@@ -41,6 +42,7 @@ def add_analysis(parser: argparse.ArgumentParser, formats: Sequence[str]) -> Non
         help=f"leave out a rung of the proof ladder: {', '.join(RUNGS)}",
     )  # fmt: skip
     add_jobs(parser)
+    add_settings(parser)
     add_colour(parser)
 
 

@@ -20,6 +20,12 @@ class Engine:
 
         return verify_paths(paths, options)
 
+    def verify_source(self, data: bytes, path: str, options: Options) -> Report:
+        """Verify the kernels of a source that counts as the file at `path`."""
+        from tilecheck.pipeline import verify_source  # lazy: as above
+
+        return verify_source(data, path, options)
+
     def show(self, kind: str, path: str, kernel: str) -> str:
         """One stage of the pipeline for one kernel, as text."""
         from tilecheck.show import show  # lazy: as above

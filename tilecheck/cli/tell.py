@@ -6,8 +6,9 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from tilecheck.cli.command import Verb, add_analysis, add_colour, jobs
+from tilecheck.cli.command import Verb, add_analysis, add_colour
 from tilecheck.cli.output import emit_lines, emit_text, log_end
+from tilecheck.cli.settings import choice_of, jobs_of, settings_of_run
 from tilecheck.cli.streams import Streams, wants_colour
 from tilecheck.errors import UsageError
 from tilecheck.exit_codes import ExitCode, exit_code_of
@@ -93,9 +94,11 @@ def audit(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> Ex
     """List what the verdicts rest on. Findings do not fail it: it is a listing, which must be whole."""
     from tilecheck.report.audit import audit_object, render_audit  # lazy
 
+    choice = choice_of(arguments)
     options = Options(
         without=frozenset().union(*arguments.without),
-        jobs=jobs(arguments),
+        jobs=jobs_of(settings_of_run(choice)),
+        config=choice,
         undecided_fails=False,
         needs_kernels=False,
     )

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilecheck.cli.certificates import prepare_folder, write_index
-from tilecheck.cli.command import Verb, add_analysis, jobs
+from tilecheck.cli.command import Verb, add_analysis
 from tilecheck.cli.output import count, emit_lines, emit_text, log_end, write_file
+from tilecheck.cli.settings import add_input, choice_of, jobs_of, log_skipped, settings_of_run, verified
 from tilecheck.cli.streams import Streams
 from tilecheck.exit_codes import ExitCode, exit_code_of
-from tilecheck.model import Report, Severity
+from tilecheck.model import Report
 from tilecheck.options import Options
 
 if TYPE_CHECKING:
@@ -32,9 +33,10 @@ def add(verb: Verb) -> None:
         added = verb(name, verify, text)
         add_analysis(added, ("full", "concise", "json"))
         added.add_argument(
-            "--fail-on", choices=("error", "warning", "info"), default="error", metavar="LEVEL",
+            "--fail-on", choices=("error", "warning", "info"), metavar="LEVEL",
             help="the weakest finding that fails the run: error (default), warning or info",
         )  # fmt: skip
+        add_input(added)
         added.add_argument("-q", "--quiet", action="store_true", help="print findings only")
         added.add_argument(
             "--emit-verdicts", metavar="FILE",
@@ -54,10 +56,14 @@ def add(verb: Verb) -> None:
 def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:
     """`verify` and `check`: the same analysis; they differ in what is demanded of it."""
     gate = arguments.verb == "verify"
+    choice = choice_of(arguments)
+    settings = settings_of_run(choice)
+    arguments.format = arguments.format or settings.format
     options = Options(
         without=frozenset().union(*arguments.without),
-        jobs=jobs(arguments),
-        fail_on=Severity[arguments.fail_on.upper()],
+        jobs=jobs_of(settings),
+        config=choice,
+        fail_on=settings.fail_on,
         undecided_fails=gate,
         needs_kernels=gate,
         certify=arguments.certify,
@@ -66,7 +72,7 @@ def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> E
     for folder in (arguments.certify, arguments.dump_smt):
         if folder is not None:
             prepare_folder(folder)
-    report = engine.verify(arguments.paths, options)
+    report = verified(arguments, options, engine)
     if arguments.format == "json":
         from tilecheck.report.json import render_json  # lazy: only for this format
 
@@ -85,6 +91,8 @@ def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> E
             f"tilecheck: {count(queries, 'quer', 'y', 'ies')} in {arguments.dump_smt}, all of them refuted"
         )
     code = exit_code_of(report, options)
+    if arguments.verbose:
+        log_skipped(report, streams)
     log_end(report, arguments, streams, code)
     return code
 

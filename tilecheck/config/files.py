@@ -106,7 +106,7 @@ def load(path: Path, choice: ConfigChoice | None = None) -> Settings | None:
     return settings_of([*said, *extra], path, path.parent)
 
 
-ADDED = ("ignore", "extend-exclude")  # a flag adds to what a file says
+ADDED = ("ignore", "extend-exclude", "levels", "per-file-ignores")  # flags add to what a file says
 
 
 def _extra(choice: ConfigChoice) -> list[Said]:
@@ -127,13 +127,23 @@ def read_table(path: Path) -> dict[str, Any] | None:
     if b"tilecheck" not in data:
         return None
     try:
-        tool = tomllib.loads(data.decode()).get("tool", {})
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        tool = read_toml(data.decode()).get("tool", {})
+    except ValueError as error:
         raise UsageError(f"{path} is no TOML: {error}") from None
     table = tool.get("tilecheck") if isinstance(tool, dict) else None
     if table is not None and not isinstance(table, dict):
         raise UsageError(f"{_shown(path)}: `[tool.tilecheck]` is no table")
     return table
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """A TOML document.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found: dict[str, Any] = tomllib.loads(text)
+    return found
 
 
 def _shown(path: Path) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from tilecheck.config.words import did_you_mean
 from tilecheck.errors import UsageError
 
 ALL = "TC"
+_CODE = re.compile(r"TC[0-9]*")
 
 
 def selector(word: str, where: str) -> str:
@@ -27,9 +29,9 @@ def selector(word: str, where: str) -> str:
     prefix = word.upper()
     if len(prefix) > len(ALL) and any(file.code.startswith(prefix) for file in files):
         return prefix
-    known = [text for file in files for text in (file.code, file.name)]
+    known = [file.name for file in files]
     listed = "`tilecheck rules` lists the rules; `TC2` means all of a family"
-    hint = did_you_mean(prefix, known) or did_you_mean(word.lower(), known) or listed
+    hint = listed if _CODE.fullmatch(prefix) else did_you_mean(word.lower(), known) or listed
     raise UsageError(f"{where}: no rule has the code or name `{word}`", hint)
 
 

@@ -27,7 +27,9 @@ def render_audit(report: Report) -> Iterator[Line]:
     suppressed = [d for d in in_order(report) if d.suppressed]
     for diagnostic in suppressed:
         place = places.of(diagnostic.site)
-        yield line(f"{place}: suppressed {diagnostic.code} {diagnostic.message}")
+        why = diagnostic.suppression
+        reason = f" -- {why.reason}" if why is not None and why.reason else ""
+        yield line(f"{place}: suppressed {diagnostic.code} {diagnostic.message}{reason}")
     for path in report.unreadable:
         yield line(f"{path}: not read")
     yield ()
@@ -79,9 +81,16 @@ def audit_object(report: Report) -> str:
             for kernel in kernels_in_order(report.kernels)
         ],
         "suppressed": [
-            {"code": d.code, "file": d.site.file, "line": places.of(d.site).line, "message": d.message}
+            {
+                "code": d.code,
+                "file": d.site.file,
+                "line": places.of(d.site).line,
+                "message": d.message,
+                "kind": d.suppression.kind,
+                "reason": d.suppression.reason,
+            }
             for d in in_order(report)
-            if d.suppressed
+            if d.suppression is not None
         ],
         "unreadable": list(report.unreadable),
         "complete": True,

@@ -10,7 +10,7 @@ import pytest
 from tilecheck import __version__
 from tilecheck.errors import UsageError
 from tilecheck.model import Diagnostic, KernelReport, Report, Severity, Site, Span, Verdict
-from tilecheck.options import Options
+from tilecheck.options import ConfigChoice, Options
 from tilecheck.parallel import available_cores
 
 SITE = Site("k.py", Span(4, 5))
@@ -72,11 +72,13 @@ def test_the_engine_is_asked_for_what_the_options_say(run, prepared) -> None:
     run("check", "a.py", "--fail-on", "warning", engine=engine)
     run("audit", "a.py", "-j", "3", engine=engine)
     lax = {"undecided_fails": False, "needs_kernels": False}
+    warned = ConfigChoice(values=(("fail-on", "warning", "--fail-on"),))
+    three = ConfigChoice(values=(("jobs", 3, "--jobs"),))
     cores = available_cores()
     assert engine.asked == [
         (("a.py", "b/"), Options(without=frozenset({"smt", "fold", "entail"}), jobs=cores)),
-        (("a.py",), Options(fail_on=Severity.WARNING, jobs=cores, **lax)),
-        (("a.py",), Options(jobs=3, **lax)),
+        (("a.py",), Options(fail_on=Severity.WARNING, jobs=cores, config=warned, **lax)),
+        (("a.py",), Options(jobs=3, config=three, **lax)),
     ]
 
 
