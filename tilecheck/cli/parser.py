@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from tilecheck import __version__
-from tilecheck.cli import baseline, certificates, execute, gate, selftest, tell, verify
+from tilecheck.cli import baseline, certificates, config, execute, gate, selftest, tell, verify
 from tilecheck.cli.command import Command, Run
 from tilecheck.errors import UsageError
 
@@ -21,7 +21,7 @@ _EPILOG = """exit codes:
 """
 
 # The modules whose `add` puts commands into the parser, in the order in which `--help` lists them.
-_COMMANDS = (verify, gate, baseline, certificates, tell, execute, selftest)
+_COMMANDS = (verify, gate, baseline, certificates, tell, config, execute, selftest)
 
 
 class HelpShown(Exception):

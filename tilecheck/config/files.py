@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -112,6 +115,41 @@ ADDED = ("ignore", "extend-exclude", "levels", "per-file-ignores")  # flags add 
 def _extra(choice: ConfigChoice) -> list[Said]:
     """What flags and variables say; paths in them start at the working directory."""
     return [Said(key, value, origin, Path.cwd()) for key, value, origin in choice.values]
+
+
+def files_around(paths: Sequence[str], configs: Configs) -> list[Path]:
+    """The configuration files that runs over the paths read, understood or not: the closest above each path,
+    and those in the folders that are searched below it."""
+    if configs.choice.isolated or configs.choice.file is not None:
+        return [Path(absolute(configs.choice.file))] if configs.choice.file else []
+    found: dict[Path, None] = {}
+    for path in paths:
+        root = Path(absolute(path))
+        above = (folder / FILE for folder in (root, *root.parents))
+        found.update(dict.fromkeys(itertools.islice(filter(_states_something, above), 1)))
+        found.update(dict.fromkeys(_files_below(root, configs)))
+    return list(found)
+
+
+def _files_below(root: Path, configs: Configs) -> Iterator[Path]:
+    pending = [(root, defaults(root))]
+    while pending:
+        folder, settings = pending.pop()
+        if _states_something(folder / FILE):
+            yield folder / FILE
+        with contextlib.suppress(UsageError):  # not understood: what lies below is searched as above
+            settings = configs.of_folder(folder)
+        with contextlib.suppress(OSError):
+            inner = [entry for entry in sorted(folder.iterdir(), reverse=True) if entry.is_dir()]
+            pending.extend((f, settings) for f in inner if settings.excluding(f.as_posix()) is None)
+
+
+def _states_something(file: Path) -> bool:
+    """Whether a file has a table for tilecheck, or cannot be read as one that might."""
+    try:
+        return file.is_file() and read_table(file) is not None
+    except UsageError:
+        return True
 
 
 def read_table(path: Path) -> dict[str, Any] | None:
