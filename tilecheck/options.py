@@ -8,7 +8,8 @@ from tilecheck.model import Severity
 
 RUNGS = ("provenance", "fold", "entail", "digits", "smt", "launch")
 DEFAULT_BUDGET = 2_000_000
-FORMATS = ("full", "concise", "json")  # of reports
+# Of reports; `report.formats` has the same names.
+FORMATS = ("full", "concise", "grouped", "json", "json-lines", "sarif", "github", "gitlab", "junit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class Options:
     config: ConfigChoice = ConfigChoice()
     certify: str | None = None  # a folder for certificates
     dump_smt: str | None = None  # a folder for the queries that decided obligations
+    cache: str | None = None  # a folder with the results of earlier runs; it changes the time alone
     fail_on: Severity = Severity.ERROR
     undecided_fails: bool = True  # an unknown kernel ends the run with 3 (`verify`), or not (`check`)
     needs_kernels: bool = True  # a run that finds no kernels ends with 2 (`verify`), or not (`check`)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import tempfile
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,11 +19,14 @@ from tilecheck.hosts import launchers
 from tilecheck.hygiene import unreadable_source
 from tilecheck.model import Diagnostic, KernelReport, Reason, Report, Site, Span, Verdict
 from tilecheck.options import DEFAULT_BUDGET, Options
+from tilecheck.overlay import overlaid, watched
 from tilecheck.text import decode
-from tilecheck.wording import in_words_of, with_texts
+from tilecheck.wording import in_words_of
 
 if TYPE_CHECKING:
     from tilecheck.analysis.facts import Facts
+    from tilecheck.cache.results import Cache
+    from tilecheck.cache.session import FileSession, Session
     from tilecheck.config.contracts import KernelContracts
     from tilecheck.frontend.definitions import Definition
     from tilecheck.frontend.modules import ModuleTable, Project
@@ -49,44 +51,40 @@ class _FileResult:
 
 
 def verify_paths(paths: Sequence[str], options: Options | None = None) -> Report:
-    """Verify every kernel under `paths`.
+    """Verify every kernel under `paths`; `options.cache` names the folder with the results of earlier runs.
 
     Raises:
         UsageError: a path is missing and nothing else could be analysed, or a named kernel does not exist.
     """
     options = Options() if options is None else options
     configs = Configs(options.config)
-    return _verify(discover(paths, configs), options, configs)
+    found = discover(paths, configs)
+    cache = None
+    if options.cache is not None:
+        from tilecheck.cache.results import Cache  # lazy: a library call keeps nothing
+
+        cache = Cache.in_folder(options.cache)
+    return _verify(found, options, configs, cache)
 
 
-def verify_source(data: bytes, path: str, options: Options) -> Report:
-    """Verify the kernels of one file that is given as bytes; `path` names it in the report.
-
-    Counterexamples are replayed from a file. Text that is not what lies at `path` is verified in a file of
-    its own, where imports of sibling modules are not found.
-    """
-    if _is_at(path, data):
+def verify_source(
+    data: bytes,
+    path: str,
+    options: Options,
+    *,
+    texts: Mapping[str, bytes] | None = None,
+    cache: Cache | None = None,
+) -> Report:
+    """Verify the kernels of one file that is given as bytes, whatever lies at `path`; other files are found
+    from there. `texts`, by path, stand for other files in the same way. `cache` keeps what is found."""
+    with overlaid({**(texts or {}), path: data}):
         found = Discovery((Candidate(path, data),), (), (), 1, {path: data})
-        return _verify(found, options, Configs(options.config))
-    with tempfile.TemporaryDirectory(prefix="tilecheck-") as folder:
-        copy = (Path(folder) / (Path(path).name or "source")).with_suffix(".py")
-        copy.write_bytes(data)
-        name = copy.as_posix()
-        found = Discovery((Candidate(name, data),), (), (), 1, {name: data})
-        report = _verify(found, options, Configs(options.config))
-        return with_texts(report, lambda text: path if text == name else text, places=True)
+        return _verify(found, options, Configs(options.config), cache)
 
 
-def _is_at(path: str, data: bytes) -> bool:
-    try:
-        return Path(path).is_file() and Path(path).read_bytes() == data
-    except (OSError, ValueError):
-        return False
-
-
-def _verify(found: Discovery, options: Options, configs: Configs) -> Report:
+def _verify(found: Discovery, options: Options, configs: Configs, cache: Cache | None) -> Report:
     start = time.perf_counter()
-    results = list(zip(found.candidates, _file_results(found, options, configs), strict=True))
+    results = list(zip(found.candidates, _file_results(found, options, configs, cache), strict=True))
     diagnostics = [*found.diagnostics, *(d for _, r in results for d in r.diagnostics)]
     kernels = tuple(k for _, r in results for k in r.kernels)
     sources = {**found.sources, **{c.path: r.data for c, r in results if r.data is not None}}
@@ -102,24 +100,53 @@ def _verify(found: Discovery, options: Options, configs: Configs) -> Report:
     )
 
 
-_WORTH_PROCESSES = 4  # files with kernels; for fewer, starting processes takes as long as they save
+def _file_results(
+    found: Discovery, options: Options, configs: Configs, cache: Cache | None
+) -> list[_FileResult]:
+    """What each candidate gives: from the cache, else by analysis."""
+    work = list(zip(found.candidates, launchers(found.candidates, found.hosts), strict=True))
+    results: list[_FileResult | None] = [None] * len(work)
+    session = None
+    if cache is not None and work and options.certify is None and options.dump_smt is None:
+        from tilecheck.cache.session import Session  # lazy: a library call keeps nothing
+
+        given = {c.path: c.data for c in (*found.hosts, *found.candidates)}
+        session = Session(cache, options, configs, given)
+        results = [_known(session, *item) for item in work]
+    open_ = [number for number, result in enumerate(results) if result is None]
+    if open_:
+        analysed = _analysed([work[number] for number in open_], options, configs, session)
+        for number, result in zip(open_, analysed, strict=True):
+            results[number] = result
+    return [result for result in results if result is not None]
 
 
-def _file_results(found: Discovery, options: Options, configs: Configs) -> list[_FileResult]:
-    if not found.candidates:
-        return []
+def _known(session: Session, candidate: Candidate, importers: tuple[Candidate, ...]) -> _FileResult | None:
+    start = time.perf_counter()
+    answer = session.find(candidate, importers)
+    source = session.files.source(candidate.path)
+    if answer is None or source is None:
+        return None
+    spent = time.perf_counter() - start
+    return _FileResult(answer.kernels, answer.diagnostics, answer.pragmas, parse_time_s=spent, data=source.data)
+
+
+def _analysed(
+    work: list[tuple[Candidate, tuple[Candidate, ...]]],
+    options: Options,
+    configs: Configs,
+    session: Session | None,
+) -> list[_FileResult]:
     from tilecheck.config.contracts import KernelContracts  # lazy: loads libcst
     from tilecheck.frontend.modules import Project  # lazy: as above
+    from tilecheck.parallel import in_order  # lazy: a warm run works alone
 
     contracts = KernelContracts(configs)
-    for candidate in found.candidates:
+    for candidate, _ in work:
         contracts.of(candidate.path)  # read once, before the processes are started
-    verify = functools.partial(_verify_file, project=Project(), contracts=contracts, options=options, read={})
-    work = list(zip(found.candidates, launchers(found.candidates, found.hosts), strict=True))
-    if options.jobs < 2 or len(work) < _WORTH_PROCESSES:
-        return [verify(item) for item in work]
-    from tilecheck.parallel import in_order  # lazy: most runs are of a few files
-
+    verify = functools.partial(
+        _verify_file, project=Project(), contracts=contracts, options=options, read={}, session=session
+    )
     return in_order(verify, work, options.jobs)
 
 
@@ -167,6 +194,7 @@ def _verify_file(
     contracts: KernelContracts,
     options: Options,
     read: dict[str, tuple[Launch, ...]],
+    session: Session | None = None,
 ) -> _FileResult:
     """Verify the kernels of one file, with the launches in it and in the files that import from it. `read`
     keeps the launches of files that were read, each of which may import from many."""
@@ -195,10 +223,14 @@ def _verify_file(
         return _FileResult(failed, (), table.pragmas, parse_time_s=parsed, data=data)
     kernels: list[KernelReport] = []
     diagnostics: list[Diagnostic] = []
-    for definition in wanted:
-        report, found = verify_kernel(definition, launches_of(definition, launches), options)
-        kernels.append(report)
-        diagnostics.extend(found)
+    kept = None if session is None else session.kernels(candidate, importers, definitions, project)
+    with watched() as seen:
+        for definition in wanted:
+            report, found = verify_kernel(definition, launches_of(definition, launches), options, kept)
+            kernels.append(report)
+            diagnostics.extend(found)
+    if kept is not None:
+        kept.keep_file(table, tuple(kernels), tuple(diagnostics), table.pragmas, seen)
     return _FileResult(tuple(kernels), tuple(diagnostics), table.pragmas, parse_time_s=parsed, data=data)
 
 
@@ -251,13 +283,13 @@ def launches_of(definition: Definition, launches: Sequence[Launch]) -> tuple[Lau
 
 
 def verify_kernel(
-    definition: Definition, launches: tuple[Launch, ...], options: Options
+    definition: Definition, launches: tuple[Launch, ...], options: Options, kept: FileSession | None = None
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
     """Verify one kernel. A limit of ours, or a bug of ours, is this kernel's verdict and no one else's."""
     load_stages()  # what importing takes is not the kernel's time
     start = time.perf_counter()
     try:
-        report, diagnostics = _analyse(definition, launches, options)
+        report, diagnostics = _analyse(definition, launches, options, kept)
     except UnsupportedConstruct as problem:
         report, diagnostics = _unsupported(definition, problem)
     except RecursionError:
@@ -294,16 +326,30 @@ def _internal(definition: Definition) -> KernelReport:
 
 
 def _analyse(
-    definition: Definition, launches: tuple[Launch, ...], options: Options
+    definition: Definition, launches: tuple[Launch, ...], options: Options, kept: FileSession | None
+) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
+    from tilecheck.frontend.lower import lower  # lazy
+
+    kernel = lower(definition)
+    known = None if kept is None else kept.find(definition, kernel, launches)
+    if known is not None:
+        return known
+    with watched() as seen:
+        result = _decided(definition, kernel, launches, options)
+    if kept is not None:
+        kept.keep(definition, kernel, launches, result, seen)
+    return result
+
+
+def _decided(
+    definition: Definition, kernel: Kernel, launches: tuple[Launch, ...], options: Options
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
     from tilecheck.analysis.borrow import build  # lazy: loads networkx
     from tilecheck.analysis.facts import Facts  # lazy
-    from tilecheck.frontend.lower import lower  # lazy
     from tilecheck.proof.decide import decide  # lazy
     from tilecheck.registry import load_rules  # lazy
     from tilecheck.verdict import conclude  # lazy
 
-    kernel = lower(definition)
     facts = Facts(kernel, build(kernel, launches))
     obligations, findings = state_obligations(facts, [entry.rule for entry in load_rules()])
     file = definition.table.file

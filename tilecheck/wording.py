@@ -38,11 +38,11 @@ def in_words_of(kernel: Kernel, found: _T) -> _T:
     return with_texts(found, change)
 
 
-def with_texts(value: _T, change: Callable[[str], str], *, places: bool = False) -> _T:
-    """The same value with every text in it changed, those of places in files only with `places`."""
+def with_texts(value: _T, change: Callable[[str], str]) -> _T:
+    """The same value with every text in it changed, but for the places in files."""
 
     def inside(part: Any) -> Any:
-        return with_texts(part, change, places=places)
+        return with_texts(part, change)
 
     found: Any = value
     if isinstance(value, str):
@@ -51,6 +51,6 @@ def with_texts(value: _T, change: Callable[[str], str], *, places: bool = False)
         found = tuple(map(inside, value))
     elif isinstance(value, dict):
         found = {inside(k): inside(v) for k, v in value.items()}
-    elif is_dataclass(value) and not isinstance(value, type) and (places or not isinstance(value, Site)):
+    elif is_dataclass(value) and not isinstance(value, type | Site):
         found = replace(value, **{f.name: inside(getattr(value, f.name)) for f in fields(value)})
     return cast("_T", found)

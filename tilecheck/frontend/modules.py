@@ -19,6 +19,7 @@ from tilecheck.frontend.source import ParsedModule, load
 from tilecheck.frontend.syntax import walk
 from tilecheck.ir.kernel import UnsafeBlock
 from tilecheck.model import Site, Span
+from tilecheck.overlay import is_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +132,11 @@ class Project:
         return self.found[key]
 
     def _find(self, imported: Import, importer: str) -> ModuleTable | None:
-        for path in _candidates(imported, Path(importer)):
+        for path in candidates(imported, Path(importer)):
             key = str(path.resolve())
             if key in self.tables:
                 return self.tables[key]
-            if path.is_file():
+            if is_file(path):
                 return self._read(path, key)
         return None
 
@@ -155,7 +156,8 @@ class Project:
         return table
 
 
-def _candidates(imported: Import, importer: Path) -> list[Path]:
+def candidates(imported: Import, importer: Path) -> list[Path]:
+    """The paths at which an imported module may be, the first that exists being it."""
     parts = imported.module.split(".") if imported.module else []
     if imported.level:
         base = importer.parent

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from tilecheck.errors import SourceError
 from tilecheck.model import Span
+from tilecheck.overlay import text_at
 from tilecheck.text import Source, decode
 
 if TYPE_CHECKING:
@@ -51,6 +52,9 @@ def read(path: str) -> Source:
 def read_bytes(path: str) -> bytes:
     """The bytes of one regular file (never a pipe or a device, which could block for ever)."""
     try:
+        held = text_at(path)
+        if held is not None:
+            return held
         status = Path(path).stat()
         if not stat.S_ISREG(status.st_mode):
             raise SourceError("not a regular file")

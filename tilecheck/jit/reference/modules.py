@@ -18,6 +18,7 @@ from tilecheck.jit.reference.machine import Reject
 from tilecheck.jit.reference.scopes import stored_names
 from tilecheck.jit.reference.source import KEPT, SourceFile, read_source
 from tilecheck.jit.reference.values import Closure, Frame, Namespace, Opaque, UserClass
+from tilecheck.overlay import is_file
 
 KNOWN_MODULES = frozenset(
     {
@@ -272,10 +273,10 @@ def _folders_above(path: Path) -> list[Path]:
 def _module_file(folder: Path, parts: Sequence[str]) -> str | None:
     target = folder.joinpath(*parts)
     for candidate in (target.with_name(target.name + ".py"), target / "__init__.py"):
-        if parts and candidate.is_file():
+        if parts and is_file(candidate):
             return candidate.as_posix()
     package = target / "__init__.py"
-    return package.as_posix() if not parts and package.is_file() else None
+    return package.as_posix() if not parts and is_file(package) else None
 
 
 @functools.lru_cache(maxsize=KEPT)

@@ -8,10 +8,10 @@ import io
 import re
 import tokenize
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tilecheck.jit.reference.log import NotInterpretable
 from tilecheck.jit.reference.machine import Place
+from tilecheck.overlay import read
 
 _BOM = b"\xef\xbb\xbf"
 KEPT = 64  # parsed files: one kernel is launched many times, and each launch reads the same few
@@ -46,7 +46,7 @@ class SourceFile:
 def read_source(path: str) -> SourceFile:
     """Parse the file at `path`; a file that cannot be read or parsed is not interpretable."""
     try:
-        return _parsed(path, Path(path).read_bytes())
+        return _parsed(path, read(path))
     except OSError as error:
         message = f"{path}: cannot be read: {error.strerror}"
         raise NotInterpretable(message) from error

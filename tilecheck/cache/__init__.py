@@ -1,0 +1,1 @@
+"""Results of earlier runs, kept by what decides them."""

@@ -1,0 +1,211 @@
+"""The cache as one run uses it: asked before something is analysed, and told afterwards what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilecheck.cache.evidence import Evidence, Files
+from tilecheck.cache.keys import NoKey
+from tilecheck.cache.results import Cache, FileAnswer, KernelAnswer, Question
+from tilecheck.frontend.pragmas import Pragma
+from tilecheck.model import Diagnostic, KernelReport, Site
+from tilecheck.options import DEFAULT_BUDGET, Options
+
+if TYPE_CHECKING:
+    from tilecheck.cache.gather import Gatherer
+    from tilecheck.cache.tokens import Layout
+    from tilecheck.cache.views import Views
+    from tilecheck.config.files import Configs
+    from tilecheck.discover import Candidate
+    from tilecheck.frontend.definitions import Definition
+    from tilecheck.frontend.modules import ModuleTable, Project
+    from tilecheck.ir.kernel import Kernel
+    from tilecheck.ir.launch import Launch
+
+Result = tuple[KernelReport, tuple[Diagnostic, ...]]
+
+
+@dataclass(slots=True)
+class Session:
+    """One run. Mutable: remembers what it read of files.
+
+    Args:
+        cache: the answers of earlier runs.
+        given: bytes that the run has read, by path.
+    """
+
+    cache: Cache
+    options: Options
+    configs: Configs
+    given: Mapping[str, bytes]
+    files: Files = field(init=False)
+    _gatherer: Gatherer | None = None
+
+    def __post_init__(self) -> None:
+        self.files = Files(self.given)
+
+    def question(self, candidate: Candidate, importers: Sequence[Candidate]) -> Question:
+        settings = self.configs.of(candidate.path)
+        options = self.options
+        if options.budget == DEFAULT_BUDGET:  # else the caller has decided
+            options = replace(options, budget=settings.budget)
+        said = (settings.file, settings.folder, settings.kernels) if settings.kernels else None
+        hosts = tuple(importer.path for importer in importers)
+        return Question(candidate.path, candidate.kernels, hosts, options, said)
+
+    def find(self, candidate: Candidate, importers: Sequence[Candidate]) -> FileAnswer | None:
+        """The answer for a file, if an earlier run left it; its kernels are marked."""
+        try:
+            key = self.question(candidate, importers).key("file")
+        except NoKey:
+            return None
+        found = self.cache.file(key, candidate.path, self.files)
+        if found is None:
+            return None
+        return replace(found, kernels=tuple(replace(kernel, cached=True) for kernel in found.kernels))
+
+    def kernels(
+        self,
+        candidate: Candidate,
+        importers: Sequence[Candidate],
+        definitions: Sequence[Definition],
+        project: Project,
+    ) -> FileSession:
+        """The cache for the kernels of a file that is analysed."""
+        if self._gatherer is None or self._gatherer.project is not project:
+            from tilecheck.cache.gather import Gatherer  # lazy: nothing to gather in a warm run
+
+            self._gatherer = Gatherer(project)
+        return FileSession(self, candidate, importers, definitions, self._gatherer)
+
+
+@dataclass(slots=True)
+class FileSession:
+    """One file that is analysed. Mutable: remembers what its kernels rest on."""
+
+    run: Session
+    candidate: Candidate
+    importers: Sequence[Candidate]
+    definitions: Sequence[Definition]
+    gatherer: Gatherer
+    _views: Views | None = None
+    _kept: list[Evidence] = field(default_factory=list)
+
+    # ---- kernels ----------------------------------------------------------------------------------------
+
+    def find(self, definition: Definition, kernel: Kernel, launches: Sequence[Launch]) -> Result | None:
+        """What an earlier run found of a kernel with the same IR and launches, and the same text around it."""
+        try:
+            key, view = self._key(definition, kernel, launches)
+        except NoKey:
+            return None
+        found = self.run.cache.kernel(key, self.candidate.path, self.run.files, view)
+        if found is None:
+            return None
+        answer, evidence = found
+        self._kept.append(evidence)
+        report = answer.kernel
+        if report.terms is not None:  # the texts may have other layout now, and other kernels
+            report = replace(report, terms=replace(report.terms, files=kernel.files))
+        return replace(report, cached=True), answer.diagnostics
+
+    def keep(
+        self,
+        definition: Definition,
+        kernel: Kernel,
+        launches: Sequence[Launch],
+        result: Result,
+        seen: Mapping[str, bytes | bool],
+    ) -> None:
+        """Keep what was found of a kernel; `seen` is what its replays looked at."""
+        from tilecheck.cache.gather import Unclear, seen_evidence  # lazy: not in a warm run
+
+        report, diagnostics = result
+        files, path = self.run.files, self.candidate.path
+        try:
+            key, view = self._key(definition, kernel, launches)
+            others = {file: digest for file, digest in kernel.files if file != path}
+            named = {*others, *(launch.site.file for launch in launches)} - {path}
+            evidence = seen_evidence(seen, files, path, sorted(named))
+        except (NoKey, Unclear):
+            return
+        if any(files.digest(file) != digest for file, digest in others.items()):
+            return
+        self.run.cache.keep_kernel(key, path, KernelAnswer(report, diagnostics), evidence, files, view)
+
+    def _key(self, definition: Definition, kernel: Kernel, launches: Sequence[Launch]) -> tuple[str, Layout]:
+        from tilecheck.cache.canonical import digest_of  # lazy: not in a warm run
+
+        path, files = self.candidate.path, self.run.files
+        view = self._view(definition)
+
+        def place(site: Site) -> str:
+            layout = view if site.file == path else files.layout(site.file)
+            if layout is None or not layout.digest:  # no Python, or bound to its layout
+                return f"{site.file}:{site.span.start},{site.span.end}"
+            found = layout.place(site.span)
+            if found is None:
+                raise NoKey("a place in another kernel")
+            return f"{site.file}@{found}"
+
+        asked = replace(self.run.question(self.candidate, ()), kernels=(), settings=None)
+        ir = digest_of((replace(kernel, files=()), tuple(launches)), place)
+        return asked.key("kernel", files.real(path), view.digest, ir), view
+
+    def _view(self, definition: Definition) -> Layout:
+        path, files = self.candidate.path, self.run.files
+        if self._views is None:
+            from tilecheck.cache.views import Views  # lazy: not in a warm run
+
+            source, layout = files.source(path), files.layout(path)
+            if source is None or layout is None or not layout.digest:
+                raise NoKey("a text that is bound to its layout")
+            self._views = Views(source, layout, [_names(d) for d in self.definitions])
+        return self._views.of(_names(definition))
+
+    # ---- the file ---------------------------------------------------------------------------------------
+
+    def keep_file(
+        self,
+        table: ModuleTable,
+        kernels: tuple[KernelReport, ...],
+        diagnostics: tuple[Diagnostic, ...],
+        pragmas: tuple[Pragma, ...],
+        seen: Mapping[str, bytes | bool],
+    ) -> None:
+        """Keep what was found in the file of `table`; `seen` is what replays looked at."""
+        from tilecheck.cache.gather import Unclear, evidence_of  # lazy: not in a warm run
+
+        run = self.run
+        if not all(map(is_lasting, kernels)):
+            return
+        tables = self.gatherer.project.tables
+        hosts = [tables.get(str(Path(importer.path).resolve())) for importer in self.importers]
+        found = [host for host in hosts if host is not None]
+        if len(found) != len(hosts):  # one of them is no Python
+            return
+        try:
+            key = run.question(self.candidate, self.importers).key("file")
+            evidence = evidence_of((table, *found), self.gatherer, seen, self._kept, run.files)
+        except (NoKey, Unclear):
+            return
+        known = {text.path: text.data for text in evidence.texts}
+        read = {(f, digest) for k in kernels if k.terms is not None for f, digest in k.terms.files}
+        if {importer.path for importer in self.importers} <= set(known) and all(
+            known.get(f) == d for f, d in read
+        ):
+            fresh = tuple(replace(kernel, cached=False) for kernel in kernels)
+            answer = FileAnswer(fresh, diagnostics, pragmas)
+            run.cache.keep_file(key, self.candidate.path, answer, evidence, run.files, ())
+
+
+def _names(definition: Definition) -> tuple[str, ...]:
+    return (*(function.name.value for function in definition.enclosing), definition.name)
+
+
+def is_lasting(kernel: KernelReport) -> bool:
+    """Whether a result may be kept: it is neither a bug of ours nor a limit of this process's stack."""
+    return kernel.internal_error is None and "nested" not in (kernel.reason or "")
