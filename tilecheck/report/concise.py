@@ -6,7 +6,15 @@ from collections.abc import Iterator
 
 from tilecheck.model import Report
 from tilecheck.report.places import Places, in_order, undecided_without_finding
+from tilecheck.report.run import Run
 from tilecheck.report.style import Line, line
+from tilecheck.report.verdicts import render_end
+
+
+def render(run: Run) -> Iterator[Line]:
+    """The findings one a line, then the verdicts and the summary."""
+    yield from render_findings(run.report)
+    yield from render_end(run)
 
 
 def render_findings(report: Report) -> Iterator[Line]:

@@ -7,14 +7,15 @@ from typing import Any
 
 from tilecheck.model import Diagnostic, KernelReport, Report, Verdict, Witness
 from tilecheck.report.places import Places, in_order, kernels_in_order
+from tilecheck.report.run import Run
 from tilecheck.report.versions import versions
 
 SCHEMA_VERSION = 1
 
 
-def render_json(report: Report) -> str:
+def render(run: Run) -> str:
     """The report as one JSON object with a final newline."""
-    return json.dumps(to_object(report), indent=2) + "\n"
+    return json.dumps(to_object(run.report), indent=2) + "\n"
 
 
 def to_object(report: Report) -> dict[str, Any]:
@@ -67,6 +68,7 @@ def _kernel(kernel: KernelReport, places: Places) -> dict[str, Any]:
 
 def _diagnostic(diagnostic: Diagnostic, places: Places) -> dict[str, Any]:
     place = places.of(diagnostic.site)
+    why = diagnostic.suppression
     return {
         "code": diagnostic.code,
         "name": diagnostic.name,
@@ -86,6 +88,7 @@ def _diagnostic(diagnostic: Diagnostic, places: Places) -> dict[str, Any]:
         "witness": _witness(diagnostic.witness) if diagnostic.witness else None,
         "help": diagnostic.help,
         "suppressed": diagnostic.suppressed,
+        "suppression": {"kind": why.kind, "reason": why.reason} if why else None,
     }
 
 

@@ -6,8 +6,19 @@ from collections.abc import Iterator
 
 from tilecheck.model import KernelReport, LaunchReport, Report, Verdict
 from tilecheck.report.places import Places, kernels_in_order
+from tilecheck.report.run import Run
 from tilecheck.report.style import Line, Piece, line
 from tilecheck.report.versions import versions
+
+
+def render_end(run: Run) -> Iterator[Line]:
+    """What follows the findings: the verdicts if they are asked for, and the summary; nothing if quiet."""
+    if run.quiet:
+        return
+    if run.lists_verdicts and run.report.kernels:
+        yield from render_verdicts(run.report)
+        yield ()
+    yield from render_summary(run.report)
 
 
 def render_verdicts(report: Report) -> Iterator[Line]:
@@ -19,11 +30,12 @@ def render_verdicts(report: Report) -> Iterator[Line]:
     for kernel, place in zip(kernels, where, strict=True):
         word = kernel.verdict.value
         yield line((f"{word:<11}", word), f"  {place:<{width}}  ", (kernel.name, "strong"))
-        for text in _grounds(kernel, places):
+        for text in grounds(kernel, places):
             yield line(" " * 15, text)
 
 
-def _grounds(kernel: KernelReport, places: Places) -> Iterator[str]:
+def grounds(kernel: KernelReport, places: Places) -> Iterator[str]:
+    """What a verdict rests on, or why there is none."""
     if kernel.verdict is Verdict.UNKNOWN:
         yield f"because {kernel.reason or 'internal'}"
     if kernel.verdict in (Verdict.CONDITIONAL, Verdict.TRUSTED):

@@ -12,7 +12,7 @@ _EXTENT = re.compile(r"(?P<array>.+)\.shape\[(?P<axis>\d+)\]")
 
 def describe(witness: Witness) -> tuple[str, str]:
     """Two lines: the launch, and what happens in it. Names are the user's."""
-    return launch_values(witness), _event(witness)
+    return launch_values(witness), event(witness)
 
 
 def launch_values(witness: Witness) -> str:
@@ -39,9 +39,10 @@ def tuple_text(values: Sequence[int | list[int]]) -> str:
     return f"({values[0]},)" if len(values) == 1 else f"({', '.join(map(str, values))})"
 
 
-def _event(witness: Witness) -> str:
+def event(witness: Witness) -> str:
+    """What happens in the launch: who touches what."""
     array = f"`{witness.array}`" if witness.array else "memory"
-    element = _element(witness)
+    element = element_text(witness)
     match witness.kind:
         case "overlap" if len(witness.blocks) > 1:
             return f"{_blocks(witness)} both touch {element}"
@@ -61,21 +62,24 @@ def _event(witness: Witness) -> str:
             return f"{_blocks(witness)} reaches an operation that is not defined for these values"
 
 
-def _element(witness: Witness) -> str:
+def element_text(witness: Witness) -> str:
+    """What is touched: `` `out[0, 3]` ``."""
     if witness.element is None:
         return f"`{witness.array}`" if witness.array else "one element"
     return f"`{witness.array}[{', '.join(map(str, witness.element))}]`"
 
 
 def _blocks(witness: Witness) -> str:
-    blocks = []
-    for position, block in enumerate(witness.blocks):
-        text = f"block {tuple_text(block)}"
-        if witness.iterations and position < len(witness.iterations) and witness.iterations[position]:
-            steps = witness.iterations[position]
-            text += f" in iteration {steps[0] if len(steps) == 1 else tuple_text(steps)}"
-        blocks.append(text)
-    return " and ".join(blocks) or "a block"
+    return " and ".join(block_text(witness, position) for position in range(len(witness.blocks))) or "a block"
+
+
+def block_text(witness: Witness, position: int) -> str:
+    """`block (1, 0) in iteration 2`: one block of a counterexample, where it stands in its loops."""
+    text = f"block {tuple_text(witness.blocks[position])}"
+    if witness.iterations and position < len(witness.iterations) and witness.iterations[position]:
+        steps = witness.iterations[position]
+        text += f" in iteration {steps[0] if len(steps) == 1 else tuple_text(steps)}"
+    return text
 
 
 def _lanes(witness: Witness) -> str:

@@ -1,0 +1,41 @@
+"""GitLab's Code Quality report: a JSON list of findings, each with a fingerprint of its own."""
+
+from __future__ import annotations
+
+import json
+
+from tilecheck.fingerprint import identities
+from tilecheck.model import Severity
+from tilecheck.report.findings import paragraph, told
+from tilecheck.report.places import Places
+from tilecheck.report.run import Run
+
+_SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "minor", Severity.INFO: "info"}
+
+
+def render(run: Run) -> str:
+    """Every finding that is not suppressed. Of two with one fingerprint GitLab would show one."""
+    places = Places(run.report.sources)
+    # Suppressed ones are counted too, so that silencing one of two that are alike does not rename the other.
+    every = told(run.report, suppressed=True)
+    named = identities(every, run.report.sources, path=run.root.path)
+    entries = []
+    for diagnostic, identity in zip(every, named, strict=True):
+        if diagnostic.suppressed:
+            continue
+        place = places.of(diagnostic.site)
+        entries.append(
+            {
+                # GitLab does not show `check_name`.
+                "description": f"{diagnostic.code}: {diagnostic.message}",
+                "check_name": diagnostic.name,
+                "fingerprint": identity.digest(),
+                "severity": _SEVERITIES[diagnostic.severity],
+                "location": {
+                    "path": run.root.path(place.file),
+                    "lines": {"begin": place.line, "end": max(place.end_line, place.line)},
+                },
+                "content": {"body": paragraph(diagnostic)},
+            }
+        )
+    return json.dumps(entries, indent=2) + "\n"
