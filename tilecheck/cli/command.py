@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tilecheck.cli.settings import add_settings
 from tilecheck.cli.streams import Streams
@@ -32,21 +32,33 @@ def add_paths(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, a directory, or file.py::kernel")
 
 
-def add_analysis(parser: argparse.ArgumentParser, formats: Sequence[str]) -> None:
-    """The arguments of commands that verify and report."""
+class Arguments(Protocol):
+    """What arguments can be added to: a parser, or a group that `--help` lists under a title."""
+
+    def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action: ...
+
+
+def add_analysis(parser: argparse.ArgumentParser, formats: Sequence[str]) -> Arguments:
+    """The arguments of commands that verify and report. Returns the group of those about reports."""
+    parser.usage = f"{parser.prog} [OPTION ...] PATH ..."  # there are too many to list twice
     add_paths(parser)
-    parser.add_argument("--format", choices=formats, help=f"how to print: {', '.join(formats)}")
-    parser.add_argument("--output-file", metavar="FILE", help="write the report to a file")
-    parser.add_argument(
+    reports = parser.add_argument_group("reports")
+    reports.add_argument(
+        "--format", choices=formats, metavar="FORMAT", help=f"how to print: {', '.join(formats)}"
+    )
+    reports.add_argument("--output-file", metavar="FILE", help="write the report to a file")
+    add_colour(reports)
+    add_settings(parser)
+    analysis = parser.add_argument_group("analysis")
+    add_jobs(analysis)
+    analysis.add_argument(
         "--without", action="append", default=[], metavar="RUNG", type=_rungs,
         help=f"leave out a rung of the proof ladder: {', '.join(RUNGS)}",
     )  # fmt: skip
-    add_jobs(parser)
-    add_settings(parser)
-    add_colour(parser)
+    return reports
 
 
-def add_jobs(parser: argparse.ArgumentParser) -> None:
+def add_jobs(parser: Arguments) -> None:
     parser.add_argument(
         "-j", "--jobs", type=_jobs, metavar="N", default=0,
         help="how many processes work (default: one for each processor)",
@@ -66,7 +78,7 @@ def _jobs(text: str) -> int:
     return int(text)
 
 
-def add_colour(parser: argparse.ArgumentParser) -> None:
+def add_colour(parser: Arguments) -> None:
     parser.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", metavar="WHEN",
         help="auto (default), always or never",

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilecheck.cli.command import Arguments
 from tilecheck.cli.output import write_file
 from tilecheck.cli.streams import Streams, wants_colour
 from tilecheck.errors import UsageError, refusal
@@ -24,19 +25,15 @@ if TYPE_CHECKING:
 _MANY = 20
 
 
-def add_reports(parser: argparse.ArgumentParser) -> None:
+def add_reports(group: Arguments) -> None:
     """The arguments about reports, beside `--format` and `--output-file`."""
-    group = parser.add_argument_group("reports")
     group.add_argument(
         "--report", action="append", default=[], metavar="FORMAT=FILE", type=_report, dest="reports",
         help="write a report in another format to a file as well; may be given again",
     )  # fmt: skip
+    group.add_argument("--sarif-include-pass", action="store_true", help="list what passes in SARIF, too")
     group.add_argument(
         "--statistics", action="store_true", help="count by rule, verdict and rung of the ladder"
-    )
-    group.add_argument("--exit-zero", action="store_true", help="end with 0 whatever is found or undecided")
-    group.add_argument(
-        "--sarif-include-pass", action="store_true", help="list in SARIF the kernels that pass, too"
     )
     group.add_argument(
         "-q", "--quiet", action="count", default=0, help="print findings only; -qq: print nothing"

@@ -29,24 +29,26 @@ def add(verb: Verb) -> None:
         ("check", "the same analysis for editors and hooks: an undecided kernel is only a warning"),
     ):
         added = verb(name, verify, text)
-        add_analysis(added, tuple(FORMATS))
-        added.add_argument(
+        add_reports(add_analysis(added, tuple(FORMATS)))
+        gate = added.add_argument_group("what fails the run")
+        gate.add_argument(
             "--fail-on", choices=("error", "warning", "info"), metavar="LEVEL",
             help="the weakest finding that fails the run: error (default), warning or info",
         )  # fmt: skip
+        gate.add_argument("--exit-zero", action="store_true", help="end with 0 whatever is found or undecided")
         add_arguments(added)
         add_input(added)
-        add_reports(added)
-        added.add_argument(
+        proofs = added.add_argument_group("proofs")
+        proofs.add_argument(
             "--emit-verdicts", metavar="FILE",
             help="write verdicts and launch conditions, for launching where nothing can be verified",
         )  # fmt: skip
         added.set_defaults(certify=None, dump_smt=None)
         if name == "verify":
-            added.add_argument(
+            proofs.add_argument(
                 "--certify", metavar="DIR", help="write a certificate of every proof to an empty folder"
             )
-            added.add_argument(
+            proofs.add_argument(
                 "--dump-smt", metavar="DIR",
                 help="write the SMT-LIB queries that decided obligations to an empty folder",
             )  # fmt: skip
@@ -62,6 +64,7 @@ def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> E
         without=frozenset().union(*arguments.without),
         jobs=jobs_of(settings),
         config=choice,
+        since=arguments.since,
         fail_on=settings.fail_on,
         undecided_fails=gate,
         needs_kernels=gate,
