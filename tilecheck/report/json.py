@@ -114,6 +114,8 @@ def _summary(report: Report) -> dict[str, Any]:
         "obligations": sum(len(kernel.obligations) for kernel in report.kernels),
         "cached": sum(1 for kernel in report.kernels if kernel.cached),
         "suppressed": sum(1 for diagnostic in report.diagnostics if diagnostic.suppressed),
+        "baselined": report.baselined,
+        "unchanged": len(report.unchanged),
         "parse_time_s": round(report.parse_time_s, 3),
         "time_s": round(report.time_s, 3),
     }

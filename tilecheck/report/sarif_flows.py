@@ -42,10 +42,7 @@ def _thread(
     else:
         if kernel is not None:
             steps.append(_step(locate(kernel.site), f"{name} starts", {"importance": "unimportant"}))
-        steps += [
-            _step(locate(site), f"{name}: {text}", meets)
-            for site, text in _accesses(diagnostic, witness, position)
-        ]
+        steps += [_step(locate(site), text, meets) for site, text in _accesses(diagnostic, witness, position)]
     return {
         "id": f"block {tuple_text(witness.blocks[position])}" if witness.blocks else "block",
         "immutableState": _state(witness, position),

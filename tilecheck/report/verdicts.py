@@ -81,10 +81,16 @@ def render_summary(report: Report) -> Iterator[Line]:
     rest = [_count(report.files, "file")]
     rest += [_count(obligations, "obligation")] if kernels else []
     rest += [f"{len(report.unreadable)} not read"] if report.unreadable else []
-    rest += [f"{suppressed} suppressed"] if suppressed else []
+    rest += [_suppressed(suppressed, report.baselined)] if suppressed else []
+    unchanged = f"{len(report.unchanged)} unchanged since {report.since}, not looked at"
+    rest += [unchanged] if report.unchanged else []
     rest += [f"{report.time_s:.2f} s", f"tilecheck {tool['version']}, z3 {tool['z3']}"]
     head = Piece(_count(kernels, "kernel") + (": " if counts else ""), "strong")
     yield (head, *counts, Piece("".join(f" \N{MIDDLE DOT} {part}" for part in rest), "faint"))
+
+
+def _suppressed(number: int, baselined: int) -> str:
+    return f"{number} suppressed" + (f" ({baselined} by the baseline)" if baselined else "")
 
 
 def _count(number: int, noun: str) -> str:
