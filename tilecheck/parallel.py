@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from typing import TypeVar
+from typing import Any, TypeVar
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
+
+# What the forked processes do, by the number of an item. Set before they are forked, so nothing is pickled but
+# results, and what one of them has read for an item is there for its next.
+_task: Callable[[int], Any] | None = None
 
 
 def available_cores() -> int:
@@ -28,21 +33,60 @@ def can_fork() -> bool:
     return "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
 
 
-def in_order(work: Callable[[_Item], _Result], items: Sequence[_Item], jobs: int) -> list[_Result]:
+def in_order(
+    work: Callable[[_Item], _Result],
+    items: Sequence[_Item],
+    jobs: int,
+    *,
+    size: Callable[[_Item], int] | None = None,
+    begin: Callable[[], object] | None = None,
+    done: Callable[[_Item, _Result], object] | None = None,
+) -> list[_Result]:
     """`[work(item) for item in items]`, by up to `jobs` forked processes.
 
-    An exception of `work` is raised here. A process that dies, as by a crash of the solver, takes the others'
-    unfinished work with it: all of it is then done again in this process.
+    An exception of `work` is raised here, that of the first item of several. A process that dies, as by a crash
+    of the solver, takes the others' unfinished work with it: that is then done in this process.
+
+    Args:
+        work: what is done.
+        items: to which it is done.
+        jobs: how many processes work.
+        size: how long an item takes, about: the longest are begun first, so that no process waits for another's
+            last item.
+        begin: called in each new process.
+        done: called here with each item and its result as soon as it is there, in any order.
     """
     jobs = min(jobs, len(items))
-    if jobs < 2 or not can_fork():
-        return [work(item) for item in items]
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), _ignore_interrupts)
+    results: dict[int, _Result] = {}
+    if jobs > 1 and can_fork():
+        order = range(len(items))
+        if size is not None:
+            order = sorted(order, key=lambda number: -size(items[number]))  # type: ignore[assignment]
+        forked = _forked(lambda number: work(items[number]), order, jobs, begin)
+        with contextlib.suppress(BrokenProcessPool), contextlib.closing(forked) as found:
+            for number, result in found:
+                results[number] = result
+                if done is not None:
+                    done(items[number], result)
+    for number, item in enumerate(items):
+        if number not in results:
+            results[number] = work(item)
+            if done is not None:
+                done(item, results[number])
+    return [results[number] for number in range(len(items))]
+
+
+def _forked(
+    task: Callable[[int], _Result], order: Sequence[int], jobs: int, begin: Callable[[], object] | None
+) -> Generator[tuple[int, _Result], None, None]:
+    """The results of `task` as they come."""
+    global _task  # noqa: PLW0603 - it must be there before the fork
+    _task = task
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), _begin, (begin,))
     try:
-        futures = [pool.submit(work, item) for item in items]
-        return [future.result() for future in futures]
+        yield from _collected(pool, order)
     except BrokenProcessPool:
-        return [work(item) for item in items]
+        raise
     except BaseException:
         # Killed, not cancelled: the executor's own thread takes a cancelled future that breaks for a mistake.
         for process in multiprocessing.active_children():
@@ -50,8 +94,30 @@ def in_order(work: Callable[[_Item], _Result], items: Sequence[_Item], jobs: int
         raise
     finally:
         pool.shutdown()
+        _task = None
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C reaches every process of a terminal; the parent alone answers it."""
+def _collected(pool: ProcessPoolExecutor, order: Sequence[int]) -> Iterator[tuple[int, Any]]:
+    numbers: dict[Future[Any], int] = {pool.submit(_do, number): number for number in order}
+    failed: dict[int, BaseException] = {}
+    for future in as_completed(numbers):
+        error = future.exception()
+        if error is None:
+            yield numbers[future], future.result()
+            continue
+        failed[-1 if isinstance(error, BrokenProcessPool) else numbers[future]] = error
+    if failed:
+        raise failed[min(failed)]
+
+
+def _do(number: int) -> Any:
+    if _task is None:
+        raise RuntimeError("this process was not forked for work")
+    return _task(number)
+
+
+def _begin(begin: Callable[[], object] | None) -> None:
+    # Ctrl-C reaches every process of a terminal; the parent alone answers it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if begin is not None:
+        begin()

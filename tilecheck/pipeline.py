@@ -50,6 +50,9 @@ class _FileResult:
     data: bytes | None = None  # the text in UTF-8: the bytes that spans count
 
 
+_Work = tuple[Candidate, tuple[Candidate, ...]]  # a file, and those that may launch its kernels
+
+
 def verify_paths(paths: Sequence[str], options: Options | None = None) -> Report:
     """Verify every kernel under `paths`; `options.cache` names the folder with the results of earlier runs.
 
@@ -64,7 +67,12 @@ def verify_paths(paths: Sequence[str], options: Options | None = None) -> Report
         from tilecheck.cache.results import Cache  # lazy: a library call keeps nothing
 
         cache = Cache.in_folder(options.cache)
-    return _verify(found, options, configs, cache)
+    if options.since is None:
+        return _verify(found, options, configs, cache)
+    from tilecheck.since import narrowed  # lazy: asks git
+
+    left, unchanged = narrowed(found, options.since, paths, configs, options.jobs)
+    return replace(_verify(left, options, configs, cache), since=options.since, unchanged=unchanged)
 
 
 def verify_source(
@@ -132,11 +140,9 @@ def _known(session: Session, candidate: Candidate, importers: tuple[Candidate, .
 
 
 def _analysed(
-    work: list[tuple[Candidate, tuple[Candidate, ...]]],
-    options: Options,
-    configs: Configs,
-    session: Session | None,
+    work: list[_Work], options: Options, configs: Configs, session: Session | None
 ) -> list[_FileResult]:
+    """What files give that are not known, by up to `options.jobs` processes."""
     from tilecheck.config.contracts import KernelContracts  # lazy: loads libcst
     from tilecheck.frontend.modules import Project  # lazy: as above
     from tilecheck.parallel import in_order  # lazy: a warm run works alone
@@ -147,7 +153,26 @@ def _analysed(
     verify = functools.partial(
         _verify_file, project=Project(), contracts=contracts, options=options, read={}, session=session
     )
-    return in_order(verify, work, options.jobs)
+    load_stages()  # once, before the processes are started
+    if session is None:
+        return in_order(verify, work, options.jobs, size=_size)
+    cache = session.cache
+
+    def verify_and_hand_on(item: _Work) -> tuple[_FileResult, list[tuple[str, bytes]]]:
+        return verify(item), cache.take()
+
+    def keep(_: _Work, result: tuple[_FileResult, list[tuple[str, bytes]]]) -> None:
+        for key, data in result[1]:
+            cache.add(key, data)
+
+    found = in_order(verify_and_hand_on, work, options.jobs, size=_size, begin=cache.hold, done=keep)
+    cache.trim()
+    return [result for result, _ in found]
+
+
+def _size(item: _Work) -> int:
+    """How long a file takes, about: longer files have more kernels, or larger ones."""
+    return len(item[0].data)
 
 
 def _suppressed(
@@ -158,6 +183,7 @@ def _suppressed(
     from tilecheck.suppress import apply_suppressions  # lazy: needs the tokenizer only
 
     partial = frozenset(k.site.file for k in kernels if k.verdict is Verdict.UNKNOWN)
+    partial |= {c.path for c, _ in results if c.kernels}  # where not every kernel was looked at
     return apply_suppressions(diagnostics, {c.path: r.pragmas for c, r in results}, partial=partial)
 
 
@@ -189,7 +215,7 @@ def _extra_sources(
 
 
 def _verify_file(
-    work: tuple[Candidate, tuple[Candidate, ...]],
+    work: _Work,
     project: Project,
     contracts: KernelContracts,
     options: Options,

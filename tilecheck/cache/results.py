@@ -28,6 +28,7 @@ _BESIDE = frozenset(
         "jobs",
         "config",
         "certify",
+        "since",
         "dump_smt",
         "fail_on",
         "undecided_fails",
@@ -99,6 +100,8 @@ class Cache:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._held: list[tuple[str, bytes]] | None = None
+        self.has_changed = False
 
     @classmethod
     def in_memory(cls) -> Cache:
@@ -109,6 +112,26 @@ class Cache:
     def in_folder(cls, folder: str) -> Cache:
         """A cache in a folder, for many runs."""
         return cls(FolderStore(folder))
+
+    def hold(self) -> None:
+        """Keep nothing from now on, but hold it back: a process that may be killed at any time leaves it to the
+        one that waits for it."""
+        self._held = []
+
+    def take(self) -> list[tuple[str, bytes]]:
+        """What was held back since the last time."""
+        held, self._held = self._held or [], None if self._held is None else []
+        return held
+
+    def add(self, key: str, data: bytes) -> None:
+        """Keep what another process found."""
+        self._store.put(key, data)
+        self.has_changed = True
+
+    def trim(self) -> None:
+        """Forget what is oldest, if there is too much."""
+        if self.has_changed:
+            self._store.trim()
 
     # ---- whole files ------------------------------------------------------------------------------------
 
@@ -199,7 +222,10 @@ class Cache:
                 return
         except (Misfit, ValueError, RecursionError):
             return
-        self._store.put(key, text)
+        if self._held is None:
+            self.add(key, text)
+        else:
+            self._held.append((key, text))
 
 
 def _read(data: bytes) -> _Entry:

@@ -28,6 +28,8 @@ class Store(Protocol):
 
     def put(self, key: str, data: bytes) -> None: ...
 
+    def trim(self) -> None: ...
+
 
 class MemoryStore:
     """Keeps results as long as the process lives; of too many, it forgets the oldest. For one thread."""
@@ -46,7 +48,9 @@ class MemoryStore:
     def put(self, key: str, data: bytes) -> None:
         self._size += len(data) - len(self._kept.pop(key, b""))
         self._kept[key] = data
-        while self._size > self._most and self._kept:
+
+    def trim(self) -> None:
+        while self._size > self._most:
             self._size -= len(self._kept.pop(next(iter(self._kept))))
 
 
