@@ -217,8 +217,9 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
     unknown: list[UnknownName] = []
     requires, contracts = read_contracts(x, definition, declared, unknown)
     _without_ways(x, *(r.condition for r in requires))
+    mentioned = {n.value for n in walk(definition.node.body) if isinstance(n, cst.Name)}
     params = tuple(
-        _param(x, definition, name, annotation, declared.get(name))
+        _param(x, definition, name, annotation, declared.get(name), mentioned)
         for name, annotation in read_parameters(definition).items()
     )
     return Kernel(
@@ -332,7 +333,12 @@ def _files(x: Executor, own: ModuleTable) -> tuple[tuple[str, str], ...]:
 
 
 def _param(
-    x: Executor, definition: Definition, name: str, annotation: Annotation, declared: Ownership | None
+    x: Executor,
+    definition: Definition,
+    name: str,
+    annotation: Annotation,
+    declared: Ownership | None,
+    mentioned: set[str],
 ) -> KernelParam:
     effects = {a.effect for a in x.accesses if a.array == name}
     written = bool(effects - {Effect.READ})
@@ -343,7 +349,7 @@ def _param(
         ownership = Ownership.MUT if written else Ownership.SHARED
     else:
         ownership = Ownership.VALUE
-    if not _mentions(definition.node, name):
+    if name not in mentioned:
         ownership = Ownership.UNUSED
     node = next(
         p.name
@@ -384,7 +390,3 @@ def _is_updated(accesses: list[Access]) -> bool:
         return True
     kinds = {a.atomic_kind for a in accesses if a.effect is Effect.ATOMIC}
     return bool(kinds & {"add", "xor"}) and not written and "xchg" not in kinds
-
-
-def _mentions(function: cst.FunctionDef, name: str) -> bool:
-    return any(isinstance(n, cst.Name) and n.value == name for n in walk(function.body))

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from tilecheck.errors import SourceError
 from tilecheck.model import Span
@@ -86,19 +86,30 @@ def parse(source: Source) -> ParsedModule:
     """
     check_syntax(source)
     import libcst as cst  # lazy: a run over files without kernels never loads it
-    from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper  # lazy
 
     try:
         module = cst.parse_module(source.text)
-        # The parser makes a fresh object for each node, so the copy that guards against shared nodes is
-        # not needed; `_to_spans` would show a shared node as a span that does not fit.
-        raw = MetadataWrapper(module, unsafe_skip_copy=True).resolve(ByteSpanPositionProvider)
+        raw = _byte_spans(module)
     except cst.ParserSyntaxError as error:
         raise SourceError(_last_line(error.message), error.raw_line, error.raw_column + 1) from None
     except RecursionError:
         raise SourceError("the code is nested too deeply to read") from None
     offsets = _file_offsets(source, module, raw[module].length)
     return ParsedModule(source, module, _to_spans(source, raw, offsets))
+
+
+def _byte_spans(module: cst.Module) -> Mapping[cst.CSTNode, CodeSpan]:
+    """What libcst's provider of byte spans gives, without the wrapper around it.
+
+    The wrapper copies the tree, to guard against shared nodes, and visits all of it for providers that work in
+    batches, of which this is none. The parser makes a fresh object for each node, so no copy is needed;
+    `_to_spans` would show a shared node as a span that does not fit.
+    """
+    from libcst.metadata import ByteSpanPositionProvider  # lazy: as in `parse`
+
+    provider = ByteSpanPositionProvider()
+    provider._gen_impl(module)  # noqa: SLF001 - what every provider of libcst implements
+    return cast("Mapping[cst.CSTNode, CodeSpan]", provider._computed)  # noqa: SLF001 - as above
 
 
 def dump(node: cst.CSTNode) -> str:

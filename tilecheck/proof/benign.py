@@ -33,6 +33,7 @@ from tilecheck.proof.concrete import (
     Concrete,
     arguments,
     is_admitted,
+    is_admitted_by_shapes,
     kernel_expressions,
     launch_symbols,
     layouts,
@@ -295,8 +296,11 @@ def _largest_array(values: dict[Symbol, int | bool], kernel: Kernel) -> int:
 
 def _with_smallest_grid(values: dict[Symbol, int | bool], context: Context) -> Concrete | None:
     axes = [grid_symbol(k) for k in context.kernel.grid_axes]
+    settled = Concrete(values).settled(context.kernel)
+    if not is_admitted_by_shapes(settled, context):
+        return None
     for size in _ROOMY_GRIDS:
-        concrete = Concrete({**values, **dict.fromkeys(axes, size)}).settled(context.kernel)
+        concrete = Concrete({**settled.values, **dict.fromkeys(axes, size)})
         if is_admitted(concrete, context):
             return concrete
     return None
@@ -306,11 +310,14 @@ def _with_largest_grid(values: dict[Symbol, int | bool], context: Context) -> Co
     """The launch with as many blocks as its conditions admit, at least two on each axis that is read."""
     kernel = context.kernel
     axes = [grid_symbol(k) for k in kernel.grid_axes]
+    settled = Concrete(values).settled(kernel)
+    if not is_admitted_by_shapes(settled, context):
+        return None
 
     def admitted(grid: dict[Symbol, int]) -> Concrete | None:
         if prod(grid.values()) > _MOST_BLOCKS:
             return None
-        concrete = Concrete({**values, **grid}).settled(kernel)
+        concrete = Concrete({**settled.values, **grid})
         return concrete if is_admitted(concrete, context) else None
 
     for size in _GRIDS:

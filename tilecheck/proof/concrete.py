@@ -139,13 +139,32 @@ def memory_name(name: str) -> str:
 
 def is_admitted(concrete: Concrete, context: Context) -> bool:
     """Whether the launch meets the kernel's facts, preconditions and conditions."""
+    if not all(_in_range(s, concrete.value(s), concrete.virtual) for s in launch_symbols(context)):
+        return False
+    # Conditions, which stand last, are what fails most.
+    return _meets(concrete, context, reversed(context.uniform_facts))
+
+
+def is_admitted_by_shapes(concrete: Concrete, context: Context) -> bool:
+    """The same of what does not depend on the grid: where it is not met, no grid is worth a trial."""
+    return _meets(concrete, context, _without_grid(context))
+
+
+@functools.lru_cache(maxsize=8)
+def _without_grid(context: Context) -> tuple[Expr, ...]:
+    facts = reversed(context.uniform_facts)
+    return tuple(fact for fact in facts if all(s.kind is not Kind.GRID for s in symbols(fact)))
+
+
+def _meets(concrete: Concrete, context: Context, facts: Iterable[Expr]) -> bool:
+    known: dict[Expr, int | bool] = {}  # values of parts that several facts share
 
     def cell(array: str, at: tuple[int, ...]) -> int:
         return concrete.memory.get(memory_name(array), {}).get(at, _EXTENT if ".shape[" in array else 0)
 
     def holds(fact: Expr) -> bool:
         try:
-            return bool(evaluate(fact, concrete.value, cell))
+            return bool(evaluate(fact, concrete.value, cell, known))
         except ZeroDivisionError:
             return False
 
@@ -153,15 +172,12 @@ def is_admitted(concrete: Concrete, context: Context) -> bool:
         if any(s.varies for s in symbols(size)):
             return True  # checked where the tile is made
         try:
-            value = int(evaluate(size, concrete.value, cell))
+            value = int(evaluate(size, concrete.value, cell, known))
         except ZeroDivisionError:
             return False
         return value > 0 and value & (value - 1) == 0
 
-    if not all(_in_range(s, concrete.value(s), concrete.virtual) for s in launch_symbols(context)):
-        return False
-    # Conditions, which stand last, are what fails most.
-    return all(map(holds, reversed(context.uniform_facts))) and all(map(is_power, context.kernel.powers_of_two))
+    return all(map(holds, facts)) and all(map(is_power, context.kernel.powers_of_two))
 
 
 def _in_range(symbol: Symbol, value: int | bool, virtual: bool) -> bool:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from tilecheck import __version__
+
+
+@cache
+def _solver_version() -> str:
+    from importlib import metadata  # lazy: slower to import than all of `--version`
+
+    try:
+        return metadata.version("z3-solver")
+    except metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def versions() -> dict[str, str]:
     """The `tool` object of the machine interface."""
-    from importlib import metadata  # lazy: slower to import than all of `--version`
-
-    try:
-        solver = metadata.version("z3-solver")
-    except metadata.PackageNotFoundError:
-        solver = "not installed"
-    return {"name": "tilecheck", "version": __version__, "z3": solver}
+    return {"name": "tilecheck", "version": __version__, "z3": _solver_version()}
