@@ -92,10 +92,11 @@ def check(facts: Facts) -> Iterator[Obligation]:
         for access in facts.graph.borrows(array):
             if access.checked:
                 continue
+            here = all_of(performed(access), access.unchecked)
             for number in range(len(access.axes)):
                 yield Obligation(
                     rule=RULE.code,
-                    goal=Holds(stays_inside(access, number), performed(access), access),
+                    goal=Holds(stays_inside(access, number), here, access),
                     sites=(access.site,),
                     cause=f"an unchecked access of `{array}` may leave the array along axis {number}",
                     stage=1,

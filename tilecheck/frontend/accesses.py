@@ -61,9 +61,9 @@ def record(
     mask: Expr,
     order: Order,
     *,
-    checked: bool,
+    unchecked: Expr,
 ) -> None:
-    _record(x, array, effect, space, axes, lanes, mask, order, checked=checked)
+    _record(x, array, effect, space, axes, lanes, mask, order, unchecked=unchecked)
 
 
 def updated(
@@ -77,7 +77,7 @@ def updated(
     order: Order,
     operands: Sequence[Num],
     *,
-    checked: bool,
+    unchecked: Expr,
 ) -> Num:
     """Record an atomic, and give the old elements: unknown values."""
     old = x.fresh(f"atomic:{array.name}", per_lane=bool(shape))
@@ -92,7 +92,7 @@ def updated(
         lanes,
         mask,
         order,
-        checked=checked,
+        unchecked=unchecked,
         operands=found,
         result=old if single else None,
     )
@@ -109,7 +109,7 @@ def _record(
     mask: Expr,
     order: Order,
     *,
-    checked: bool,
+    unchecked: Expr,
     operands: tuple[Expr | None, ...] = (),
     result: Expr | None = None,
 ) -> None:
@@ -124,7 +124,7 @@ def _record(
             lanes=tuple(s for s in lanes if s is not None),
             site=x.site,
             position=x.number(),
-            checked=checked,
+            unchecked=unchecked,
             member=array.member,
             order=order.order,
             scope=order.scope,

@@ -199,7 +199,8 @@ def _without_ways(x: Executor, *premises: Expr) -> None:
     for access in (*x.accesses, *x.waits):
         bounds = (lane.bound for lane in access.lanes)
         axes = (part for a in access.axes for part in (a.index, a.step, a.size, a.extent, a.base))
-        refuse(access.site, access.guard, access.mask, access.member, *bounds, *axes, *access.operands)
+        where = (access.guard, access.mask, access.unchecked)
+        refuse(access.site, *where, access.member, *bounds, *axes, *access.operands)
     for check in x.checks:
         refuse(check.site, check.goal)
     for operation in x.arithmetic:

@@ -377,6 +377,11 @@ def symbols(*roots: Expr) -> tuple[Symbol, ...]:
     return tuple(dict.fromkeys(s for root in roots for s in _symbols_of(root)))
 
 
+def number_symbols(root: Expr) -> tuple[Symbol, ...]:
+    """The free symbols of `root` that stand for numbers, in order of first appearance."""
+    return tuple(dict.fromkeys(n.args[0] for n in walk(root) if n.op == "sym"))
+
+
 def _symbols_of(root: Expr) -> tuple[Symbol, ...]:
     try:
         found: tuple[Symbol, ...] = root.free  # type: ignore[attr-defined]

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from tilecheck.ir.expr import TRUE, Expr, Kind, Symbol, add, all_of, le, lt, mul, sym
+from tilecheck.ir.expr import FALSE, TRUE, Expr, Kind, Symbol, add, all_of, le, lt, mul, sym
 from tilecheck.model import GlobalName, Site
 
 
@@ -107,12 +107,13 @@ class Access:
     symbols in `axes` and `mask`. `member` is the index into a list parameter. `synchronised` says that the
     access is reached through a branch on an atomic's result, so that plain happens-before reasoning does not
     apply. `position` is the program order of the site. `order` and `scope` are the memory order and scope as
-    cuTile names them. `unsafe` is the index of the innermost unsafe block around it, or None. An atomic of one
-    element also has its `operands` (None where one is not modelled) and its `result`, the symbol for the
-    element's old value. `copied` says that a copy engine makes the access, beside the threads (descriptors of
-    Triton): what orders threads does not order it. `takes` and `needs` say what a stored value is certainly
-    computed from: the positions of the loads whose element it takes lane for lane, and of exchanges. `reaches`
-    are the stores that alone take what a load gives, lane for lane; None where that is not known.
+    cuTile names them. `unsafe` is the index of the innermost unsafe block around it, or None. `unchecked` is
+    where nothing keeps it inside its array: a flag of compile time may say so. An atomic of one element also
+    has its `operands` (None where one is not modelled) and its `result`, the symbol for the element's old
+    value. `copied` says that a copy engine makes the access, beside the threads (descriptors of Triton): what
+    orders threads does not order it. `takes` and `needs` say what a stored value is certainly computed from:
+    the positions of the loads whose element it takes lane for lane, and of exchanges. `reaches` are the stores
+    that alone take what a load gives, lane for lane; None where that is not known.
     """
 
     array: str
@@ -124,7 +125,7 @@ class Access:
     lanes: tuple[Symbol, ...]
     site: Site
     position: int
-    checked: bool = True
+    unchecked: Expr = FALSE
     member: Expr | None = None
     order: str = "WEAK"
     scope: str = "NONE"
@@ -144,6 +145,11 @@ class Access:
     def inside(self) -> Expr:
         """Whether the touched element lies inside its view on every axis (always true for RAW)."""
         return TRUE if self.space is Space.RAW else all_of(*(axis.inside for axis in self.axes))
+
+    @property
+    def checked(self) -> bool:
+        """Whether elements outside its array are left out, whatever the launch."""
+        return self.unchecked is FALSE
 
     @property
     def flat(self) -> bool:

@@ -65,9 +65,11 @@ def access_text(access: Access, names: Names) -> str:
     member = "" if access.member is None else f"[{render(access.member, names)}]"
     where = ", ".join(axis_text(axis, access.space, names) for axis in access.axes)
     extra = "" if access.order == "WEAK" else f" {access.order} {access.scope}"
-    checked = "" if access.checked or access.space is Space.RAW else " unchecked"
+    unchecked = "" if access.checked or access.space is Space.RAW else " unchecked"
+    if unchecked and access.unchecked is not TRUE:
+        unchecked += f" where {render(access.unchecked, names)}"
     raw = ".raw" if access.space is Space.RAW else ""
-    return f"{access.effect.name.lower()} {access.array}{member}{raw}[{where}]{extra}{checked}"
+    return f"{access.effect.name.lower()} {access.array}{member}{raw}[{where}]{extra}{unchecked}"
 
 
 def axis_text(axis: Axis, space: Space, names: Names) -> str:

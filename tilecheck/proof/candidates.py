@@ -23,6 +23,7 @@ from tilecheck.ir.expr import (
     conjuncts,
     floordiv,
     le,
+    number_symbols,
     render,
     sym,
     symbols,
@@ -247,7 +248,7 @@ class _BoundCandidates:
 
     def _signs(self, goal: Expr) -> Iterator[Expr]:
         """Numbers that an index is made of are not negative."""
-        for symbol in symbols(goal):
+        for symbol in number_symbols(goal):
             if symbol.kind is Kind.SCALAR or (symbol.kind is Kind.CONSTANT and symbol not in self.terms.tiles):
                 yield le(ZERO, sym(symbol))
         for symbol in symbols(goal):

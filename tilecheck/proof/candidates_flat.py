@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilecheck.ir.expr import ZERO, Expr, Kind, add, le, mul, render, sym, symbols
+from tilecheck.ir.expr import ZERO, Expr, Kind, add, le, mul, number_symbols, render, sym
 from tilecheck.ir.kernel import Access
 from tilecheck.proof.conditions_ranges import Ranges
 from tilecheck.proof.conditions_terms import Terms
@@ -29,7 +29,7 @@ def conditions(terms: Terms, access: Access) -> Iterator[Expr]:
         plainest = min(add(top, 1), factored(terms, length), key=lambda e: len(render(e)))
         lengths.setdefault(key(length), plainest)
     yield from (le(length, axis.extent) for length in lengths.values())
-    for symbol in symbols(axis.index):
+    for symbol in number_symbols(axis.index):
         if symbol.kind is Kind.SCALAR or (symbol.kind is Kind.CONSTANT and symbol not in terms.tiles):
             yield le(ZERO, sym(symbol))
 

@@ -105,7 +105,7 @@ def launch_symbols(context: Context) -> tuple[Symbol, ...]:
 def kernel_expressions(kernel: Kernel) -> Iterator[Expr]:
     """Every expression of a kernel."""
     for access in kernel.accesses:
-        yield from (access.guard, access.mask)
+        yield from (access.guard, access.mask, access.unchecked)
         for axis in access.axes:
             yield from (axis.index, axis.step, axis.size, axis.extent, axis.base)
         if access.member is not None:

@@ -59,7 +59,7 @@ def pointers_of(kernel: Kernel) -> frozenset[str]:
 def _guards(kernel: Kernel) -> Iterator[Expr]:
     """Where a kernel asks whether an argument is there."""
     for access in kernel.accesses:
-        yield from (access.guard, access.mask)
+        yield from (access.guard, access.mask, access.unchecked)
     yield from (check.guard for check in kernel.checks)
     yield from (sum_.guard for sum_ in kernel.arithmetic)
 

@@ -19,6 +19,7 @@ from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
 from tilecheck.frontend.source import load
 from tilecheck.ir.expr import (
+    FALSE,
     ONE,
     TRUE,
     ZERO,
@@ -157,7 +158,7 @@ class Builder:
     ) -> Access:
         access = Access(
             array, effect, space, tuple(axes), guard, mask, tuple(lanes), site or self.site(), self.position,
-            checked=checked,
+            unchecked=FALSE if checked else TRUE,
         )  # fmt: skip
         self.accesses.append(access)
         return access

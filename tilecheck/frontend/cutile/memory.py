@@ -129,9 +129,8 @@ def _member(value: Any, default: str) -> str:
     return value.name.rsplit(".", 1)[-1]
 
 
-def _checked(x: Executor, given: dict[str, Any]) -> bool:
-    truth = x.truth(given.get("check_bounds", Const(True)))
-    return truth is E.TRUE  # a symbolic flag may be False
+def _unchecked(x: Executor, given: dict[str, Any]) -> Expr:
+    return E.negate(x.truth(given.get("check_bounds", Const(True))))
 
 
 def _indices(x: Executor, value: Any, what: str) -> list[Expr]:
@@ -151,7 +150,8 @@ def load(x: Executor, args: Arguments) -> Num:
     shape = tile_sizes(x, given["shape"])
     sizes = shape or (E.ONE,) * len(index)
     axes, lanes, coordinates, inside = _tile_axes(x, array, index, sizes, sizes, given.get("order", Const("C")))
-    record(x, array, Effect.READ, Space.TILE, axes, lanes, E.TRUE, _order(given), checked=_checked(x, given))
+    unchecked = _unchecked(x, given)
+    record(x, array, Effect.READ, Space.TILE, axes, lanes, E.TRUE, _order(given), unchecked=unchecked)
     return loaded(x, array, coordinates, inside, shape, _order(given))
 
 
@@ -164,7 +164,8 @@ def store(x: Executor, args: Arguments) -> Const:
     shape = x.number_of(given["tile"], "stored tile").shape
     sizes = shape or (E.ONE,) * len(index)
     axes, lanes, _, _ = _tile_axes(x, array, index, sizes, sizes, given.get("order", Const("C")))
-    record(x, array, Effect.WRITE, Space.TILE, axes, lanes, E.TRUE, _order(given), checked=_checked(x, given))
+    unchecked = _unchecked(x, given)
+    record(x, array, Effect.WRITE, Space.TILE, axes, lanes, E.TRUE, _order(given), unchecked=unchecked)
     return Const(None)
 
 
@@ -254,8 +255,8 @@ def gather(x: Executor, args: Arguments) -> Num:
     names = ("array", "indices", "*", "mask?", "padding_value?", "check_bounds?", "latency?")
     given = args.bind(names, "gather")
     e = _elements(x, given, "gather")
-    checked = _checked(x, given)
-    record(x, e.array, Effect.READ, Space.ELEMENT, e.axes, e.lanes, e.mask, PLAIN, checked=checked)
+    unchecked = _unchecked(x, given)
+    record(x, e.array, Effect.READ, Space.ELEMENT, e.axes, e.lanes, e.mask, PLAIN, unchecked=unchecked)
     return loaded(x, e.array, e.coordinates, e.valid, e.shape)
 
 
@@ -264,8 +265,8 @@ def scatter(x: Executor, args: Arguments) -> Const:
     names = ("array", "indices", "value", "*", "mask?", "check_bounds?", "latency?")
     given = args.bind(names, "scatter")
     e = _elements(x, given, "scatter", x.number_of(given["value"], "scattered value"))
-    checked = _checked(x, given)
-    record(x, e.array, Effect.WRITE, Space.ELEMENT, e.axes, e.lanes, e.mask, PLAIN, checked=checked)
+    unchecked = _unchecked(x, given)
+    record(x, e.array, Effect.WRITE, Space.ELEMENT, e.axes, e.lanes, e.mask, PLAIN, unchecked=unchecked)
     return Const(None)
 
 
@@ -281,15 +282,15 @@ def atomic(x: Executor, kind: str, args: Arguments) -> Num:
     values = [x.number_of(given[n], n) for n in operands]
     e = _elements(x, given, f"atomic_{kind}", *values)
     order = _order(given, "ACQ_REL", "DEVICE", kind)
-    checked = _checked(x, given)
-    return updated(x, e.array, Space.ELEMENT, e.axes, e.lanes, e.shape, e.mask, order, values, checked=checked)
+    u = _unchecked(x, given)
+    return updated(x, e.array, Space.ELEMENT, e.axes, e.lanes, e.shape, e.mask, order, values, unchecked=u)
 
 
 def load_advanced(x: Executor, args: Arguments) -> Num:
     """`ct.load_advanced_indexing(array, indices, ...)`."""
     given = args.bind(("array", "indices", "*", "padding_mode?", *_HINTS), "load_advanced_indexing")
     e = _advanced(x, given, "load_advanced_indexing")
-    record(x, e.array, Effect.READ, Space.ELEMENT, e.axes, e.lanes, E.TRUE, PLAIN, checked=True)
+    record(x, e.array, Effect.READ, Space.ELEMENT, e.axes, e.lanes, E.TRUE, PLAIN, unchecked=E.FALSE)
     return loaded(x, e.array, e.coordinates, e.valid, e.shape)
 
 
@@ -297,7 +298,7 @@ def store_advanced(x: Executor, args: Arguments) -> Const:
     """`ct.store_advanced_indexing(array, indices, tile, ...)`."""
     given = args.bind(("array", "indices", "tile", "*", *_HINTS), "store_advanced_indexing")
     e = _advanced(x, given, "store_advanced_indexing")
-    record(x, e.array, Effect.WRITE, Space.ELEMENT, e.axes, e.lanes, E.TRUE, PLAIN, checked=True)
+    record(x, e.array, Effect.WRITE, Space.ELEMENT, e.axes, e.lanes, E.TRUE, PLAIN, unchecked=E.FALSE)
     return Const(None)
 
 
@@ -417,8 +418,8 @@ def view_method(x: Executor, view: TiledView, name: str, args: Arguments) -> Any
     index = _indices(x, given["index"], f"tiled view {name}")
     axes, lanes, coordinates, inside = _tile_axes(x, view.array, index, view.tile, view.steps, Const("C"))
     effect = Effect.READ if name == "load" else Effect.WRITE
-    checked = _checked(x, given)
-    record(x, view.array, effect, Space.TILE, axes, lanes, E.TRUE, PLAIN, checked=checked)
+    unchecked = _unchecked(x, given)
+    record(x, view.array, effect, Space.TILE, axes, lanes, E.TRUE, PLAIN, unchecked=unchecked)
     return loaded(x, view.array, coordinates, inside, view.tile) if name == "load" else Const(None)
 
 
@@ -429,7 +430,7 @@ def _view_atomic(x: Executor, view: TiledView, kind: str, args: Arguments) -> Co
     index = _indices(x, given["index"], f"atomic_store_{kind}")
     axes, lanes, _, _ = _tile_axes(x, view.array, index, view.tile, view.steps, Const("C"))
     order = Order("RELAXED", "DEVICE", kind)
-    record(x, view.array, Effect.ATOMIC, Space.TILE, axes, lanes, E.TRUE, order, checked=True)
+    record(x, view.array, Effect.ATOMIC, Space.TILE, axes, lanes, E.TRUE, order, unchecked=E.FALSE)
     return Const(None)
 
 
@@ -479,7 +480,7 @@ def _raw_access(
         raise UnsupportedConstruct("raw memory offset that is not an integer")
     axis = Axis(E.substitute(where, mapping), E.ONE, E.ONE, storage(x, raw.array), E.ZERO)
     mask_expr = E.substitute(test, mapping)
-    record(x, raw.array, effect, Space.RAW, (axis,), lanes, mask_expr, order, checked=False)
+    record(x, raw.array, effect, Space.RAW, (axis,), lanes, mask_expr, order, unchecked=E.TRUE)
     if effect is Effect.WRITE:
         return Const(None)
     origin = f"{'atomic' if effect is Effect.ATOMIC else 'memory'}:{raw.array.name}"

@@ -126,8 +126,8 @@ def _elements(
     mask = E.substitute(test, mapping)
     if effect is Effect.ATOMIC:
         operands = [x.number_of(v, "operand of an atomic") for v in values if not isinstance(v, Pointer)]
-        return updated(x, array, Space.ELEMENT, (axis,), lanes, shape, mask, order, operands, checked=False)
-    record(x, array, effect, Space.ELEMENT, (axis,), lanes, mask, order, checked=False)
+        return updated(x, array, Space.ELEMENT, (axis,), lanes, shape, mask, order, operands, unchecked=E.TRUE)
+    record(x, array, effect, Space.ELEMENT, (axis,), lanes, mask, order, unchecked=E.TRUE)
     x.guards[x.serial] = x.guard
     made = Made(frozenset({x.serial})) if shape and effect is Effect.READ else NOTHING
     # An element that is not inside is an error of its own (TC303): what is read was inside.
@@ -229,7 +229,7 @@ def host_descriptor_access(x: Executor, name: str, offsets: Any, value: Any) -> 
         inside = E.all_of(inside, E.le(0, index), E.lt(index, length))
     effect = Effect.READ if value is None else Effect.WRITE
     order = Order(copied=True)
-    record(x, array, effect, Space.ELEMENT, tuple(axes), lanes, E.TRUE, order, checked=True)
+    record(x, array, effect, Space.ELEMENT, tuple(axes), lanes, E.TRUE, order, unchecked=E.FALSE)
     return loaded(x, array, where, inside, sizes) if value is None else Const(None)
 
 
