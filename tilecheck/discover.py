@@ -183,7 +183,7 @@ class _Search:
             is_folder = entry.is_dir()
             if not is_folder and entry.suffix != ".py":
                 continue
-            path = str(place / entry.name)
+            path = (place / entry.name).as_posix()
             pattern = next((p for p in settings.exclude if p.matches(path) and p not in overridden), None)
             if pattern is not None:
                 self.skipped.append((display_path(str(entry)), why_excluded(path, pattern)))

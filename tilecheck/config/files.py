@@ -59,10 +59,10 @@ class Configs:
         here = Path.cwd()
         for part in (*reversed(whole.parents[:-1]), whole):
             settings = self.of_folder(part.parent)
-            if settings.file is not None or below(str(part), here) is not None:
-                pattern = settings.excluding(str(part))
+            if settings.folder in part.parents or here in part.parents:
+                pattern = settings.excluding(part.as_posix())
                 if pattern is not None:
-                    return str(part), pattern
+                    return part.as_posix(), pattern
         return None
 
     def _stated(self, folder: Path) -> Settings | None:

@@ -22,11 +22,11 @@ class Pattern:
     _regex: re.Pattern[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_regex", re.compile(_regex_of(self.text.strip("/") or self.text)))
+        object.__setattr__(self, "_regex", re.compile(_regex_of(self.text.removeprefix("./").strip("/"))))
 
     def matches(self, path: str) -> bool:
         """Whether an absolute path is meant by the pattern itself: not what lies in a folder that is."""
-        if "/" not in self.text.rstrip("/"):
+        if "/" not in self.text.removeprefix("./").rstrip("/"):
             return self._regex.fullmatch(path.rpartition("/")[2]) is not None
         inner = below(path, self.base)
         return inner is not None and self._regex.fullmatch(inner) is not None
