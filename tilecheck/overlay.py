@@ -1,7 +1,7 @@
 """Texts that stand for files: what an editor holds that was not saved yet.
 
-Whoever reads a source file asks here first, so everything that one run reads of a file is one text. Only names of
-files and bytes are known here; the front end and the backend that replays share no more than that.
+Whoever reads a source file asks here first, so everything that one run reads of a file is one text. Only names
+of files and bytes are known here; the front end and the backend that replays share no more than that.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def text_at(path: str | os.PathLike[str]) -> bytes | None:
 
 def is_file(path: str | os.PathLike[str]) -> bool:
     """Whether there is a file at `path`, or a text that stands for one."""
-    found = text_at(path) is not None or os.path.isfile(path)
+    found = text_at(path) is not None or Path(path).is_file()
     seen = _seen.get()
     if seen is not None:
         seen.setdefault(os.fspath(path), found)
