@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from tilecheck.cancellation import checkpoint
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
 from tilecheck.frontend.made import by_branch
@@ -582,6 +583,7 @@ class Executor:
         return merged
 
     def step(self) -> None:
+        checkpoint()
         self.steps += 1
         if self.steps > MAX_STEPS:
             raise UnsupportedConstruct("kernel too large to execute", self.site.span, self.site.file)

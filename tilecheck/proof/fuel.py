@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tilecheck.cancellation import checkpoint
+
 if TYPE_CHECKING:
     from tilecheck.jit.reference import Launch, Log
 
@@ -51,6 +53,7 @@ class Fuel:
         """
         from tilecheck.jit.reference import ReplayError, run  # lazy: loads NumPy
 
+        checkpoint()
         try:
             log = run(launch)
         except ReplayError as error:

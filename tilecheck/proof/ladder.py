@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
 
+from tilecheck.cancellation import checkpoint
 from tilecheck.proof.context import Context, Outcome
 from tilecheck.proof.obligation import Obligation, Ordered
 from tilecheck.proof.question import Question
@@ -32,6 +33,7 @@ def prove(
     An open outcome has the reason "budget" or "nonlinear" when the solver could not tell, and
     "needs-contract" when the assumptions admit values that break the goal (or no rung speaks of it).
     """
+    checkpoint()
     start = perf_counter()
     question = Question(obligation, context, session.premises)
     for name, decide in RUNGS:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tilecheck.cancellation import checkpoint, interruptible
 from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.interrupts import deferred_interrupts
 from tilecheck.proof.premises import KnownPremises
@@ -53,6 +54,7 @@ class Session:
 
     def query(self, text: str) -> Query:
         """A solver that holds `text`."""
+        checkpoint()
         import z3  # lazy: what the cheap rungs prove needs no solver
 
         if self._context is None:
@@ -94,7 +96,8 @@ class Query:
         if also:
             self._solver.push()
             self._solver.from_string(also)
-        answer = self._solver.check()
+        with interruptible(self._solver.ctx.interrupt):
+            answer = self._solver.check()
         self.session.note(self._spent())
         self._model = self._solver.model() if answer == z3.sat else None
         if also:
@@ -108,7 +111,8 @@ class Query:
         import z3  # lazy: as above
 
         self._solver.set("rlimit", max(1, budget))
-        answer = self._solver.check(*(z3.Bool(name, self._solver.ctx) for name in names))
+        with interruptible(self._solver.ctx.interrupt):
+            answer = self._solver.check(*(z3.Bool(name, self._solver.ctx) for name in names))
         self.session.note(self._spent())
         return frozenset(map(str, self._solver.unsat_core())) if answer == z3.unsat else None
 

@@ -20,6 +20,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from tilecheck.cancellation import checkpoint
 from tilecheck.ir.expr import (
     FALSE,
     TRUE,
@@ -111,6 +112,7 @@ def satisfiable(
             return satisfiable(
                 assertions, session=own, budget=budget, prove_only=prove_only, smallest=smallest, bounds=bounds
             )
+    checkpoint()
     options = Options(session.budget if budget is None else budget, prove_only, smallest, tuple(bounds))
     flat = tuple(dict.fromkeys(c for a in assertions for c in conjuncts(a)))
     known = session.answers.get((flat, options))
