@@ -41,6 +41,7 @@ class Options:
     config: ConfigChoice = ConfigChoice()
     certify: str | None = None  # a folder for certificates
     dump_smt: str | None = None  # a folder for the queries that decided obligations
+    since: str | None = None  # leave out kernels that are as they were at this revision of git
     cache: str | None = None  # a folder with the results of earlier runs; it changes the time alone
     fail_on: Severity = Severity.ERROR
     undecided_fails: bool = True  # an unknown kernel ends the run with 3 (`verify`), or not (`check`)

@@ -108,7 +108,7 @@ def _items(source: Source, lines: Sequence[str], tokens: Sequence[tokenize.Token
             if not told and (last is None or tokens[number + 1].type == tokenize.NEWLINE):
                 continue
             yield start, start, _standing(tokens, number).encode() if told else b"inside"
-        if last is not None:
+        if last is not None and kind != tokenize.NEWLINE:
             gap = source.data[last:start]
             yield start, start, b" " if _BLANK.fullmatch(gap) else b"gap" + gap
         if kind == tokenize.NEWLINE:

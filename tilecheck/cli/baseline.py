@@ -47,12 +47,15 @@ def add(verb: Verb) -> None:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What `verify` and `check` ask about baselines."""
+    """What `verify` and `check` ask about what was there before."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--baseline", metavar="FILE", help="accept the findings in this baseline (default: that of the project)"
     )
     group.add_argument("--no-baseline", action="store_true", help="accept nothing that a baseline says")
+    parser.add_argument(
+        "--since", metavar="REV", help="look only at kernels that are not as they were at this revision of git"
+    )
 
 
 # ---- the actions -------------------------------------------------------------------------------------------
