@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilecheck.cli.command import Verb, add_jobs, jobs
+from tilecheck.cli.command import Verb, add_jobs
 from tilecheck.cli.crash import log_internal_errors
 from tilecheck.cli.output import count
+from tilecheck.cli.settings import add_settings, choice_of, jobs_of, settings_of_run
 from tilecheck.cli.streams import Streams
 from tilecheck.errors import UsageError
 from tilecheck.exit_codes import ExitCode, exit_code_of
@@ -44,6 +45,7 @@ def add(verb: Verb) -> None:
             default = "" if paths == "+" else " (default: the folder of the baseline)"
             action.add_argument("paths", nargs=paths, metavar="PATH", help=_PATHS + default)
             add_jobs(action)
+            add_settings(action)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -130,7 +132,7 @@ def _code(report: Report, arguments: argparse.Namespace, streams: Streams) -> Ex
 # ---- for `verify` and `check` ------------------------------------------------------------------------------
 
 
-def with_baseline(report: Report, arguments: argparse.Namespace, options: Options, streams: Streams) -> Report:
+def with_baseline(report: Report, arguments: argparse.Namespace, streams: Streams) -> Report:
     """The report by what the project's baseline says, if it has one. `verify` on a user's machine drops stale
     entries from the file; where it does not, each of them is a finding, and on CI an error."""
     if arguments.no_baseline:
@@ -143,7 +145,7 @@ def with_baseline(report: Report, arguments: argparse.Namespace, options: Option
 
     baseline, data = _load(path)
     root = str(path.parent)
-    gone = () if options.without else stale(baseline, _coverage(report, arguments.paths, path))
+    gone = () if _is_special(arguments) else stale(baseline, _coverage(report, arguments.paths, path))
     changed = applied(report, baseline, root)
     if not gone:
         return changed
@@ -157,6 +159,11 @@ def with_baseline(report: Report, arguments: argparse.Namespace, options: Option
     entries = count(len(gone), "entr", "y", "ies")
     streams.log(f"tilecheck: dropped {entries} from {_shown(path)}, whose findings are gone")
     return changed
+
+
+def _is_special(arguments: argparse.Namespace) -> bool:
+    """Whether a run proves more or less than others do: what it does not find may be there for them."""
+    return bool(arguments.without or arguments.budget or arguments.config or arguments.isolated)
 
 
 def _is_on_ci() -> bool:
@@ -179,7 +186,9 @@ def _load(path: Path) -> tuple[Baseline, bytes]:
 
 
 def _options(arguments: argparse.Namespace) -> Options:
-    return Options(jobs=jobs(arguments), undecided_fails=False, needs_kernels=False)
+    choice = choice_of(arguments)
+    jobs = jobs_of(settings_of_run(choice))
+    return Options(jobs=jobs, config=choice, undecided_fails=False, needs_kernels=False)
 
 
 def _coverage(report: Report, paths: list[str], baseline: Path) -> Coverage:
