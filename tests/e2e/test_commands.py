@@ -26,7 +26,9 @@ HEAVY = ("libcst", "networkx", "z3", "rich", "cuda", "numpy")
 
 def tilecheck(*arguments: str, cwd: Path, **more: object) -> subprocess.CompletedProcess[str]:
     environment = {
-        name: value for name, value in os.environ.items() if name not in ("PRE_COMMIT", "FORCE_COLOR")
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PRE_COMMIT", "FORCE_COLOR", "GITHUB_ACTIONS")
     }
     command = [sys.executable, "-m", "tilecheck", *arguments]
     return subprocess.run(

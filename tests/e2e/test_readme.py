@@ -29,7 +29,7 @@ def _mask(text: str) -> str:
 @pytest.mark.parametrize("block", _blocks("console"), ids=lambda block: block.split()[2])
 def test_printed_output_is_the_real_one(block: str, request, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "PRE_COMMIT"):
+    for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "PRE_COMMIT", "GITHUB_ACTIONS"):
         monkeypatch.delenv(name, raising=False)
     command, _, expected = block.partition("\n")
     out = io.StringIO()

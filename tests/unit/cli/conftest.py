@@ -45,7 +45,7 @@ Run = Callable[..., Ran]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "PRE_COMMIT"):
+    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "PRE_COMMIT", "GITHUB_ACTIONS"):
         monkeypatch.delenv(name, raising=False)
 
     def command(
