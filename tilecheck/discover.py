@@ -186,7 +186,8 @@ class _Search:
             path = (place / entry.name).as_posix()
             pattern = next((p for p in settings.exclude if p.matches(path) and p not in overridden), None)
             if pattern is not None:
-                self.skipped.append((display_path(str(entry)), why_excluded(path, pattern)))
+                if pattern.origin != DEFAULT or entry.name[0] not in "._":  # nobody looks for kernels in `.git`
+                    self.skipped.append((display_path(str(entry)), why_excluded(path, pattern)))
                 continue
             if is_folder and (entry / "pyvenv.cfg").is_file():
                 self.skipped.append((display_path(str(entry)), "a virtual environment"))

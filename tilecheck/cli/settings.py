@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tilecheck.config.settings import Settings
 
 # The variables that count, and the keys that they stand for. No variable changes what is checked.
-VARIABLES = {"TILECHECK_FORMAT": "format", "TILECHECK_BUDGET": "budget"}
+VARIABLES = {"TILECHECK_FORMAT": "format", "TILECHECK_BUDGET": "budget", "TILECHECK_CACHE_DIR": "cache-dir"}
 _BARE = re.compile(r"[A-Za-z][\w.:-]*|[0-9]+[kM]")  # words that need no quotes on a command line
 STDIN = "-"
 
@@ -110,6 +110,7 @@ def _from_flags(arguments: argparse.Namespace) -> Iterator[tuple[str, str, objec
     yield "budget", "budget", arguments.budget
     yield "fail-on", "fail-on", getattr(arguments, "fail_on", None)
     yield "jobs", "jobs", arguments.jobs
+    yield "cache-dir", "cache-dir", getattr(arguments, "cache_dir", None)
 
 
 def _joined(lists: list[list[str]]) -> list[str]:

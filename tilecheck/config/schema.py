@@ -10,7 +10,7 @@ from typing import Any
 
 from tilecheck import __version__
 from tilecheck.config.kernels import read_entries
-from tilecheck.config.patterns import Pattern
+from tilecheck.config.patterns import Pattern, absolute
 from tilecheck.config.selectors import selector
 from tilecheck.config.settings import DEFAULT, EXCLUDED, Ignored, Said, Settings
 from tilecheck.config.versions import is_met
@@ -219,6 +219,10 @@ def _jobs(settings: Settings, said: Said) -> Settings:
     return replace(settings, jobs=said.value)
 
 
+def _cache_dir(settings: Settings, said: Said) -> Settings:
+    return replace(settings, cache_dir=absolute((said.base / _text(said)).as_posix()))
+
+
 def _kernel(settings: Settings, said: Said) -> Settings:
     return replace(settings, kernels=read_entries(said.value, _table(said), settings.file))
 
@@ -236,5 +240,6 @@ KEYS: dict[str, Callable[[Settings, Said], Settings]] = {
     "budget": _budget,
     "format": _format,
     "jobs": _jobs,
+    "cache-dir": _cache_dir,
     "kernel": _kernel,
 }

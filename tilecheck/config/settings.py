@@ -69,6 +69,7 @@ class Settings:
     budget: int = DEFAULT_BUDGET
     format: str | None = None
     jobs: int = 0  # as many as there are processors
+    cache_dir: str | None = None
     kernels: tuple[KernelEntry, ...] = ()
 
     def excluding(self, path: str) -> Pattern | None:

@@ -12,7 +12,7 @@ from tilecheck.config.schema import KEYS
 from tilecheck.config.settings import DEFAULT, EXCLUDED, Settings
 
 # What these say counts for a whole run, and is read for the working directory.
-OF_THE_RUN = ("fail-on", "format", "jobs")
+OF_THE_RUN = ("fail-on", "format", "jobs", "cache-dir")
 # Text that says what counts where nobody says anything.
 _DEFAULTS: dict[str, Any] = {
     "exclude": list(EXCLUDED),
