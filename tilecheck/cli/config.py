@@ -40,7 +40,7 @@ def add(verb: Verb) -> None:
 
 def show(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:
     """Print each value for a path, and where it comes from."""
-    from tilecheck.config.files import Configs  # lazy: as for all that reads a configuration
+    from tilecheck.config.files import FILE, Configs  # lazy: as for all that reads a configuration
     from tilecheck.config.shown import shown_for, toml_text  # lazy
     from tilecheck.discover import display_path, why_excluded  # lazy
 
@@ -48,7 +48,7 @@ def show(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> Exi
     path = arguments.paths
     if not Path(path).exists():
         raise UsageError(f"{display_path(path)}: no such file or directory")
-    inner = f"{path}/." if Path(path).is_dir() else path  # a folder has the settings of what lies in it
+    inner = f"{path}/{FILE}" if Path(path).is_dir() else path  # a folder has the settings of what lies in it
     values = shown_for(inner, configs)
     excluded = configs.excluding(path)
     why = None if excluded is None else why_excluded(*excluded)
