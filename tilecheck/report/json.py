@@ -61,6 +61,7 @@ def _kernel(kernel: KernelReport, places: Places) -> dict[str, Any]:
             }
             for o in kernel.obligations
         ],
+        "accepted": kernel.accepted,
         "cached": kernel.cached,
         "time_ms": round(kernel.time_ms, 3),
     }
