@@ -4,6 +4,7 @@ and how an interrupt arrives."""
 from __future__ import annotations
 
 import hashlib
+import itertools
 import pickle
 import signal
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from tilecheck.pipeline import verify_paths
 _HERE = Path(__file__).resolve().parent
 _MOST_WORKERS = 8
 _Result = TypeVar("_Result")
+_numbers = itertools.count()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,6 +33,13 @@ def pytest_configure() -> None:
     # interrupts would wait for something that never comes.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands keep their results in a folder of this test's own, and not in the checkout."""
+    number = next(_numbers)
+    monkeypatch.setenv("TILECHECK_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "caches" / str(number)))
 
 
 # ---- processes: pytest-xdist, `-n auto --dist loadfile` in pyproject.toml ------------------------------------

@@ -251,6 +251,7 @@ class Report:
     time_s: float = 0.0
     parse_time_s: float = 0.0
     sources: dict[str, bytes] = field(default_factory=dict)
+    not_kept: str = ""  # the folder in which results should have been kept, and why they are not
     baselined: int = 0  # findings that the baseline suppresses
     since: str = ""  # the revision of which `unchanged` speaks
     unchanged: tuple[tuple[str, str], ...] = ()  # kernels that were not looked at: file and name

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -30,6 +30,8 @@ def available_cores() -> int:
 
 def can_fork() -> bool:
     """Whether processes can be forked safely: with threads about, a lock may be held for ever in the child."""
+    import multiprocessing  # lazy, like the others: most runs work alone
+
     return "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
 
 
@@ -59,11 +61,10 @@ def in_order(
     jobs = min(jobs, len(items))
     results: dict[int, _Result] = {}
     if jobs > 1 and can_fork():
-        order = range(len(items))
+        order: Sequence[int] = range(len(items))
         if size is not None:
-            order = sorted(order, key=lambda number: -size(items[number]))  # type: ignore[assignment]
-        forked = _forked(lambda number: work(items[number]), order, jobs, begin)
-        with contextlib.suppress(BrokenProcessPool), contextlib.closing(forked) as found:
+            order = sorted(order, key=lambda number: -size(items[number]))
+        with contextlib.closing(_forked(lambda number: work(items[number]), order, jobs, begin)) as found:
             for number, result in found:
                 results[number] = result
                 if done is not None:
@@ -79,14 +80,18 @@ def in_order(
 def _forked(
     task: Callable[[int], _Result], order: Sequence[int], jobs: int, begin: Callable[[], object] | None
 ) -> Generator[tuple[int, _Result], None, None]:
-    """The results of `task` as they come."""
+    """The results of `task` as they come; not all of them if a process dies."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
     global _task  # noqa: PLW0603 - it must be there before the fork
     _task = task
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), _begin, (begin,))
     try:
         yield from _collected(pool, order)
     except BrokenProcessPool:
-        raise
+        return
     except BaseException:
         # Killed, not cancelled: the executor's own thread takes a cancelled future that breaks for a mistake.
         for process in multiprocessing.active_children():
@@ -98,6 +103,9 @@ def _forked(
 
 
 def _collected(pool: ProcessPoolExecutor, order: Sequence[int]) -> Iterator[tuple[int, Any]]:
+    from concurrent.futures import as_completed
+    from concurrent.futures.process import BrokenProcessPool
+
     numbers: dict[Future[Any], int] = {pool.submit(_do, number): number for number in order}
     failed: dict[int, BaseException] = {}
     for future in as_completed(numbers):

@@ -62,11 +62,7 @@ def verify_paths(paths: Sequence[str], options: Options | None = None) -> Report
     options = Options() if options is None else options
     configs = Configs(options.config)
     found = discover(paths, configs)
-    cache = None
-    if options.cache is not None:
-        from tilecheck.cache.results import Cache  # lazy: a library call keeps nothing
-
-        cache = Cache.in_folder(options.cache)
+    cache = _cache(options)
     if options.since is None:
         return _verify(found, options, configs, cache)
     from tilecheck.since import narrowed  # lazy: asks git
@@ -87,7 +83,15 @@ def verify_source(
     from there. `texts`, by path, stand for other files in the same way. `cache` keeps what is found."""
     with overlaid({**(texts or {}), path: data}):
         found = Discovery((Candidate(path, data),), (), (), 1, {path: data})
-        return _verify(found, options, Configs(options.config), cache)
+        return _verify(found, options, Configs(options.config), cache or _cache(options))
+
+
+def _cache(options: Options) -> Cache | None:
+    if options.cache is None:
+        return None
+    from tilecheck.cache.results import Cache  # lazy: a library call keeps nothing
+
+    return Cache.in_folder(options.cache)
 
 
 def _verify(found: Discovery, options: Options, configs: Configs, cache: Cache | None) -> Report:
@@ -105,6 +109,7 @@ def _verify(found: Discovery, options: Options, configs: Configs, cache: Cache |
         time_s=time.perf_counter() - start,
         parse_time_s=sum(r.parse_time_s for _, r in results),
         sources=sources | _extra_sources(sources, diagnostics, kernels),
+        not_kept="" if cache is None else cache.problem,
     )
 
 

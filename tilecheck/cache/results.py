@@ -128,6 +128,11 @@ class Cache:
         self._store.put(key, data)
         self.has_changed = True
 
+    @property
+    def problem(self) -> str:
+        """Where and why nothing could be kept, if so."""
+        return self._store.problem
+
     def trim(self) -> None:
         """Forget what is oldest, if there is too much."""
         if self.has_changed:
@@ -226,6 +231,15 @@ class Cache:
             self.add(key, text)
         else:
             self._held.append((key, text))
+
+
+def is_current(data: bytes) -> bool:
+    """Whether a kept result is one that this tilecheck may use."""
+    try:
+        found = _read(data)
+    except (Misfit, ValueError, RecursionError):
+        return False
+    return found.format == FORMAT and found.own == own_digest()
 
 
 def _read(data: bytes) -> _Entry:

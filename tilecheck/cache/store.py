@@ -22,7 +22,9 @@ _TAG = (
 
 
 class Store(Protocol):
-    """Keeps bytes under names; may forget them."""
+    """Keeps bytes under names; may forget them. `problem` says why nothing could be kept, if so."""
+
+    problem: str
 
     def get(self, key: str) -> bytes | None: ...
 
@@ -33,6 +35,8 @@ class Store(Protocol):
 
 class MemoryStore:
     """Keeps results as long as the process lives; of too many, it forgets the oldest. For one thread."""
+
+    problem = ""
 
     def __init__(self, most_bytes: int = 64 * 1024 * 1024) -> None:
         self._kept: dict[str, bytes] = {}
@@ -59,18 +63,15 @@ class FolderStore:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
+        self.problem = ""
+        self._is_prepared = False
 
-    def prepare(self) -> str | None:
-        """Make the folder; why nothing can be kept in it, if so."""
-        try:
-            (self.folder / _FOLDER).mkdir(parents=True, exist_ok=True)
-            for name, text in (("CACHEDIR.TAG", _TAG), (".gitignore", "*\n")):
-                if not (self.folder / name).exists():
-                    (self.folder / name).write_text(text, encoding="utf-8", newline="\n")
-            with tempfile.TemporaryFile(dir=self.folder / _FOLDER):
-                return None
-        except OSError as error:
-            return error.strerror or str(error)
+    def _prepare(self) -> None:
+        (self.folder / _FOLDER).mkdir(parents=True, exist_ok=True)
+        for name, text in (("CACHEDIR.TAG", _TAG), (".gitignore", "*\n")):
+            if not (self.folder / name).exists():
+                (self.folder / name).write_text(text, encoding="utf-8", newline="\n")
+        self._is_prepared = True
 
     def _path(self, key: str) -> str:
         return os.path.join(self.folder, _FOLDER, key[:2], key[2:])  # noqa: PTH118 - hundreds in a warm run
@@ -84,17 +85,26 @@ class FolderStore:
 
     def put(self, key: str, data: bytes) -> None:
         path = Path(self._path(key))
-        with contextlib.suppress(OSError):
+        if self.problem:
+            return
+        try:
+            if not self._is_prepared:
+                self._prepare()
             path.parent.mkdir(exist_ok=True)
-            handle, own = tempfile.mkstemp(dir=path.parent, prefix="new-")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
-                Path(own).replace(path)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    Path(own).unlink()
-                raise
+            self._write(path, hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
+        except OSError as error:
+            self.problem = f"{self.folder}: {error.strerror or error}"
+
+    def _write(self, path: Path, data: bytes) -> None:
+        handle, own = tempfile.mkstemp(dir=path.parent, prefix="new-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            Path(own).replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(own).unlink()
+            raise
 
     def entries(self) -> Iterator[tuple[Path, os.stat_result]]:
         """Every file below the folder that this class may have written."""

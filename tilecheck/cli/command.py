@@ -15,6 +15,8 @@ from tilecheck.options import RUNGS
 if TYPE_CHECKING:
     from tilecheck.cli.engine import Engine
 
+CACHE = ".tilecheck_cache"
+CACHE_VARIABLE = "TILECHECK_CACHE_DIR"
 Run = Callable[[argparse.Namespace, Streams, "Engine"], ExitCode]
 # Adds a command by its name, what it runs and what it does in one line; returns its parser.
 Verb = Callable[[str, Run, str], argparse.ArgumentParser]
@@ -51,6 +53,11 @@ def add_analysis(parser: argparse.ArgumentParser, formats: Sequence[str]) -> Arg
     add_settings(parser)
     analysis = parser.add_argument_group("analysis")
     add_jobs(analysis)
+    analysis.add_argument("--no-cache", action="store_true", help="neither use nor keep results of other runs")
+    analysis.add_argument(
+        "--cache-dir", metavar="DIR",
+        help=f"keep results here (default: {CACHE_VARIABLE}, else {CACHE} beside the closest pyproject.toml)",
+    )  # fmt: skip
     analysis.add_argument(
         "--without", action="append", default=[], metavar="RUNG", type=_rungs,
         help=f"leave out a rung of the proof ladder: {', '.join(RUNGS)}",

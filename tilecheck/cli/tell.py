@@ -6,6 +6,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
+from tilecheck.cli.cache import log_problem, with_cache
 from tilecheck.cli.command import Verb, add_analysis, add_colour
 from tilecheck.cli.output import emit_lines, emit_text, log_end
 from tilecheck.cli.settings import choice_of, jobs_of, settings_of_run
@@ -95,19 +96,21 @@ def audit(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> Ex
     from tilecheck.report.audit import audit_object, render_audit  # lazy
 
     choice = choice_of(arguments)
+    settings = settings_of_run(choice)
     options = Options(
         without=frozenset().union(*arguments.without),
-        jobs=jobs_of(settings_of_run(choice)),
+        jobs=jobs_of(settings),
         config=choice,
         undecided_fails=False,
         needs_kernels=False,
     )
-    report = engine.verify(arguments.paths, options)
+    report = engine.verify(arguments.paths, with_cache(arguments, options, settings))
     if arguments.format == "json":
         emit_text(audit_object(report), arguments, streams)
     else:
         emit_lines(render_audit(report), arguments, streams)
     code = exit_code_of(report, options)
+    log_problem(report, streams)
     log_end(report, arguments, streams, code)
     if code is not ExitCode.FINDINGS:
         return code

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilecheck.cli.baseline import add_arguments, with_baseline
+from tilecheck.cli.cache import log_problem, with_cache
 from tilecheck.cli.certificates import prepare_folder, write_index
 from tilecheck.cli.command import Verb, add_analysis
 from tilecheck.cli.output import count, log_end, write_file
@@ -72,10 +73,11 @@ def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> E
         dump_smt=arguments.dump_smt,
     )
     check_files(arguments)
+    options = with_cache(arguments, options, settings)
     for folder in (arguments.certify, arguments.dump_smt):
         if folder is not None:
             prepare_folder(folder)
-    report = with_baseline(verified(arguments, options, engine), arguments, options, streams)
+    report = with_baseline(verified(arguments, options, engine), arguments, streams)
     code = final_code(exit_code_of(report, options), arguments)
     run = Run(
         report,
@@ -100,5 +102,6 @@ def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> E
         )
     if arguments.verbose:
         log_skipped(report, streams)
+    log_problem(report, streams)
     log_end(report, arguments, streams, code)
     return code

@@ -66,19 +66,20 @@ def test_wrong_invocations_end_with_2(run, arguments: list[str]) -> None:
     assert "Traceback" not in ran.err
 
 
-def test_the_engine_is_asked_for_what_the_options_say(run, prepared) -> None:
+def test_the_engine_is_asked_for_what_the_options_say(run, prepared, monkeypatch) -> None:
+    monkeypatch.delenv("TILECHECK_CACHE_DIR")
     engine = prepared(_report(PROVED))
-    run("verify", "a.py", "b/", "--without", "smt,fold", "--without", "entail", engine=engine)
-    run("check", "a.py", "--fail-on", "warning", engine=engine)
-    run("audit", "a.py", "-j", "3", engine=engine)
+    run("verify", "a.py", "b/", "--without", "smt,fold", "--without", "entail", "--no-cache", engine=engine)
+    run("check", "a.py", "--fail-on", "warning", "--no-cache", engine=engine)
+    run("audit", "a.py", "-j", "3", "--cache-dir", "/kept", engine=engine)
     lax = {"undecided_fails": False, "needs_kernels": False}
     warned = ConfigChoice(values=(("fail-on", "warning", "--fail-on"),))
-    three = ConfigChoice(values=(("jobs", 3, "--jobs"),))
+    three = ConfigChoice(values=(("jobs", 3, "--jobs"), ("cache-dir", "/kept", "--cache-dir")))
     cores = available_cores()
     assert engine.asked == [
         (("a.py", "b/"), Options(without=frozenset({"smt", "fold", "entail"}), jobs=cores)),
         (("a.py",), Options(fail_on=Severity.WARNING, jobs=cores, config=warned, **lax)),
-        (("a.py",), Options(jobs=3, config=three, **lax)),
+        (("a.py",), Options(jobs=3, config=three, cache="/kept", **lax)),
     ]
 
 
