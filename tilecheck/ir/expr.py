@@ -465,12 +465,15 @@ def evaluate(
             stack.pop()
             continue
         op = node.op
-        if op in ("sym", "bsym"):
-            memo[node] = value(node.args[0])
+        if op in _LEAVES:
+            memo[node] = value(node.args[0]) if op != "const" else node.args[0]
             stack.pop()
             continue
-        if op == "ite" and node.args[0] in memo:
+        if op == "ite":
             # Only the chosen branch is evaluated: the other may divide by zero.
+            if node.args[0] not in memo:
+                stack.append(node.args[0])
+                continue
             branch = node.args[1] if memo[node.args[0]] else node.args[2]
             if branch in memo:
                 memo[node] = memo[branch]
@@ -478,23 +481,28 @@ def evaluate(
             else:
                 stack.append(branch)
             continue
-        operands = children(node)
-        todo = [node.args[0]] if op == "ite" else [c for c in operands if c not in memo]
-        if todo:
-            stack.extend(todo)
+        waits = False
+        for c in children(node):
+            if c not in memo:
+                if c.op in _LEAVES:  # at once: most operands are
+                    memo[c] = value(c.args[0]) if c.op != "const" else c.args[0]
+                else:
+                    stack.append(c)
+                    waits = True
+        if waits:
             continue
         stack.pop()
         if op == "read":
             if memory is None:
                 raise KeyError(node.args[0])
-            memo[node] = memory(node.args[0], tuple([int(memo[c]) for c in operands]))
+            memo[node] = memory(node.args[0], tuple([int(memo[c]) for c in children(node)]))
         else:
-            memo[node] = _VALUES[op](node, [memo[c] for c in operands])
+            memo[node] = _VALUES[op](node, [memo[c] for c in children(node)])
     return memo[a]
 
 
+_LEAVES = frozenset({"const", "sym", "bsym"})
 _VALUES: Mapping[str, Callable[[Expr, list[Any]], int | bool]] = {
-    "const": lambda node, _: node.args[0],
     "add": lambda _, v: sum(v),
     "mul": lambda _, v: math.prod(v),
     "floordiv": lambda _, v: v[0] // v[1],

@@ -53,8 +53,9 @@ class Concrete:
 
     def value(self, symbol: Symbol) -> int | bool:
         """The value of a launch symbol, or its default."""
-        if symbol in self.values:
-            return self.values[symbol]
+        found = self.values.get(symbol)
+        if found is not None:
+            return found
         if symbol.kind is Kind.EXTENT:
             return _MEMBERS if symbol.name.startswith("len(") else _EXTENT
         return 1
