@@ -6,7 +6,6 @@ No config file counts here and no other file is imported from: an answer depends
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import SourceError, UnsupportedConstruct
@@ -19,6 +18,7 @@ from tilecheck.gate.protocol import BadLine, Item
 from tilecheck.hygiene import unreadable_source
 from tilecheck.model import Diagnostic, KernelReport, Report, Site, Span, Verdict
 from tilecheck.options import Options
+from tilecheck.overlay import overlaid
 from tilecheck.pipeline import launches_of, verify_kernel
 from tilecheck.report.json import to_object
 from tilecheck.suppress import apply_suppressions
@@ -51,7 +51,7 @@ class BrokenAnalysis(Exception):
 def answered(item: Item, options: Options) -> tuple[list[Any], list[Any], str | None]:
     """The kernels and diagnostics of an item, as the JSON report has them, and the error if it has no kernels.
 
-    The working directory must be a folder of this process alone: witnesses are replayed from a file in it.
+    The working directory must be empty: modules that the source imports are looked for there.
 
     Raises:
         BadLine: a contract is not understood, or is for a kernel that does not exist.
@@ -68,8 +68,8 @@ def answered(item: Item, options: Options) -> tuple[list[Any], list[Any], str | 
     definitions = find_kernels(table)
     if not definitions:
         return [], [], "the source has no kernel"
-    Path(SOURCE).write_bytes(data)
-    report = _verified(table, _with_contracts(item, definitions), options)
+    with overlaid({SOURCE: data}):  # counterexamples are replayed from this text
+        report = _verified(table, _with_contracts(item, definitions), options)
     said = to_object(replace(report, sources={SOURCE: data, CONTRACTS: "\n".join(_lines(item)).encode()}))
     return said["kernels"], said["diagnostics"], None
 
