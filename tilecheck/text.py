@@ -99,6 +99,16 @@ def decode(path: str, data: bytes) -> Source:
     return Source(path, data, text, _line_starts(data, start))
 
 
+def encode(text: str) -> bytes:
+    """The bytes of a file with this text, in the encoding that it declares. What has no bytes becomes `?`."""
+    data = text.encode(errors="replace")
+    try:
+        encoding = _encoding(data, 0)
+    except SourceError:
+        return data
+    return data if encoding == "utf-8" else text.encode(encoding, errors="replace")
+
+
 def decode_leniently(path: str, data: bytes) -> Source:
     """For showing places in a file, also in one that `decode` refuses. Never fails.
 

@@ -7,21 +7,21 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from tilecheck import __version__
-from tilecheck.cli import baseline, certificates, config, execute, gate, selftest, tell, verify
+from tilecheck.cli import baseline, cache, certificates, config, execute, gate, selftest, server, tell, verify
 from tilecheck.cli.command import Command, Run
 from tilecheck.errors import UsageError
 
 _EPILOG = """exit codes:
   0    every kernel is proved, conditional or trusted, and nothing was found
   1    a finding at or above --fail-on
-  2    the invocation is wrong, a path is missing or unreadable, or verify found no kernels
+  2    the invocation is wrong, a path is unreadable, or verify found no kernels
   3    nothing was found, but a kernel is undecided or a file does not parse
   4    a bug in tilecheck
   130  interrupted
 """
 
 # The modules whose `add` puts commands into the parser, in the order in which `--help` lists them.
-_COMMANDS = (verify, gate, baseline, certificates, tell, config, execute, selftest)
+_COMMANDS = (verify, gate, baseline, cache, certificates, tell, config, execute, server, selftest)
 
 
 class HelpShown(Exception):

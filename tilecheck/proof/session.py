@@ -25,6 +25,11 @@ Status = Literal["unsat", "sat", "unknown"]
 DEFAULT_BUDGET = 3_000_000  # resource units of z3 for one question; most need a few thousand
 
 
+def load_solver() -> None:
+    """Import z3 now, where somebody would notice waiting for it at the first question."""
+    import z3  # noqa: F401  # lazy: what the cheap rungs prove needs no solver
+
+
 @dataclass
 class Session:
     """The solver state of one kernel: a z3 context of its own, and the answers given so far.

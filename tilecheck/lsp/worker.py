@@ -1,0 +1,127 @@
+"""The process that verifies for the server: requests as pickles on stdin, answers as pickles on stdout.
+
+It is a process of its own so that its imports do not wait for those of the server, nor the server for an
+analysis, and so that a crash of the solver is no crash of the server. Both ends are this program, so pickles
+are safe.
+
+Requests: `("verify", number, path, data, texts)`, `("borrows", number, path, data, texts, kernel)` and
+`("cancel", number)`. Every request but the last is answered, in order: `(number, word, value)` with the word
+`done`, `cancelled`, `refused` (the user's to solve; the value is a text) or `failed` (a traceback).
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import queue
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from tilecheck.cancellation import Cancellation, Cancelled, cancelled_by
+from tilecheck.errors import UsageError
+
+if TYPE_CHECKING:
+    from tilecheck.cache.results import Cache
+
+Answer = tuple[int, str, Any]
+_RETRY_S = 0.01  # between interrupts, until one arrives while the solver listens
+
+
+@dataclass(slots=True)
+class Requests:
+    """What was asked for and is not answered. Mutable; shared by the reader and the worker."""
+
+    waiting: queue.Queue[tuple[Any, ...] | None] = field(default_factory=queue.Queue)
+    cancellations: dict[int, Cancellation] = field(default_factory=dict)
+
+    def read(self, stream: BinaryIO) -> None:
+        """Take requests until the stream ends; then cancel what is open."""
+        while True:
+            try:
+                request = pickle.load(stream)  # noqa: S301 - from our own server
+            except (EOFError, OSError, pickle.UnpicklingError):
+                break
+            if request[0] == "cancel":
+                self._cancel(request[1])
+            else:
+                self.cancellations[request[1]] = Cancellation()
+                self.waiting.put(request)
+        self.waiting.put(None)
+        for number in list(self.cancellations):
+            self._cancel(number)
+
+    def _cancel(self, number: int) -> None:
+        cancellation = self.cancellations.get(number)
+        while cancellation is not None and cancellation.cancel():
+            time.sleep(_RETRY_S)
+
+
+def main() -> None:
+    """Serve until stdin ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's business
+    requests = Requests()
+    reader = threading.Thread(target=requests.read, args=(sys.stdin.buffer,), daemon=True)
+    reader.start()
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever prints must not print between answers
+    cache = _load()
+    while (request := requests.waiting.get()) is not None:
+        with cancelled_by(requests.cancellations[request[1]]):
+            answer = _answer(request, cache)
+        requests.cancellations.pop(request[1], None)
+        try:
+            pickle.dump(answer, answers)
+            answers.flush()
+        except OSError:  # the server is gone
+            break
+
+
+def _load() -> Cache:
+    """Import what an analysis needs, without collecting garbage that is none."""
+    gc.disable()
+    import tilecheck.frontend.modules  # lazy: after the reader has begun
+    import tilecheck.proof.counterexample  # noqa: F401
+    from tilecheck.cache.results import Cache
+    from tilecheck.pipeline import load_stages
+    from tilecheck.proof.session import load_solver
+
+    load_stages()
+    load_solver()
+    gc.freeze()
+    gc.enable()
+    return Cache.in_memory()
+
+
+def _answer(request: tuple[Any, ...], cache: Cache) -> Answer:
+    number = request[1]
+    try:
+        return number, "done", _REQUESTS[request[0]](cache, *request[2:])
+    except Cancelled:
+        return number, "cancelled", None
+    except UsageError as error:
+        return number, "refused", f"{error.message} ({error.hint})" if error.hint else error.message
+    except Exception:  # noqa: BLE001 - a bug of ours must not end the process: the server tells the user
+        return number, "failed", traceback.format_exc()
+
+
+def _verify(cache: Cache, path: str, data: bytes, texts: dict[str, bytes]) -> object:
+    from tilecheck.options import Options  # lazy: as above
+    from tilecheck.pipeline import verify_source  # lazy
+
+    return verify_source(data, path, Options(), texts=texts, cache=cache)
+
+
+def _borrows(cache: Cache, path: str, data: bytes, texts: dict[str, bytes], kernel: str) -> object:
+    from tilecheck.lsp.borrows import borrows_of  # lazy: as above
+
+    return borrows_of(data, path, kernel, texts)
+
+
+_REQUESTS: dict[str, Callable[..., object]] = {"verify": _verify, "borrows": _borrows}
