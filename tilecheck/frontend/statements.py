@@ -306,27 +306,40 @@ def _body(x: Executor, body: Sequence[cst.CSTNode], loop: Loop, frame: Frame) ->
 def range_loop(x: Executor, node: cst.For, r: Range, frame: Frame) -> None:
     with x.at(frame.table, node.iter):
         start, stop, step = (x.scalar(n, "loop bound") for n in (r.start, r.stop, r.step))
+        downwards = _goes_down(x, step)
+        rate = E.neg(step) if downwards else step
         if (
-            step.value == 0
-            or (step.value is None and step.op != "sym")
-            or (step.op == "sym" and step.args[0].kind is not Kind.GRID)
+            rate.value == 0
+            or (rate.value is None and rate.op != "sym")
+            or (rate.op == "sym" and rate.args[0].kind is not Kind.GRID)
         ):
-            x.steps_by(step)
+            x.steps_by(rate)
     name = dotted(node.target) or "i"
     counts = start is E.ZERO and step is E.ONE
     k = E.sym(Symbol(name if counts else f"iteration({name})", Kind.LOOP, x.number()))
     value = E.add(start, E.mul(k, step))
-    downwards = step.value is not None and step.value < 0
     within = E.lt(stop, value) if downwards else E.lt(value, stop)
     bits = next((n.bits for n in (r.start, r.stop, r.step) if n.bits == 64), 32)
     distance = E.sub(start, stop) if downwards else E.sub(stop, start)
-    trips = E.maximum(0, E.cdiv(distance, E.neg(step) if downwards else step))
+    trips = E.maximum(0, E.cdiv(distance, rate))
 
     def enter() -> None:
         x.guard = E.all_of(x.guard, E.le(0, k), within)
         assign(x, node.target, Num((), value, "int", None if r.static else bits), frame)
 
     symbolic_loop(x, node, k, enter, trips, frame, variable=value, static=r.static)
+
+
+def _goes_down(x: Executor, step: Expr) -> bool:
+    """Whether a loop is written to count down: by a literal, or in Triton by what is known at compile time.
+
+    Triton turns such a loop round while it compiles; by a number of the launch it counts upwards alone.
+    """
+    if step.value is not None:
+        return step.value < 0
+    if not x.dialect.has_pointers or step.op != "mul" or step.args[0].value is None:
+        return False
+    return step.args[0].value < 0 and all(s.kind is Kind.CONSTANT for s in E.symbols(step))
 
 
 def run_while(x: Executor, node: cst.While, frame: Frame) -> None:
