@@ -458,3 +458,15 @@ def test_the_installed_command(folder: Path) -> None:
     ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0, ran.stderr
     assert "2 suppressed (2 by the baseline)" in ran.stdout
+
+
+def test_audit_lists_what_is_accepted(folder: Path) -> None:
+    """Everything that a verdict or an exit code rests on; it never changes the file."""
+    _fix(folder)
+    before = (folder / FILE).read_bytes()
+    code, out, _ = run("audit", ".")
+    assert code == 0
+    assert "suppressed TC905" in out
+    assert "-- before the gate" in out
+    assert (folder / FILE).read_bytes() == before
+    assert "suppressed TC905" not in run("audit", "--no-baseline", ".")[1]

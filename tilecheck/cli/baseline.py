@@ -1,4 +1,4 @@
-"""`baseline`: what is known and accepted, in a file; and what `verify` and `check` make of it."""
+"""`baseline`: what is known and accepted, in a file; and what runs that report make of it."""
 
 from __future__ import annotations
 
@@ -48,13 +48,16 @@ def add(verb: Verb) -> None:
             add_settings(action)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What `verify` and `check` ask about what was there before."""
+def add_arguments(parser: argparse._ActionsContainer) -> None:
+    """What a run that reports asks about baselines."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--baseline", metavar="FILE", help="accept the findings in this baseline (default: that of the project)"
     )
     group.add_argument("--no-baseline", action="store_true", help="accept nothing that a baseline says")
+
+
+def add_since(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--since", metavar="REV", help="look only at kernels that are not as they were at this revision of git"
     )

@@ -6,6 +6,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
+from tilecheck.cli.baseline import add_arguments, with_baseline
 from tilecheck.cli.cache import log_problem, with_cache
 from tilecheck.cli.command import Verb, add_analysis, add_colour
 from tilecheck.cli.output import emit_lines, emit_text, log_end
@@ -36,6 +37,7 @@ def add(verb: Verb) -> None:
     stage.add_argument("target", metavar="FILE::KERNEL", help="the kernel")
     trust = verb("audit", audit, "list everything that is trusted, assumed or suppressed")
     add_analysis(trust, ("text", "json"))
+    add_arguments(trust)
 
 
 def explain(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:
@@ -105,6 +107,7 @@ def audit(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> Ex
         needs_kernels=False,
     )
     report = engine.verify(arguments.paths, with_cache(arguments, options, settings))
+    report = with_baseline(report, arguments, streams)
     if arguments.format == "json":
         emit_text(audit_object(report), arguments, streams)
     else:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilecheck.cli.baseline import add_arguments, with_baseline
+from tilecheck.cli.baseline import add_arguments, add_since, with_baseline
 from tilecheck.cli.cache import log_problem, with_cache
 from tilecheck.cli.certificates import prepare_folder, write_index
 from tilecheck.cli.command import Verb, add_analysis
@@ -37,7 +37,8 @@ def add(verb: Verb) -> None:
             help="the weakest finding that fails the run: error (default), warning or info",
         )  # fmt: skip
         gate.add_argument("--exit-zero", action="store_true", help="end with 0 whatever is found or undecided")
-        add_arguments(added)
+        add_arguments(gate)
+        add_since(gate)
         add_input(added)
         proofs = added.add_argument_group("proofs")
         proofs.add_argument(
