@@ -1,4 +1,4 @@
-"""The hook as users have it: pre-commit clones this repository and installs it into an environment of its own."""
+"""The hook as users have it: pre-commit clones this repository and installs it apart from all else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def racy(out, T: ct.Constant[int]):
     ct.store(out, index=(b // 2,), tile=ct.zeros((T,), dtype=ct.float32))
 """
 _NO_INDEX = re.compile(
-    r"Could not fetch URL|No matching distribution|Failed to establish a new connection|name resolution|ReadTimeout"
+    r"Could not fetch URL|No matching distribution|Failed to establish a new connection|name resolution"
+    r"|ReadTimeout"
 )
 
 
@@ -38,8 +39,9 @@ def test_the_hook_of_this_repository_is_installed_and_finds_a_race(tmp_path: Pat
     repository = tmp_path / "repository"
     repository.mkdir()
     git(repository, "init", "-q")
+    revision = git(ROOT, "rev-parse", "HEAD")
     (repository / ".pre-commit-config.yaml").write_text(
-        f"repos:\n  - repo: {ROOT}\n    rev: {git(ROOT, 'rev-parse', 'HEAD')}\n    hooks:\n      - id: tilecheck\n"
+        f"repos:\n  - repo: {ROOT}\n    rev: {revision}\n    hooks:\n      - id: tilecheck\n"
     )
     (repository / "racy.py").write_text(RACY)
     git(repository, "add", ".")
