@@ -91,3 +91,14 @@ def test_suppressed_findings_leave_the_exit_code_and_keep_the_verdict() -> None:
 
 def test_a_violated_kernel_without_a_finding_does_not_pass() -> None:
     assert exit_code_of(Report((VIOLATED,), (), 1), VERIFY) is ExitCode.FINDINGS
+
+
+def test_an_undecided_kernel_that_the_baseline_has_does_not_fail() -> None:
+    accepted = _kernel(Verdict.UNKNOWN, reason="budget", accepted=True)  # type: ignore[arg-type]
+    assert exit_code_of(Report((accepted,), (), 1), VERIFY) is ExitCode.OK
+    assert exit_code_of(Report((accepted, UNKNOWN), (), 1), VERIFY) is ExitCode.UNDECIDED
+
+
+def test_kernels_that_are_left_out_are_kernels() -> None:
+    assert exit_code_of(Report((), (), 1, unchanged=(("a.py", "k"),)), VERIFY) is ExitCode.OK
+    assert exit_code_of(Report((), (), 1), VERIFY) is ExitCode.USAGE

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilecheck.cli.command import Verb, add_jobs
+from tilecheck.cli.cache import log_problem, with_cache
+from tilecheck.cli.command import Arguments, Verb, add_cache, add_jobs
 from tilecheck.cli.crash import log_internal_errors
 from tilecheck.cli.output import count
 from tilecheck.cli.settings import add_settings, choice_of, jobs_of, settings_of_run
@@ -45,6 +46,7 @@ def add(verb: Verb) -> None:
             default = "" if paths == "+" else " (default: the folder of the baseline)"
             action.add_argument("paths", nargs=paths, metavar="PATH", help=_PATHS + default)
             add_jobs(action)
+            add_cache(action)
             add_settings(action)
 
 
@@ -57,7 +59,7 @@ def add_arguments(parser: argparse._ActionsContainer) -> None:
     group.add_argument("--no-baseline", action="store_true", help="accept nothing that a baseline says")
 
 
-def add_since(parser: argparse._ActionsContainer) -> None:
+def add_since(parser: Arguments) -> None:
     parser.add_argument(
         "--since", metavar="REV", help="look only at kernels that are not as they were at this revision of git"
     )
@@ -90,12 +92,11 @@ def prune(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> Ex
 
     path = _file(arguments)
     _load(path)
-    paths = arguments.paths or [_shown(path.parent)]
-    report = engine.verify(paths, _options(arguments))
-    coverage = _coverage(report, paths, path)
+    arguments.paths = arguments.paths or [_shown(path.parent)]
+    report = engine.verify(arguments.paths, _options(arguments))
+    coverage = _coverage(report, arguments.paths, path)
     before, after = update(path, lambda old: pruned(old, coverage))
     streams.out(f"{_shown(path)}: {_what(after)}{_changes(before, after)}\n")
-    arguments.paths = paths
     return _code(report, arguments, streams)
 
 
@@ -123,6 +124,7 @@ def _listing(baseline: Baseline) -> Iterator[str]:
 
 def _code(report: Report, arguments: argparse.Namespace, streams: Streams) -> ExitCode:
     """What a run that accepts its findings ends with: only what it could not look at fails it."""
+    log_problem(report, streams)
     log_internal_errors(report, ["baseline", arguments.action, *arguments.paths], streams)
     code = exit_code_of(report, Options(undecided_fails=False, needs_kernels=False))
     if code is ExitCode.INTERNAL:
@@ -190,8 +192,9 @@ def _load(path: Path) -> tuple[Baseline, bytes]:
 
 def _options(arguments: argparse.Namespace) -> Options:
     choice = choice_of(arguments)
-    jobs = jobs_of(settings_of_run(choice))
-    return Options(jobs=jobs, config=choice, undecided_fails=False, needs_kernels=False)
+    settings = settings_of_run(choice)
+    options = Options(jobs=jobs_of(settings), config=choice, undecided_fails=False, needs_kernels=False)
+    return with_cache(arguments, options, settings)
 
 
 def _coverage(report: Report, paths: list[str], baseline: Path) -> Coverage:

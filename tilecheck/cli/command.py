@@ -53,11 +53,7 @@ def add_analysis(parser: argparse.ArgumentParser, formats: Sequence[str]) -> Arg
     add_settings(parser)
     analysis = parser.add_argument_group("analysis")
     add_jobs(analysis)
-    analysis.add_argument("--no-cache", action="store_true", help="neither use nor keep results of other runs")
-    analysis.add_argument(
-        "--cache-dir", metavar="DIR",
-        help=f"keep results here (default: {CACHE_VARIABLE}, else {CACHE} beside the closest pyproject.toml)",
-    )  # fmt: skip
+    add_cache(analysis)
     analysis.add_argument(
         "--without", action="append", default=[], metavar="RUNG", type=_rungs,
         help=f"leave out a rung of the proof ladder: {', '.join(RUNGS)}",
@@ -69,6 +65,14 @@ def add_jobs(parser: Arguments) -> None:
     parser.add_argument(
         "-j", "--jobs", type=_jobs, metavar="N", default=0,
         help="how many processes work (default: one for each processor)",
+    )  # fmt: skip
+
+
+def add_cache(parser: Arguments) -> None:
+    parser.add_argument("--no-cache", action="store_true", help="neither use nor keep results of other runs")
+    parser.add_argument(
+        "--cache-dir", metavar="DIR",
+        help=f"keep results here (default: {CACHE_VARIABLE}, else {CACHE} beside the closest pyproject.toml)",
     )  # fmt: skip
 
 
