@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilecheck.cli.command import CACHE, CACHE_VARIABLE, Verb
+from tilecheck.cli.command import CACHE, Verb
+from tilecheck.cli.settings import environment, settings_of_run
 from tilecheck.cli.streams import Streams
 from tilecheck.errors import UsageError
 from tilecheck.exit_codes import ExitCode
@@ -58,7 +58,7 @@ def show_or_clean(arguments: argparse.Namespace, streams: Streams, engine: Engin
     """Show what a folder holds, or delete it."""
     from tilecheck.cache.store import FolderStore  # lazy: not for `explain`
 
-    folder = arguments.folder or os.environ.get(CACHE_VARIABLE) or _usual(())
+    folder = arguments.folder or settings_of_run(environment()).cache_dir or _usual(())
     store = FolderStore(folder)
     if not Path(folder).exists():
         if arguments.folder:

@@ -97,6 +97,11 @@ def choice_of(arguments: argparse.Namespace) -> ConfigChoice:
     )
 
 
+def environment() -> ConfigChoice:
+    """What the environment alone says, for commands that have no arguments of `add_settings`."""
+    return ConfigChoice(values=tuple(_from_environment()))
+
+
 def _from_environment() -> Iterator[tuple[str, object, str]]:
     for name, key in VARIABLES.items():
         if os.environ.get(name):

@@ -158,6 +158,28 @@ def test_a_format_is_taken_from_a_flag_a_variable_and_a_file_in_this_order(
     assert first_line("--format", "full").startswith("error[TC201]: ")
 
 
+def test_results_are_kept_where_a_flag_a_variable_or_a_file_says(project: Path, run, monkeypatch) -> None:
+    def kept(*arguments: str) -> set[str]:
+        before = set(project.rglob("CACHEDIR.TAG"))
+        assert run("check", "k.py", *arguments, engine=Engine()).code == 1
+        return {tag.parent.relative_to(project).as_posix() for tag in project.rglob("CACHEDIR.TAG")} - {
+            tag.parent.relative_to(project).as_posix() for tag in before
+        }
+
+    (project / "sub").mkdir()
+    (project / "pyproject.toml").write_text('[tool.tilecheck]\ncache-dir = "sub/by-file"\n')
+    assert kept("--no-cache") == set()
+    assert kept() == {"sub/by-file"}
+    assert run("cache", "show").out.startswith(f"{project}/sub/by-file: ")
+    monkeypatch.setenv("TILECHECK_CACHE_DIR", "by-variable")
+    assert kept() == {"by-variable"}
+    assert run("cache", "show").out.startswith(f"{project}/by-variable: ")
+    assert kept("--cache-dir", "by-flag") == {"by-flag"}
+    monkeypatch.delenv("TILECHECK_CACHE_DIR")
+    monkeypatch.chdir(project / "sub")
+    assert run("cache", "clean").out.startswith(f"{project}/sub/by-file: ")
+
+
 def test_an_ignored_race_is_counted_and_listed_by_audit(project: Path, run) -> None:
     ran = run("verify", "k.py", "--ignore", "TC201", engine=Engine())
     assert ran.code == 0
