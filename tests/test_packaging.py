@@ -39,7 +39,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (copy / name).write_bytes((ROOT / name).read_bytes())
     for folder in ("tilecheck", "rules", "kernels"):
         for path in (ROOT / folder).rglob("*"):
-            if path.suffix == ".py" or path.name == "py.typed":
+            if path.suffix == ".py" or path.name in ("py.typed", "schema.json"):
                 target = copy / path.relative_to(ROOT)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(path.read_bytes())
@@ -79,7 +79,7 @@ def _run(home: Path, *command: str, cwd: Path) -> subprocess.CompletedProcess[st
 
 def test_the_wheel_has_every_file_and_nothing_else(wheel: Path) -> None:
     shipped = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    expected = {"tilecheck/py.typed"}
+    expected = {"tilecheck/py.typed", "tilecheck/report/schema.json"}
     for folder in ("tilecheck", "rules", "kernels"):
         package = folder if folder == "tilecheck" else f"tilecheck/{folder}"
         for path in (ROOT / folder).rglob("*.py"):
