@@ -127,12 +127,10 @@ class FileSession:
         files, path = self.run.files, self.candidate.path
         try:
             key, view = self._key(definition, kernel, launches)
-            others = {file: digest for file, digest in kernel.files if file != path}
-            named = {*others, *(launch.site.file for launch in launches)} - {path}
-            evidence = seen_evidence(seen, files, path, sorted(named))
+            evidence = seen_evidence(seen, files, path, self._others(kernel, launches))
         except (NoKey, Unclear):
             return
-        if any(files.digest(file) != digest for file, digest in others.items()):
+        if any(files.digest(file) != digest for file, digest in kernel.files):
             return
         self.run.cache.keep_kernel(key, path, KernelAnswer(report, diagnostics), evidence, files, view)
 
@@ -153,7 +151,17 @@ class FileSession:
 
         asked = replace(self.run.question(self.candidate, ()), kernels=(), settings=None)
         ir = digest_of((replace(kernel, files=()), tuple(launches)), place)
-        return asked.key("kernel", files.real(path), view.digest, ir), view
+        texts = [f"{file} {self._text(file)}" for file in self._others(kernel, launches)]
+        return asked.key("kernel", files.real(path), view.digest, ir, *texts), view
+
+    def _others(self, kernel: Kernel, launches: Sequence[Launch]) -> list[str]:
+        """The other files that the kernel and its launches were read from."""
+        named = {*(file for file, _ in kernel.files), *(launch.site.file for launch in launches)}
+        return sorted(named - {self.candidate.path})
+
+    def _text(self, file: str) -> str:
+        layout = self.run.files.layout(file)
+        return self.run.files.digest(file) if layout is None else layout.digest or self.run.files.digest(file)
 
     def _view(self, definition: Definition) -> Layout:
         path, files = self.candidate.path, self.run.files
@@ -163,7 +171,7 @@ class FileSession:
             source, layout = files.source(path), files.layout(path)
             if source is None or layout is None or not layout.digest:
                 raise NoKey("a text that is bound to its layout")
-            self._views = Views(source, layout, [_names(d) for d in self.definitions])
+            self._views = Views(source, layout.bare(), [_names(d) for d in self.definitions])
         return self._views.of(_names(definition))
 
     # ---- the file ---------------------------------------------------------------------------------------

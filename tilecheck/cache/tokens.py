@@ -26,7 +26,8 @@ _NOWHERE: Place = (-1, 0, -1, 0)  # `Span(0, 0)`, which stands for no place at a
 _MENTION = re.compile(r"tilecheck", re.IGNORECASE)
 _ODD = re.compile(r"\f|^[ \t]*\\\r?\n", re.MULTILINE)
 _BLANK = re.compile(rb"(?:\s|\\\r?\n)+")
-_Item = tuple[int, int, bytes]  # begin and end in the file, and what counts of it; no width: a mark
+# Begin and end in the file, what counts of it, and whether it is layout all the same. A mark has no width.
+_Item = tuple[int, int, bytes, bool]
 
 
 class Layout:
@@ -34,10 +35,10 @@ class Layout:
 
     def __init__(self, items: Sequence[_Item]) -> None:
         self._items = items
-        self._starts = [start for start, end, _ in items if end > start]
-        self._ends = [end for start, end, _ in items if end > start]
+        self._starts = [item[0] for item in items if item[1] > item[0]]
+        self._ends = [item[1] for item in items if item[1] > item[0]]
         whole = hashlib.sha256()
-        for _, _, item in items:
+        for _, _, item, _ in items:
             whole.update(b"%d:%s" % (len(item), item))
         self.digest = whole.hexdigest() if items else ""
 
@@ -50,6 +51,11 @@ class Layout:
             if number < 0 or item[0] >= holes[number].end:
                 kept.append(item)
         return Layout(kept)
+
+    def bare(self) -> Layout:
+        """The layout without blanks and comments inside of logical lines, which matter to nothing but a report
+        that quotes them."""
+        return Layout([item for item in self._items if not item[3]])
 
     def place(self, span: Span) -> Place | None:
         """Where a span is among the tokens; None if it begins or ends in what is not kept."""
@@ -101,22 +107,24 @@ def _items(source: Source, lines: Sequence[str], tokens: Sequence[tokenize.Token
             continue
         start = offsets.of(token.start)
         if kind in _MARKS:
-            yield start, start, _MARKS[kind]
+            yield start, start, _MARKS[kind], False
             continue
+        told = True
         if kind == tokenize.COMMENT:
             told = bool(_MENTION.search(token.string))
             if not told and (last is None or tokens[number + 1].type == tokenize.NEWLINE):
                 continue
-            yield start, start, _standing(tokens, number).encode() if told else b"inside"
+            yield start, start, _standing(tokens, number).encode() if told else b"inside", not told
         if last is not None and kind != tokenize.NEWLINE:
             gap = source.data[last:start]
-            yield start, start, b" " if _BLANK.fullmatch(gap) else b"gap" + gap
+            is_blank = not gap or bool(_BLANK.fullmatch(gap))
+            yield start, start, b" " if gap and is_blank else b"gap" + gap, is_blank
         if kind == tokenize.NEWLINE:
-            yield start, offsets.after(token.start[0]), b"newline"
+            yield start, offsets.after(token.start[0]), b"newline", False
             last = None
         else:
             last = offsets.of(token.end)
-            yield start, last, b"=" + source.data[start:last]
+            yield start, last, b"=" + source.data[start:last], not told
 
 
 def _standing(tokens: Sequence[tokenize.TokenInfo], number: int) -> str:
