@@ -88,7 +88,7 @@ EDGES: dict[str, set[str] | None] = {
         "tilecheck.parallel",
         "tilecheck.since_config",
     },
-    "tilecheck.suppress": {"tilecheck.hygiene", "tilecheck.frontend", "tilecheck.model"},
+    "tilecheck.suppress": {"tilecheck.hygiene", "tilecheck.frontend", "tilecheck.model", "tilecheck.registry"},
     "tilecheck.ir": BASE,
     "tilecheck.frontend": BASE | {"tilecheck.ir"},
     "tilecheck.analysis": BASE | {"tilecheck.ir"},

@@ -5,12 +5,14 @@ A suppressed finding stays in the report, marked; it leaves the exit code and ne
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tilecheck import hygiene
 from tilecheck.frontend.pragmas import Pragma, PragmaKind
 from tilecheck.model import Diagnostic, Suppression
+from tilecheck.registry import find_rule, rule_files
 
 
 def apply_suppressions(
@@ -48,7 +50,12 @@ def apply_suppressions(
     for file in sorted(pragmas):
         result.extend(_about_comments(file, pragmas[file]))
     for file, pragma in active:
-        unused = tuple(rule for rule in pragma.arguments if (file, pragma.span.start, rule) not in used)
+        result.extend(_unknown(file, pragma))
+        unused = tuple(
+            rule
+            for rule in pragma.arguments
+            if (file, pragma.span.start, rule) not in used and find_rule(rule) is not None
+        )
         if unused and file not in partial:
             result.append(hygiene.unused_suppression(file, pragma.span, unused))
     return tuple(result)
@@ -58,10 +65,19 @@ def _matches(diagnostic: Diagnostic, file: str, pragma: Pragma, rule: str) -> bo
     """Whether the primary place of a finding lies in the statement that the comment speaks of."""
     return (
         diagnostic.site.file == file
-        and rule in (diagnostic.code, diagnostic.name)
+        and rule.lower() in (diagnostic.code.lower(), diagnostic.name)
         and diagnostic.code not in hygiene.NEVER_SUPPRESSED
         and pragma.target.start <= diagnostic.site.span.start < max(pragma.target.end, pragma.target.start + 1)
     )
+
+
+def _unknown(file: str, pragma: Pragma) -> Iterator[Diagnostic]:
+    for rule in pragma.arguments:
+        if find_rule(rule) is None:
+            near = difflib.get_close_matches(rule.lower(), [known.name for known in rule_files()], n=1)
+            hint = f"did you mean `{near[0]}`?" if near else "`tilecheck rules` lists the rules"
+            problem = f"no rule has the code or name `{rule}`; {hint}"
+            yield hygiene.malformed_comment(file, pragma.span, problem)
 
 
 def _about_comments(file: str, pragmas: Sequence[Pragma]) -> Iterator[Diagnostic]:

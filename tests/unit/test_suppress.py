@@ -60,6 +60,29 @@ def test_above_a_function_it_covers_the_function() -> None:
     assert _apply(text, _finding(text, "ct.store(out)")) == [("TC201", True)]
 
 
+@pytest.mark.parametrize("place", ["@ct.kernel(occupancy=2){}\n@other\n", "@other\n@ct.kernel(\n    2,{}\n)\n"])
+def test_on_a_decorator_it_covers_the_function(place: str) -> None:
+    text = place.format("  # tilecheck: ignore[TC201] -- known") + "def k(out):\n    ct.store(out)\n"
+    assert _apply(text, _finding(text, "ct.store(out)")) == [("TC201", True)]
+
+
+def test_on_the_def_it_covers_the_header_only() -> None:
+    text = "@ct.kernel\ndef k(out):  # tilecheck: ignore[TC201] -- known\n    ct.store(out)\n"
+    assert _apply(text, _finding(text, "ct.store(out)")) == [("TC201", False), ("TC902", False)]
+
+
+def test_a_rule_that_does_not_exist_is_a_mistake() -> None:
+    text = TEXT.format(rules="write-write-overlp, TC999, tc201", reason="-- known")
+    pragmas = {"a.py": read_pragmas(decode("a.py", text.encode()))}
+    finding = _finding(text, "ct.store(out, index=(0,)")
+    race, *mistakes = apply_suppressions([finding], pragmas, partial=frozenset({"a.py"}))
+    assert race.suppressed  # a code in lower case is one
+    assert [(d.code, d.message.partition(": ")[2]) for d in mistakes] == [
+        ("TC904", "no rule has the code or name `write-write-overlp`; did you mean `write-write-overlap`?"),
+        ("TC904", "no rule has the code or name `TC999`; `tilecheck rules` lists the rules"),
+    ]
+
+
 def test_on_a_header_it_covers_the_header_only() -> None:
     text = "for i in range(n):  # tilecheck: ignore[TC201] -- known\n    ct.store(out)\n"
     assert _apply(text, _finding(text, "ct.store(out)")) == [("TC201", False), ("TC902", False)]

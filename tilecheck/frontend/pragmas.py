@@ -2,7 +2,8 @@
 
 A comment on its own line speaks of the next statement of its block; above a `def` or one of its decorators
 that is the whole function. A comment that trails code speaks of the statement it stands in; on the header of
-a compound statement `ignore` speaks of the header alone and the other kinds of all of it.
+a compound statement `ignore` speaks of the header alone and the other kinds of all of it. On the line of a
+decorator every kind speaks of the whole function.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import re
 import tokenize
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilecheck.errors import SourceError
 from tilecheck.model import Span
@@ -154,8 +155,11 @@ class _Statements:
 
     def target(self, comment: _Comment) -> _Target | None:
         if comment.owner is not None:
-            here = self._on(*comment.owner)
-            return self._join([s for s in here if not any(other in here for other in _body(s))])
+            begin, end = comment.owner
+            here = self._on(begin, end)
+            found = self._join([s for s in here if not any(other in here for other in _body(s))])
+            decorates = bool(here) and all(s.lineno > end for s in here)  # its `def` stands below
+            return replace(found, header=found.whole) if found is not None and decorates else found
         first = min((line for line in self._logical if line > comment.line), default=None)
         if first is None:
             return None
@@ -232,7 +236,7 @@ def _read(source: Source, comment: _Comment, target: _Target | None) -> Pragma:
     if target is None:
         problem = "no statement follows it in its block"
         return Pragma(PragmaKind.MALFORMED, (), reason, comment.span, where, comment.span, problem=problem)
-    narrow = kind is PragmaKind.IGNORE and comment.owner is not None
+    narrow = kind is PragmaKind.IGNORE and comment.owner is not None and target.header != target.whole
     span = target.header if narrow else target.whole
     return Pragma(kind, arguments, reason, comment.span, where, span, target.on_function and not narrow)
 
