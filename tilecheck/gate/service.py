@@ -44,12 +44,13 @@ _USED = (
 
 @dataclass(slots=True)
 class _Slot:
-    """A line that is not answered yet. Mutable: gets its answer."""
+    """A line that is not answered yet. Mutable: gets its answer, and `again` if a second worker reads it."""
 
     number: int
     line: bytes
     answer: bytes | None = None
     name: bytes = b"null"
+    again: bool = False
 
     @property
     def size(self) -> int:
@@ -147,7 +148,7 @@ class Service:
         while not self._input.ended or self._slots or self._unsent:
             self._give(folder)
             reads: list[int | Worker] = [*self._at_work]
-            ahead = sum(slot.size for slot in self._slots) + len(self._unsent)
+            ahead = sum(slot.size for slot in self._slots)
             if not self._input.ended and len(self._slots) < AHEAD and ahead < AHEAD_BYTES:
                 reads.append(self._input.source)
             writes: list[int | Worker] = [w for w in self._at_work if w.wants_to_send]
@@ -178,7 +179,6 @@ class Service:
             slot = self._waiting.popleft()
             self._at_work[worker] = slot
             worker.give(slot.line, slot.number)
-            slot.line = b""
 
     def _started(self, folder: Path) -> Worker:
         return Worker.start(folder, self._limits, self._options, self._at_work)
@@ -190,12 +190,15 @@ class Service:
         except EOFError:
             del self._at_work[worker]
             code = worker.end()
-            if slot is not None:
+            if slot is not None and worker.name is None and not slot.again:
+                slot.again = True  # perhaps the process ended before it read the line
+                self._waiting.appendleft(slot)
+            elif slot is not None:
                 slot.name = worker.name or b"null"
                 slot.answer = _answer_of(slot.name, self._ended(code))
             return
         if heard is not None and slot is not None:
-            slot.name, slot.answer = worker.name or b"null", heard
+            slot.line, slot.name, slot.answer = b"", worker.name or b"null", heard
             self._at_work[worker] = None
             if worker.retires:
                 del self._at_work[worker]
@@ -211,8 +214,8 @@ class Service:
         return f"the analysis crashed ({how})"
 
     def _answer(self) -> None:
-        """Pass on the answers whose turn it is."""
-        while self._slots and self._slots[0].answer is not None:
+        """Pass on the answers whose turn it is, as far as somebody reads them."""
+        while self._slots and self._slots[0].answer is not None and len(self._unsent) < _PART:
             slot = self._slots.popleft()
             earlier = self._names.earlier(slot)
             if earlier is not None:
