@@ -119,10 +119,15 @@ def load_rules() -> tuple[LoadedRule, ...]:
     Raises:
         RuleError: a rule has no `RULE`, its code or name is not its file's, or its page lacks a section.
     """
-    return tuple(_load(file) for file in rule_files())
+    return tuple(load_rule(file) for file in rule_files())
 
 
-def _load(file: RuleFile) -> LoadedRule:
+def load_rule(file: RuleFile) -> LoadedRule:
+    """Import one rule and check that it agrees with its file.
+
+    Raises:
+        RuleError: as `load_rules`.
+    """
     module = importlib.import_module(file.module)
     rule = getattr(module, "RULE", None)
     if not isinstance(rule, Rule):
