@@ -375,3 +375,13 @@ def test_its_folder_is_removed(gate, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [path.name.startswith("tilecheck-gate-") for path in tmp_path.iterdir()] == [True]
     assert one.end() == ([], 0)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_example_of_the_manual(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs/gate.md").read_text(encoding="utf-8")
+    code, printed = re.findall(r"```python\n(.*?)```\n\nprints\n\n```\n(.*?)```", text, re.DOTALL)[0]
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    command = [sys.executable, "-c", code]
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout == printed
