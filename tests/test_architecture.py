@@ -98,6 +98,7 @@ EDGES: dict[str, set[str] | None] = {
         "tilecheck.discover",
         "tilecheck.frontend",
         "tilecheck.ir",
+        "tilecheck.jit",  # verdicts for launches, which a cache hands on
         "tilecheck.options",
         "tilecheck.overlay",
         "tilecheck.rules",  # where its files are: they are part of the program

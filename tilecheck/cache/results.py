@@ -113,6 +113,11 @@ class Cache:
         """A cache in a folder, for many runs."""
         return cls(FolderStore(folder))
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether others may read it: verdicts for launches are kept along, then."""
+        return isinstance(self._store, FolderStore)
+
     def hold(self) -> None:
         """Keep nothing from now on, but hold it back: a process that may be killed at any time leaves it to the
         one that waits for it."""
@@ -140,9 +145,13 @@ class Cache:
 
     # ---- whole files ------------------------------------------------------------------------------------
 
-    def file(self, key: str, path: str, files: Files) -> FileAnswer | None:
-        """The answer for a file, if one is kept and would be given now."""
-        return self._find(key, FileAnswer, path, files)
+    def file(self, key: str, path: str, files: Files) -> tuple[FileAnswer, Evidence] | None:
+        """The answer for a file, if one is kept and would be given now, and what it was read from."""
+        found = self._load(key)
+        if found is None or not files.holds(found.evidence):
+            return None
+        answer = self._answer(found, FileAnswer, path, files, {})
+        return None if answer is None else (answer, found.evidence)
 
     def keep_file(
         self, key: str, path: str, answer: FileAnswer, evidence: Evidence, files: Files, records: Sequence[Any]
@@ -178,12 +187,6 @@ class Cache:
         except (Misfit, ValueError, RecursionError):
             return None
         return found if found is not None and found.format == FORMAT and found.own == own_digest() else None
-
-    def _find(self, key: str, kind: type[_T], path: str, files: Files) -> _T | None:
-        found = self._load(key)
-        if found is None or not files.holds(found.evidence):
-            return None
-        return self._answer(found, kind, path, files, {})
 
     def _answer(
         self, entry: _Entry, kind: type[_T], path: str, files: Files, views: Mapping[str, Layout]
@@ -240,6 +243,17 @@ def is_current(data: bytes) -> bool:
     except (Misfit, ValueError, RecursionError):
         return False
     return found.format == FORMAT and found.own == own_digest()
+
+
+def records_in(data: bytes) -> list[object]:
+    """The verdicts for launches in a kept result; none if this tilecheck may not use it."""
+    if data.endswith(b'"records":[]}'):  # of a single kernel: most are
+        return []
+    try:
+        found = _read(data)
+    except (Misfit, ValueError, RecursionError):
+        return []
+    return found.records if found.format == FORMAT and found.own == own_digest() else []
 
 
 def _read(data: bytes) -> _Entry:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING
 from tilecheck.cache.evidence import Evidence, Files
 from tilecheck.cache.keys import NoKey
 from tilecheck.cache.results import Cache, FileAnswer, KernelAnswer, Question
+from tilecheck.errors import UsageError
 from tilecheck.frontend.pragmas import Pragma
-from tilecheck.model import Diagnostic, KernelReport, Site
+from tilecheck.model import Diagnostic, KernelReport, Report, Site
 from tilecheck.options import DEFAULT_BUDGET, Options
 
 if TYPE_CHECKING:
@@ -62,10 +64,27 @@ class Session:
             key = self.question(candidate, importers).key("file")
         except NoKey:
             return None
-        found = self.cache.file(key, candidate.path, self.files)
-        if found is None:
+        known = self.cache.file(key, candidate.path, self.files)
+        if known is None:
             return None
+        found, evidence = known
+        texts = tuple(replace(text, data=self.files.digest(text.path)) for text in evidence.texts)
+        if texts != evidence.texts:  # of other layout: from now on, this one is compared first
+            self.keep(key, candidate.path, found, replace(evidence, texts=texts))
         return replace(found, kernels=tuple(replace(kernel, cached=True) for kernel in found.kernels))
+
+    def keep(self, key: str, path: str, answer: FileAnswer, evidence: Evidence) -> None:
+        """Keep the answer for a file, with the verdicts for launching its kernels."""
+        records: list[object] = []
+        if self.cache.is_shared:
+            from tilecheck.jit.records import as_json, records_of  # lazy: only where something changed
+
+            names = (path, *(text.path for text in evidence.texts))
+            sources = {name: source.data for name in names if (source := self.files.source(name)) is not None}
+            report = Report(answer.kernels, answer.diagnostics, files=1, sources=sources)
+            with contextlib.suppress(UsageError):  # a file has changed again
+                records = [as_json(record) for record in records_of(report)]
+        self.cache.keep_file(key, path, answer, evidence, self.files, records)
 
     def kernels(
         self,
@@ -207,7 +226,7 @@ class FileSession:
         ):
             fresh = tuple(replace(kernel, cached=False) for kernel in kernels)
             answer = FileAnswer(fresh, diagnostics, pragmas)
-            run.cache.keep_file(key, self.candidate.path, answer, evidence, run.files, ())
+            run.keep(key, self.candidate.path, answer, evidence)
 
 
 def _names(definition: Definition) -> tuple[str, ...]:

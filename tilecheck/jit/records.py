@@ -6,6 +6,7 @@ that was edited has none. It is as trustworthy as the file it comes from.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -222,11 +223,13 @@ def as_json(record: Record) -> dict[str, Any]:
 
 
 def load(path: str | os.PathLike[str]) -> tuple[Record, ...]:
-    """The records of a verdict file.
+    """The records of a verdict file, or of a folder in which `tilecheck verify` kept its results.
 
     Raises:
         UsageError: it cannot be read, or is no verdict file of this version.
     """
+    if Path(path).is_dir():
+        return _load_folder(Path(path))
     try:
         found = parse(read_file(path))
         if found["schema_version"] != SCHEMA_VERSION:
@@ -239,6 +242,25 @@ def load(path: str | os.PathLike[str]) -> tuple[Record, ...]:
         raise UsageError(
             f"{path} is not a verdict file", "`tilecheck verify --emit-verdicts FILE` writes one"
         ) from None
+
+
+def _load_folder(folder: Path) -> tuple[Record, ...]:
+    """The records of a cache, the latest first: what a record says holds for the texts that it names."""
+    from tilecheck.cache.results import records_in  # lazy: most verdicts come in a file
+    from tilecheck.cache.store import FolderStore
+
+    store = FolderStore(folder)
+    if not store.is_cache():
+        raise UsageError(f"{folder} is no cache of tilecheck", "`tilecheck verify --cache-dir DIR` makes one")
+    found: list[Record] = []
+    for data in store.results():
+        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
+            found += [record_from(item) for item in _list(records_in(data))]
+    if not found:
+        raise UsageError(
+            f"{folder} holds no verdicts of this tilecheck", "verify again with the version that launches"
+        )
+    return tuple(found)
 
 
 def parse(text: bytes) -> Any:

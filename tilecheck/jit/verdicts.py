@@ -25,7 +25,7 @@ from tilecheck.errors import LaunchRefused
 from tilecheck.jit import jitted, records
 from tilecheck.jit.records import Global, Record
 
-VARIABLE = "TILECHECK_VERDICTS"  # verdict files, separated as in PATH
+VARIABLE = "TILECHECK_VERDICTS"  # verdict files and folders of results, separated as in PATH
 
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME")
 
@@ -34,7 +34,8 @@ _state = {"environment": False}
 
 
 def use_verdicts(path: str | os.PathLike[str]) -> None:
-    """Accept the verdicts that `tilecheck verify --emit-verdicts` wrote to `path`.
+    """Accept the verdicts that `tilecheck verify --emit-verdicts` wrote to `path`, or those of the folder in
+    which it kept its results (`--cache-dir`).
 
     The file decides what may be launched: take it only from where you would take the code.
 

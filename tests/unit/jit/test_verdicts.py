@@ -11,6 +11,7 @@ import types
 
 import pytest
 
+from tilecheck.cache.store import FolderStore
 from tilecheck.errors import LaunchRefused, UsageError
 from tilecheck.jit import records, verdicts
 from tilecheck.jit.launch import guard_of, launch
@@ -445,6 +446,7 @@ class Blocked(importlib.abc.MetaPathFinder):
 sys.meta_path.insert(0, Blocked())
 sys.path.insert(0, sys.argv[1])
 import k
+from tilecheck.cache.store import FolderStore
 from tilecheck.errors import LaunchRefused
 from tilecheck.jit.guard import compile_guard
 from tilecheck.jit.verdicts import record_for
@@ -505,6 +507,33 @@ def test_an_emitted_verdict_guards_a_launch_where_nothing_can_be_verified(write,
     assert ran.returncode == 1
     assert "no emitted verdict speaks of" in ran.stderr
     assert "cannot be verified here" in ran.stderr
+
+
+def test_a_folder_of_results_guards_a_launch_where_nothing_can_be_verified(write, tmp_path):
+    path, kept = write(), tmp_path / "kept"
+    command = [sys.executable, "-m", "tilecheck", "verify", str(path), "--cache-dir", str(kept), "-q"]
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120).returncode == 0
+    there = write(folder="there")
+    ran = bare(there, TILECHECK_VERDICTS=str(kept))
+    assert ran.returncode == 0, ran.stderr
+    assert [line.split()[1] for line in ran.stdout.splitlines()] == ["grid[0]", "S1:", "S3:"]
+    edited = write("# a comment\n" + KERNEL, folder="edited")
+    ran = bare(edited, TILECHECK_VERDICTS=str(kept))
+    assert (ran.returncode, "no emitted verdict speaks of" in ran.stderr) == (1, True)
+    # Once a run has seen the text with the comment, which is a hit, the folder speaks of it.
+    path.write_text(edited.read_text())
+    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert again.returncode == 0, again.stderr
+    assert bare(edited, TILECHECK_VERDICTS=str(kept)).returncode == 0
+
+
+def test_a_folder_that_holds_no_verdicts(tmp_path):
+    with pytest.raises(UsageError, match="is no cache of tilecheck"):
+        verdicts.use_verdicts(tmp_path)
+    store = FolderStore(tmp_path / "kept")
+    store.put("0" * 64, b"{}")
+    with pytest.raises(UsageError, match="no verdicts of this tilecheck"):
+        verdicts.use_verdicts(tmp_path / "kept")
 
 
 def test_without_a_verdict_nothing_is_launched(write):
