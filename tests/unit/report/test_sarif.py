@@ -6,15 +6,18 @@ import json
 from dataclasses import replace
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
 from tilecheck.model import Related, Report, Severity, Site, Span, Suppression, Verdict, Witness
+from tilecheck.pipeline import verify_paths
 from tilecheck.report.formats import text_of
 from tilecheck.report.run import Root, Run
 
+FIXTURES = Path(__file__).parents[3] / "fixtures"
 LOAD = "ct.load(x, index=(0,), shape=(1,))"
 LONG = "ct.store(\n        out, index=(1,), tile=a)"
 
@@ -126,6 +129,40 @@ def test_an_error_without_a_counterexample_says_why_it_has_no_flow(made) -> None
     (result,) = _log(made.run(made.finding(code="TC103", name="x")))["results"]
     assert "codeFlows" not in result
     assert result["properties"]["flow"].startswith("none: ")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "cutile/aliasing/alias_through_a_name.py",
+        "cutile/atomics/mixed.py",
+        "cutile/gather/advanced_indexing.py",
+        "cutile/launch/dropped_digit.py",
+        "cutile/launch/expanded_output.py",
+        "cutile/launch/unread_axis.py",
+        "cutile/ordering/unordered_loop_store.py",
+        "cutile/ownership/declared.py",
+        "cutile/races/halo.py",
+        "cutile/races/permute_heads.py",
+        "triton/launch/same_tensor.py",
+    ],
+)
+def test_every_real_violation_has_two_threads_or_says_why_not(path: str) -> None:
+    report = verify_paths([str(FIXTURES / path)])
+    violated = {kernel.name for kernel in report.kernels if kernel.verdict is Verdict.VIOLATED}
+    failures = [r for r in _log(Run(report, Root("/", "/")))["results"] if r["level"] == "error"]
+    told = {r["locations"][0]["logicalLocations"][0]["fullyQualifiedName"] for r in failures}
+    assert violated
+    assert violated <= told
+    for result in failures:
+        for flow in result.get("codeFlows", []):
+            if len(flow["threadFlows"]) == 1:
+                assert "one block is enough" in flow["message"]["text"]
+            else:
+                first, second = ({*orders} - {None} for orders in _orders(flow))
+                assert first == second == {1}
+                assert flow["threadFlows"][0]["id"] != flow["threadFlows"][1]["id"]
+        assert "codeFlows" in result or result["properties"]["flow"].startswith("none: ")
 
 
 # ---- verdicts and suppressions -----------------------------------------------------------------------------
