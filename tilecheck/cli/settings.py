@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilecheck.cli.streams import Streams
-from tilecheck.errors import UsageError
+from tilecheck.errors import UsageError, refusal
 from tilecheck.model import Report
 from tilecheck.options import ConfigChoice, Options
 
@@ -145,6 +145,10 @@ def settings_of_run(choice: ConfigChoice) -> Settings:
     """
     from tilecheck.config.files import Configs  # lazy: `--help` and `explain` need none
 
+    try:
+        Path.cwd()
+    except OSError as error:
+        raise UsageError(f"the working directory cannot be read: {refusal(error)}") from None
     return Configs(choice).of_run()
 
 
@@ -164,7 +168,7 @@ def verified(arguments: argparse.Namespace, options: Options, engine: Engine) ->
     if len(arguments.paths) > 1:
         raise UsageError("`-` stands for standard input, and goes with no other path")
     name = arguments.stdin_filename or STDIN
-    data = sys.stdin.buffer.read()
+    data = _standard_input()
     if options.config.force_exclude:
         from tilecheck.config.files import Configs  # lazy
         from tilecheck.discover import why_excluded  # lazy
@@ -173,6 +177,15 @@ def verified(arguments: argparse.Namespace, options: Options, engine: Engine) ->
         if found is not None:
             return Report((), (), 0, skipped=((name, why_excluded(*found)),))
     return engine.verify_source(data, name, options)
+
+
+def _standard_input() -> bytes:
+    if sys.stdin is None:  # closed by whoever started this
+        raise UsageError("`-` reads standard input, which is closed")
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as error:
+        raise UsageError(f"cannot read standard input: {refusal(error)}") from None
 
 
 def log_skipped(report: Report, streams: Streams) -> None:

@@ -66,23 +66,30 @@ class Configs:
         return None
 
     def _stated(self, folder: Path) -> Settings | None:
-        if folder not in self.known:
-            self.known[folder] = self._read(folder)
-        return self.known[folder]
+        """The settings of the closest table above a folder, or of the one file that is read."""
+        found: Settings | None = None
+        passed = []
+        for place in (folder, *folder.parents):
+            if place in self.known:
+                found = self.known[place]
+                break
+            passed.append(place)
+            found = self._read(place)
+            if found is not None:
+                break
+        self.known.update(dict.fromkeys(passed, found))
+        return found
 
     def _read(self, folder: Path) -> Settings | None:
         if self.choice.isolated:
             return None
-        if self.choice.file is not None:
-            found = load(Path(absolute(self.choice.file)), self.choice)
-            if found is None:
-                raise UsageError(
-                    f"{self.choice.file} has no table `[tool.tilecheck]`", "it is what --config reads"
-                )
-            return found
-        own = load(folder / FILE, self.choice) if (folder / FILE).is_file() else None
-        above = self._stated(folder.parent) if own is None and folder.parent != folder else None
-        return own or above
+        if self.choice.file is None:
+            return load(folder / FILE, self.choice) if _is_file(folder / FILE) else None
+        found = load(Path(absolute(self.choice.file)), self.choice)
+        if found is None:
+            message = f"{self.choice.file} has no table `[tool.tilecheck]`"
+            raise UsageError(message, "it is what --config reads")
+        return found
 
     def _nowhere(self) -> Settings:
         """The settings where no table counts."""
@@ -105,7 +112,7 @@ def load(path: Path, choice: ConfigChoice | None = None) -> Settings | None:
     shown = _shown(path)
     extra = _extra(choice or ConfigChoice())
     replaced = {said.key for said in extra} - set(ADDED)
-    said = [Said(key, value, shown, path.parent) for key, value in table.items() if key not in replaced]
+    said = [Said(key, value, shown, path.parent, path) for key, value in table.items() if key not in replaced]
     return settings_of([*said, *extra], path, path.parent)
 
 
@@ -147,7 +154,7 @@ def _files_below(root: Path, configs: Configs) -> Iterator[Path]:
 def _states_something(file: Path) -> bool:
     """Whether a file has a table for tilecheck, or cannot be read as one that might."""
     try:
-        return file.is_file() and read_table(file) is not None
+        return _is_file(file) and read_table(file) is not None
     except UsageError:
         return True
 
@@ -172,6 +179,14 @@ def read_table(path: Path) -> dict[str, Any] | None:
     if table is not None and not isinstance(table, dict):
         raise UsageError(f"{_shown(path)}: `[tool.tilecheck]` is no table")
     return table
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is a file that can be seen: a folder that may not be entered has none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def read_toml(text: str) -> dict[str, Any]:

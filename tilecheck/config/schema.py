@@ -47,7 +47,7 @@ def settings_of(said: Sequence[Said], file: Path | None, folder: Path) -> Settin
 
 
 def _table(said: Said) -> str:
-    return f"{said.origin}: `[{TABLE}]`" if said.origin.endswith(".toml") else said.origin
+    return said.origin if said.file is None else f"{said.origin}: `[{TABLE}]`"
 
 
 def _wrong(said: Said, must: str, hint: str | None = None) -> UsageError:
@@ -103,6 +103,8 @@ def _extend_exclude(settings: Settings, said: Said) -> Settings:
 
 
 def _select(settings: Settings, said: Said) -> Settings:
+    if not said.value:
+        raise _wrong(said, "a list of at least one rule", '`select = ["TC"]` selects all')
     return replace(settings, select=_rules(said, said.value))
 
 
@@ -224,7 +226,7 @@ def _cache_dir(settings: Settings, said: Said) -> Settings:
 
 
 def _kernel(settings: Settings, said: Said) -> Settings:
-    return replace(settings, kernels=read_entries(said.value, _table(said), settings.file))
+    return replace(settings, kernels=read_entries(said.value, _table(said), said.file))
 
 
 KEYS: dict[str, Callable[[Settings, Said], Settings]] = {

@@ -27,6 +27,7 @@ class Said:
     value: Any
     origin: str
     base: Path
+    file: Path | None = None  # only where a file says it
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,6 +224,34 @@ def test_a_source_from_standard_input(project: Path, run, monkeypatch) -> None:
     assert "goes with no other path" in ran.err
 
 
+def test_standard_input_that_cannot_be_read(project: Path, run, monkeypatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    ran = run("check", "-", engine=Engine())
+    assert (ran.code, ran.err) == (2, "tilecheck: `-` reads standard input, which is closed\n")
+    with Path("/dev/null").open() as empty:
+        monkeypatch.setattr("sys.stdin", empty)
+        assert run("check", "-", engine=Engine()).code == 0
+        monkeypatch.setattr("sys.stdin", empty)
+        assert run("verify", "-", engine=Engine()).code == 2
+
+
+def test_a_working_directory_that_is_gone(project: Path, run, monkeypatch) -> None:
+    (project / "gone").mkdir()
+    monkeypatch.chdir(project / "gone")
+    (project / "gone").rmdir()
+    ran = run("check", "../k.py", engine=Engine())
+    assert ran.code == 2
+    assert ran.err.startswith("tilecheck: the working directory cannot be read: ")
+
+
+def test_a_contract_from_the_command_line_is_named_as_such(project: Path, run) -> None:
+    entry = 'kernel=[{match="k.py::racy", requires=["increasing(zz)"]}]'
+    ran = run("check", "k.py", "--config", entry, "--format", "concise", engine=Engine())
+    assert "--config:1:1: error[TC103]" in ran.out
+    ran = run("check", "k.py", "--config", entry.replace("increasing(zz)", "T >="), engine=Engine())
+    assert "--config: `[[tool.tilecheck.kernel]]` number 1" in ran.err
+
+
 def test_a_run_over_files_without_kernels_loads_nothing_heavy(project: Path) -> None:
     """Although there is a configuration with everything in it."""
     (project / "k.py").write_text("x = 1\n")

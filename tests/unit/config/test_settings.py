@@ -119,6 +119,7 @@ def test_a_level_is_closer_than_the_family_that_is_ignored(read) -> None:
         ('format = "consise"', "`format` must be one of", "did you mean `concise`?"),
         ("jobs = 0", "`jobs` must be a number of processes", None),
         ("jobs = true", "`jobs` must be a number of processes", None),
+        ("select = []", "`select` must be a list of at least one rule", '`select = ["TC"]` selects all'),
         ('select = "TC2"', "`select` must be a list of texts", None),
         ("select = [2]", "`select` must be a list of texts", None),
         ('select = ["TC8"]', "`select`: no rule has the code or name `TC8`", "`tilecheck rules` lists"),
@@ -205,6 +206,11 @@ def test_a_named_file_is_read_alone(read, tmp_path: Path) -> None:
         read("", file="none.toml")
     with pytest.raises(UsageError, match="cannot read"):
         read("", file="missing.toml")
+
+
+def test_very_deep_folders(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.tilecheck]\nbudget = "4k"\n')
+    assert Configs().of(f"{tmp_path}/{'d/' * 1500}k.py").budget == 4000
 
 
 def test_a_file_that_is_no_table(tmp_path: Path) -> None:
