@@ -25,7 +25,8 @@ from tilecheck.frontend.modules import ModuleTable, Project
 from tilecheck.frontend.source import parse
 from tilecheck.model import Diagnostic, KernelReport, Site
 from tilecheck.options import Options
-from tilecheck.pipeline import launches_around, launches_of, load_stages, verify_kernel
+from tilecheck.pipeline import launches_around, launches_of
+from tilecheck.stages import load_stages, verify_kernel
 from tilecheck.text import decode
 
 Record = dict[str, Any]

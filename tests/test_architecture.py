@@ -128,6 +128,7 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.show": EVERYTHING,
     "tilecheck.verdict": EVERYTHING,
     "tilecheck.pipeline": EVERYTHING,
+    "tilecheck.stages": EVERYTHING,
     "tilecheck.gate": {  # one module of text through the pipeline, and nothing of files or configs
         *BASE,
         "tilecheck.cli.crash",
@@ -136,6 +137,7 @@ EDGES: dict[str, set[str] | None] = {
         "tilecheck.options",
         "tilecheck.overlay",
         "tilecheck.pipeline",
+        "tilecheck.stages",
         "tilecheck.report",
         "tilecheck.suppress",
     },

@@ -43,6 +43,7 @@ class Options:
     dump_smt: str | None = None  # a folder for the queries that decided obligations
     since: str | None = None  # leave out kernels that are as they were at this revision of git
     cache: str | None = None  # a folder with the results of earlier runs; it changes the time alone
+    progress: bool = False  # show on standard error how far the run is, if it takes long
     fail_on: Severity = Severity.ERROR
     undecided_fails: bool = True  # an unknown kernel ends the run with 3 (`verify`), or not (`check`)
     needs_kernels: bool = True  # a run that finds no kernels ends with 2 (`verify`), or not (`check`)

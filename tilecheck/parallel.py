@@ -42,6 +42,7 @@ def in_order(
     *,
     size: Callable[[_Item], int] | None = None,
     begin: Callable[[], object] | None = None,
+    started: Callable[[], object] | None = None,
     done: Callable[[_Item, _Result], object] | None = None,
 ) -> list[_Result]:
     """`[work(item) for item in items]`, by up to `jobs` forked processes.
@@ -56,6 +57,7 @@ def in_order(
         size: how long an item takes, about: the longest are begun first, so that no process waits for another's
             last item.
         begin: called in each new process.
+        started: called here once all processes are there: before that, threads are in the way of forks.
         done: called here with each item and its result as soon as it is there, in any order.
     """
     jobs = min(jobs, len(items))
@@ -64,11 +66,14 @@ def in_order(
         order: Sequence[int] = range(len(items))
         if size is not None:
             order = sorted(order, key=lambda number: -size(items[number]))
-        with contextlib.closing(_forked(lambda number: work(items[number]), order, jobs, begin)) as found:
+        forked = _forked(lambda number: work(items[number]), order, jobs, begin, started)
+        with contextlib.closing(forked) as found:
             for number, result in found:
                 results[number] = result
                 if done is not None:
                     done(items[number], result)
+    elif started is not None:
+        started()
     for number, item in enumerate(items):
         if number not in results:
             results[number] = work(item)
@@ -78,7 +83,11 @@ def in_order(
 
 
 def _forked(
-    task: Callable[[int], _Result], order: Sequence[int], jobs: int, begin: Callable[[], object] | None
+    task: Callable[[int], _Result],
+    order: Sequence[int],
+    jobs: int,
+    begin: Callable[[], object] | None,
+    started: Callable[[], object] | None,
 ) -> Generator[tuple[int, _Result], None, None]:
     """The results of `task` as they come; not all of them if a process dies."""
     import multiprocessing
@@ -89,7 +98,7 @@ def _forked(
     _task = task
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), _begin, (begin,))
     try:
-        yield from _collected(pool, order)
+        yield from _collected(pool, order, started)
     except BrokenProcessPool:
         return
     except BaseException:
@@ -102,11 +111,15 @@ def _forked(
         _task = None
 
 
-def _collected(pool: ProcessPoolExecutor, order: Sequence[int]) -> Iterator[tuple[int, Any]]:
+def _collected(
+    pool: ProcessPoolExecutor, order: Sequence[int], started: Callable[[], object] | None
+) -> Iterator[tuple[int, Any]]:
     from concurrent.futures import as_completed
     from concurrent.futures.process import BrokenProcessPool
 
     numbers: dict[Future[Any], int] = {pool.submit(_do, number): number for number in order}
+    if started is not None:
+        started()
     failed: dict[int, BaseException] = {}
     for future in as_completed(numbers):
         error = future.exception()

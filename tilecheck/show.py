@@ -95,8 +95,8 @@ def _place(definition: Definition, site: Site) -> str:
 
 def _obligations(kernel: Kernel, graph: BorrowGraph) -> tuple[Obligation, ...]:
     from tilecheck.analysis.facts import Facts  # lazy
-    from tilecheck.pipeline import state_obligations  # lazy
     from tilecheck.registry import load_rules  # lazy
+    from tilecheck.stages import state_obligations  # lazy
 
     obligations, _ = state_obligations(Facts(kernel, graph), [entry.rule for entry in load_rules()])
     return obligations
@@ -120,10 +120,10 @@ def _smt(definition: Definition, kernel: Kernel, obligations: tuple[Obligation, 
     """The queries that decided each obligation, as `verify --dump-smt` writes them; where none did, what the
     solver would be asked first."""
     from tilecheck.options import DEFAULT_BUDGET  # lazy
-    from tilecheck.pipeline import line_of  # lazy
     from tilecheck.proof.context import Context  # lazy
     from tilecheck.proof.decide import decide  # lazy
     from tilecheck.proof.smt_text import query_text, refuted_texts  # lazy
+    from tilecheck.stages import line_of  # lazy
 
     file = definition.table.file
     decision = decide(kernel, obligations, file, without=frozenset(), budget=DEFAULT_BUDGET, keep=True)

@@ -17,8 +17,8 @@ from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
 from tilecheck.frontend.source import load
-from tilecheck.pipeline import state_obligations
 from tilecheck.registry import load_rules
+from tilecheck.stages import state_obligations
 
 LAUNCHES = 4
 GROUP = 12

@@ -54,6 +54,7 @@ def add_analysis(parser: argparse.ArgumentParser, formats: Sequence[str]) -> Arg
     analysis = parser.add_argument_group("analysis")
     add_jobs(analysis)
     add_cache(analysis)
+    analysis.add_argument("--no-progress", action="store_true", help="never show how far a long run is")
     analysis.add_argument(
         "--without", action="append", default=[], metavar="RUNG", type=_rungs,
         help=f"leave out a rung of the proof ladder: {', '.join(RUNGS)}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from tilecheck.cli.streams import Streams
 from tilecheck.exit_codes import ExitCode, exit_code_of
 from tilecheck.options import Options
 from tilecheck.report.formats import FORMATS
+from tilecheck.report.progress import is_wanted
 from tilecheck.report.run import Run, root_of
 
 if TYPE_CHECKING:
@@ -75,6 +77,7 @@ def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> E
     )
     check_files(arguments)
     options = with_cache(arguments, options, settings)
+    options = replace(options, progress=not arguments.no_progress and is_wanted(streams.stderr))
     for folder in (arguments.certify, arguments.dump_smt):
         if folder is not None:
             prepare_folder(folder)

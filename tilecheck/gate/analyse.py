@@ -19,8 +19,9 @@ from tilecheck.hygiene import unreadable_source
 from tilecheck.model import Diagnostic, KernelReport, Report, Site, Span, Verdict
 from tilecheck.options import Options
 from tilecheck.overlay import overlaid
-from tilecheck.pipeline import launches_of, verify_kernel
+from tilecheck.pipeline import launches_of
 from tilecheck.report.json import to_object
+from tilecheck.stages import verify_kernel
 from tilecheck.suppress import apply_suppressions
 from tilecheck.text import decode
 

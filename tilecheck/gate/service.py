@@ -23,7 +23,7 @@ from tilecheck.gate.processes import Worker
 from tilecheck.gate.protocol import MAX_LINE, answer
 from tilecheck.gate.worker import Limits
 from tilecheck.options import Options
-from tilecheck.pipeline import load_stages
+from tilecheck.stages import load_stages
 
 AHEAD = 256  # lines
 AHEAD_BYTES = 50_000_000

@@ -89,8 +89,8 @@ def _load() -> Cache:
     import tilecheck.frontend.modules  # lazy: after the reader has begun
     import tilecheck.proof.counterexample  # noqa: F401
     from tilecheck.cache.results import Cache
-    from tilecheck.pipeline import load_stages
     from tilecheck.proof.session import load_solver
+    from tilecheck.stages import load_stages
 
     load_stages()
     load_solver()

@@ -1,0 +1,192 @@
+"""The stages of one kernel as plain calls: lower, analyse, state obligations, decide, conclude."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilecheck.errors import UnsupportedConstruct, UsageError, refusal
+from tilecheck.model import Diagnostic, KernelReport, Reason, Site, Span, Verdict
+from tilecheck.options import Options
+from tilecheck.overlay import watched
+from tilecheck.wording import in_words_of
+
+if TYPE_CHECKING:
+    from tilecheck.analysis.facts import Facts
+    from tilecheck.cache.session import FileSession
+    from tilecheck.frontend.definitions import Definition
+    from tilecheck.ir.kernel import Kernel
+    from tilecheck.ir.launch import Launch
+    from tilecheck.proof.decide import Decision
+    from tilecheck.proof.obligation import Obligation
+    from tilecheck.rule import Rule
+
+
+def verify_kernel(
+    definition: Definition, launches: tuple[Launch, ...], options: Options, kept: FileSession | None = None
+) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
+    """Verify one kernel. A limit of ours, or a bug of ours, is this kernel's verdict and no one else's."""
+    load_stages()  # what importing takes is not the kernel's time
+    start = time.perf_counter()
+    try:
+        report, diagnostics = _analyse(definition, launches, options, kept)
+    except UnsupportedConstruct as problem:
+        report, diagnostics = _unsupported(definition, problem)
+    except RecursionError:
+        report, diagnostics = _unsupported(definition, UnsupportedConstruct("code nested this deeply"))
+    except UsageError:  # a folder for certificates that cannot be written
+        raise
+    except Exception:  # noqa: BLE001 - the one place: a bug of ours must not stop the other kernels
+        report = internal_error(definition)
+        diagnostics = ()
+    return replace(report, time_ms=(time.perf_counter() - start) * 1000), diagnostics
+
+
+def load_stages() -> None:
+    """Import what the analysis of a kernel needs. z3 is not among it: many kernels do without."""
+    import tilecheck.analysis.borrow  # lazy: loads networkx
+    import tilecheck.frontend.lower
+    import tilecheck.proof.decide
+    import tilecheck.registry
+    import tilecheck.verdict  # noqa: F401
+
+
+def internal_error(definition: Definition) -> KernelReport:
+    """The report of a kernel in whose analysis an exception of ours is being handled."""
+    site = definition.table.site(definition.node.name)
+    return KernelReport(
+        definition.name,
+        definition.language,
+        site,
+        Verdict.UNKNOWN,
+        reason=Reason.INTERNAL.value,
+        reason_site=site,
+        internal_error=traceback.format_exc(),
+    )
+
+
+def _analyse(
+    definition: Definition, launches: tuple[Launch, ...], options: Options, kept: FileSession | None
+) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
+    from tilecheck.frontend.lower import lower  # lazy
+
+    kernel = lower(definition)
+    known = None if kept is None else kept.find(definition, kernel, launches)
+    if known is not None:
+        return known
+    with watched() as seen:
+        result = _decided(definition, kernel, launches, options)
+    if kept is not None:
+        kept.keep(definition, kernel, launches, result, seen)
+    return result
+
+
+def _decided(
+    definition: Definition, kernel: Kernel, launches: tuple[Launch, ...], options: Options
+) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
+    from tilecheck.analysis.borrow import build  # lazy: loads networkx
+    from tilecheck.analysis.facts import Facts  # lazy
+    from tilecheck.proof.decide import decide  # lazy
+    from tilecheck.registry import load_rules  # lazy
+    from tilecheck.verdict import conclude  # lazy
+
+    facts = Facts(kernel, build(kernel, launches))
+    obligations, findings = state_obligations(facts, [entry.rule for entry in load_rules()])
+    file = definition.table.file
+
+    def settle(kernel: Kernel) -> Decision:
+        return decide(
+            kernel,
+            obligations,
+            file,
+            without=options.without,
+            budget=options.budget,
+            keep=options.dump_smt is not None,
+        )
+
+    decision = settle(kernel)
+    if launches and any(s.status in ("violated", "unknown") for s in decision.settled):
+        from tilecheck.proof.launch_axes import with_single_axes  # lazy: few kernels need it
+        from tilecheck.proof.launch_claims import upheld  # lazy: loads NumPy
+
+        decision = upheld(kernel, with_single_axes(kernel, decision, launches, settle), launches, file)
+    _write_proofs(definition, kernel, decision, options)
+    if kernel.fills and not decision.vacuous and _is_accepted(decision):
+        from tilecheck.proof.coverage import unfilled  # lazy: few kernels say it
+
+        findings = (*findings, *unfilled(kernel, decision.conditions, options.budget))
+    if kernel.tuning is not None and not decision.vacuous:
+        from tilecheck.proof.repeats import repeated  # lazy: few kernels are tuned
+
+        findings = (*findings, *repeated(kernel, kernel.tuning, decision.conditions, options.budget))
+    found = conclude(facts, decision, findings, launches, file)
+    return in_words_of(kernel, found)
+
+
+def _is_accepted(decision: Decision) -> bool:
+    return not any(settled.status in ("violated", "unknown") for settled in decision.settled)
+
+
+def line_of(definition: Definition, site: Site) -> str:
+    """`file:line`; a site in a helper's file has no line here."""
+    source = definition.table.parsed.source
+    own = site.file == definition.table.file
+    return f"{site.file}:{source.position(site.span.start)[0]}" if own else site.file
+
+
+def _write_proofs(definition: Definition, kernel: Kernel, decision: Decision, options: Options) -> None:
+    """Certificates and queries, where they are asked for."""
+
+    def place(site: Site) -> str:
+        return line_of(definition, site)
+
+    file = definition.table.file
+    try:
+        if options.certify is not None:
+            from tilecheck.certify import write_certificates  # lazy: only on demand
+
+            folder = Path(options.certify)
+            write_certificates(kernel, decision, place, folder, file=file, budget=options.budget)
+        if options.dump_smt is not None:
+            from tilecheck.dump import write_queries  # lazy: only on demand
+
+            write_queries(kernel.name, decision, place, Path(options.dump_smt), file)
+    except OSError as error:
+        named = " or ".join(name for name in (options.certify, options.dump_smt) if name is not None)
+        raise UsageError(f"cannot write to {named}: {refusal(error)}") from None
+
+
+def state_obligations(
+    facts: Facts, rules: Sequence[Rule]
+) -> tuple[tuple[Obligation, ...], tuple[Diagnostic, ...]]:
+    """Ask every rule; obligations in the order of their proofs, findings in the order of the rules."""
+    from tilecheck.proof.obligation import Obligation  # lazy
+
+    obligations: list[Obligation] = []
+    findings: list[Diagnostic] = []
+    for rule in rules:
+        for item in rule.check(facts) if rule.check is not None else ():
+            if isinstance(item, Obligation):
+                obligations.append(item)
+            elif isinstance(item, Diagnostic):
+                findings.append(item)
+            else:
+                raise TypeError(f"{rule.code} yields a {type(item).__name__}")
+    obligations.sort(key=lambda o: (o.stage, o.rule))
+    return tuple(obligations), tuple(findings)
+
+
+def _unsupported(
+    definition: Definition, problem: UnsupportedConstruct
+) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
+    from tilecheck.verdict import unsupported  # lazy
+
+    site = definition.table.site(definition.node.name)
+    where = site if problem.span is None else Site(problem.file or site.file, problem.span)
+    if where.span == Span(0, 0):
+        where = site
+    return unsupported(definition.name, definition.language, site, problem.construct, where)
