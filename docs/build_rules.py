@@ -1,4 +1,4 @@
-"""Writes `docs/rule-pages.md` from the pages of the rules."""  # noqa: INP001 - a script, not a package
+"""Writes `docs/rule-pages.md` from the pages of the rules."""
 
 from __future__ import annotations
 
