@@ -239,3 +239,23 @@ def test_the_problem_matcher_reads_a_finding(project: Path) -> None:
         "TC201",
     )
     assert groups["message"].endswith("(halved)")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are text")
+def test_a_name_that_is_no_text_is_reported_in_every_format(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"caf\xe9 [1].py")).write_text(RACE)
+    reports = [f"--report={name}=../{name}.out" for name in FORMATS]
+    (tmp_path / "here").mkdir()
+    command = [str(BIN / "tilecheck"), "verify", "..", *reports]
+    environment = {**os.environ, "GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
+    environment |= {"GITHUB_WORKSPACE": str(tmp_path)}
+    ran = subprocess.run(
+        command, cwd=tmp_path / "here", env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert ran.returncode == ExitCode.FINDINGS, ran.stderr
+    for name in FORMATS:
+        assert "TC201" in (tmp_path / f"{name}.out").read_text(encoding="utf-8")
+    sarif = json.loads((tmp_path / "sarif.out").read_text())["runs"][0]["results"][0]
+    location = sarif["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert location == {"uri": "caf%E9%20%5B1%5D.py", "uriBaseId": "%SRCROOT%"}
+    assert "halved" in (tmp_path / "summary").read_text(encoding="utf-8")

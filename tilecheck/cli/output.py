@@ -35,8 +35,11 @@ def emit_lines(lines: Iterator[Line], arguments: argparse.Namespace, streams: St
 
 
 def write_file(path: str, text: Callable[[], str]) -> None:
+    from tilecheck.report.style import fit  # lazy
+
     try:
-        Path(path).write_text(text(), encoding="utf-8", newline="\n")
+        # The name of a file may hold bytes that are no text.
+        Path(path).write_text(fit(text(), "utf-8"), encoding="utf-8", newline="\n")
     except OSError as error:
         raise UsageError(f"cannot write {path}: {refusal(error)}") from None
 

@@ -86,33 +86,32 @@ def final_code(code: ExitCode, arguments: argparse.Namespace) -> ExitCode:
 
 
 def emit(run: Run, arguments: argparse.Namespace, streams: Streams) -> None:
-    """Print the report that was asked for, and write the others.
+    """Write the reports that go to files, and print the one that was asked for.
 
     Raises:
-        UsageError: a file cannot be written; the other files are written all the same.
+        UsageError: a file cannot be written; everything else is written all the same.
     """
     name = arguments.format or _default_format(run, streams)
-    people = FORMATS[name].for_people
+    # Whoever reads a file later wants all of it, whatever is printed now.
+    reports = [(wanted, file, replace(run, quiet=False)) for wanted, file in arguments.reports]
     if arguments.output_file:
-        reports = [(name, arguments.output_file), *arguments.reports]
-    else:
-        reports = arguments.reports
-        if people and arguments.quiet < 2:
-            _print(lines_of(name, run), streams, arguments)
-        elif not people:
+        reports.append((name, arguments.output_file, run))
+    failed = []
+    for wanted, file, of in reports:
+        try:
+            write_file(file, partial(text_of, wanted, of))
+        except UsageError as error:
+            failed.append(error)
+    people = FORMATS[name].for_people
+    if not arguments.output_file:
+        if not people:
             streams.out(text_of(name, run))
+        elif arguments.quiet < 2:
+            _print(lines_of(name, run), streams, arguments)
     if arguments.statistics and arguments.quiet < 2:
         _print_statistics(run, arguments, streams, on_stdout=people and not arguments.output_file)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         _tell_github(run, streams, os.environ, annotate=people)
-    failed = []
-    for wanted, file in reports:
-        # Whoever reads a file later wants all of it, whatever is printed now.
-        whole = replace(run, quiet=False) if file != arguments.output_file else run
-        try:
-            write_file(file, partial(text_of, wanted, whole))
-        except UsageError as error:
-            failed.append(error)
     if failed:
         raise failed[0]
 
@@ -148,9 +147,10 @@ def _tell_github(run: Run, streams: Streams, environment: Mapping[str, str], *, 
     summary = environment.get("GITHUB_STEP_SUMMARY")
     if summary:
         from tilecheck.report.step_summary import render  # lazy: only on GitHub
+        from tilecheck.report.style import fit  # lazy: as above
 
         try:
             with Path(summary).open("a", encoding="utf-8", newline="\n") as file:
-                file.write(render(run))
+                file.write(fit(render(run), "utf-8"))
         except OSError as error:  # the page is an extra: the verdict stands without it
             streams.log(f"tilecheck: cannot write the summary to {summary}: {refusal(error)}")

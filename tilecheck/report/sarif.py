@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
@@ -53,7 +54,9 @@ def to_object(run: Run) -> dict[str, Any]:
                     }
                 },
                 "invocations": [log.invocation()],
-                "originalUriBaseIds": {_ROOT: {"uri": f"file://{quote(run.root.folder.rstrip('/'))}/"}},
+                "originalUriBaseIds": {
+                    _ROOT: {"uri": f"file://{quote(os.fsencode(run.root.folder.rstrip('/')))}/"}
+                },
                 "columnKind": "unicodeCodePoints",
                 "results": results,
             }
@@ -111,7 +114,7 @@ class _Log:
         if diagnostic.witness is not None:
             result["codeFlows"] = [code_flow(diagnostic, self._kernel_of(diagnostic), self._location)]
         elif diagnostic.severity is Severity.ERROR and not undecided:
-            result["properties"] = {"flow": "none: the source alone shows it, whatever is launched"}
+            result["properties"] = {"flow": "none: no block has to run to show it"}
         return result
 
     def _kernel_of(self, diagnostic: Diagnostic) -> KernelReport | None:
@@ -145,9 +148,9 @@ class _Log:
     def _artifact(self, file: str) -> dict[str, str]:
         path = self.run.root.path(file)
         if PurePosixPath(path).is_absolute():
-            return {"uri": f"file://{quote(path)}"}
+            return {"uri": f"file://{quote(os.fsencode(path))}"}
         # A first part such as `a:b` would be taken for the scheme of an absolute URI, so `:` is quoted too.
-        return {"uri": quote(path), "uriBaseId": _ROOT}
+        return {"uri": quote(os.fsencode(path)), "uriBaseId": _ROOT}
 
     def invocation(self) -> dict[str, Any]:
         """How the run ended. Files that were not read do not make it a failed one: services refuse those."""
