@@ -30,6 +30,7 @@ class Configs:
 
     choice: ConfigChoice = field(default_factory=ConfigChoice)
     known: dict[Path, Settings | None] = field(default_factory=dict)
+    kept: set[Path] = field(default_factory=set)  # what no pattern keeps out
     _without: Settings | None = None
 
     def of(self, path: str) -> Settings:
@@ -57,12 +58,17 @@ class Configs:
         """
         whole = Path(absolute(path))
         here = Path.cwd()
-        for part in (*reversed(whole.parents[:-1]), whole):
+        # Folders that are known to be kept come first from the root, and need not be asked again.
+        kept = next(
+            (n for n, folder in enumerate(whole.parents) if folder in self.kept), len(whole.parents) - 1
+        )
+        for part in (*reversed(whole.parents[:kept]), whole):
             settings = self.of_folder(part.parent)
             if settings.folder in part.parents or here in part.parents:
                 pattern = settings.excluding(part.as_posix())
                 if pattern is not None:
                     return part.as_posix(), pattern
+            self.kept.add(part)
         return None
 
     def _stated(self, folder: Path) -> Settings | None:
