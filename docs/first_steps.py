@@ -132,7 +132,8 @@ def install_and_find(w: Walk) -> None:
     w.run("tilecheck verify kernels/", code=1)
     w.say(
         "Each block begins half a block after the one before it, so two blocks share elements. The launch "
-        "values, the blocks and the element were replayed. After `start` is corrected to `tl.program_id(0) * BLOCK`:"
+        "values, the blocks and the element were replayed. After `start` is corrected to "
+        "`tl.program_id(0) * BLOCK`:"
     )
     (w.folder / "kernels/scale.py").write_text(FIXED, encoding="utf-8")
     w.run("tilecheck verify kernels/")
