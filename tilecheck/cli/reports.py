@@ -96,12 +96,7 @@ def emit(run: Run, arguments: argparse.Namespace, streams: Streams) -> None:
     reports = [(wanted, file, replace(run, quiet=False)) for wanted, file in arguments.reports]
     if arguments.output_file:
         reports.append((name, arguments.output_file, run))
-    failed = []
-    for wanted, file, of in reports:
-        try:
-            write_file(file, partial(text_of, wanted, of))
-        except UsageError as error:
-            failed.append(error)
+    problems = [_write(wanted, file, of) for wanted, file, of in reports]
     people = FORMATS[name].for_people
     if not arguments.output_file:
         if not people:
@@ -112,8 +107,17 @@ def emit(run: Run, arguments: argparse.Namespace, streams: Streams) -> None:
         _print_statistics(run, arguments, streams, on_stdout=people and not arguments.output_file)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         _tell_github(run, streams, os.environ, annotate=people)
-    if failed:
-        raise failed[0]
+    for problem in problems:
+        if problem is not None:
+            raise problem
+
+
+def _write(name: str, file: str, run: Run) -> UsageError | None:
+    try:
+        write_file(file, partial(text_of, name, run))
+    except UsageError as problem:
+        return problem
+    return None
 
 
 def _default_format(run: Run, streams: Streams) -> str:
