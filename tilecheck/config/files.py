@@ -58,11 +58,8 @@ class Configs:
         """
         whole = Path(absolute(path))
         here = Path.cwd()
-        # Folders that are known to be kept come first from the root, and need not be asked again.
-        kept = next(
-            (n for n, folder in enumerate(whole.parents) if folder in self.kept), len(whole.parents) - 1
-        )
-        for part in (*reversed(whole.parents[:kept]), whole):
+        above = list(itertools.takewhile(lambda folder: folder not in self.kept, whole.parents[:-1]))
+        for part in (*reversed(above), whole):
             settings = self.of_folder(part.parent)
             if settings.folder in part.parents or here in part.parents:
                 pattern = settings.excluding(part.as_posix())
