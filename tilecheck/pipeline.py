@@ -89,6 +89,9 @@ def _cache(options: Options) -> Cache | None:
     return Cache.in_folder(options.cache)
 
 
+_NO_KERNEL = "none of its functions is a kernel"
+
+
 def _verify(found: Discovery, options: Options, configs: Configs, cache: Cache | None) -> Report:
     start = time.perf_counter()
     results = list(zip(found.candidates, _file_results(found, options, configs, cache), strict=True))
@@ -99,7 +102,7 @@ def _verify(found: Discovery, options: Options, configs: Configs, cache: Cache |
         kernels=kernels,
         diagnostics=configured(_suppressed(diagnostics, results, kernels), configs),
         files=found.files,
-        skipped=found.skipped,
+        skipped=(*found.skipped, *((c.path, _NO_KERNEL) for c, r in results if not (r.kernels or r.unreadable))),
         unreadable=(*found.unreadable, *(c.path for c, r in results if r.unreadable)),
         time_s=time.perf_counter() - start,
         parse_time_s=sum(r.parse_time_s for _, r in results),

@@ -193,11 +193,13 @@ def test_an_ignored_race_is_counted_and_listed_by_audit(project: Path, run) -> N
 
 def test_verbose_lists_what_was_skipped(project: Path, run) -> None:
     (project / "plain.py").write_text("x = 1\n")
+    (project / "helpers.py").write_text("import cuda.tile as ct\n\ndef twice(x):\n    return x * 2\n")
     (project / "build").mkdir()
     ran = run("check", ".", "-v", engine=Engine())
     assert ran.err.splitlines() == [
         "skipped build: `build` is excluded by default: `build`",
         "skipped plain.py: nothing in it looks like a kernel",
+        "skipped helpers.py: none of its functions is a kernel",
     ]
     assert run("check", ".", engine=Engine()).err == ""
 
