@@ -102,7 +102,8 @@ def _verify(found: Discovery, options: Options, configs: Configs, cache: Cache |
         kernels=kernels,
         diagnostics=configured(_suppressed(diagnostics, results, kernels), configs),
         files=found.files,
-        skipped=(*found.skipped, *((c.path, _NO_KERNEL) for c, r in results if not (r.kernels or r.unreadable))),
+        skipped=found.skipped
+        + tuple((c.path, _NO_KERNEL) for c, r in results if not r.kernels and not r.unreadable),
         unreadable=(*found.unreadable, *(c.path for c, r in results if r.unreadable)),
         time_s=time.perf_counter() - start,
         parse_time_s=sum(r.parse_time_s for _, r in results),
