@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from tilecheck.hygiene import UNDECIDED_KERNEL
@@ -36,6 +37,20 @@ def _unsaid(kernel: KernelReport) -> Diagnostic:
         kernel=kernel.name,
         notes=() if violated else ("nothing was proved and nothing was refuted: not a pass",),
     )
+
+
+class Owners:
+    """Finds the kernel that a finding names: of several with the name, the one in the finding's own file."""
+
+    def __init__(self, report: Report) -> None:
+        self.named: dict[str, list[KernelReport]] = defaultdict(list)
+        for kernel in kernels_in_order(report.kernels):
+            self.named[kernel.name].append(kernel)
+
+    def of(self, diagnostic: Diagnostic) -> KernelReport | None:
+        named = self.named.get(diagnostic.kernel or "", [])
+        near = (kernel for kernel in named if kernel.site.file == diagnostic.site.file)
+        return next(near, named[0] if named else None)
 
 
 def is_open(diagnostic: Diagnostic) -> bool:

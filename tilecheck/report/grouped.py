@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tilecheck.model import Diagnostic, KernelReport, Report, Verdict
 from tilecheck.report.concise import one_line
+from tilecheck.report.findings import Owners
 from tilecheck.report.places import Places, in_order, kernels_in_order
 from tilecheck.report.run import Run
 from tilecheck.report.style import Line, line
@@ -31,18 +32,15 @@ def render(run: Run) -> Iterator[Line]:
 def grouped(
     report: Report, diagnostics: Iterable[Diagnostic]
 ) -> tuple[list[tuple[KernelReport, list[Diagnostic]]], list[Diagnostic]]:
-    """Each kernel with its findings, and the findings of no kernel.
-
-    Of kernels of one name, a finding goes to the one in its own file, and otherwise to the first.
-    """
-    groups: list[tuple[KernelReport, list[Diagnostic]]] = [(k, []) for k in kernels_in_order(report.kernels)]
+    """Each kernel with its findings, and the findings of no kernel."""
+    kernels = kernels_in_order(report.kernels)
+    owners = Owners(report)
+    groups: dict[int, list[Diagnostic]] = {id(kernel): [] for kernel in kernels}
     rest: list[Diagnostic] = []
     for diagnostic in diagnostics:
-        named = [group for group in groups if group[0].name == diagnostic.kernel]
-        near = [group for group in named if group[0].site.file == diagnostic.site.file]
-        _, findings = next(iter([*near, *named]), (None, rest))
-        findings.append(diagnostic)
-    return groups, rest
+        owner = owners.of(diagnostic)
+        (rest if owner is None else groups[id(owner)]).append(diagnostic)
+    return [(kernel, groups[id(kernel)]) for kernel in kernels], rest
 
 
 def _kernel(kernel: KernelReport, findings: Sequence[Diagnostic], places: Places) -> Iterator[Line]:

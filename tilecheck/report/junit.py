@@ -30,7 +30,10 @@ def render(run: Run) -> str:
         suites.add_kernel(kernel, findings)
     for file in dict.fromkeys(d.site.file for d in rest):
         suites.add_file(file, [d for d in rest if d.site.file == file])
-    if not groups and run.lists_verdicts:
+    for file, name in run.report.unchanged:
+        case = suites.case(file, name, 0.0)
+        ET.SubElement(case, "skipped", message=_text(f"unchanged since {run.report.since}, not looked at"))
+    if not groups and not run.report.unchanged and run.lists_verdicts:
         case = suites.case("tilecheck", "kernels", 0.0)
         ET.SubElement(case, "error", type="no-kernels", message="no kernels were found")
     for element in (root, *root):

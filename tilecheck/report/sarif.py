@@ -12,7 +12,7 @@ from urllib.parse import quote
 from tilecheck.fingerprint import Identity, identities
 from tilecheck.hygiene import UNREADABLE_SOURCE
 from tilecheck.model import Diagnostic, KernelReport, Severity, Site, Verdict
-from tilecheck.report.findings import is_open, paragraph, told
+from tilecheck.report.findings import Owners, is_open, paragraph, told
 from tilecheck.report.places import Places, kernels_in_order
 from tilecheck.report.run import Run
 from tilecheck.report.sarif_flows import code_flow
@@ -71,6 +71,7 @@ class _Log:
         self.run = run
         self.places = Places(run.report.sources)
         self.kernels = kernels_in_order(run.report.kernels)
+        self.owners = Owners(run.report)
 
     def results(self) -> Iterator[dict[str, Any]]:
         report = self.run.report
@@ -112,16 +113,10 @@ class _Log:
                 for number, related in enumerate(diagnostic.related, start=1)
             ]
         if diagnostic.witness is not None:
-            result["codeFlows"] = [code_flow(diagnostic, self._kernel_of(diagnostic), self._location)]
+            result["codeFlows"] = [code_flow(diagnostic, self.owners.of(diagnostic), self._location)]
         elif diagnostic.severity is Severity.ERROR and not undecided:
             result["properties"] = {"flow": "none: no block has to run to show it"}
         return result
-
-    def _kernel_of(self, diagnostic: Diagnostic) -> KernelReport | None:
-        """The kernel that a finding names: the one in its own file, should several have the name."""
-        named = [kernel for kernel in self.kernels if kernel.name == diagnostic.kernel]
-        near = [kernel for kernel in named if kernel.site.file == diagnostic.site.file]
-        return next(iter([*near, *named]), None)
 
     def _passed(self, kernel: KernelReport) -> dict[str, Any]:
         word = kernel.verdict.value

@@ -185,6 +185,13 @@ def test_no_kernels_is_no_empty_success(made) -> None:
     assert _cases(made.run(lists_verdicts=False)) == {}
 
 
+def test_kernels_that_were_not_looked_at_are_no_success(made) -> None:
+    report = made.report(since="main", unchanged=(("k.py", "first"),))
+    cases = _cases(Run(report, Root("/repository", "/repository")))
+    assert {name: _state(case) for name, case in cases.items()} == {"first": ["skipped"]}
+    assert cases["first"].find("skipped").attrib["message"] == "unchanged since main, not looked at"
+
+
 def test_what_xml_cannot_carry_is_replaced(make) -> None:
     made = make("@ct.kernel\ndef first(x):\n    store('\x00\x1b\ufffe & < ]]>')\n", file="\x07k.py")
     run = made.run(made.kernel("first", Verdict.VIOLATED), made.finding("store", message="\x1b[31m & <b>"))
