@@ -89,6 +89,10 @@ def display_path(path: str) -> str:
 def split_target(path: str) -> tuple[str, str | None]:
     """`file.py::kernel` in its two halves; a path that exists as it is written is one path."""
     file, separator, kernel = path.partition("::")
+    if not file:  # Python would take it for the working directory, as when a variable of a script is not set
+        raise UsageError(
+            f"`{path}` names no file" if path else "a path is empty", "`.` is the working directory"
+        )
     if not separator or Path(path).exists():
         return path, None
     if not kernel:

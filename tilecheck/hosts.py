@@ -6,6 +6,7 @@ order of files nor on how many processes work. Nothing here parses; what a file 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
@@ -40,9 +41,9 @@ def launchers(candidates: Sequence[Candidate], hosts: Sequence[Candidate]) -> li
 def _launchers(candidate: Candidate, imports: _Imports) -> tuple[Candidate, ...]:
     kernels = set(_KERNEL.findall(candidate.data))
     path = PurePosixPath(candidate.path)
-    module = (path.parent.name if path.stem == "__init__" else path.stem).encode()
+    module = os.fsencode(path.parent.name if path.stem == "__init__" else path.stem)
     # A package may hand on what its modules define; `from . import` names no module.
-    origins = {module, b"", *(part.encode() for part in path.parent.parts)}
+    origins = {module, b"", *map(os.fsencode, path.parent.parts)}
     found = {h.path: h for name in kernels for origin, h in imports.get(name, ()) if origin in origins}
     named = re.compile(rb"\b(?:%s)\b" % b"|".join(sorted(kernels)))
     for _, host in imports.get(module, ()) if kernels else ():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from collections.abc import Sequence
 from typing import TextIO
@@ -30,7 +32,8 @@ def main(
         engine: what verifies and shows (default: the pipeline, loaded when it is needed).
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    streams = Streams(stdout or sys.stdout, stderr or sys.stderr)
+    # Python has None for a stream that was closed before it began: what goes there goes nowhere.
+    streams = Streams(stdout or sys.stdout or io.StringIO(), stderr or sys.stderr or io.StringIO())
     try:
         return int(_run(arguments, streams, engine or Engine()))
     except UsageError as error:
@@ -42,8 +45,19 @@ def main(
         streams.log("tilecheck: interrupted")
         return ExitCode.INTERRUPTED
     except Exception:  # noqa: BLE001 - the one handler for bugs of ours: they become exit code 4 and an issue
+        if not _is_somewhere():
+            streams.log("tilecheck: the working directory is gone\n  hint: change to one that exists")
+            return ExitCode.USAGE
         streams.log(issue_text(arguments))
         return ExitCode.INTERNAL
+
+
+def _is_somewhere() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109 - no path is asked for
+    except OSError:
+        return False
+    return True
 
 
 def _run(arguments: Sequence[str], streams: Streams, engine: Engine) -> ExitCode:

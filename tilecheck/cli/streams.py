@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TextIO
 
-from tilecheck.report.style import Line, fit, write
+from tilecheck.errors import UsageError, refusal
+from tilecheck.report.style import Line, fit, safe, write
 
 
 @dataclass(slots=True)
@@ -25,8 +26,8 @@ class Streams:
         try:
             self.stdout.write(fit(text, getattr(self.stdout, "encoding", None) or "utf-8"))
             self.stdout.flush()
-        except BrokenPipeError:
-            self._close()
+        except OSError as error:
+            self._failed(error)
 
     def out_lines(self, lines: Iterable[Line], *, colour: bool) -> None:
         """Write styled lines to standard output."""
@@ -35,16 +36,23 @@ class Streams:
         try:
             write(lines, self.stdout, colour=colour)
             self.stdout.flush()
-        except BrokenPipeError:
-            self._close()
+        except OSError as error:
+            self._failed(error)
 
     def log(self, text: str) -> None:
         """Write a message about the run, with a newline, to standard error."""
+        shown = "\n".join(map(safe, text.split("\n"))) + "\n"
         try:
-            self.stderr.write(fit(text + "\n", getattr(self.stderr, "encoding", None) or "utf-8"))
+            self.stderr.write(fit(shown, getattr(self.stderr, "encoding", None) or "utf-8"))
             self.stderr.flush()
-        except BrokenPipeError:
+        except OSError:
             return  # nobody reads the messages; the exit code still tells
+
+    def _failed(self, error: OSError) -> None:
+        """A report that is not written whole is no report, unless its reader did not want more of it."""
+        self._close()
+        if not isinstance(error, BrokenPipeError):
+            raise UsageError(f"cannot write to standard output: {refusal(error)}") from None
 
     def _close(self) -> None:
         """The reader (`| head`) has seen enough. The verdict stands, so the exit code is not changed."""
