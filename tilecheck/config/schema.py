@@ -16,7 +16,7 @@ from tilecheck.config.settings import DEFAULT, EXCLUDED, Ignored, Said, Settings
 from tilecheck.config.versions import is_met
 from tilecheck.config.words import check_keys, did_you_mean
 from tilecheck.errors import UsageError
-from tilecheck.hygiene import NEVER_SUPPRESSED
+from tilecheck.hygiene import NEVER_SUPPRESSED, STALE_ENTRY
 from tilecheck.model import Severity
 from tilecheck.options import FORMATS
 
@@ -129,6 +129,9 @@ def _levels(settings: Settings, said: Said) -> Settings:
     for word, level in _pairs(said):
         where = f"{_table(said)}: `levels`"
         code = selector(word, where)
+        if code == STALE_ENTRY:
+            message = f"{where}: {code} has no level of its own"
+            raise UsageError(message, "it is an error on CI, and a warning elsewhere")
         if level == "ignore":
             ignored.append(code)
         elif level not in _LEVELS:

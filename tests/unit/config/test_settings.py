@@ -133,6 +133,7 @@ def test_a_level_is_closer_than_the_family_that_is_ignored(read) -> None:
         ('levels = "error"', "`levels` must be a table", "write `[tool.tilecheck.levels]`"),
         ('[tool.tilecheck.levels]\nTC5 = "bad"', "`TC5` must be error, warning, info or ignore", None),
         ('[tool.tilecheck.levels]\nTC901 = "ignore"', "TC901 cannot be ignored", None),
+        ('[tool.tilecheck.levels]\nTC908 = "info"', "TC908 has no level of its own", "it is an error on CI"),
         (
             '[tool.tilecheck.levels]\nTC201 = "warn"',
             "TC201 (write-write-overlap) is an error, and cannot be made warn",
