@@ -7,7 +7,7 @@ import hashlib
 import itertools
 import pickle
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -35,11 +35,19 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Commands never keep their results in the checkout, those of fixtures that tests share neither."""
+    folder = tmp_path_factory.getbasetemp() / "caches"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILECHECK_CACHE_DIR", str(folder / "shared"))
+        yield folder
+
+
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands keep their results in a folder of this test's own, and not in the checkout."""
-    number = next(_numbers)
-    monkeypatch.setenv("TILECHECK_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "caches" / str(number)))
+def _own_cache(_caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands of one test keep their results in a folder of its own."""
+    monkeypatch.setenv("TILECHECK_CACHE_DIR", str(_caches / str(next(_numbers))))
 
 
 # ---- processes: pytest-xdist, `-n auto --dist loadfile` in pyproject.toml ------------------------------------

@@ -22,6 +22,7 @@ SAMPLE = [
     "fixtures/cutile/races/permute_heads.py",
     "fixtures/cutile/swizzle/grouped.py",
 ]
+CACHED = re.compile(r'"cached": (\w+)')
 TIMES = re.compile(r'"(time_ms|time_s|parse_time_s)": [0-9.e+-]+')
 
 
@@ -35,7 +36,7 @@ def verified(*arguments: str, hash_seed: str = "0") -> str:
         command, cwd=ROOT / "fixtures", env=environment, capture_output=True, text=True, timeout=600
     )
     assert ran.returncode == 1, ran.stderr
-    return TIMES.sub(r'"\1": 0', ran.stdout)
+    return CACHED.sub(r'"cached": 0', TIMES.sub(r'"\1": 0', ran.stdout))
 
 
 @contextmanager
@@ -77,3 +78,11 @@ def test_the_order_of_paths_changes_nothing(first: str) -> None:
 def test_load_changes_nothing(first: str) -> None:
     with load():
         assert verified(*SAMPLE, "-j1", hash_seed="random") == first
+
+
+def test_a_cache_changes_nothing(first: str, tmp_path: Path) -> None:
+    kept = f"--cache-dir={tmp_path / 'kept'}"
+    assert verified(*SAMPLE, "-j2", kept, hash_seed="1") == first  # cold
+    assert len(list((tmp_path / "kept" / "entries").glob("*/*"))) > len(SAMPLE)
+    assert verified(*SAMPLE, "-j1", kept, hash_seed="2") == first  # warm
+    assert verified(*reversed(SAMPLE), "-j2", kept, hash_seed="3") == first
