@@ -91,7 +91,7 @@ def emit(run: Run, arguments: argparse.Namespace, streams: Streams) -> None:
     Raises:
         UsageError: a file cannot be written; everything else is written all the same.
     """
-    name = arguments.format or _default_format(run, streams)
+    name = arguments.format or _default_format(run, arguments, streams)
     # Whoever reads a file later wants all of it, whatever is printed now.
     reports = [(wanted, file, replace(run, quiet=False)) for wanted, file in arguments.reports]
     if arguments.output_file:
@@ -120,14 +120,15 @@ def _write(name: str, file: str, run: Run) -> UsageError | None:
     return None
 
 
-def _default_format(run: Run, streams: Streams) -> str:
+def _default_format(run: Run, arguments: argparse.Namespace, streams: Streams) -> str:
     if os.environ.get("PRE_COMMIT"):
         return "concise"
     many = len(run.report.diagnostics)
-    if many > _MANY:
+    if many <= _MANY:
+        return "full"
+    if arguments.quiet < 2:
         streams.log(f"tilecheck: {many} findings, one line each; `--format full` shows the source")
-        return "concise"
-    return "full"
+    return "concise"
 
 
 def _print(lines: Iterator[Line], streams: Streams, arguments: argparse.Namespace) -> None:

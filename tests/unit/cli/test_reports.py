@@ -165,6 +165,7 @@ def test_quiet(run) -> None:
     assert "a race" in once.out
     assert "1 kernel" not in once.out
     assert (twice.out, twice.code) == ("", 1)
+    assert run("verify", "k.py", "-qq", report=_report(findings=30)).err == ""
     assert "1 kernel" in Path("o").read_text()
     assert run("verify", "k.py", "-qq", "--format", "json", report=found).out.startswith("{")
 
