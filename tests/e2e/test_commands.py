@@ -58,6 +58,7 @@ def loaded(*arguments: str, cwd: Path) -> list[str]:
         ["explain", "unknown/budget"],
         ["check", "plain.py", "folder"],
         ["check", "broken.py"],
+        ["check", "plain.py", "broken.py", "--format", "sarif", "--statistics"],
         ["verify", "plain.py"],
         ["verify", "missing.py"],
     ],

@@ -44,6 +44,8 @@ def _report(text: str) -> tuple[str, str]:
     name, separator, file = text.partition("=")
     if not separator or not file:
         raise argparse.ArgumentTypeError(f"`{text}` is not FORMAT=FILE, as in `sarif=tilecheck.sarif`")
+    if file == "-":
+        raise argparse.ArgumentTypeError(f"`{text}` names no file: `--format {name}` prints to standard output")
     if name not in FORMATS:
         raise argparse.ArgumentTypeError(f"`{name}` is not a format: {', '.join(FORMATS)}")
     return name, file
@@ -65,6 +67,8 @@ def check_files(arguments: argparse.Namespace) -> None:
         folder = path.parent
         if path.is_dir():
             raise UsageError(f"cannot write {file}: is a directory")
+        if path.suffix == ".py" and path.exists():  # `--output-file kernels/*.py`, say
+            raise UsageError(f"cannot write {file}: a Python file would be lost", "name another file")
         if not folder.is_dir():
             raise UsageError(f"cannot write {file}: there is no folder {folder}")
         if not os.access(path if path.exists() else folder, os.W_OK):

@@ -78,6 +78,7 @@ def test_output_file_takes_the_place_of_standard_output(run) -> None:
         (["--report", "sarif"], "`sarif` is not FORMAT=FILE"),
         (["--report", "sarif="], "`sarif=` is not FORMAT=FILE"),
         (["--report", "=x"], "`` is not a format: full, concise"),
+        (["--report", "json=-"], "`json=-` names no file: `--format json` prints to standard output"),
         (["--report", "xml=x"], "`xml` is not a format: full, concise"),
         (["--report", "json=a", "--report", "sarif=./a"], "two reports go to one file: a and ./a"),
         (["--report", "json=a", "--output-file", "a"], "two reports go to one file: a and a"),
@@ -94,6 +95,19 @@ def test_wrong_files_are_refused_before_the_analysis(run, prepared, arguments: l
     assert said in ran.err
     assert engine.asked == []
     assert not list(Path().iterdir())
+
+
+def test_no_source_is_written_over(run) -> None:
+    Path("kernel.py").write_text("x = 1\n")
+    for wrong in (
+        ["--output-file", "kernel.py"],
+        ["--report", "json=./kernel.py"],
+        ["--emit-verdicts", "kernel.py"],
+    ):
+        ran = run("verify", "k.py", *wrong, report=_report())
+        assert ran.code == 2
+        assert "a Python file would be lost" in ran.err
+    assert Path("kernel.py").read_text() == "x = 1\n"
 
 
 def test_a_file_that_fails_late_does_not_take_the_others_with_it(run, monkeypatch: pytest.MonkeyPatch) -> None:
