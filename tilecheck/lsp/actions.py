@@ -62,11 +62,11 @@ def _for_finding(analysed: Analysed, read: Outline | None, item: Shown, *, versi
     finding = item.finding
     kernel = next((k for k in analysed.kernels if k.name == item.kernel), None)
     if read is not None and finding is not None and finding.site.file == analysed.path:
-        for contract in _contracts(finding.help):
-            edit = None if kernel is None else required(read, kernel, (contract,))
-            if edit is not None:
-                title = f"Require `{contract}` of launches"
-                yield _edit(analysed, title, edit, item, versioned=versioned, preferred=True)
+        contracts = _contracts(finding.help)
+        edit = None if kernel is None else required(read, kernel, contracts)
+        if edit is not None:
+            title = f"Require {' and '.join(f'`{c}`' for c in contracts)} of launches"
+            yield _edit(analysed, title, edit, item, versioned=versioned, preferred=True)
         if code == UNUSED_SUPPRESSION:
             edit = without_suppression(read, finding.site.span)
             if edit is not None:
@@ -84,10 +84,10 @@ def _for_finding(analysed: Analysed, read: Outline | None, item: Shown, *, versi
     }
 
 
-def _contracts(text: str | None) -> list[str]:
+def _contracts(text: str | None) -> tuple[str, ...]:
     """The contracts in a help text, those with a gap for the author to fill left out."""
     found = [match["contract"].strip() for match in _REQUIRES.finditer(text or "")]
-    return [contract for contract in dict.fromkeys(found) if "..." not in contract]
+    return tuple(contract for contract in dict.fromkeys(found) if "..." not in contract)
 
 
 def _for_kernel(analysed: Analysed, read: Outline, kernel: KernelReport, *, versioned: bool) -> Iterator[Json]:

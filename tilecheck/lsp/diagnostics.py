@@ -35,9 +35,9 @@ def shown(analysed: Analysed, *, related: bool = True) -> list[Shown]:
         whole = {"range": analysed.positions().range(Span(0, 0)), "severity": 1, "source": SOURCE}
         return [Shown(None, None, {**whole, "message": analysed.problem})]
     found = [
-        Shown(d, d.kernel, _diagnostic(analysed, d, related=related))
-        for d in (_here(analysed, d) for d in in_order(analysed.report))
-        if d is not None and not d.suppressed
+        Shown(finding, finding.kernel, _diagnostic(analysed, here, related=related))
+        for finding in in_order(analysed.report)
+        if not finding.suppressed and (here := _here(analysed, finding)) is not None
     ]
     found += [_undecided(analysed, k) for k in undecided_without_finding(analysed.report)]
     return sorted(found, key=lambda s: _start(s.diagnostic))

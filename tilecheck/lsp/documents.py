@@ -172,7 +172,8 @@ class Documents:
         except RefusedError as error:
             problem = f"tilecheck cannot run: {error}"
         except FailedError as error:
-            problem = f"tilecheck met a bug of its own: {str(error).strip().splitlines()[-1]}"
+            last = (str(error).strip() or "no answer").splitlines()[-1]
+            problem = f"tilecheck met a bug of its own: {last}"
         if document.is_closed or document.edits != edits:  # it was edited, although nothing was cancelled
             return
         result = Analysed(document.uri, document.path, version, document.text, report, problem, self.encoding)

@@ -26,12 +26,12 @@ class Edit:
     text: str
 
 
-def ignored(outline: Outline, offset: int, code: str) -> Edit | None:
+def ignored(outline: Outline, offset: int, code: str, reason: str = REASON) -> Edit | None:
     """A comment that silences a finding whose first byte is `offset`, and as little else as one comment can."""
     statement = outline.statement_at(offset)
     if statement is None:
         return None
-    comment = f"# tilecheck: ignore[{code}] -- {REASON}"
+    comment = f"# tilecheck: ignore[{code}] -- {reason}"
     source = outline.source
     logical = list(logical_lines(source))
     # The header of a function begins with its decorators, and a comment behind any of its lines speaks of all.

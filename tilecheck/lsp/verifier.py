@@ -23,6 +23,10 @@ class FailedError(Exception):
     """The process ended, or met a bug of ours."""
 
 
+class _ReplacedError(Exception):
+    """The process was replaced because of another request: ask again."""
+
+
 @dataclass(slots=True)
 class _Process:
     """One process and what it was asked. Mutable."""
@@ -51,6 +55,11 @@ class Verifier:
             self.starts += 1
             threading.Thread(target=self._read, args=(self._process,), daemon=True).start()
 
+    @property
+    def process_id(self) -> int:
+        """The process that runs; 0 where none does."""
+        return 0 if self._process is None else self._process.popen.pid
+
     def stop(self) -> None:
         """End the process."""
         process, self._process = self._process, None
@@ -64,6 +73,11 @@ class Verifier:
             RefusedError: it cannot be answered.
             FailedError: the process ended or met a bug.
         """
+        while True:
+            with contextlib.suppress(_ReplacedError):
+                return await self._ask(word, *arguments)
+
+    async def _ask(self, word: str, *arguments: object) -> Any:
         self._loop = asyncio.get_running_loop()
         self.start()
         process = cast("_Process", self._process)
@@ -89,9 +103,9 @@ class Verifier:
             self._ended(process)
 
     def _replace(self, process: _Process, number: int) -> None:
-        """End a process that did not end a request in time: whatever it is at, nothing waits for it."""
+        """End a process that did not end a request in time, and ask another for what waits behind it."""
         if number in process.open:
-            self._ended(process)
+            self._ended(process, _ReplacedError())
 
     def _read(self, process: _Process) -> None:
         """In a thread of its own: hand on answers until the process ends."""
@@ -121,12 +135,12 @@ class Verifier:
         else:
             _refuse(future, RefusedError(value) if word == "refused" else FailedError(value))
 
-    def _ended(self, process: _Process) -> None:
+    def _ended(self, process: _Process, why: Exception | None = None) -> None:
         if self._process is process:
             self._process = None
         _end(process)
         for future in process.open.values():
-            _refuse(future, FailedError("the process that verifies has ended"))
+            _refuse(future, why or FailedError("the process that verifies has ended"))
         process.open.clear()
 
 
