@@ -59,7 +59,8 @@ def revision(name: str, folder: Path) -> Revision:
         )
     found = _git(folder, "rev-parse", "--show-toplevel")
     if found.returncode != 0:
-        hint = None if b"not a git repository" in found.stderr else "git says what to do about it"
+        outside = b"not a git repository" in found.stderr
+        hint = "run it in the repository of the files" if outside else "git says above what is in the way"
         raise UsageError(f"{what} needs a git repository: {_said(found)}", hint)
     root = Path(os.path.realpath(os.fsdecode(found.stdout.removesuffix(b"\n"))))
     commit = _git(root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")

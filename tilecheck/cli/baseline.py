@@ -137,6 +137,16 @@ def _code(report: Report, arguments: argparse.Namespace, streams: Streams) -> Ex
 # ---- for `verify` and `check` ------------------------------------------------------------------------------
 
 
+def check_baseline(arguments: argparse.Namespace) -> None:
+    """Read the baseline before a run that may be long.
+
+    Raises:
+        UsageError: it cannot be read, or is not understood.
+    """
+    if not arguments.no_baseline and (arguments.baseline is not None or _file(arguments).is_file()):
+        _load(_file(arguments))
+
+
 def with_baseline(report: Report, arguments: argparse.Namespace, streams: Streams) -> Report:
     """The report by what the project's baseline says, if it has one. `verify` on a user's machine drops stale
     entries from the file; where it does not, each of them is a finding, and on CI an error."""
@@ -181,6 +191,8 @@ def _is_on_ci() -> bool:
 def _file(arguments: argparse.Namespace) -> Path:
     from tilecheck.baseline_file import default_file  # lazy
 
+    if arguments.baseline == "":
+        raise UsageError("--baseline names no file")
     return Path(arguments.baseline) if arguments.baseline is not None else default_file(Path.cwd())
 
 

@@ -6,7 +6,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from tilecheck.cli.baseline import add_arguments, with_baseline
+from tilecheck.cli.baseline import add_arguments, check_baseline, with_baseline
 from tilecheck.cli.cache import log_problem, with_cache
 from tilecheck.cli.command import Verb, add_analysis, add_colour
 from tilecheck.cli.output import emit_lines, emit_text, log_end
@@ -106,6 +106,7 @@ def audit(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> Ex
         undecided_fails=False,
         needs_kernels=False,
     )
+    check_baseline(arguments)
     report = engine.verify(arguments.paths, with_cache(arguments, options, settings))
     report = with_baseline(report, arguments, streams)
     if arguments.format == "json":

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilecheck.cli.baseline import add_arguments, add_since, with_baseline
+from tilecheck.cli.baseline import add_arguments, add_since, check_baseline, with_baseline
 from tilecheck.cli.cache import log_problem, with_cache
 from tilecheck.cli.certificates import prepare_folder, write_index
 from tilecheck.cli.command import Verb, add_analysis
@@ -76,6 +76,7 @@ def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> E
         dump_smt=arguments.dump_smt,
     )
     check_files(arguments)
+    check_baseline(arguments)
     options = with_cache(arguments, options, settings)
     options = replace(options, progress=not arguments.no_progress and is_wanted(streams.stderr))
     for folder in (arguments.certify, arguments.dump_smt):
@@ -106,6 +107,10 @@ def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> E
         )
     if arguments.verbose:
         log_skipped(report, streams)
+    if arguments.add_ignore is not None:
+        from tilecheck.cli.ignores import add_ignores  # lazy: only on demand
+
+        add_ignores(report, arguments, streams)
     log_problem(report, streams)
     log_end(report, arguments, streams, code)
     return code
