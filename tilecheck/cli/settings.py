@@ -61,6 +61,17 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="list the files in which no kernel was looked for, and why"
     )
+    parser.add_argument(
+        "--add-ignore", metavar="REASON", type=_reason,
+        help="write comments that silence the warnings that are found",
+    )  # fmt: skip
+    parser.add_argument("--force", action="store_true", help="with --add-ignore: silence errors too")
+
+
+def _reason(text: str) -> str:
+    if not text.strip() or not text.isprintable():
+        raise argparse.ArgumentTypeError("it gives no reason on one line: say why the findings may stand")
+    return text.strip()
 
 
 def _list(text: str) -> list[str]:
