@@ -37,6 +37,22 @@ def scale(x: Shared, out, T: ct.Constant[int]):  # verdict: violated
     ct.store(x, index=(i,), tile=ct.zeros((T,), dtype=ct.float32))  # expect: TC101
 ```
 
+In Triton the comment declares what a pointer is for:
+
+```python
+import triton
+import triton.language as tl
+
+
+# tilecheck: shared x_ptr
+@triton.jit
+def scale(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: violated
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, x * 2.0, mask=i < n)
+    tl.store(x_ptr + i, 0.0, mask=i < n)  # expect: TC101
+```
+
 ## Use instead
 
 Drop the declaration if the write is meant, or write to another array:
@@ -51,6 +67,21 @@ def scale(x: Shared, out, T: ct.Constant[int]):  # verdict: conditional
     i = ct.bid(0)
     tile = ct.load(x, index=(i,), shape=(T,))
     ct.store(out, index=(i,), tile=tile * 2.0)
+```
+
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+# tilecheck: shared x_ptr
+@triton.jit
+def scale(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: conditional
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, x * 2.0, mask=i < n)
 ```
 
 ## When it says unknown

@@ -37,6 +37,27 @@ def scale_and_sum(  # verdict: conditional
     ct.store(out, index=(i,), tile=tile * 2.0)
 ```
 
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+# tilecheck: mut out_ptr, total_ptr
+@triton.jit
+def scale_and_sum(  # verdict: conditional
+    x_ptr,
+    out_ptr,
+    total_ptr,  # expect: TC102
+    n,
+    BLOCK: tl.constexpr,
+):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    tl.store(out_ptr + i, x * 2.0, mask=i < n)
+```
+
 ## Use instead
 
 ```python
@@ -50,6 +71,22 @@ def scale_and_sum(x, out, total, T: ct.Constant[int]):  # verdict: conditional
     tile = ct.load(x, index=(i,), shape=(T,), padding_mode=ct.PaddingMode.ZERO)
     ct.store(out, index=(i,), tile=tile * 2.0)
     ct.atomic_add(total, 0, ct.sum(tile))
+```
+
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+# tilecheck: mut out_ptr, total_ptr
+@triton.jit
+def scale_and_sum(x_ptr, out_ptr, total_ptr, n, BLOCK: tl.constexpr):  # verdict: conditional
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    tl.store(out_ptr + i, x * 2.0, mask=i < n)
+    tl.atomic_add(total_ptr, tl.sum(x, axis=0))
 ```
 
 ## When it says unknown

@@ -30,6 +30,22 @@ def scale(x, out, T: ct.Constant[int]):  # verdict: conditional
     ct.store(out, index=(i,), tile=ct.load(x, index=(i,), shape=(T,)) * 2.0)
 ```
 
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+# expect: TC103 line=-1
+# tilecheck: mut out
+@triton.jit
+def scale(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: conditional
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, x * 2.0, mask=i < n)
+```
+
 ## Use instead
 
 ```python
@@ -42,6 +58,22 @@ import cuda.tile as ct
 def scale(x, out, T: ct.Constant[int]):  # verdict: conditional
     i = ct.bid(0)
     ct.store(out, index=(i,), tile=ct.load(x, index=(i,), shape=(T,)) * 2.0)
+```
+
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+# tilecheck: mut out_ptr
+# tilecheck: requires numel(out_ptr) >= n -- the caller allocates
+@triton.jit
+def scale(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: conditional
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, x * 2.0, mask=i < n)
 ```
 
 ## When it says unknown

@@ -34,6 +34,23 @@ def permute_rows(x, rows, out, T: ct.Constant[int]):  # verdict: trusted
         ct.scatter(out, (row, ct.arange(T, dtype=ct.int32)), tile)
 ```
 
+Triton has no such block; there a comment before the statement says the same:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def permute(x_ptr, places_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: trusted
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    place = tl.load(places_ptr + i, mask=i < n)
+    # expect: TC104 line=-1
+    # tilecheck: unsafe
+    tl.store(out_ptr + place, x, mask=i < n)
+```
+
 ## Use instead
 
 ```python
@@ -63,6 +80,22 @@ def permute_rows(x, rows, out, T: ct.Constant[int]):  # verdict: conditional
     row = ct.load(rows, index=(i,), shape=(1,)).item()
     tile = ct.gather(x, (row, ct.arange(T, dtype=ct.int32)))
     ct.store(out, index=(i, 0), tile=ct.reshape(tile, (1, T)))
+```
+
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def permute(x_ptr, places_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: trusted
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    place = tl.load(places_ptr + i, mask=i < n)
+    # tilecheck: unsafe -- places comes from argsort, so each place is named once
+    tl.store(out_ptr + place, x, mask=i < n)
 ```
 
 ## When it says unknown

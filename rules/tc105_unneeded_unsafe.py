@@ -33,6 +33,22 @@ def scale(x, out, T: ct.Constant[int]):  # verdict: conditional
         ct.store(out, index=(i,), tile=tile * 2.0)
 ```
 
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: conditional
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    # expect: TC105 line=-1
+    # tilecheck: unsafe -- every program writes a block of its own
+    tl.store(out_ptr + i, x * 2.0, mask=i < n)
+```
+
 ## Use instead
 
 ```python
@@ -44,6 +60,20 @@ def scale(x, out, T: ct.Constant[int]):  # verdict: conditional
     i = ct.bid(0)
     tile = ct.load(x, index=(i,), shape=(T,))
     ct.store(out, index=(i,), tile=tile * 2.0)
+```
+
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: conditional
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, x * 2.0, mask=i < n)
 ```
 
 ## When it says unknown

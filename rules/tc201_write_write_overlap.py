@@ -58,6 +58,20 @@ def row_sums(x, out, T: ct.Constant[int]):  # verdict: violated
     ct.scatter(out, row, ct.sum(tile))  # expect: TC201
 ```
 
+In Triton a block that begins before the last one ends:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: violated
+    i = tl.program_id(0) * (BLOCK // 2) + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, x * 2.0, mask=i < n)  # expect: TC201
+```
+
 ## Use instead
 
 Let the index depend on every block id, one to one:
@@ -111,6 +125,20 @@ def write_rows(x, slots, cache, T: ct.Constant[int]):  # verdict: conditional
     slot = ct.load(slots, index=(i,), shape=(1,)).item()
     row = ct.reshape(ct.load(x, index=(i, 0), shape=(1, T)), (T,))
     ct.scatter(cache, (slot, ct.arange(T, dtype=ct.int32)), row)
+```
+
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: conditional
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, x * 2.0, mask=i < n)
 ```
 
 ## When it says unknown

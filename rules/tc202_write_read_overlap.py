@@ -41,6 +41,20 @@ def smooth(x, T: ct.Constant[int]):  # verdict: violated
     ct.scatter(x, i, left * 0.5)  # expect: TC202 with=read
 ```
 
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def smooth(x_ptr, n, BLOCK: tl.constexpr):  # verdict: violated
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK) + 1
+    left = tl.load(x_ptr + i - 1, mask=i < n)  # site: read
+    tl.store(x_ptr + i, left * 0.5, mask=i < n)  # expect: TC202 with=read, TC204 with=read
+```
+
 ## Use instead
 
 Write to another array:
@@ -67,6 +81,20 @@ def relu(x, T: ct.Constant[int]):  # verdict: conditional
     i = ct.bid(0)
     tile = ct.load(x, index=(i,), shape=(T,))
     ct.store(x, index=(i,), tile=ct.maximum(tile, 0.0))
+```
+
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def smooth(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: conditional
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK) + 1
+    left = tl.load(x_ptr + i - 1, mask=i < n)
+    tl.store(out_ptr + i, left * 0.5, mask=i < n)
 ```
 
 ## When it says unknown

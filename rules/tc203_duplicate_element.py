@@ -36,6 +36,20 @@ def halve(x, out, T: ct.Constant[int]):  # verdict: violated
     ct.scatter(out, ct.bid(0) * T + lane // 2, values)  # expect: TC203
 ```
 
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def halve(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: violated
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i // 2, x, mask=i < n)  # expect: TC203
+```
+
 ## Use instead
 
 Mask off all but one lane for each element:
@@ -63,6 +77,20 @@ def pair_sums(x, out, T: ct.Constant[int]):  # verdict: proved
     lane = ct.arange(T, dtype=ct.int32)
     values = ct.gather(x, ct.bid(0) * T + lane, padding_value=0.0)
     ct.atomic_add(out, ct.bid(0) * T + lane // 2, values)
+```
+
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def halve(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: conditional
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i // 2, x, mask=(i < n) & (i % 2 == 0))
 ```
 
 ## When it says unknown

@@ -52,6 +52,21 @@ def last_one_wins(out, T: ct.Constant[int]):  # verdict: violated
             ct.store(window, index=(i,), tile=ct.full((T,), i * 1.0, dtype=ct.float32))  # expect: TC204
 ```
 
+In Triton the threads of a program are not ordered either. Each stores what another one reads:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def reverse(x_ptr, BLOCK: tl.constexpr):  # verdict: violated
+    lane = tl.arange(0, BLOCK)
+    block = x_ptr + tl.program_id(0) * BLOCK
+    x = tl.load(block + lane)  # site: read
+    tl.store(block + BLOCK - 1 - lane, x)  # expect: TC204 with=read
+```
+
 ## Use instead
 
 Store what is meant to stay, once:
@@ -78,6 +93,22 @@ def running_sum(x, out, T: ct.Constant[int]):  # verdict: conditional
     for i in range(ct.num_tiles(x, axis=0, shape=(T,))):
         tile = ct.load(x, index=(i,), shape=(T,), padding_mode=ct.PaddingMode.ZERO)
         ct.store(out, index=(0,), tile=ct.load(out, index=(0,), shape=(T,)) + tile)
+```
+
+A barrier orders the threads of a program:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def reverse(x_ptr, BLOCK: tl.constexpr):  # verdict: conditional
+    lane = tl.arange(0, BLOCK)
+    block = x_ptr + tl.program_id(0) * BLOCK
+    x = tl.load(block + lane)
+    tl.debug_barrier()
+    tl.store(block + BLOCK - 1 - lane, x)
 ```
 
 ## When it says unknown

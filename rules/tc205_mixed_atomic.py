@@ -53,6 +53,22 @@ def total(x, out, T: ct.Constant[int]):  # verdict: violated
     ct.atomic_add(out, 0, ct.sum(tile), memory_scope=ct.MemoryScope.BLOCK)  # expect: TC205
 ```
 
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def total(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: violated
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    if tl.program_id(0) == 0:
+        tl.store(out_ptr, 0.0)  # site: clear
+    tl.atomic_add(out_ptr, tl.sum(x, axis=0))  # expect: TC205 with=clear
+```
+
 ## Use instead
 
 Let the host clear the sum, and let every block update it with the default scope:
@@ -79,6 +95,20 @@ def prefix(x, out, order, T: ct.Constant[int]):  # verdict: conditional
     tile = ct.load(x, index=(i,), shape=(T,), padding_mode=ct.PaddingMode.ZERO)
     before = ct.atomic_add(out, 0, ct.sum(tile))
     ct.scatter(order, i, before)
+```
+
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def total(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: conditional
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    tl.atomic_add(out_ptr, tl.sum(x, axis=0))
 ```
 
 ## When it says unknown

@@ -39,6 +39,22 @@ def pyramid(x, out, T: ct.Constant[int]):  # verdict: violated
     ct.scatter(out, i, total)
 ```
 
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def pyramid(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: violated
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for level in range(4):
+        total += tl.load(x_ptr + i // level, mask=i < n)  # expect: TC301
+    tl.store(out_ptr + i, total, mask=i < n)
+```
+
 ## Use instead
 
 ```python
@@ -65,6 +81,22 @@ import cuda.tile as ct
 def repeat_tiles(x, out, ratio: int, T: ct.Constant[int]):  # verdict: conditional
     i = ct.bid(0)
     ct.store(out, index=(i,), tile=ct.load(x, index=(i // ratio,), shape=(T,)))
+```
+
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def pyramid(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: conditional
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for level in range(1, 5):
+        total += tl.load(x_ptr + i // level, mask=i < n)
+    tl.store(out_ptr + i, total, mask=i < n)
 ```
 
 ## When it says unknown

@@ -38,6 +38,20 @@ def difference(x, out, T: ct.Constant[int]):  # verdict: violated
     ct.scatter(out, i, ct.gather(x, i) - left)
 ```
 
+In Triton nothing is checked but by a mask:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def difference(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: violated
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    left = tl.load(x_ptr + i - 1, mask=i < n)  # expect: TC303
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n) - left, mask=i < n)
+```
+
 ## Use instead
 
 Leave the check on; lanes outside get the padding value:
@@ -64,6 +78,20 @@ def double_whole_tiles(x, T: ct.Constant[int]):  # verdict: proved
     for i in range(ct.bid(0), x.shape[0] // T, ct.num_blocks(0)):
         tile = ct.load(x, index=(i,), shape=(T,), check_bounds=False)
         ct.store(x, index=(i,), tile=tile * 2.0, check_bounds=False)
+```
+
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def difference(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: conditional
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    left = tl.load(x_ptr + i - 1, mask=(i >= 1) & (i < n), other=0.0)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n) - left, mask=i < n)
 ```
 
 ## When it says unknown

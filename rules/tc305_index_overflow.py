@@ -52,6 +52,20 @@ def mark_planes(out: ct.IndexedWithInt64):  # verdict: violated
     ct.scatter(out, ct.bid(0) * PLANE + lane, 1.0)  # expect: TC305
 ```
 
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+# tilecheck: requires numel(out_ptr) >= 2 ** 33
+@triton.jit
+def mark_planes(out_ptr):  # verdict: violated
+    lane = tl.arange(0, 64)
+    tl.store(out_ptr + tl.program_id(0) * (1 << 28) + lane, 1.0)  # expect: TC305
+```
+
 ## Use instead
 
 Widen before multiplying:
@@ -92,6 +106,20 @@ def append_row(x, out, first):  # verdict: conditional
     row = ct.load(first, index=(0,), shape=()).item() + ct.bid(0)
     if row < out.shape[0]:
         ct.store(out, index=(row,), tile=ct.load(x, index=(ct.bid(0),), shape=(1,)))
+```
+
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def mark_planes(out_ptr):  # verdict: conditional
+    lane = tl.arange(0, 64)
+    plane = tl.program_id(0).to(tl.int64)
+    tl.store(out_ptr + plane * (1 << 28) + lane, 1.0)
 ```
 
 ## When it says unknown

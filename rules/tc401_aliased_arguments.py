@@ -43,6 +43,27 @@ def accumulate(x, y, stream):
     ct.launch(stream, (ct.cdiv(x.shape[0], TILE),), add, (x, y, x))  # expect: TC401
 ```
 
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: violated
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i + 1, mask=i < n - 1)
+    y = tl.load(y_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, x + y, mask=i < n)
+
+
+def accumulate(x, y):
+    assert x.is_contiguous() and y.is_contiguous() and x.numel() == y.numel()
+    n = x.numel()
+    add[(triton.cdiv(n, 1024),)](x, y, x, n, BLOCK=1024)  # expect: TC401
+```
+
 ## Use instead
 
 A kernel that works in place has one parameter for the array that it reads and writes:
@@ -64,6 +85,27 @@ def add_to(x, y):  # verdict: conditional
 def accumulate(x, y, stream):
     assert x.shape == y.shape
     ct.launch(stream, (ct.cdiv(x.shape[0], TILE),), add_to, (x, y))
+```
+
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_to(x_ptr, y_ptr, n, BLOCK: tl.constexpr):  # verdict: conditional
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    y = tl.load(y_ptr + i, mask=i < n)
+    tl.store(x_ptr + i, x + y, mask=i < n)
+
+
+def accumulate(x, y):
+    assert x.is_contiguous() and y.is_contiguous() and x.numel() == y.numel()
+    n = x.numel()
+    add_to[(triton.cdiv(n, 1024),)](x, y, n, BLOCK=1024)
 ```
 
 ## When it says unknown

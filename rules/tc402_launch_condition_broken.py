@@ -52,6 +52,29 @@ def scaled(x, stream):
     return out
 ```
 
+In Triton:
+
+```python
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: violated
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, x * 2.0, mask=i < n)
+
+
+def scaled(x):
+    x = x.contiguous()
+    out = torch.empty(x.numel() - 1, device=x.device)
+    n = x.numel()
+    scale[(triton.cdiv(n, 1024),)](x, out, n, BLOCK=1024)  # expect: TC402
+    return out
+```
+
 ## Use instead
 
 ```python
@@ -70,6 +93,29 @@ def scale(x, out):  # verdict: conditional
 def scaled(x, stream):
     out = torch.empty_like(x)
     ct.launch(stream, (ct.cdiv(x.shape[0], TILE),), scale, (x, out))
+    return out
+```
+
+In Triton:
+
+```python
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: conditional
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, x * 2.0, mask=i < n)
+
+
+def scaled(x):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    n = x.numel()
+    scale[(triton.cdiv(n, 1024),)](x, out, n, BLOCK=1024)
     return out
 ```
 

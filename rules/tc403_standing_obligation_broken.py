@@ -69,6 +69,29 @@ def scaled(x, stream):
     return out
 ```
 
+In Triton:
+
+```python
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: violated
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, x * 2.0, mask=i < n)
+
+
+def scaled(x):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    n = x.numel()
+    scale[(triton.cdiv(n, 1024), 2)](x, out, n, BLOCK=1024)  # expect: TC403
+    return out
+```
+
 ## Use instead
 
 ```python
@@ -87,6 +110,29 @@ def scale_rows(x, out):  # verdict: conditional
 def scaled(x, stream):
     out = torch.empty_like(x)
     ct.launch(stream, (x.shape[0], ct.cdiv(x.shape[1], TILE)), scale_rows, (x, out))
+    return out
+```
+
+In Triton:
+
+```python
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: conditional
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, x * 2.0, mask=i < n)
+
+
+def scaled(x):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    n = x.numel()
+    scale[(triton.cdiv(n, 1024),)](x, out, n, BLOCK=1024)
     return out
 ```
 

@@ -33,6 +33,21 @@ def activate(x, out, T: ct.Constant[int]):  # verdict: unknown(unsupported)
     ct.store(out, index=(i,), tile=activation(tile))  # expect: TC905
 ```
 
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+from some_package import activation
+
+
+@triton.jit
+def activate(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: unknown(unsupported)
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, activation(x), mask=i < n)  # expect: TC905
+```
+
 ## Use instead
 
 Keep helpers where tilecheck can read them, in the file or in a module beside it:
@@ -50,6 +65,25 @@ def activate(x, out, T: ct.Constant[int]):  # verdict: conditional
     i = ct.bid(0)
     tile = ct.load(x, index=(i,), shape=(T,))
     ct.store(out, index=(i,), tile=activation(tile))
+```
+
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def activation(x):
+    return tl.maximum(x, 0.0)
+
+
+@triton.jit
+def activate(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: conditional
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, activation(x), mask=i < n)
 ```
 
 ## When it says unknown

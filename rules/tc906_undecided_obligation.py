@@ -38,6 +38,21 @@ def total(x, out, turn):  # verdict: unknown(needs-contract)
     ct.atomic_add(turn, 0, 1)
 ```
 
+A place that comes from memory may be anywhere:
+
+```python
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scatter(x_ptr, places_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: unknown(needs-contract)
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    place = tl.load(places_ptr + i, mask=i < n)
+    tl.store(out_ptr + place, x, mask=i < n)  # expect: TC906
+```
+
 ## Use instead
 
 Often another way to the same result has a proof:
@@ -71,6 +86,23 @@ def total(x, parts, finished, out, T: ct.Constant[int]):  # verdict: trusted
         with unsafe("the counter reached its end, so every other block has stored its part"):
             rest = ct.gather(parts, ct.arange(PARTS, dtype=ct.int32), padding_value=0.0)
         ct.atomic_add(out, 0, ct.sum(rest))
+```
+
+In Triton:
+
+```python
+import triton
+import triton.language as tl
+
+
+# tilecheck: requires distinct(places_ptr) -- each place has one source
+# tilecheck: requires within(places_ptr, 0, numel(out_ptr))
+@triton.jit
+def scatter(x_ptr, places_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: conditional
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    place = tl.load(places_ptr + i, mask=i < n)
+    tl.store(out_ptr + place, x, mask=i < n)
 ```
 
 ## When it says unknown

@@ -22,6 +22,14 @@ EXAMPLES = [example for code, loaded in RULES.items() for example in page_exampl
 SAFE = ("proved", "conditional")
 # Their findings say that something is not decided, or cannot be read.
 UNDECIDED = ("TC901", "TC905", "TC906")
+LANGUAGES = {"cuTile": "import cuda.tile", "Triton": "import triton"}
+# Triton has no tiles, slices or lists of arrays that are checked, cuTile no decorator that tunes; the listed rules
+# of the band TC9 look at files and comments.
+ONE_LANGUAGE = {
+    **dict.fromkeys(("TC302", "TC304", "TC306"), ("cuTile",)),
+    "TC502": ("Triton",),
+    **dict.fromkeys(("TC901", "TC902", "TC903", "TC904", "TC907", "TC908"), ("cuTile",)),
+}
 # Words of the implementation, which no author of a kernel should have to know.
 INTERNALS = re.compile(
     r"\b(Expr|Access|Obligation|Holds|Disjoint|Diagnostic|Severity|libcst|networkx|z3|smt|rung|witness|frontend)\b"
@@ -70,6 +78,18 @@ def test_a_good_example_is_safe(loaded: LoadedRule) -> None:
         words += [v.word for v in expected.verdicts]
     assert any(word in SAFE for word in words)
     assert set(words) <= {*SAFE, "trusted"}
+
+
+@every_rule
+def test_both_languages_have_examples(loaded: LoadedRule) -> None:
+    """A bad and a good one each, but for what a language lacks, or where the text alone is looked at."""
+    examples = page_examples(loaded.rule.code, loaded.page)
+    languages = set(ONE_LANGUAGE.get(loaded.rule.code, LANGUAGES))
+    for section in (BAD, GOOD):
+        texts = [e.text for e in examples if e.section == section]
+        shown = {name for name, mark in LANGUAGES.items() if any(mark in text for text in texts)}
+        assert shown >= languages, (section, languages - shown)
+    assert loaded.rule.code not in ONE_LANGUAGE or len(shown) == 1, "no exception is needed"
 
 
 @every_rule

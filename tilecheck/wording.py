@@ -20,6 +20,10 @@ _T = TypeVar("_T")
 _EXTENT = re.compile(r"\b(\w+)\.shape\[0\]")
 _BLOCK = re.compile(r"\bct\.bid\(")
 _BLOCKS = re.compile(r"\bct\.num_blocks\(")
+_IN_TRITON = {
+    "`ct.astype(value, ct.int64)`": "`value.to(tl.int64)`",
+    "keep the bounds check on, or bound the index": "bound the index by a mask",
+}
 
 
 def in_words_of(kernel: Kernel, found: _T) -> _T:
@@ -32,6 +36,8 @@ def in_words_of(kernel: Kernel, found: _T) -> _T:
         return f"numel({match[1]})" if match[1] in flat else match[0]
 
     def change(text: str) -> str:
+        for phrase, said in _IN_TRITON.items():
+            text = text.replace(phrase, said)
         text = _EXTENT.sub(extent, text)
         return _BLOCKS.sub("tl.num_programs(", _BLOCK.sub("tl.program_id(", text))
 

@@ -25,9 +25,9 @@ def test_it_imports_its_own_package_numpy_and_the_standard_library(path):
             continue
         for name in names:
             root = name.partition(".")[0]
-            assert (
-                name.startswith("tilecheck.jit.reference") or root == "numpy" or root in sys.stdlib_module_names
-            )
+            # The overlay holds bytes by the names of files, and knows nothing of what they say.
+            own = name.startswith("tilecheck.jit.reference") or name == "tilecheck.overlay"
+            assert own or root == "numpy" or root in sys.stdlib_module_names
             assert root not in ("importlib", "runpy", "inspect", "subprocess", "pickle")
 
 

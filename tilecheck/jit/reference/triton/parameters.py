@@ -18,6 +18,7 @@ from tilecheck.jit.reference.triton.values import HostDescriptor, Pointer, block
 from tilecheck.jit.reference.values import Array, Closure, Tile, TypeMark, scalar
 
 _CONSTANT = "constexpr"
+_MOST_MADE = 1 << 24  # elements of one array
 
 
 def bind_parameters(interpreter: Interpreter, kernel: Closure, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,7 +110,10 @@ def _descriptor(name: str, data: np.ndarray[Any, Any], arguments: Mapping[str, A
 
 
 def _pointer(name: str, member: int | None, data: np.ndarray[Any, Any]) -> Pointer:
-    if data.ndim != 1 or (data.size > 1 and data.strides != (data.itemsize,)):
+    # Memory that is too large to be made is given as one cell in all its places: what counts is where it is
+    # touched. No tensor that a host expands is as large.
+    is_plain = data.strides == (data.itemsize,) or (data.strides == (0,) and data.size > _MOST_MADE)
+    if data.ndim != 1 or (data.size > 1 and not is_plain):
         raise Reject(f"`{name}` given as an array of rank {data.ndim} that is no plain memory")
     dtype = dtype_of_numpy(data.dtype)
     array = Array(name, member, data, data, dtype, (0,))
