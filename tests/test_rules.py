@@ -23,8 +23,8 @@ SAFE = ("proved", "conditional")
 # Their findings say that something is not decided, or cannot be read.
 UNDECIDED = ("TC901", "TC905", "TC906")
 LANGUAGES = {"cuTile": "import cuda.tile", "Triton": "import triton"}
-# Triton has no tiles, slices or lists of arrays that are checked, cuTile no decorator that tunes; the rules of TC9
-# that are listed look at files and comments.
+# Triton has no tiles, slices or lists of arrays that are checked, cuTile no decorator that tunes. The rules of
+# the band TC9 that are listed look at files and comments.
 ONE_LANGUAGE = {
     **dict.fromkeys(("TC302", "TC304", "TC306"), ("cuTile",)),
     "TC502": ("Triton",),
