@@ -173,7 +173,7 @@ def test_output_does_not_depend_on_the_hash_seed(tmp_path: Path, monkeypatch: py
     outputs = set()
     for seed in ("0", "1", "2"):
         monkeypatch.setenv("PYTHONHASHSEED", seed)
-        found = json.loads(tilecheck("verify", ".", "--format", "json", cwd=tmp_path).stdout)
+        found = json.loads(tilecheck("verify", ".", "--no-cache", "--format", "json", cwd=tmp_path).stdout)
         for timed in (
             found["summary"],
             *found["kernels"],
@@ -187,9 +187,20 @@ def test_output_does_not_depend_on_the_hash_seed(tmp_path: Path, monkeypatch: py
 
 def test_optimised_python_says_the_same(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text(RACE)
-    command = [sys.executable, "-O", "-m", "tilecheck", "verify", "bad.py", "--format", "concise", "-q"]
+    command = [
+        sys.executable,
+        "-O",
+        "-m",
+        "tilecheck",
+        "verify",
+        "bad.py",
+        "--format",
+        "concise",
+        "-q",
+        "--no-cache",
+    ]
     optimised = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    plain = tilecheck("verify", "bad.py", "--format", "concise", "-q", cwd=tmp_path)
+    plain = tilecheck("verify", "bad.py", "--format", "concise", "-q", "--no-cache", cwd=tmp_path)
     assert (optimised.returncode, optimised.stdout) == (plain.returncode, plain.stdout)
 
 
@@ -210,7 +221,9 @@ def test_the_number_of_processes_changes_nothing_but_the_time(tmp_path: Path) ->
     many(tmp_path)
     runs = []
     for jobs in ([], ["-j1"]):
-        report = json.loads(tilecheck("verify", ".", "--format", "json", *jobs, cwd=tmp_path).stdout)
+        report = json.loads(
+            tilecheck("verify", ".", "--no-cache", "--format", "json", *jobs, cwd=tmp_path).stdout
+        )
         obligations = [o for kernel in report["kernels"] for o in kernel["obligations"]]
         for timed in (report["summary"], *report["kernels"], *obligations):
             for name in ("time_ms", "time_s", "parse_time_s"):
