@@ -111,10 +111,6 @@ def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> E
         from tilecheck.cli.ignores import add_ignores  # lazy: only on demand
 
         add_ignores(report, arguments, streams)
-    if arguments.add_ignore is not None:
-        from tilecheck.cli.ignores import add_ignores  # lazy: only on demand
-
-        add_ignores(report, arguments, streams)
     log_problem(report, streams)
     log_end(report, arguments, streams, code)
     return code
