@@ -259,3 +259,25 @@ def test_a_name_that_is_no_text_is_reported_in_every_format(tmp_path: Path) -> N
     location = sarif["locations"][0]["physicalLocation"]["artifactLocation"]
     assert location == {"uri": "caf%E9%20%5B1%5D.py", "uriBaseId": "%SRCROOT%"}
     assert "halved" in (tmp_path / "summary").read_text(encoding="utf-8")
+
+
+_TIMES = re.compile(r'("(?:time_ms|time_s|parse_time_s|cached)": |time=")[\w.]+|\d+\.\d\d s\b')
+
+
+def test_every_report_is_the_same_for_any_seed_any_number_of_processes_cold_and_warm(project: Path) -> None:
+    for number in range(4):
+        (project / "kernels" / f"more{number}.py").write_text(GOOD.replace("double", f"double{number}"))
+    runs = []
+    for seed, more in (
+        ("0", ["-j1", "--no-cache"]),
+        ("1", ["-j2", "--cache-dir=kept"]),
+        ("2", ["--cache-dir=kept"]),
+    ):
+        reports = [f"--report={name}={name}.out" for name in FORMATS]
+        command = [str(BIN / "tilecheck"), "verify", "kernels", "--sarif-include-pass", *more, *reports]
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        ran = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=120)
+        assert ran.returncode == ExitCode.FINDINGS, ran.stderr
+        runs.append({name: _TIMES.sub(r"\1", (project / f"{name}.out").read_text()) for name in FORMATS})
+    for name in FORMATS:
+        assert runs[0][name] == runs[1][name] == runs[2][name]

@@ -110,7 +110,7 @@ def emit(run: Run, arguments: argparse.Namespace, streams: Streams) -> None:
     if arguments.statistics and arguments.quiet < 2:
         _print_statistics(run, arguments, streams, on_stdout=people and not arguments.output_file)
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        _tell_github(run, streams, os.environ, annotate=people)
+        _tell_github(run, streams, os.environ, annotate=people and arguments.quiet < 2)
     for problem in problems:
         if problem is not None:
             raise problem

@@ -212,6 +212,11 @@ def test_actions_leave_machine_formats_alone(run, actions: Path, name: str) -> N
     assert "| violated | `k` |" in actions.read_text()
 
 
+def test_actions_print_nothing_where_nothing_is_wanted(run, actions: Path) -> None:
+    assert run("verify", "k.py", "-qq", report=_report(Verdict.VIOLATED, findings=1)).out == ""
+    assert "| violated | `k` |" in actions.read_text()
+
+
 def test_a_summary_that_cannot_be_written_is_no_failure(
     run, actions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
