@@ -25,7 +25,7 @@ types: setup
 	$(BIN)/mypy
 
 kernels: setup
-	$(BIN)/tilecheck verify kernels/
+	$(BIN)/tilecheck verify --no-cache kernels/
 
 check: lint types kernels test
 

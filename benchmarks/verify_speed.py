@@ -48,7 +48,14 @@ def main() -> None:
     options = parser.parse_args()
     python = sys.executable
     commands = {
-        f"tilecheck verify {' '.join(options.paths)}": [python, "-m", "tilecheck", "verify", *options.paths],
+        f"tilecheck verify {' '.join(options.paths)}": [
+            python,
+            "-m",
+            "tilecheck",
+            "verify",
+            "--no-cache",
+            *options.paths,
+        ],
         "tilecheck --version": [python, "-m", "tilecheck", "--version"],
         f'python -c "{IMPORTS}"': [python, "-c", IMPORTS],
         "python -c pass": [python, "-c", "pass"],

@@ -38,6 +38,11 @@ def launchers(candidates: Sequence[Candidate], hosts: Sequence[Candidate]) -> li
     return [_launchers(candidate, imports) for candidate in candidates]
 
 
+def count_kernels(candidate: Candidate) -> int:
+    """How many kernels a file has, about."""
+    return len(_KERNEL.findall(candidate.data))
+
+
 def _launchers(candidate: Candidate, imports: _Imports) -> tuple[Candidate, ...]:
     kernels = set(_KERNEL.findall(candidate.data))
     path = PurePosixPath(candidate.path)

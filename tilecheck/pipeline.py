@@ -14,7 +14,7 @@ from tilecheck.config.files import Configs
 from tilecheck.config.findings import configured
 from tilecheck.discover import Candidate, Discovery, discover
 from tilecheck.errors import SourceError, UsageError
-from tilecheck.hosts import launchers
+from tilecheck.hosts import count_kernels, launchers
 from tilecheck.hygiene import unreadable_source
 from tilecheck.model import Diagnostic, KernelReport, Report, Verdict
 from tilecheck.options import DEFAULT_BUDGET, Options
@@ -158,15 +158,19 @@ def _analysed(
         _verify_file, project=Project(), contracts=contracts, options=options, read={}, session=session
     )
     load_stages()  # once, before the processes are started
+    jobs = options.jobs if sum(count_kernels(c) for c, _ in work) >= _WORTH_PROCESSES else 1
     run = _Run(verify, None if session is None else session.cache, Progress(len(work)))
     with contextlib.ExitStack() as display:
         show = functools.partial(display.enter_context, run.progress) if options.progress else None
-        found = in_order(run, work, options.jobs, size=_size, begin=run.begin, started=show, done=run.done)
+        found = in_order(run, work, jobs, size=_size, begin=run.begin, started=show, done=run.done)
     if session is not None:
         session.cache.trim()
     return [result for result, _ in found]
 
 
+# Two processes cost 0.12 s more than one, for each loads z3. The smallest kernels take 12 ms, those of `kernels/`
+# 150 ms: for fewer than these there is little to gain (`benchmarks/parallel.py --threshold`).
+_WORTH_PROCESSES = 6
 _Kept = list[tuple[str, bytes]]
 
 

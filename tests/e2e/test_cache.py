@@ -130,7 +130,7 @@ def test_a_folder_that_is_no_cache_is_not_cleaned(project: Path) -> None:
     assert tilecheck("cache", "clean", "missing", cwd=project).returncode == 2
 
 
-@pytest.mark.parametrize("damage", [b"", b"{}", b"\xff" * 99, None])
+@pytest.mark.parametrize("damage", [b"", b"{}", b"\xff" * 99, None], ids=["empty", "other", "bytes", "edited"])
 def test_damaged_entries_are_made_again(project: Path, damage: bytes | None) -> None:
     assert cached("kernels", cwd=project) == 0
     kept = entries(project / ".tilecheck_cache")
