@@ -217,6 +217,18 @@ def test_a_configuration_that_is_not_understood_is_shown_and_a_request_can_be_ca
     assert [d["code"] for d in pushed.published(uri, 1)] == ["TC202"]
 
 
+def test_what_the_baseline_accepts_is_not_shown(pushed, tmp_path: Path) -> None:
+    path = tmp_path / "k.py"
+    path.write_text(RACY)
+    command = [sys.executable, "-m", "tilecheck", "baseline", "write", "--reason", "known", "k.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (tmp_path / ".tilecheck-baseline.json").exists(), done.stderr
+    uri = pushed.open(path, RACY)
+    assert pushed.published(uri, 1) == []
+    pushed.change(uri, 2, RACY.replace("i + 1", "i + 2"))
+    assert [d["code"] for d in pushed.published(uri, 2)] == ["TC202"]
+
+
 def test_a_request_that_waits_can_be_cancelled(pushed, tmp_path: Path) -> None:
     uri = pushed.open(tmp_path / "k.py", RACY)
     number = pushed.ask("textDocument/hover", at(uri, 4, 5))

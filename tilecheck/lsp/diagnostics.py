@@ -39,7 +39,7 @@ def shown(analysed: Analysed, *, related: bool = True) -> list[Shown]:
         for finding in in_order(analysed.report)
         if not finding.suppressed and (here := _here(analysed, finding)) is not None
     ]
-    found += [_undecided(analysed, k) for k in undecided_without_finding(analysed.report)]
+    found += [_undecided(analysed, k) for k in undecided_without_finding(analysed.report) if not k.accepted]
     return sorted(found, key=lambda s: _start(s.diagnostic))
 
 

@@ -31,7 +31,7 @@ from tilecheck.rule import page_sections
 
 _T = TypeVar("_T")
 _CONVERTER: Any = default_converter()  # type: ignore[no-untyped-call]
-_WATCHED = ("**/*.py", "**/pyproject.toml")
+_WATCHED = ("**/*.py", "**/pyproject.toml", "**/.tilecheck-baseline.json")
 
 
 def _typed(kind: type[_T], value: Json) -> _T:

@@ -22,6 +22,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tilecheck.cancellation import Cancellation, Cancelled, cancelled_by
@@ -29,6 +30,7 @@ from tilecheck.errors import UsageError
 
 if TYPE_CHECKING:
     from tilecheck.cache.results import Cache
+    from tilecheck.model import Report
 
 Answer = tuple[int, str, Any]
 _RETRY_S = 0.01  # between interrupts, until one arrives while the solver listens
@@ -115,7 +117,16 @@ def _verify(cache: Cache, path: str, data: bytes, texts: dict[str, bytes]) -> ob
     from tilecheck.options import Options  # lazy: as above
     from tilecheck.pipeline import verify_source  # lazy
 
-    return verify_source(data, path, Options(), texts=texts, cache=cache)
+    return _accepted(verify_source(data, path, Options(), texts=texts, cache=cache), path)
+
+
+def _accepted(report: Report, path: str) -> Report:
+    """The report by what the project's baseline accepts, as the command line has it."""
+    from tilecheck.baseline import applied  # lazy: as above
+    from tilecheck.baseline_file import default_file, load  # lazy
+
+    file = default_file(Path(path).parent)
+    return applied(report, load(file)[0], str(file.parent)) if file.is_file() else report
 
 
 def _borrows(cache: Cache, path: str, data: bytes, texts: dict[str, bytes], kernel: str) -> object:
