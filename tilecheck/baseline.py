@@ -17,8 +17,6 @@ from tilecheck.fingerprint import identities
 from tilecheck.hygiene import NEVER_SUPPRESSED, UNDECIDED_KERNEL, stale_entry, verdict_regression
 from tilecheck.model import Diagnostic, KernelReport, Report, Severity, Site, Suppression, Verdict
 
-# The code at a launch does not tell which condition it breaks, or which arguments are one array. Messages do.
-_ABOUT_LAUNCHES = frozenset({"TC401", "TC402", "TC403"})
 _ACCEPTED = frozenset({Verdict.PROVED, Verdict.CONDITIONAL, Verdict.TRUSTED})
 _STRENGTH = {Verdict.TRUSTED: 1, Verdict.CONDITIONAL: 2, Verdict.PROVED: 3}
 
@@ -97,15 +95,7 @@ def _relative(file: str, root: str) -> str:
 def keys(report: Report, root: str) -> tuple[Key, ...]:
     """The key of each finding of a report, in their order; no two are equal."""
     named = identities(report.diagnostics, report.sources, path=lambda file: relative(file, root))
-    seen: Counter[tuple[str, ...]] = Counter()
-    found: dict[int, Key] = {}
-    for number in sorted(range(len(named)), key=lambda number: named[number].occurrence):
-        identity, diagnostic = named[number], report.diagnostics[number]
-        claim = diagnostic.message if diagnostic.code in _ABOUT_LAUNCHES else ""
-        alike = (identity.path, identity.kernel, identity.rule, identity.operation, claim)
-        found[number] = Key(*alike, seen[alike])
-        seen[alike] += 1
-    return tuple(found[number] for number in range(len(named)))
+    return tuple(Key(i.path, i.kernel, i.rule, i.operation, i.claim, i.occurrence) for i in named)
 
 
 def kernel_keys(report: Report, root: str) -> dict[KernelKey, KernelReport]:

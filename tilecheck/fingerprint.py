@@ -15,20 +15,23 @@ from tilecheck.text import Source, decode_leniently
 _LAYOUT = frozenset(
     {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 )
+# The code at a launch does not tell which condition it breaks, or which arguments are one array. Messages do.
+_ABOUT_LAUNCHES = frozenset({"TC401", "TC402", "TC403"})
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
     """A finding as it can be found again after edits elsewhere in its file.
 
-    `operation` is the code at its places without layout; `occurrence` counts, from 0 and down the file, the
-    findings that are alike in everything else.
+    `operation` is the code at its places without layout, `claim` the message where the code does not tell what
+    is wrong; `occurrence` counts, from 0 and down the file, the findings that are alike in everything else.
     """
 
     rule: str
     path: str
     kernel: str
     operation: str
+    claim: str
     occurrence: int
 
     def digest(self) -> str:
@@ -59,12 +62,13 @@ def identities(
             decoded[site.file] = decode_leniently(site.file, sources.get(site.file, b""))
         return without_layout(decoded[site.file].snippet(site.span))
 
-    seen: Counter[tuple[str, str, str, str]] = Counter()
+    seen: Counter[tuple[str, ...]] = Counter()
     found: dict[int, Identity] = {}
     for number in sorted(range(len(diagnostics)), key=lambda number: _order(diagnostics[number])):
         diagnostic = diagnostics[number]
         operation = " with ".join(map(code, [diagnostic.site, *(r.site for r in diagnostic.related)]))
-        key = (diagnostic.code, path(diagnostic.site.file), diagnostic.kernel or "", operation)
+        claim = diagnostic.message if diagnostic.code in _ABOUT_LAUNCHES else ""
+        key = (diagnostic.code, path(diagnostic.site.file), diagnostic.kernel or "", operation, claim)
         found[number] = Identity(*key, seen[key])
         seen[key] += 1
     return tuple(found[number] for number in range(len(diagnostics)))

@@ -78,8 +78,16 @@ def test_rule_path_kernel_and_second_place_count() -> None:
     assert found[-1].operation == "ct.store(out,index=(0,),tile=t) with ct.load(x)"
 
 
+def test_conditions_of_one_launch_are_told_apart_by_what_they_say() -> None:
+    one, other = (replace(_finding(STORE), code="TC402", message=text) for text in ("breaks a", "breaks b"))
+    found = identities([one, other], {"k.py": CODE.encode()})
+    assert [(identity.claim, identity.occurrence) for identity in found] == [("breaks a", 0), ("breaks b", 0)]
+    assert identities([other], {"k.py": CODE.encode()}) == (found[1],)  # the first was put right
+    assert identities([replace(one, code="TC201")], {})[0].claim == ""
+
+
 def test_parts_do_not_run_into_each_other() -> None:
-    assert Identity("TC1", "a", "b", "", 0).digest() != Identity("TC1", "ab", "", "", 0).digest()
+    assert Identity("TC1", "a", "b", "", "", 0).digest() != Identity("TC1", "ab", "", "", "", 0).digest()
 
 
 def test_the_path_is_written_as_asked() -> None:
