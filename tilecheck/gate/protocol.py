@@ -14,10 +14,13 @@ KEYS = ("id", "source", "contracts", "launch")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
+Id = str | int
+
+
 class BadLine(Exception):
     """A line that asks for nothing that can be done. `name` is its id, as far as it could be read."""
 
-    def __init__(self, problem: str, name: str | None = None) -> None:
+    def __init__(self, problem: str, name: Id | None = None) -> None:
         super().__init__(problem)
         self.problem = problem
         self.name = name
@@ -30,7 +33,7 @@ class Item:
     `contracts` are for every kernel, `contracts_of` for the kernels that they name.
     """
 
-    name: str
+    name: Id
     source: str
     contracts: tuple[str, ...] = ()
     contracts_of: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -47,9 +50,9 @@ def read_line(line: bytes) -> Item:
     name = said.get("id")
     if "id" not in said:
         raise BadLine("`id` is missing")
-    if not isinstance(name, str):
-        raise BadLine(f"`id` must be a text, not {_kind(name)}")
-    if len(name) > MAX_ID:
+    if isinstance(name, bool) or not isinstance(name, str | int):
+        raise BadLine(f"`id` must be a text or a whole number, not {_kind(name)}")
+    if isinstance(name, str) and len(name) > MAX_ID:
         raise BadLine(f"`id` has {len(name):,} characters; more than {MAX_ID:,} are not kept")
     try:
         return _item(name, said)
@@ -57,7 +60,7 @@ def read_line(line: bytes) -> Item:
         raise BadLine(bad.problem, name) from None
 
 
-def answer(name: str | None, kernels: list[Any], diagnostics: list[Any], error: str | None) -> bytes:
+def answer(name: Id | None, kernels: list[Any], diagnostics: list[Any], error: str | None) -> bytes:
     """An answer as one line of ASCII."""
     said = {"id": name, "kernels": kernels, "diagnostics": diagnostics, "error": error}
     return json.dumps(said, separators=(", ", ": ")).encode("ascii") + b"\n"
@@ -93,7 +96,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _item(name: str, said: dict[str, Any]) -> Item:
+def _item(name: Id, said: dict[str, Any]) -> Item:
     for key in said:
         if key not in KEYS:
             near = difflib.get_close_matches(key[:MAX_ID], KEYS, n=1)
@@ -144,9 +147,18 @@ def _shown(text: str) -> str:
     return f"`{text if len(text) <= 60 else text[:57] + '...'}`"
 
 
+_KINDS = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    bool: "a truth value",
+    float: "a fraction",
+    type(None): "null",
+}
+
+
 def _kind(value: object) -> str:
-    kinds = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", type(None): "null"}
-    return kinds.get(type(value), "a number")
+    return _KINDS.get(type(value), "a number")
 
 
 def _lowered(text: str) -> str:

@@ -7,7 +7,6 @@ them is answered: memory does not grow with the input, and a caller may write th
 from __future__ import annotations
 
 import gc
-import hashlib
 import importlib
 import json
 import os
@@ -15,7 +14,7 @@ import select
 import shutil
 import signal
 import tempfile
-from collections import OrderedDict, deque
+from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,7 +26,6 @@ from tilecheck.stages import load_stages
 
 AHEAD = 256  # lines
 AHEAD_BYTES = 50_000_000
-REMEMBERED = 65_536  # ids of the latest lines, among which a repeated one is found
 _PART = 2**16
 # What the pipeline imports only where a kernel needs it.
 _USED = (
@@ -99,23 +97,6 @@ class _Input:
         return slot
 
 
-@dataclass(slots=True)
-class _Names:
-    """The ids of the latest lines, by digest. Mutable: the oldest is forgotten."""
-
-    lines: OrderedDict[bytes, int] = field(default_factory=OrderedDict)
-
-    def earlier(self, slot: _Slot) -> int | None:
-        """The line that has had this id before; of two in a row the first keeps it."""
-        if slot.name == b"null":
-            return None
-        key = hashlib.blake2b(slot.name, digest_size=16).digest()
-        found = self.lines.setdefault(key, slot.number)
-        if len(self.lines) > REMEMBERED:
-            self.lines.popitem(last=False)
-        return None if found == slot.number else found
-
-
 class Service:
     """Answers every line of a file descriptor on another."""
 
@@ -129,7 +110,6 @@ class Service:
         self._waiting: deque[_Slot] = deque()  # those that no worker has yet
         self._at_work: dict[Worker, _Slot | None] = {}
         self._unsent = bytearray()
-        self._names = _Names()
 
     def run(self) -> None:
         """Until the input ends and all is answered, or nobody reads the answers any more."""
@@ -217,10 +197,6 @@ class Service:
         """Pass on the answers whose turn it is, as far as somebody reads them."""
         while self._slots and self._slots[0].answer is not None and len(self._unsent) < _PART:
             slot = self._slots.popleft()
-            earlier = self._names.earlier(slot)
-            if earlier is not None:
-                error = f"line {slot.number}: the id was that of line {earlier} already"
-                slot.answer = _answer_of(slot.name, error)
             self._unsent += slot.answer or b""
 
     def _write(self) -> None:

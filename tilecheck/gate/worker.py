@@ -19,7 +19,7 @@ from typing import NoReturn
 
 from tilecheck.cli.crash import issue_text
 from tilecheck.gate.analyse import BrokenAnalysis, answered
-from tilecheck.gate.protocol import BadLine, answer, read_line
+from tilecheck.gate.protocol import BadLine, Id, answer, read_line
 from tilecheck.options import Options
 
 ASKED = struct.Struct("!QQ")  # the length of a line and its number stand before it
@@ -66,7 +66,7 @@ def serve(channel: socket.socket, folder: Path, limits: Limits, options: Options
 
 
 def _reply(channel: socket.socket, line: bytes, number: int, limits: Limits, options: Options) -> bytes:
-    name: str | None = None
+    name: Id | None = None
     try:
         item = read_line(line)
         name = item.name
