@@ -47,7 +47,8 @@ def below(path: str, folder: Path) -> str | None:
 
 def _regex_of(text: str) -> str:
     """`a/**` also means `a` itself, so that an excluded folder need not be entered."""
-    parts = text.split("/")
+    named = [part for part in text.split("/") if part]
+    parts = [p for p, before in zip(named, ["", *named], strict=False) if (p, before) != ("**", "**")]
     regex = ""
     for number, part in enumerate(parts):
         last = number == len(parts) - 1
