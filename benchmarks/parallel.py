@@ -43,7 +43,7 @@ def run(folder: str, jobs: int) -> tuple[float, str]:
     spent = time.perf_counter() - start
     if done.returncode not in (0, 1, 3):
         raise SystemExit(f"tilecheck verify {folder} ended with {done.returncode}\n{done.stderr[-2000:]}")
-    return spent, TIMES.sub("", done.stdout)
+    return spent, TIMES.sub(r'"\1": 0', done.stdout)
 
 
 def compare(folder: str, jobs: int, runs: int) -> tuple[float, float]:
@@ -58,7 +58,7 @@ def compare(folder: str, jobs: int, runs: int) -> tuple[float, float]:
             said.add(text)
     if len(said) != 1:
         raise SystemExit("runs with different numbers of processes say different things")
-    summary = json.loads(re.sub(r",(\s*[}\]])", r"\1", said.pop()))["summary"]
+    summary = json.loads(said.pop())["summary"]
     print(f"{folder}: {summary['files']} files, {summary['kernels']} kernels")
     return min(alone), min(together)
 

@@ -168,8 +168,8 @@ def _analysed(
     return [result for result, _ in found]
 
 
-# Two processes cost 0.12 s more than one, for each loads z3. The smallest kernels take 12 ms, those of `kernels/`
-# 150 ms: for fewer than these there is little to gain (`benchmarks/parallel.py --threshold`).
+# Two processes cost 0.12 s more than one, for each loads z3. The smallest kernels take 12 ms, those of
+# `kernels/` 150 ms: for fewer than these there is little to gain (`benchmarks/parallel.py --threshold`).
 _WORTH_PROCESSES = 6
 _Kept = list[tuple[str, bytes]]
 
