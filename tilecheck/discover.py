@@ -25,7 +25,7 @@ from tilecheck.model import Diagnostic
 from tilecheck.text import decode
 
 # A kernel needs `cuda.tile` or `triton`; a file that gets them from a sibling still decorates or launches.
-_MAY_HOLD_KERNELS = re.compile(
+MAY_HOLD_KERNELS = re.compile(
     rb"cuda\s*\.\s*tile|cuda\s+import|@\s*[\w.]*\bkernel\b|\bct\s*\.\s*(?:kernel|launch)\b"
     rb"|\btriton\s*\.\s*jit\b|\btriton\b.*\bimport\b.*\bjit\b|@\s*[\w.]*\bjit\b"
 )
@@ -222,7 +222,7 @@ class _Search:
             read += 1
             if MAY_LAUNCH.search(data):
                 hosts.append(Candidate(file.shown, data))
-            if file.kernels or _MAY_HOLD_KERNELS.search(data):
+            if file.kernels or MAY_HOLD_KERNELS.search(data):
                 candidates.append(Candidate(file.shown, data, tuple(file.kernels or ())))
             else:
                 self.skipped.append((file.shown, NO_KERNELS))

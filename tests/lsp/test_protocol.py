@@ -217,6 +217,14 @@ def test_a_configuration_that_is_not_understood_is_shown_and_a_request_can_be_ca
     assert [d["code"] for d in pushed.published(uri, 1)] == ["TC202"]
 
 
+def test_other_files_are_left_alone(pushed, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.tilecheck]\nextend-exclude = ["old/**"]\n')
+    (tmp_path / "old").mkdir()
+    for name, text in (("plain.py", "def broken(:\n"), ("old/k.py", RACY), (".venv/k.py", RACY)):
+        uri = pushed.open(tmp_path / name, text)
+        assert pushed.published(uri, 1) == []
+
+
 def test_what_the_baseline_accepts_is_not_shown(pushed, tmp_path: Path) -> None:
     path = tmp_path / "k.py"
     path.write_text(RACY)

@@ -114,9 +114,14 @@ def _answer(request: tuple[Any, ...], cache: Cache) -> Answer:
 
 
 def _verify(cache: Cache, path: str, data: bytes, texts: dict[str, bytes]) -> object:
-    from tilecheck.options import Options  # lazy: as above
+    from tilecheck.config.files import Configs  # lazy: as above
+    from tilecheck.discover import MAY_HOLD_KERNELS  # lazy
+    from tilecheck.model import Report  # lazy
+    from tilecheck.options import Options  # lazy
     from tilecheck.pipeline import verify_source  # lazy
 
+    if not MAY_HOLD_KERNELS.search(data) or Configs().excluding(path):
+        return Report((), (), 1)  # most files are no business of ours, not even their syntax
     return _accepted(verify_source(data, path, Options(), texts=texts, cache=cache), path)
 
 
