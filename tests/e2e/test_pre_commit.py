@@ -51,7 +51,18 @@ class Repository:
 
     def run(self, *arguments: str, cwd: str = ".") -> subprocess.CompletedProcess[str]:
         self._git("add", ".")
-        command = [sys.executable, "-m", "pre_commit", "run", "--color", "never", *arguments]
+        return self.pre_commit("run", "--color", "never", *arguments, cwd=cwd)
+
+    def pre_commit(self, *arguments: str, cwd: str = ".") -> subprocess.CompletedProcess[str]:
+        return self._call(sys.executable, "-m", "pre_commit", *arguments, cwd=cwd)
+
+    def commit(self, *, cwd: str, stage: bool = True) -> subprocess.CompletedProcess[str]:
+        if stage:
+            self._git("add", ".")
+        author = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        return self._call("git", *author, "commit", "-m", "kernels", cwd=cwd)
+
+    def _call(self, *command: str, cwd: str) -> subprocess.CompletedProcess[str]:
         environment = {k: v for k, v in os.environ.items() if k not in ("PRE_COMMIT", "TILECHECK_FORMAT")}
         environment["PRE_COMMIT_HOME"] = str(self.home)
         return subprocess.run(
@@ -88,6 +99,19 @@ def test_a_race_fails_the_hook_with_its_report_until_it_is_fixed(repository: Rep
     ran = repository.run()
     assert ran.returncode == 0
     assert ran.stdout.count("Passed") == 1
+
+
+def test_a_commit_is_refused_and_then_made(repository: Repository) -> None:
+    """By git itself, from a subdirectory; what is only in the working tree does not count."""
+    assert repository.pre_commit("install").returncode == 0
+    repository.write("kernels/k.py", RACY)
+    refused = repository.commit(cwd="kernels")
+    assert refused.returncode == 1
+    assert f"kernels/k.py:7:5: {RACE}" in refused.stdout + refused.stderr
+    repository.write("kernels/k.py", RACY.replace("b // 2", "b"))
+    assert repository.commit(cwd="kernels", stage=False).returncode == 1
+    made = repository.commit(cwd="kernels")
+    assert made.returncode == 0, made.stdout + made.stderr
 
 
 def test_it_runs_from_a_subdirectory(repository: Repository) -> None:
