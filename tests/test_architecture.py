@@ -116,6 +116,7 @@ EDGES: dict[str, set[str] | None] = {
     },
     "tilecheck.report": BASE
     | {
+        "tilecheck.exit_codes",
         "tilecheck.fingerprint",
         "tilecheck.hygiene",
         "tilecheck.options",

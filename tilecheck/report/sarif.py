@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
+from tilecheck.exit_codes import ExitCode
 from tilecheck.fingerprint import Identity, identities
 from tilecheck.hygiene import UNREADABLE_SOURCE
 from tilecheck.model import Diagnostic, KernelReport, Severity, Site, Verdict
@@ -148,11 +149,13 @@ class _Log:
         return {"uri": quote(os.fsencode(path)), "uriBaseId": _ROOT}
 
     def invocation(self) -> dict[str, Any]:
-        """How the run ended. Files that were not read do not make it a failed one: services refuse those."""
+        """How the run ended. Files that were not read do not make it a failed one: services refuse those. A run
+        that looked at nothing is one, because they take what a report does not list for fixed."""
         crashed = [kernel for kernel in self.kernels if kernel.internal_error is not None]
         unread = [d for d in self.run.report.diagnostics if d.code == UNREADABLE_SOURCE]
+        empty = self.run.exit_code == ExitCode.USAGE
         return {
-            "executionSuccessful": not crashed,
+            "executionSuccessful": not crashed and not empty,
             "exitCode": int(self.run.exit_code),
             "toolExecutionNotifications": [
                 *(self._notification(d.code, d.message, d.site) for d in unread),
@@ -160,13 +163,10 @@ class _Log:
                     self._notification("unknown/internal", f"a bug in tilecheck ended `{k.name}`", k.site)
                     for k in crashed
                 ),
+                *([self._notification("no-kernels", "no kernels were found")] if empty else []),
             ],
         }
 
-    def _notification(self, code: str, text: str, site: Site) -> dict[str, Any]:
-        return {
-            "descriptor": {"id": code},
-            "level": "error",
-            "message": {"text": text},
-            "locations": [self._location(site)],
-        }
+    def _notification(self, code: str, text: str, site: Site | None = None) -> dict[str, Any]:
+        place = {} if site is None else {"locations": [self._location(site)]}
+        return {"descriptor": {"id": code}, "level": "error", "message": {"text": text}, **place}

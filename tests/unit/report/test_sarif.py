@@ -296,6 +296,14 @@ def test_a_bug_of_ours_makes_the_run_a_failed_one(made) -> None:
     assert "a bug in tilecheck" in invocation["toolExecutionNotifications"][0]["message"]["text"]
 
 
+def test_a_run_that_looked_at_nothing_closes_no_alerts(made) -> None:
+    (invocation,) = _log(made.run(exit_code=2))["invocations"]
+    assert (invocation["exitCode"], invocation["executionSuccessful"]) == (2, False)
+    assert invocation["toolExecutionNotifications"][0]["message"]["text"] == "no kernels were found"
+    (fine,) = _log(made.run(exit_code=0))["invocations"]  # `check` accepts it
+    assert fine["executionSuccessful"] is True
+
+
 def test_rules_have_their_pages(made) -> None:
     run = _log(made.run(made.finding(), made.kernel("second", Verdict.PROVED), includes_pass=True))
     rules = run["tool"]["driver"]["rules"]
