@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from tilecheck.cache.results import Cache
 from tilecheck.cancellation import Cancellation, Cancelled, cancelled_by, checkpoint, interruptible
 from tilecheck.options import Options
 from tilecheck.pipeline import verify_source
@@ -84,11 +85,13 @@ def test_a_hard_question_ends_soon_after_it_was_cancelled() -> None:
     assert list(query.values()) == []
 
 
+@pytest.mark.parametrize("cached", [False, True])
 @pytest.mark.parametrize("after", range(0, 60, 7))
 def test_an_analysis_cancelled_at_any_checkpoint_gives_no_report(
-    after: int, monkeypatch: pytest.MonkeyPatch
+    after: int, cached: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The exception leaves the analysis, and the next one is as if it had not been."""
+    """The exception leaves the analysis, and the next one, with the same cache, is as if it had not been."""
+    cache = Cache.in_memory() if cached else None
     expected = _verdicts()
     assert expected
     cancellation, left = Cancellation(), [after]
@@ -102,11 +105,12 @@ def test_an_analysis_cancelled_at_any_checkpoint_gives_no_report(
     with monkeypatch.context() as patch:
         patch.setattr(Cancellation, "check", count_down)
         with cancelled_by(cancellation), pytest.raises(Cancelled):
-            verify_source(RACY, "shift.py", Options())
+            verify_source(RACY, "shift.py", Options(), cache=cache)
     assert left[0] == -1  # nothing went on after it was raised
-    assert _verdicts() == expected
+    assert _verdicts(cache) == expected
 
 
-def _verdicts() -> list[object]:
-    report = verify_source(RACY, "shift.py", Options())
+def _verdicts(cache: Cache | None = None) -> list[object]:
+    report = verify_source(RACY, "shift.py", Options(), cache=cache)
+    assert not any(kernel.cached for kernel in report.kernels)
     return [(k.name, k.verdict, k.reason, k.conditions) for k in report.kernels] + list(report.diagnostics)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -57,6 +61,20 @@ def test_answers_come_and_a_cancelled_request_ends_early() -> None:
     report, again = run(story)
     assert [k.verdict for k in report.kernels] == [Verdict.VIOLATED]
     assert [(k.verdict, k.cached) for k in again.kernels] == [(Verdict.VIOLATED, True)]
+
+
+def test_the_process_answers_that_a_request_was_cancelled() -> None:
+    command = [sys.executable, "-c", module._BEGIN.format(path=sys.path)]  # noqa: SLF001 - as the server starts it
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        for request in (("verify", 1, "/many.py", MANY, {}), ("verify", 2, "/k.py", RACY, {}), ("cancel", 2)):
+            pickle.dump(request, process.stdin)
+        process.stdin.flush()
+        time.sleep(1)
+        pickle.dump(("cancel", 1), process.stdin)
+        process.stdin.close()
+        answers = [pickle.load(process.stdout)[:2] for _ in range(2)]
+        assert process.wait(60) == 0
+    assert answers == [(1, "cancelled"), (2, "cancelled")]
 
 
 def test_a_process_that_ends_is_replaced() -> None:
