@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -71,7 +72,9 @@ class Walk:
         self.text: list[str] = []
 
     def say(self, *paragraphs: str) -> None:
-        self.text += [paragraph + "\n" for paragraph in paragraphs]
+        for paragraph in paragraphs:
+            filled = textwrap.fill(paragraph, _WIDTH, break_on_hyphens=False, break_long_words=False)
+            self.text.append(filled + "\n")
 
     def write(self, name: str, content: str, language: str) -> None:
         """Write a file of the project, and show it."""
