@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tilecheck.cache.keys import Writer, key_of
+from tilecheck.cache.keys import NoKey, Writer, key_of
 from tilecheck.ir.expr import Expr
 from tilecheck.model import Site
 
@@ -17,7 +17,10 @@ def digest_of(value: Any, place: Callable[[Site], str]) -> str:
         NoKey: it has none.
     """
     writer = _IrWriter(place)
-    top = writer.write(value)
+    try:
+        top = writer.write(value)
+    except RecursionError:
+        raise NoKey("nested too deeply") from None
     return key_of((*writer.nodes, top))
 
 

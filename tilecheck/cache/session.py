@@ -159,9 +159,11 @@ class FileSession:
         path, files = self.candidate.path, self.run.files
         view = self._view(definition)
 
+        others = self._others(kernel, launches)
+
         def place(site: Site) -> str:
-            layout = view if site.file == path else files.layout(site.file)
-            if layout is None or not layout.digest:  # no Python, or bound to its layout
+            layout = view if site.file == path else files.layout(site.file) if site.file in others else None
+            if layout is None or not layout.digest:  # a configuration, or a text that is bound to its layout
                 return f"{site.file}:{site.span.start},{site.span.end}"
             found = layout.place(site.span)
             if found is None:
@@ -170,7 +172,7 @@ class FileSession:
 
         asked = replace(self.run.question(self.candidate, ()), kernels=(), settings=None)
         ir = digest_of((replace(kernel, files=()), tuple(launches)), place)
-        texts = [f"{file} {self._text(file)}" for file in self._others(kernel, launches)]
+        texts = [f"{file} {self._text(file)}" for file in others]
         return asked.key("kernel", files.real(path), view.digest, ir, *texts), view
 
     def _others(self, kernel: Kernel, launches: Sequence[Launch]) -> list[str]:
@@ -190,7 +192,10 @@ class FileSession:
             source, layout = files.source(path), files.layout(path)
             if source is None or layout is None or not layout.digest:
                 raise NoKey("a text that is bound to its layout")
-            self._views = Views(source, layout.bare(), [_names(d) for d in self.definitions])
+            try:
+                self._views = Views(source, layout.bare(), [_names(d) for d in self.definitions])
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                raise NoKey("a text that is nested deeply") from None
         return self._views.of(_names(definition))
 
     # ---- the file ---------------------------------------------------------------------------------------
@@ -217,7 +222,7 @@ class FileSession:
         try:
             key = run.question(self.candidate, self.importers).key("file")
             evidence = evidence_of((table, *found), self.gatherer, seen, self._kept, run.files)
-        except (NoKey, Unclear):
+        except (NoKey, Unclear, OSError, RuntimeError):  # links in circles
             return
         known = {text.path: text.data for text in evidence.texts}
         read = {(f, digest) for k in kernels if k.terms is not None for f, digest in k.terms.files}
