@@ -35,7 +35,10 @@ function M.setup(command)
   vim.api.nvim_create_autocmd({ "BufEnter", "InsertLeave", "BufWritePost" }, {
     pattern = "*.py",
     callback = function(event)
-      if M.client and vim.lsp.buf_is_attached(event.buf, M.client) then
+      local client = M.client and vim.lsp.get_client_by_id(M.client)
+      -- A server that is still starting has not said yet what it can do.
+      local ready = client and client.server_capabilities and client.server_capabilities.codeLensProvider
+      if ready and vim.lsp.buf_is_attached(event.buf, M.client) then
         vim.lsp.codelens.refresh()
       end
     end,
