@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from tilecheck.cancellation import checkpoint, interruptible
 from tilecheck.proof.fuel import Fuel
-from tilecheck.proof.interrupts import deferred_interrupts
+from tilecheck.proof.interrupts import deferred_interrupts, given_up_by_interrupts, is_interrupted
 from tilecheck.proof.premises import KnownPremises
 from tilecheck.proof.recall import Recall
 
@@ -60,6 +60,8 @@ class Session:
     def query(self, text: str) -> Query:
         """A solver that holds `text`."""
         checkpoint()
+        if is_interrupted():  # a text can be long: reading it would keep Ctrl-C waiting
+            raise KeyboardInterrupt
         import z3  # lazy: what the cheap rungs prove needs no solver
 
         if self._context is None:
@@ -97,11 +99,13 @@ class Query:
         with at most `budget` resource units."""
         import z3  # lazy: what the cheap rungs prove needs no solver
 
+        if is_interrupted():
+            return "unknown"
         self._solver.set("rlimit", max(1, budget))  # 0 would mean no limit
         if also:
             self._solver.push()
             self._solver.from_string(also)
-        with interruptible(self._solver.ctx.interrupt):
+        with interruptible(self._solver.ctx.interrupt), given_up_by_interrupts(self._solver.ctx.interrupt):
             answer = self._solver.check()
         self.session.note(self._spent())
         self._model = self._solver.model() if answer == z3.sat else None
@@ -115,8 +119,10 @@ class Query:
         """Names of boolean constants that cannot all be true, if the solver finds that so."""
         import z3  # lazy: as above
 
+        if is_interrupted():
+            return None
         self._solver.set("rlimit", max(1, budget))
-        with interruptible(self._solver.ctx.interrupt):
+        with interruptible(self._solver.ctx.interrupt), given_up_by_interrupts(self._solver.ctx.interrupt):
             answer = self._solver.check(*(z3.Bool(name, self._solver.ctx) for name in names))
         self.session.note(self._spent())
         return frozenset(map(str, self._solver.unsat_core())) if answer == z3.unsat else None

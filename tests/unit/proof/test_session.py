@@ -141,3 +141,28 @@ except KeyboardInterrupt:
         asked.send_signal(signal.SIGINT)
         _, errors = asked.communicate(timeout=60)
     assert (asked.returncode, errors) == (130, "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
+def test_an_interrupt_ends_the_solver_in_the_middle_of_a_question() -> None:
+    program = """
+import signal, sys, threading, time
+from tilecheck.proof.interrupts import deferred_interrupts, given_up_by_interrupts, is_interrupted
+given_up = threading.Event()
+threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+start = time.monotonic()
+try:
+    with deferred_interrupts():
+        with given_up_by_interrupts(given_up.set):
+            while not given_up.is_set() and time.monotonic() - start < 20:
+                threading.Event().wait(0.01)
+        assert is_interrupted()
+        with given_up_by_interrupts(lambda: None):
+            pass
+    sys.exit(1)
+except KeyboardInterrupt:
+    assert not is_interrupted()
+    sys.exit(130 if given_up.is_set() and time.monotonic() - start < 10 else 2)
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stderr) == (130, "")
