@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,9 @@ from tilecheck.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from tilecheck.cli.engine import Engine
+    from tilecheck.options import ConfigChoice
+
+_FUNCTION = re.compile(rb"\bdef\s+(\w+)")
 
 
 def add(verb: Verb) -> None:
@@ -83,35 +88,66 @@ def show(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> Exi
 
 def check(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:
     """Read every configuration file above and below the paths, contracts included."""
-    from tilecheck.config.contracts import contracts_of  # lazy: loads libcst
-    from tilecheck.config.files import Configs, files_around, load  # lazy
+    from tilecheck.config.files import Configs, files_around  # lazy: as for all that reads a configuration
     from tilecheck.discover import display_path  # lazy
 
     choice = choice_of(arguments)
     understood: list[str] = []
     wrong: list[UsageError] = []
+    warnings: list[str] = []
 
     def read(file: Path) -> None:
         try:
-            settings = load(file, choice)
-            if settings is not None:
-                contracts_of(settings)
-                understood.append(display_path(str(file)))
+            warnings.extend(_checked(file, choice))
+            understood.append(display_path(str(file)))
         except UsageError as error:
             wrong.append(error)
 
-    for file in files_around(arguments.paths, Configs(choice)):
+    files = files_around(arguments.paths, Configs(choice))
+    for file in files:
         read(file)
+    if not files:
+        Configs(choice).of_run()  # what flags and variables say is checked all the same
     if arguments.format == "json":
         errors = [{"message": problem.message, "hint": problem.hint} for problem in wrong]
-        streams.out(json.dumps({"files": understood, "errors": errors}, indent=2) + "\n")
+        streams.out(json.dumps({"files": understood, "errors": errors, "warnings": warnings}, indent=2) + "\n")
     else:
         for problem in wrong:
             streams.out(f"error: {problem.message}\n" + (f"  hint: {problem.hint}\n" if problem.hint else ""))
+        for text in warnings:
+            streams.out(f"warning: {text}\n")
         for name in understood:
             streams.out(f"{name}: understood\n")
-        if not wrong and not understood:
+        if not files:
             streams.out("no configuration file: the defaults count\n")
     if wrong:
         streams.log(f"tilecheck: {count(len(wrong), 'configuration file')} not understood")
     return ExitCode.USAGE if wrong else ExitCode.OK
+
+
+def _checked(file: Path, choice: ConfigChoice) -> Iterator[str]:
+    """What is probably not meant in a configuration file that is understood."""
+    from tilecheck.config.contracts import contracts_of  # lazy: loads libcst
+    from tilecheck.config.files import Configs, load  # lazy
+    from tilecheck.config.patterns import absolute, below  # lazy
+    from tilecheck.discover import discover, display_path  # lazy
+
+    settings = load(file, choice)
+    entries = () if settings is None else contracts_of(settings).entries
+    if not entries:
+        return
+    configs = Configs(choice)
+    try:
+        found = discover([str(file.parent)], configs)
+    except UsageError:  # another file below is not understood, which is said of that one
+        return
+    functions = [
+        (below(absolute(candidate.path), file.parent) or candidate.path, name.decode(errors="replace"))
+        for candidate in found.candidates
+        if configs.of(candidate.path).file == file
+        for name in _FUNCTION.findall(candidate.data)
+    ]
+    for entry in entries:
+        if not any(entry.speaks_of(*function) for function in functions):
+            where = display_path(entry.given.site.file)
+            yield f'{where}: `match = "{entry.match}"` speaks of no function in the files that are looked at'

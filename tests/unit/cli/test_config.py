@@ -135,6 +135,31 @@ def test_check_tells_all_that_is_wrong(project: Path, run) -> None:
     assert [error["hint"] for error in found["errors"]] == ["did you mean `budget`?", None]
 
 
+def test_check_warns_of_contracts_for_no_kernel(project: Path, run) -> None:
+    kernel = "import cuda.tile as ct\n\n@ct.kernel\ndef gemm_nt(x): ...\n"
+    (project / "gen/deep/gemm.py").write_text(kernel)
+    entry = '[[tool.tilecheck.kernel]]\nmatch = "{}"\nrequires = ["n > 1"]\n'
+    matches = ("deep/*.py::gemm_*", "deep.gemm.gemm_nt", "deep/*.py::gem_*", "gen/deep/gemm.py::gemm_nt")
+    (project / "gen/pyproject.toml").write_text("".join(map(entry.format, matches)))
+    ran = run("config", "check", "gen")
+    assert ran.code == 0
+    assert ran.out.splitlines() == [
+        f'warning: gen/pyproject.toml: `match = "{match}"` speaks of no function in the files that are '
+        "looked at"
+        for match in matches[2:]
+    ] + ["gen/pyproject.toml: understood"]
+    assert len(json.loads(run("config", "check", "--format", "json").out)["warnings"]) == 2
+    (project / "gen/deep/pyproject.toml").write_text("[tool.tilecheck]\nbudgt = 1\n")
+    ran = run("config", "check", "gen")
+    assert (ran.code, ran.out.count("budgt")) == (2, 1)
+    assert "gen/pyproject.toml: understood" in ran.out
+
+
+def test_check_reads_what_flags_say(project: Path, run) -> None:
+    assert run("config", "check", "--isolated", "--config", "budgt=1").code == 2
+    assert run("config", "check", "--config", "budgt=1").code == 2
+
+
 def test_check_does_not_read_what_is_excluded(project: Path, run) -> None:
     (project / "old").mkdir()
     (project / "old/pyproject.toml").write_text("[tool.tilecheck]\nnonsense = 1\n")
