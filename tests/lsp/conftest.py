@@ -77,10 +77,10 @@ class Client:
 
     def wait(self, method: str, which: Callable[[Any], bool] = lambda _: True) -> Any:
         """The parameters of a message of the server; a request is answered with null."""
-        message = self._take(lambda m: m.get("method") == method and which(m["params"]))
+        message = self._take(lambda m: m.get("method") == method and which(m.get("params")))
         if "id" in message:
             self.send({"id": message["id"], "result": None})
-        return message["params"]
+        return message.get("params")
 
     def _take(self, is_meant: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         for message in self.seen:

@@ -107,6 +107,34 @@ def test_a_sibling_that_is_not_saved_counts(pushed, tmp_path: Path) -> None:
     assert [d["code"] for d in pushed.published(uri, 1)] == ["TC202"]
 
 
+def test_a_client_that_pulls_is_told_when_another_file_matters(client, tmp_path: Path) -> None:
+    client.begin(PULL)
+    text = RACY.replace("import cuda", "from sizes import BY\nimport cuda").replace("i + 1", "i + BY")
+    uri = client.open(tmp_path / "k.py", text)
+    sizes = client.open(tmp_path / "sizes.py", "BY = 0\n")
+    ask = {"textDocument": {"uri": uri}}
+    assert client.request("textDocument/diagnostic", ask)["items"] == []
+    client.change(sizes, 2, "BY = 1\n")
+    client.wait("workspace/diagnostic/refresh")
+    assert [d["code"] for d in client.request("textDocument/diagnostic", ask)["items"]] == ["TC202"]
+    client.change(uri, 2, FINE)
+    assert client.request("textDocument/diagnostic", ask)["items"] == []
+    assert not [m for m in client.seen if m.get("method") == "workspace/diagnostic/refresh"]
+
+
+def test_only_the_kernel_that_is_edited_is_proved_again(pushed, tmp_path: Path) -> None:
+    text = RACY + RACY.partition("\n")[2].replace("shift", "other")
+    uri = pushed.open(tmp_path / "k.py", text)
+    assert len(pushed.published(uri, 1)) == 2
+    pushed.change(uri, 2, "# a comment\n" + text.replace("i + 1", "i + 2", 1))
+    found = pushed.published(uri, 2)
+    lines = [d["range"]["start"]["line"] for d in found]
+    assert lines == [8, 15]
+    lenses = pushed.request("textDocument/codeLens", {"textDocument": {"uri": uri}})
+    last = [lens["command"]["title"].rpartition(" ")[2] for lens in lenses]
+    assert last == ["ms", "cached"]
+
+
 def test_actions_hover_lens_and_hints(pushed, tmp_path: Path) -> None:
     uri = pushed.open(tmp_path / "k.py", RACY)
     [found] = pushed.published(uri, 1)

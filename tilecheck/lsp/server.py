@@ -53,7 +53,7 @@ class TilecheckServer(LanguageServer):
         self.verifier = verifier
         self.documents = Documents(self._verify, self.publish)
         self.pages: Path | None = None
-        self.sent: dict[str, list[Json]] = {}
+        self.versions: dict[str, int] = {}  # of what was published last
 
     async def _verify(self, path: str, data: bytes, texts: dict[str, bytes]) -> Report:
         report = await self.verifier.ask("verify", path, data, texts)
@@ -94,16 +94,18 @@ class TilecheckServer(LanguageServer):
 
     def publish(self, analysed: Analysed) -> None:
         """A document has a new result."""
-        found = self.diagnostics(analysed)
-        changed = self.sent.get(analysed.uri) != found
-        self.sent[analysed.uri] = found
         if not self.pulls:
+            items = [_typed(types.Diagnostic, d) for d in self.diagnostics(analysed)]
             self.text_document_publish_diagnostics(
-                types.PublishDiagnosticsParams(
-                    analysed.uri, [_typed(types.Diagnostic, d) for d in found], analysed.version
-                )
+                types.PublishDiagnosticsParams(analysed.uri, items, analysed.version)
             )
-        elif changed and self.can("workspace", "diagnostics", "refresh_support"):
+        # Who asks about a new text waits for its result. Nobody asks again when another file has changed.
+        if self.versions.get(analysed.uri) == analysed.version:
+            self._refresh()
+        self.versions[analysed.uri] = analysed.version
+
+    def _refresh(self) -> None:
+        if self.pulls and self.can("workspace", "diagnostics", "refresh_support"):
             self.workspace_diagnostic_refresh(None)
         if self.can("workspace", "code_lens", "refresh_support"):
             self.workspace_code_lens_refresh(None)
@@ -115,7 +117,7 @@ class TilecheckServer(LanguageServer):
 
     def clear(self, uri: str) -> None:
         """A document was closed."""
-        self.sent.pop(uri, None)
+        self.versions.pop(uri, None)
         if not self.pulls:
             self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
@@ -212,7 +214,6 @@ def _pull(server: TilecheckServer) -> Any:
         if analysed is None:
             return types.RelatedFullDocumentDiagnosticReport([])
         found = server.diagnostics(analysed)
-        server.sent[analysed.uri] = found
         result_id = f"{analysed.version}:{hash(str(found))}"
         if params.previous_result_id == result_id:
             return types.RelatedUnchangedDocumentDiagnosticReport(result_id)
