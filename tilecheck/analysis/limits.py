@@ -7,7 +7,7 @@ asks for a proof.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from tilecheck.analysis.ranges import INT32_MAX
 from tilecheck.ir.expr import (
@@ -38,11 +38,11 @@ def int32_limits(kernel: Kernel) -> tuple[str, ...]:
     Where a part of a value has none (a loop counter, a value from memory without a contract) the rest of it is
     bounded alone.
     """
-    ranges = promised_ranges(kernel)
+    bounds = _Bounds(promised_ranges(kernel))
     found: dict[str, None] = {}
     for operation in kernel.arithmetic:
-        for part in _bounded_parts(operation.value, ranges):
-            found[f"{_bound(part, ranges)} <= {INT32_MAX}"] = None
+        for bound in bounds.of_parts(operation.value):
+            found[f"{bound} <= {INT32_MAX}"] = None
     return tuple(found)
 
 
@@ -117,76 +117,90 @@ def _is_clamped(value: Expr) -> bool:
 # ---- bounds ------------------------------------------------------------------------------------------------
 
 
-def _bounded_parts(value: Expr, ranges: Ranges) -> Iterator[Expr]:
-    """The largest parts of `value` that have a bound and depend on more than compile-time constants."""
-    if all(s.kind is Kind.CONSTANT for s in symbols(value)) or value.op in ("sym", "const", "read"):
-        return
-    if _bound(value, ranges) is not None:
-        yield value
-        return
-    for child in children(value):
-        yield from _bounded_parts(child, ranges)
+class _Bounds:
+    """Upper bounds on absolute values, as text. Mutable: it remembers them, as values share their parts."""
 
+    def __init__(self, ranges: Ranges) -> None:
+        self._ranges = ranges
+        self._known: dict[Expr, str | None] = {}
+        self._seen: set[Expr] = set()
 
-def _bound(value: Expr, ranges: Ranges) -> str | None:
-    """An upper bound on the absolute value, or None."""
-    match value.op:
-        case "const":
-            return str(abs(int(value.args[0])))
-        case "sym":
-            return _symbol_bound(value.args[0], ranges)
-        case "add":
-            terms = [_bound(a, ranges) for a in value.args]
-            return None if None in terms else f"({' + '.join(map(str, terms))})"
-        case "mul":
-            factors = [_bound(a, ranges) for a in value.args]
-            return None if None in factors else " * ".join(map(str, factors))
-        case "floordiv" | "mod":
-            return _quotient_bound(value, ranges)
-        case "min" | "max" if _is_clamped(value):
-            ends = (*value.args, *(c for a in value.args for c in children(a)))
-            return _largest([_bound(a, ranges) for a in ends if not values_in_memory(a)])
-        case "min" | "max":
-            return _largest([_bound(a, ranges) for a in value.args])
-        case "ite":
-            # What is read of a table, where there is something to read: TC305 proves that the other branch,
-            # which is unknown, is not taken, or that the whole value fits.
-            known = [a for a in value.args[1:] if not (a.op == "sym" and is_from_memory(a))]
-            return _largest([_bound(a, ranges) for a in known])
-        case "read" if value.args[0] in ranges:
-            return _largest([_bound(a, ranges) for a in ranges[value.args[0]]])
-        case _:
+    def of_parts(self, value: Expr) -> Iterator[str]:
+        """The bounds of the largest parts of `value` that have one and depend on more than compile-time
+        constants, but for parts that were asked about before."""
+        if value in self._seen:
+            return
+        self._seen.add(value)
+        if all(s.kind is Kind.CONSTANT for s in symbols(value)) or value.op in ("sym", "const", "read"):
+            return
+        bound = self.of(value)
+        if bound is not None:
+            yield bound
+            return
+        for child in children(value):
+            yield from self.of_parts(child)
+
+    def of(self, value: Expr) -> str | None:
+        """The bound of one value, or None."""
+        if value not in self._known:
+            self._known[value] = self._worked_out(value)
+        return self._known[value]
+
+    def _worked_out(self, value: Expr) -> str | None:
+        match value.op:
+            case "const":
+                return str(abs(int(value.args[0])))
+            case "sym":
+                return self._of_symbol(value.args[0])
+            case "add":
+                terms = [self.of(a) for a in value.args]
+                return None if None in terms else f"({' + '.join(map(str, terms))})"
+            case "mul":
+                factors = [self.of(a) for a in value.args]
+                return None if None in factors else " * ".join(map(str, factors))
+            case "floordiv" | "mod":
+                return self._of_quotient(value)
+            case "min" | "max" if _is_clamped(value):
+                ends = (*value.args, *(c for a in value.args for c in children(a)))
+                return self._largest([a for a in ends if not values_in_memory(a)])
+            case "min" | "max":
+                return self._largest(value.args)
+            case "ite":
+                # What is read of a table, where there is something to read: TC305 proves that the other branch,
+                # which is unknown, is not taken, or that the whole value fits.
+                return self._largest([a for a in value.args[1:] if not (a.op == "sym" and is_from_memory(a))])
+            case "read" if value.args[0] in self._ranges:
+                return self._largest(self._ranges[value.args[0]])
+            case _:
+                return None
+
+    def _largest(self, values: Sequence[Expr]) -> str | None:
+        ways = [self.of(value) for value in values]
+        if None in ways or not ways:
             return None
+        return f"max({', '.join(map(str, ways))})" if len(ways) > 1 else ways[0]
 
+    def _of_symbol(self, symbol: Symbol) -> str | None:
+        match symbol.kind:
+            case Kind.CONSTANT | Kind.SCALAR | Kind.STRIDE:
+                return f"abs({symbol.name})"
+            case Kind.EXTENT | Kind.GRID:
+                return symbol.name
+            case Kind.BLOCK | Kind.LANE if symbol.bound is not None:
+                bound = self.of(symbol.bound)
+                return None if bound is None else f"({bound} - 1)"
+            case _:
+                return None
 
-def _largest(ways: list[str | None]) -> str | None:
-    if None in ways or not ways:
-        return None
-    return f"max({', '.join(map(str, ways))})" if len(ways) > 1 else ways[0]
+    def _of_quotient(self, value: Expr) -> str | None:
+        """`|a // b| <= cdiv(|a|, b)` and `a % b <= b - 1` for b > 0, which TC301 proves of every divisor.
 
-
-def _symbol_bound(symbol: Symbol, ranges: Ranges) -> str | None:
-    match symbol.kind:
-        case Kind.CONSTANT | Kind.SCALAR | Kind.STRIDE:
-            return f"abs({symbol.name})"
-        case Kind.EXTENT | Kind.GRID:
-            return symbol.name
-        case Kind.BLOCK | Kind.LANE if symbol.bound is not None:
-            bound = _bound(symbol.bound, ranges)
-            return None if bound is None else f"({bound} - 1)"
-        case _:
+        Floor division rounds -5 // 3 down to -2.
+        """
+        top, divisor = value.args
+        if any(s.varies for s in symbols(divisor)) or any(e.op == "read" for e in walk(divisor)):
             return None
-
-
-def _quotient_bound(value: Expr, ranges: Ranges) -> str | None:
-    """`|a // b| <= cdiv(|a|, b)` and `a % b <= b - 1` for b > 0, which TC301 proves of every divisor.
-
-    Floor division rounds -5 // 3 down to -2.
-    """
-    top, divisor = value.args
-    if any(s.varies for s in symbols(divisor)) or any(e.op == "read" for e in walk(divisor)):
-        return None
-    if value.op == "mod":
-        return f"({render(divisor)} - 1)"
-    bound = _bound(top, ranges)
-    return None if bound is None else f"cdiv({bound}, {render(divisor)})"
+        if value.op == "mod":
+            return f"({render(divisor)} - 1)"
+        bound = self.of(top)
+        return None if bound is None else f"cdiv({bound}, {render(divisor)})"
