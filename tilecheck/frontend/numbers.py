@@ -17,6 +17,7 @@ from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 
 INT32_MAX = 2**31 - 1
+LARGEST = 20_000  # nodes of an expression, written out: published kernels have a few hundred
 
 
 class Machine(Protocol):
@@ -197,6 +198,8 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     assert x is not None
     assert y is not None
     value = _integer(op, x, y, bits, shape, machine)
+    if E.size_of(value) > LARGEST:
+        raise UnsupportedConstruct("integer expression of this size")
     if bits == 32 and value.op in ("add", "mul"):
         machine.made(value)
     return Num(shape, value, kind, bits, made)

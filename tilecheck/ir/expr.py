@@ -75,17 +75,25 @@ class Symbol:
         return self.kind >= Kind.BLOCK
 
 
-@dataclass(frozen=True, eq=False)
+_set = object.__setattr__
+
+
+@dataclass(frozen=True, eq=False, init=False)
 class Expr:
     """One node. Build nodes with the functions below, never directly: they intern and fold."""
 
-    __slots__ = ("__weakref__", "args", "free", "op", "operands")
+    __slots__ = ("__weakref__", "args", "free", "op", "operands", "size")
     op: str
     args: tuple[Any, ...]
 
-    def __post_init__(self) -> None:
-        # Derived once, because everything walks expressions: the arguments that are expressions.
-        object.__setattr__(self, "operands", tuple(x for x in self.args if isinstance(x, Expr)))
+    def __init__(self, op: str, args: tuple[Any, ...]) -> None:
+        _set(self, "op", op)
+        _set(self, "args", args)
+        # Derived once, because everything walks expressions: the arguments that are expressions, and how many
+        # nodes the text of it has, where parts that occur several times count as often.
+        operands = tuple([x for x in args if type(x) is Expr])
+        _set(self, "operands", operands)
+        _set(self, "size", 1 + sum([x.size for x in operands]))  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         return render(self)
@@ -102,16 +110,40 @@ class Expr:
 
 _BOOLEAN = frozenset({"true", "false", "bsym", "lt", "le", "eq", "not", "all", "any"})
 # Interning makes identity equality. Nodes die with their last user, so a long-lived server does not grow.
-_interned: weakref.WeakValueDictionary[tuple[str, tuple[Any, ...]], Expr] = weakref.WeakValueDictionary()
+_Key = tuple[str, tuple[Any, ...]]
+
+
+class _Interned(weakref.ref[Expr]):
+    """An entry of the table. Its own class, as a `WeakValueDictionary` does in Python what this leaves to C."""
+
+    __slots__ = ("key",)
+    key: _Key
+
+
+_interned: dict[_Key, _Interned] = {}
+
+
+def _forget(entry: _Interned) -> None:
+    if _interned.get(entry.key) is entry:
+        del _interned[entry.key]
 
 
 def _node(op: str, *args: Any) -> Expr:
     key = (op, args)
-    found = _interned.get(key)
+    entry = _interned.get(key)
+    found = None if entry is None else entry()
     if found is None:
         found = Expr(op, args)
-        _interned[key] = found
+        entry = _Interned(found, _forget)
+        entry.key = key
+        _interned[key] = entry
     return found
+
+
+def _known(op: str, *args: Any) -> Expr | None:
+    """The node, if there is one already."""
+    entry = _interned.get((op, args))
+    return None if entry is None else entry()
 
 
 def const(value: int) -> Expr:
@@ -311,6 +343,24 @@ def negate(a: Expr) -> Expr:
     return _node("not", a)
 
 
+def _known_negation(a: Expr) -> Expr | None:
+    """`negate(a)`, if there is such a node: no other can be among the terms of anything."""
+    match a.op:
+        case "true":
+            return FALSE
+        case "false":
+            return TRUE
+        case "not":
+            inner: Expr = a.args[0]
+            return inner
+        case "lt":
+            return _known("le", a.args[1], a.args[0])
+        case "le":
+            return _known("lt", a.args[1], a.args[0])
+        case _:
+            return _known("not", a)
+
+
 def all_of(*terms: Expr) -> Expr:
     """Conjunction, flattened, without duplicates; false if it holds a term and its negation."""
     kept: dict[Expr, None] = {}
@@ -319,7 +369,7 @@ def all_of(*terms: Expr) -> Expr:
         term = stack.pop()
         if term.op == "all":
             stack.extend(reversed(term.args))
-        elif term is FALSE or negate(term) in kept:
+        elif term is FALSE or _known_negation(term) in kept:
             return FALSE
         elif term is not TRUE:
             kept[term] = None
@@ -336,7 +386,7 @@ def any_of(*terms: Expr) -> Expr:
         term = stack.pop()
         if term.op == "any":
             stack.extend(reversed(term.args))
-        elif term is TRUE or negate(term) in kept:
+        elif term is TRUE or _known_negation(term) in kept:
             return TRUE
         elif term is not FALSE:
             kept[term] = None
@@ -357,6 +407,12 @@ def children(a: Expr) -> tuple[Expr, ...]:
     return found
 
 
+def size_of(a: Expr) -> int:
+    """How many nodes it has when it is written out."""
+    size: int = a.size  # type: ignore[attr-defined]
+    return size
+
+
 def walk(*roots: Expr) -> Iterator[Expr]:
     """Every node reachable from `roots`, once, parents before children, in a fixed order."""
     seen: set[Expr] = set()
@@ -367,7 +423,7 @@ def walk(*roots: Expr) -> Iterator[Expr]:
             continue
         seen.add(node)
         yield node
-        stack.extend(reversed(children(node)))
+        stack.extend(node.operands[::-1])  # type: ignore[attr-defined]
 
 
 def symbols(*roots: Expr) -> tuple[Symbol, ...]:
@@ -427,15 +483,16 @@ def rebuild(a: Expr, change: Callable[[Expr], Expr | None], memo: dict[Expr, Exp
             memo[node] = changed
             stack.pop()
             continue
-        todo = [c for c in children(node) if c not in memo]
+        operands = node.operands  # type: ignore[attr-defined]
+        todo = [c for c in operands if c not in memo]
         if todo:
-            stack.extend(todo)
+            stack += todo
             continue
         stack.pop()
-        if node.op in _REBUILD:
-            memo[node] = _REBUILD[node.op](*(memo[x] if isinstance(x, Expr) else x for x in node.args))
+        if all(memo[c] is c for c in operands):
+            memo[node] = node  # a node is what building it again gives
         else:
-            memo[node] = node
+            memo[node] = _REBUILD[node.op](*(memo[x] if type(x) is Expr else x for x in node.args))
     return memo[a]
 
 

@@ -364,7 +364,7 @@ def postorder(roots: Sequence[Expr], known: Container[Expr] = ()) -> Iterator[Ex
                 continue
             todo = [c for c in children(node) if c not in done and c not in known]
             if todo:
-                stack.extend(reversed(todo))
+                stack += todo[::-1]
                 continue
             stack.pop()
             done.add(node)

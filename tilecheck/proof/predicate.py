@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from tilecheck.ir.expr import (
     FALSE,
@@ -126,6 +127,7 @@ def ranges(exprs: Iterable[Expr]) -> tuple[Expr, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=4096)
 def _range(symbol: Symbol) -> tuple[Expr, ...]:
     if symbol.kind in (Kind.BLOCK, Kind.LANE) and symbol.bound is not None:
         return le(0, sym(symbol)), lt(sym(symbol), symbol.bound)

@@ -208,6 +208,10 @@ def test_barriers_are_remembered() -> None:
         ("tl.inline_asm_elementwise('global_store_b32 $1, $1', '=v,v', [x], tl.int32, True, 1)", "may touch"),
         ("tl.inline_asm_elementwise(x, '=r,l', [x], tl.int32, True, 1)", "may touch"),
         ("tl.store((x + y).to(tl.pointer_type(tl.int8)), 0)", "tl.pointer_type"),
+        (
+            "i = y\nfor _ in tl.static_range(60):\n    i = i % (d + i)\ntl.store(x + i, 0.0)",
+            "expression of this size",
+        ),
     ],
 )
 def test_what_is_not_read_is_said_by_name(body: str, words: str) -> None:
