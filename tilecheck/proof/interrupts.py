@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import FrameType
 
 
 @dataclass
@@ -40,8 +41,8 @@ def deferred_interrupts() -> Iterator[None]:
     Python runs signal handlers in the main thread only: in any other thread this does nothing. It does nothing
     either where SIGINT has no Python handler (ignored, or the default action).
     """
-    handler = signal.getsignal(signal.SIGINT)
-    if not _is_handled():
+    handler = _handler()
+    if handler is None:
         yield
         return
     before, _arrived.numbers = _arrived.numbers, []
@@ -61,7 +62,7 @@ def given_up_by_interrupts(give_up: Callable[[], None]) -> Iterator[None]:
     """Call `give_up`, from another thread, when a SIGINT arrives in this block: while this thread waits outside
     Python, no handler runs in it. What the block gives is not to be used then: `deferred_interrupts` raises.
     """
-    if not _is_handled():
+    if _handler() is None:
         yield
         return
     done = threading.Event()
@@ -89,6 +90,8 @@ def given_up_by_interrupts(give_up: Callable[[], None]) -> Iterator[None]:
         ours.close()
 
 
-def _is_handled() -> bool:
-    """Whether a SIGINT runs a handler of Python's in this thread."""
-    return threading.current_thread() is threading.main_thread() and callable(signal.getsignal(signal.SIGINT))
+def _handler() -> Callable[[int, FrameType | None], object] | None:
+    """The handler of Python's that a SIGINT runs in this thread."""
+    handler = signal.getsignal(signal.SIGINT)
+    is_main = threading.current_thread() is threading.main_thread()
+    return handler if is_main and callable(handler) else None
