@@ -91,12 +91,14 @@ def _decided(
     from tilecheck.analysis.borrow import build  # lazy: loads networkx
     from tilecheck.analysis.facts import Facts  # lazy
     from tilecheck.proof.decide import decide  # lazy
+    from tilecheck.proof.work import Work  # lazy
     from tilecheck.registry import load_rules  # lazy
     from tilecheck.verdict import conclude  # lazy
 
     facts = Facts(kernel, build(kernel, launches))
     obligations, findings = state_obligations(facts, [entry.rule for entry in load_rules()])
     file = definition.table.file
+    work = Work.of_kernel(options.budget)  # for both times, if it is decided twice
 
     def settle(kernel: Kernel) -> Decision:
         return decide(
@@ -106,6 +108,7 @@ def _decided(
             without=options.without,
             budget=options.budget,
             keep=options.dump_smt is not None,
+            work=work,
         )
 
     decision = settle(kernel)
@@ -123,7 +126,7 @@ def _decided(
         from tilecheck.proof.repeats import repeated  # lazy: few kernels are tuned
 
         findings = (*findings, *repeated(kernel, kernel.tuning, decision.conditions, options.budget))
-    found = conclude(facts, decision, findings, launches, file)
+    found = conclude(facts, decision, findings, launches, file, options.budget)
     return in_words_of(kernel, found)
 
 

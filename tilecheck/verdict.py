@@ -29,6 +29,7 @@ from tilecheck.model import (
     Verdict,
     Witness,
 )
+from tilecheck.options import DEFAULT_BUDGET
 from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.decide import Decision, Settled
 from tilecheck.proof.obligation import Between, Disjoint, Obligation
@@ -46,12 +47,17 @@ STANDING = "TC403"
 
 
 def conclude(
-    facts: Facts, decision: Decision, findings: Sequence[Diagnostic], launches: tuple[Launch, ...], path: str
+    facts: Facts,
+    decision: Decision,
+    findings: Sequence[Diagnostic],
+    launches: tuple[Launch, ...],
+    path: str,
+    budget: int = DEFAULT_BUDGET,
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
-    """The report of one kernel and everything that was found in it."""
+    """The report of one kernel and everything that was found in it. `budget` bounds what its launches take."""
     kernel = facts.kernel
     findings = _with_aliases(facts, findings, path)
-    launched = _check_launches(facts, decision, launches, path, findings)
+    launched = _check_launches(facts, decision, launches, path, findings, budget)
     diagnostics = [*findings, *_violations(kernel, decision), *launched.diagnostics]
     diagnostics += _unneeded_unsafe(kernel, decision)
     verdict, reason, site = _verdict(kernel, decision, launched)
@@ -428,15 +434,21 @@ def _undecided(kernel: Kernel, decision: Decision, launched: _Launched, reason: 
 
 
 def _check_launches(
-    facts: Facts, decision: Decision, launches: tuple[Launch, ...], path: str, findings: Sequence[Diagnostic]
+    facts: Facts,
+    decision: Decision,
+    launches: tuple[Launch, ...],
+    path: str,
+    findings: Sequence[Diagnostic],
+    budget: int,
 ) -> _Launched:
     """Judge every visible launch; a condition counts as broken only after the launch was replayed."""
     if not launches:
         return _Launched()
     from tilecheck.proof.fuel import LAUNCHES, Fuel  # lazy: most files have no launch that needs it
     from tilecheck.proof.session import Session  # lazy
+    from tilecheck.proof.work import Work  # lazy
 
-    with closing(Session(fuel=Fuel(LAUNCHES))) as session:
+    with closing(Session(fuel=Fuel(LAUNCHES), work=Work.of_launches(budget, decision.work))) as session:
         all_ = (_check_one(facts.kernel, decision, launch, path, session) for launch in launches)
         checked = [one for one in all_ if one is not None]
     reports = tuple(report for report, _ in checked)

@@ -71,7 +71,13 @@ class Derivation:
     refuted: tuple[bool, ...] = ()
 
 
-def derive(open_: Sequence[Obligation], context: Context, prove: Prove, satisfiable: Decide) -> Derivation:
+def derive(
+    open_: Sequence[Obligation],
+    context: Context,
+    prove: Prove,
+    satisfiable: Decide,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Derivation:
     """Find launch conditions for obligations that do not follow from the kernel's text.
 
     Args:
@@ -79,14 +85,15 @@ def derive(open_: Sequence[Obligation], context: Context, prove: Prove, satisfia
         context: the premises; its own conditions are kept and not reported.
         prove: whether an obligation holds under more conditions; asked where `satisfiable` cannot tell.
         satisfiable: decides a conjunction; a "sat" answer must come with a model, "unsat" is a proof.
+        stopped: whether nothing more is to be tried.
     """
     order = sorted(range(len(open_)), key=lambda i: (open_[i].stage, i))
-    search = _Search(context, prove, satisfiable, tile_symbols(context.kernel))
+    search = _Search(context, prove, satisfiable, tile_symbols(context.kernel), stopped)
     search.solve_all(open_, order)
     contested = [i for i in order if i in search.contested and i not in search.found]
     if contested:
         # Conditions found for others left no launch for these: let them choose first.
-        again = _Search(context, prove, satisfiable, search.tiles)
+        again = _Search(context, prove, satisfiable, search.tiles, stopped)
         again.solve_all(open_, [*contested, *(i for i in order if i not in contested)])
         search = again if len(again.found) > len(search.found) else search
     search.simplify()
@@ -103,6 +110,7 @@ class _Search:
     prove: Prove
     satisfiable: Decide
     tiles: frozenset[Symbol]
+    stopped: Callable[[], bool]
     base: dict[Expr, None] = field(default_factory=dict)
     found: dict[int, tuple[Expr, ...]] = field(default_factory=dict)
     cut: dict[int, None] = field(default_factory=dict)  # obligations whose search met a limit
@@ -129,10 +137,11 @@ class _Search:
         self._met_limit = self._crowded_out = False
         self.cut.pop(number, None)
         for part in _parts(obligation):
-            conditions = self._conditions(part)
+            stopped = self.stopped()
+            conditions = None if stopped else self._conditions(part)
             if conditions is None:
                 self.base = before
-                if self._met_limit:
+                if self._met_limit or stopped:
                     self.cut[number] = None
                 if self._crowded_out:
                     self.contested[number] = None

@@ -36,6 +36,7 @@ from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation, Ord
 from tilecheck.proof.predicate import inhabited
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Answer, satisfiable
+from tilecheck.proof.work import Work
 
 # A kernel that stays unknown after so many searches is not worth more of them.
 _MOST_FAILED_HUNTS = 2
@@ -61,12 +62,13 @@ class Settled:
 @dataclass(frozen=True, slots=True)
 class Decision:
     """All obligations of a kernel, settled, and the launch conditions that they need. `spent` is what that
-    cost, in resource units of the solver."""
+    cost in resource units of the solver, `work` in those of `proof.work`."""
 
     settled: tuple[Settled, ...]
     conditions: tuple[Expr, ...]
     vacuous: bool = False
     spent: int = 0
+    work: int = 0
 
 
 def decide(
@@ -77,10 +79,12 @@ def decide(
     without: frozenset[str],
     budget: int,
     keep: bool = False,
+    work: Work | None = None,
 ) -> Decision:
     """Settle every obligation of `kernel`, whose text stands in the file `path`. With `keep`, the queries that
-    proved something are kept."""
-    with closing(Session(budget=budget, keep=keep)) as session:
+    proved something are kept. `work` is what may be spent, if not as much as one kernel may."""
+    work = work or Work.of_kernel(budget)
+    with closing(Session(budget=budget, keep=keep, work=work)) as session:
         return _decide(kernel, obligations, path, without, session)
 
 
@@ -119,6 +123,9 @@ def _decide(
             reason = _reason(obligation, outcome)
             settled.append(Settled(obligation, "unknown", "none", outcome.time_ms, reason))
         else:
+            if session.work.is_spent and not obligation.unsafe:
+                settled.append(Settled(obligation, "unknown", "none", outcome.time_ms, Reason.BUDGET.value))
+                continue
             contract = _proposal(obligation, under, session, without)
             if contract:
                 advised = replace(obligation, advice=f"`{contract}` decides this, if it is so")
@@ -128,11 +135,11 @@ def _decide(
             hunted = failed < _MOST_FAILED_HUNTS and (ended or i in lost) and _is_hunted(obligation, under)
             settled.append(_refute(obligation, outcome, under, path, session, lost=i in lost, hunted=hunted))
             failed += hunted and settled[-1].status == "unknown"
-    spent = session.spent
+    spent, work = session.spent, session.work.spent
     if session.keep:
         settled = [_with_queries(s, under, facts, session, without) for s in settled]
     granted = () if "launch" in without else conditions
-    return Decision(tuple(settled), granted, spent=spent)
+    return Decision(tuple(settled), granted, spent=spent, work=work)
 
 
 def _with_queries(
@@ -238,6 +245,9 @@ def _derive(
     limit = session.spent + _DERIVATION * session.budget
     left = _CHEAP_PROOFS
 
+    def is_cut() -> bool:
+        return session.spent > limit or session.work.is_spent
+
     def decides(
         assertions: Sequence[Expr], refutes: Callable[[], bool] | None = None, *, solver: bool = True
     ) -> Answer:
@@ -272,14 +282,16 @@ def _derive(
                 return left >= 0 and prove(obligation, under.under(*extra), session, cheap).proved
 
             ways = decides if solver else decides_cheaply
-            derivation = derive([part for _, part in members], under, proves, ways)
+            derivation = derive(
+                [part for _, part in members], under, proves, ways, lambda: session.work.is_spent
+            )
             for condition in derivation.conditions:
                 other = any_of(flags, condition)  # what is asked with the flag and without it is asked
                 weakened = condition if other in conditions else any_of(negate(flags), condition)
                 conditions.pop(other, None)
                 conditions[weakened] = None
             failed |= {k for (k, _), used in zip(members, derivation.used, strict=True) if used is None}
-            if session.spent <= limit:  # a candidate that was given up on is not one that saves nothing
+            if not is_cut():  # a candidate that was given up on is not one that saves nothing
                 refuted = zip(members, derivation.refuted, strict=True)
                 lost.update(k for (k, _), is_refuted in refuted if is_refuted)
         return failed
@@ -291,7 +303,7 @@ def _derive(
     if again:
         lost -= again
         open_still -= again - unsaved([(k, part) for k in sorted(again) for part in apart[k]])
-    return tuple(conditions), set(range(len(open_))) - open_still, lost, session.spent <= limit
+    return tuple(conditions), set(range(len(open_))) - open_still, lost, not is_cut()
 
 
 def _flags(obligation: Obligation) -> Expr:

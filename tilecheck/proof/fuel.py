@@ -3,10 +3,11 @@ answer never depends on the machine."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tilecheck.cancellation import checkpoint
+from tilecheck.proof.work import STATEMENT, Work
 
 if TYPE_CHECKING:
     from tilecheck.jit.reference import Launch, Log
@@ -25,6 +26,7 @@ class Fuel:
     """Mutable: it counts down."""
 
     left: int = _KERNEL
+    work: Work = field(default_factory=Work)
 
     def run(self, launch: Launch) -> Log:
         """Run a launch, with what is left.
@@ -57,7 +59,11 @@ class Fuel:
         try:
             log = run(launch)
         except ReplayError as error:
-            self.left -= error.steps
+            self._count(error.steps)
             raise
-        self.left -= log.steps
+        self._count(log.steps)
         return log
+
+    def _count(self, steps: int) -> None:
+        self.left -= steps
+        self.work.charge(STATEMENT * steps)

@@ -35,6 +35,8 @@ def prove(
     """
     checkpoint()
     start = perf_counter()
+    if session.work.is_spent:
+        return _outcome("none", start, "budget")
     question = Question(obligation, context, session.premises)
     for name, decide in RUNGS:
         if name not in without and decide(question):

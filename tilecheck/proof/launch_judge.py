@@ -226,7 +226,7 @@ class Judge:
         """Inputs that are all about as large, changed a little so that they meet `goal`."""
         goal = (*ranges(goal), *goal)
         spoken = symbols(*goal)
-        near = Recall(_plain=[], _inner=Assignment({}, size=max(1, size)))
+        near = Recall(self.session.work, _plain=[], _inner=Assignment({}, size=max(1, size)))
         tiles = {tile.args[0] for tile in self._tiles}
         for n in (size + 1, max(1, size)):
             power = 1 << min(n.bit_length() - 1, _LARGEST_TILE)

@@ -31,6 +31,7 @@ from tilecheck.proof.polynomial import (
     without,
 )
 from tilecheck.proof.rows import Row
+from tilecheck.proof.work import ATOM, FORM, Work
 
 _ROUNDS = 4  # of bound propagation: bounds may creep for ever (x < y < x), and any prefix is sound
 _LONGEST = 6  # products of more factors are not looked at in all their parts
@@ -48,6 +49,7 @@ class Premises:
     facts: dict[Expr, None] = field(default_factory=dict)
     inequalities: list[Polynomial] = field(default_factory=list)  # each is >= 0
     contradict: bool = False  # nothing satisfies them all, so everything follows
+    work: Work = field(default_factory=Work)  # what asking them costs
     _bounds: list[Interval] = field(default_factory=list)  # one for each atom of `forms`
     _where: dict[Monomial, list[int]] = field(default_factory=dict)
     _divisions: dict[tuple[Key, Key], dict[str, int]] = field(default_factory=dict)
@@ -458,6 +460,7 @@ class KnownPremises:
     """What was worked out for one kernel, by assertions. Each caller gets a copy, so that no question leaves
     anything behind for another. Mutable: it remembers."""
 
+    work: Work = field(default_factory=Work)
     _known: dict[tuple[Expr, ...], Premises] = field(default_factory=dict)
 
     def of(self, assertions: Sequence[Expr]) -> Premises:
@@ -467,4 +470,7 @@ class KnownPremises:
             if len(self._known) >= _KNOWN:
                 self._known.clear()
             found = self._known[wanted] = Premises.of(wanted)
+            found.work = self.work
+            self.work.charge(FORM * len(found.facts))
+        self.work.charge(ATOM * (len(found.forms.atoms) + len(found.inequalities)))
         return found.copy()

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols
+from tilecheck.proof.work import EVALUATION, Work
 
 _KEPT = 48  # models of one kernel; each is tried on every question
 _STARTS = 6  # models that are changed for one question
@@ -32,6 +33,7 @@ class Assignment:
     reads: Mapping[Cell, int] = field(default_factory=dict)
     size: int = 1
     inner: bool = False
+    work: Work = field(default_factory=Work)
     _known: dict[Expr, Value] = field(default_factory=dict)
 
     def value(self, symbol: Symbol) -> Value:
@@ -43,6 +45,7 @@ class Assignment:
         known = self._known.get(assertion)
         if known is not None:
             return bool(known)
+        self.work.charge(EVALUATION)
         try:
             return bool(evaluate(assertion, self.value, self._cell, self._known))
         except ZeroDivisionError:
@@ -59,7 +62,7 @@ class Assignment:
             return 0
 
     def changed(self, symbol: Symbol, value: Value) -> Assignment:
-        return Assignment({**self.symbols, symbol: value}, self.reads, self.size, self.inner)
+        return Assignment({**self.symbols, symbol: value}, self.reads, self.size, self.inner, self.work)
 
     def _cell(self, array: str, indices: tuple[int, ...]) -> int:
         return self.reads.get((array, indices), 0)
@@ -82,12 +85,17 @@ def _plain(symbol: Symbol, size: int, inner: bool) -> int:
 class Recall:
     """The models of one kernel, the last found first, and plain launches. Mutable: it learns from answers."""
 
+    work: Work = field(default_factory=Work)
     _kept: list[Assignment] = field(default_factory=list)
     _plain: list[Assignment] = field(default_factory=lambda: [Assignment({}, size=n) for n in (64, 1, 2)])
     _inner: Assignment = field(default_factory=lambda: Assignment({}, size=64, inner=True))
 
+    def __post_init__(self) -> None:
+        for assignment in (*self._plain, self._inner):
+            assignment.work = self.work
+
     def learn(self, symbols: Mapping[Symbol, Value], reads: Mapping[Cell, int]) -> None:
-        self._kept.insert(0, Assignment(symbols, reads))
+        self._kept.insert(0, Assignment(symbols, reads, work=self.work))
         del self._kept[_KEPT:]
 
     def find(self, assertions: Sequence[Expr]) -> Assignment | None:

@@ -16,6 +16,7 @@ from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.interrupts import deferred_interrupts, given_up_by_interrupts, is_interrupted
 from tilecheck.proof.premises import KnownPremises
 from tilecheck.proof.recall import Recall
+from tilecheck.proof.work import CHARACTER, QUERY, Work
 
 _DEFINED = re.compile(r"\(define-fun (\w+) \(\) \w+\s+(\(- )?(\w+)")
 
@@ -37,7 +38,7 @@ class Session:
     Mutable because it counts and remembers. A fresh context per kernel keeps answers independent of what
     was verified before it in the same process. `budget` is for one question; `checks` and `spent` say what
     the kernel cost. Close it when the kernel is done (`contextlib.closing`). With `keep`, answers carry the
-    queries that the solver refuted. `fuel` is for replays.
+    queries that the solver refuted. `fuel` is for replays, `work` counts all that is done.
     """
 
     budget: int = DEFAULT_BUDGET
@@ -47,10 +48,16 @@ class Session:
     guesses: int = 0  # quick searches for a model
     guessed: int = 0  # those that found one
     answers: dict[object, Any] = field(default_factory=dict)
-    models: Recall = field(default_factory=Recall)
-    premises: KnownPremises = field(default_factory=KnownPremises)
+    models: Recall = field(init=False)
+    premises: KnownPremises = field(init=False)
     fuel: Fuel = field(default_factory=Fuel)
+    work: Work = field(default_factory=Work)
     _context: Any = None
+
+    def __post_init__(self) -> None:
+        self.models = Recall(self.work)
+        self.premises = KnownPremises(self.work)
+        self.fuel.work = self.work
 
     def close(self) -> None:
         """Let go of the context, where no interrupt can land in the middle of it."""
@@ -74,6 +81,7 @@ class Session:
         # Groebner bases cost much and are not counted well by the limit; no pattern needs them.
         solver.set("arith.nl.grobner", False)
         solver.from_string(text)
+        self.work.charge(CHARACTER * len(text))
         return Query(self, solver)
 
     @property
@@ -83,6 +91,7 @@ class Session:
 
     def note(self, spent: int) -> None:
         self.checks += 1
+        self.work.charge(QUERY + max(0, spent - self.spent))
         self.spent = max(self.spent, spent)
 
 

@@ -118,6 +118,8 @@ def satisfiable(
     known = session.answers.get((flat, options))
     if known is None and prove_only:  # a search for a model has tried whatever proves
         known = session.answers.get((flat, replace(options, prove_only=False)))
+    if known is None and session.work.is_spent:
+        return Answer("unknown", reason="budget")
     if known is None and not smallest:
         known = _decided_cheaply(flat, session, sums=sums, wanted=not prove_only, refutes=refutes)
     if known is None and not solver:

@@ -22,6 +22,7 @@ from tilecheck.proof.polynomial import (
     without,
 )
 from tilecheck.proof.premises import Premises
+from tilecheck.proof.work import NODE, TERM
 
 _DEPTH = 5  # premises in one sum
 _MOVING = 2  # and so many more that bound what moves
@@ -64,6 +65,7 @@ class _Descent:
     def covers(self, p: Polynomial, depth: int) -> bool:
         if self._nodes > _NODES or self._rests > _RESTS:
             return False
+        self._premises.work.charge(NODE + TERM * len(p))
         p = _tightened(p)
         least: int | float = p.get(UNIT, 0)
         negative: list[Monomial] = []
