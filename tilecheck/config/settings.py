@@ -93,7 +93,7 @@ class Settings:
         picked = closest(self.select, code)
         best, why = (len(picked), None) if picked else (-1, f"not in {self._who('select')}")
         stated = closest((prefix for prefix, level in self.levels if level is not None), code)
-        if stated is not None and len(stated) > best:
+        if picked and stated is not None and len(stated) > best:
             best, why = len(stated), None
         for entry in self.ignored:
             prefix = closest(entry.rules, code)

@@ -99,6 +99,11 @@ def test_levels(read) -> None:
     assert why(settings, "TC501") is None
 
 
+def test_a_level_does_not_select(read) -> None:
+    settings = read('[tool.tilecheck.levels]\nTC502 = "error"', values=(("select", ["TC2"], "--select"),))
+    assert why(settings, "TC502") == "not in `select` of --select"
+
+
 def test_a_level_is_closer_than_the_family_that_is_ignored(read) -> None:
     settings = read('[tool.tilecheck.levels]\nTC5 = "ignore"\nTC502 = "error"')
     assert why(settings, "TC501") == "`levels` of pyproject.toml"
