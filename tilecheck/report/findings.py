@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tilecheck.hygiene import UNDECIDED_KERNEL
-from tilecheck.model import Diagnostic, KernelReport, Report, Severity, Verdict
+from tilecheck.model import Diagnostic, KernelReport, Report, Severity, Site, Verdict
 from tilecheck.report import witness
 from tilecheck.report.places import in_order, kernels_in_order, undecided_without_finding
 from tilecheck.report.topics import topic_of_reason
@@ -71,6 +71,16 @@ def details(diagnostic: Diagnostic) -> Iterator[tuple[str, str]]:
     yield "more", f"tilecheck explain {diagnostic.code}"
 
 
-def paragraph(diagnostic: Diagnostic) -> str:
-    """A finding without its source: the message, then a line for each detail."""
-    return "\n".join([diagnostic.message, *(f"{title}: {text}" for title, text in details(diagnostic))])
+def paragraph(diagnostic: Diagnostic, where: Callable[[Site], str]) -> str:
+    """A finding without its source: the message, then a line for each other place and each detail.
+
+    Args:
+        diagnostic: the finding.
+        where: how a place is written.
+    """
+    others = diagnostic.related
+    lines = [diagnostic.message]
+    lines += [f"here: {diagnostic.label}"] if diagnostic.label and others else []
+    lines += [f"also: {where(o.site)}" + (f": {o.message}" if o.message else "") for o in others]
+    lines += [f"{title}: {text}" for title, text in details(diagnostic)]
+    return "\n".join(lines)

@@ -42,7 +42,7 @@ def _command(level: str, diagnostic: Diagnostic, run: Run, places: Places) -> st
         properties |= {"col": place.column, "endColumn": max(place.end_column, place.column)}
     properties["title"] = f"{diagnostic.code} {diagnostic.name}"
     listed = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
-    return f"::{level} {listed}::{_data(paragraph(diagnostic))}"
+    return f"::{level} {listed}::{_data(paragraph(diagnostic, lambda site: run.root.place(places.of(site))))}"
 
 
 def _data(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tilecheck.fingerprint import identities
-from tilecheck.model import Severity
+from tilecheck.model import Severity, Site
 from tilecheck.report.findings import paragraph, told
 from tilecheck.report.places import Places
 from tilecheck.report.run import Run
@@ -20,6 +20,10 @@ def render(run: Run) -> str:
     every = told(run.report, suppressed=True)
     named = identities(every, run.report.sources, path=run.root.path)
     entries = []
+
+    def where(site: Site) -> str:
+        return run.root.place(places.of(site))
+
     for diagnostic, identity in zip(every, named, strict=True):
         if diagnostic.suppressed:
             continue
@@ -35,7 +39,7 @@ def render(run: Run) -> str:
                     "path": run.root.path(place.file),
                     "lines": {"begin": place.line, "end": max(place.end_line, place.line)},
                 },
-                "content": {"body": paragraph(diagnostic)},
+                "content": {"body": paragraph(diagnostic, where)},
             }
         )
     return json.dumps(entries, indent=2) + "\n"

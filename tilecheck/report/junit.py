@@ -90,7 +90,7 @@ class _Suites:
             why = "; ".join(f"{d.code}: {d.suppression.reason}" for d in findings if d.suppression)
             ET.SubElement(case, "skipped", message=_text(f"violated, and suppressed: {why}"))
         else:
-            rests_on += map(paragraph, standing)
+            rests_on += map(self._paragraph, standing)
         self._output(case, rests_on)
 
     def add_file(self, file: str, findings: Sequence[Diagnostic]) -> None:
@@ -103,13 +103,16 @@ class _Suites:
         elif any(d.severity >= self.run.fail_on for d in standing):
             self._mark(case, "failure", standing[0].code, standing)
         else:
-            self._output(case, [paragraph(d) for d in standing])
+            self._output(case, map(self._paragraph, standing))
 
     def _mark(self, case: ET.Element, what: str, kind: str, findings: Sequence[Diagnostic]) -> None:
         worst = max(findings, key=lambda d: d.severity)
         element = ET.SubElement(case, what, type=_text(kind), message=_text(worst.message))
         lines = (line for d in findings for line in full.render_finding(d, self.places))
         element.text = _text(plain(lines))
+
+    def _paragraph(self, diagnostic: Diagnostic) -> str:
+        return paragraph(diagnostic, lambda site: self.run.root.place(self.places.of(site)))
 
     def _output(self, case: ET.Element, texts: Iterable[str]) -> None:
         ET.SubElement(case, "system-out").text = _text("\n".join(texts))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from tilecheck.model import Report, Severity
+from tilecheck.report.places import Place
 
 # What a service that reads reports calls the folder that it checked out.
 _CHECKOUT = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
@@ -25,6 +26,10 @@ class Root:
         whole = os.path.normpath(f"{self.here}/{file}" if not PurePosixPath(file).is_absolute() else file)
         posix = PurePosixPath(Path(whole).as_posix())
         return posix.relative_to(self.folder).as_posix() if posix.is_relative_to(self.folder) else str(posix)
+
+    def place(self, place: Place) -> str:
+        """`file:line:column`, the file from the root."""
+        return f"{self.path(place.file)}:{place.line}:{place.column}"
 
 
 def root_of(environment: Mapping[str, str]) -> Root:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
@@ -100,7 +101,7 @@ class _Log:
             "ruleId": diagnostic.code,
             "kind": "open" if undecided else "fail",
             "level": "none" if undecided else LEVELS[diagnostic.severity],
-            "message": {"text": paragraph(diagnostic)},
+            "message": {"text": paragraph(diagnostic, self._link(diagnostic))},
             "locations": [location],
             "partialFingerprints": {"tilecheck/v1": identity.digest()},
         }
@@ -118,6 +119,17 @@ class _Log:
         elif diagnostic.severity is Severity.ERROR and not undecided:
             result["properties"] = {"flow": "none: no block has to run to show it"}
         return result
+
+    def _link(self, diagnostic: Diagnostic) -> Callable[[Site], str]:
+        """Writes related places as links to them, which viewers need to show them."""
+        numbers = {related.site: number for number, related in enumerate(diagnostic.related, start=1)}
+
+        def link(site: Site) -> str:
+            text = self.run.root.place(self.places.of(site))
+            escaped = re.sub(r"([\\\[\]])", r"\\\1", text)
+            return f"[{escaped}]({numbers[site]})"
+
+        return link
 
     def _passed(self, kernel: KernelReport) -> dict[str, Any]:
         word = kernel.verdict.value

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tilecheck.model import Severity, Suppression, Verdict, Witness
+from tilecheck.model import Related, Severity, Suppression, Verdict, Witness
 from tilecheck.report import statistics, step_summary
 from tilecheck.report.formats import text_of
 from tilecheck.report.run import Root, Run, root_of
@@ -138,6 +138,23 @@ def test_a_violation_shows_its_source_and_counterexample(made) -> None:
     assert (failure.attrib["type"], failure.attrib["message"]) == ("violated", "a message")
     assert "4 |     ct.store(out, index=(0,), tile=a)" in failure.text
     assert "block (0,) and block (1,) both touch `out[0]`" in failure.text
+
+
+def test_the_other_access_and_its_block_are_told_everywhere(make) -> None:
+    made = make(file="a [1].py")
+    load = made.site("ct.load(x, index=(0,), shape=(1,))")
+    finding = made.finding(
+        severity=Severity.WARNING,
+        label="block (0,): out[0] is written here",
+        related=(Related(load, "block (1,): out[0] is read here"),),
+    )
+    run = made.run(made.kernel("first", Verdict.PROVED), finding)
+    told = "here: block (0,): out[0] is written here\nalso: a [1].py:3:9: block (1,): out[0] is read here\n"
+    assert told.replace("\n", "%0A") in text_of("github", run)
+    assert told in json.loads(text_of("gitlab", run))[0]["content"]["body"]
+    assert told in _cases(run)["first"].findtext("system-out")
+    sarif = json.loads(text_of("sarif", run))["runs"][0]["results"][0]["message"]["text"]
+    assert "also: [a \\[1\\].py:3:9](1): block (1,)" in sarif
 
 
 def test_a_suppressed_violation_is_skipped_with_its_reason(made) -> None:
