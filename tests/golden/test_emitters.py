@@ -119,6 +119,6 @@ def test_json_keys_are_the_documented_ones(case: tuple[str, Report]) -> None:
     for diagnostic in found["diagnostics"]:
         assert list(diagnostic) == [
             "code", "name", "severity", "message", "kernel", "file", "line", "column", "end_line", "end_column",
-            "related", "witness", "help", "suppressed", "suppression",
+            "related", "witness", "label", "notes", "help", "suppressed", "suppression",
         ]  # fmt: skip
     assert found["complete"] is True

@@ -87,6 +87,8 @@ def _diagnostic(diagnostic: Diagnostic, places: Places) -> dict[str, Any]:
             for p in (places.of(related.site),)
         ],
         "witness": _witness(diagnostic.witness) if diagnostic.witness else None,
+        "label": diagnostic.label,
+        "notes": list(diagnostic.notes),
         "help": diagnostic.help,
         "suppressed": diagnostic.suppressed,
         "suppression": {"kind": why.kind, "reason": why.reason} if why else None,
