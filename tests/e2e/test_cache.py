@@ -89,6 +89,7 @@ def test_where_results_are_kept(project: Path) -> None:
     assert (folder / ".gitignore").read_text() == "*\n"
     assert (folder / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55\n")
     assert cached("k.py", cwd=inner) == 1
+    assert " \N{MIDDLE DOT} 1 cached \N{MIDDLE DOT} " in tilecheck("verify", "k.py", cwd=inner).stdout
     assert cached("kernels/k.py", cwd=project) == 0  # another path, another report
     assert not list(project.rglob("kernels/.tilecheck_cache"))
     assert ": 4 results, 0.0 MB\n" in tilecheck("cache", "show", cwd=inner).stdout

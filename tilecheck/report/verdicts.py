@@ -80,6 +80,8 @@ def render_summary(report: Report) -> Iterator[Line]:
     tool = versions()
     rest = [_count(report.files, "file")]
     rest += [_count(obligations, "obligation")] if kernels else []
+    cached = sum(1 for kernel in report.kernels if kernel.cached)
+    rest += [f"{cached} cached"] if cached else []
     rest += [f"{len(report.unreadable)} not read"] if report.unreadable else []
     rest += [_suppressed(suppressed, report.baselined)] if suppressed else []
     unchanged = f"{len(report.unchanged)} unchanged since {report.since}, not looked at"
