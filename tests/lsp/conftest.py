@@ -37,6 +37,7 @@ class Client:
         self._count = 0
         self._threads = [threading.Thread(target=t, daemon=True) for t in (self._read, self._read_errors)]
         self.errors = b""
+        self.opened: set[str] = set()
         for thread in self._threads:
             thread.start()
 
@@ -104,6 +105,7 @@ class Client:
 
     def open(self, path: Path, text: str, version: int = 1) -> str:
         uri = path.as_uri()
+        self.opened.add(uri)
         document = {"uri": uri, "languageId": "python", "version": version, "text": text}
         self.notify("textDocument/didOpen", {"textDocument": document})
         return uri
@@ -117,6 +119,11 @@ class Client:
         return self.wait(
             "textDocument/publishDiagnostics", lambda p: p["uri"] == uri and p.get("version") == version
         )["diagnostics"]
+
+    def versions(self, uri: str) -> list[int]:
+        """The versions of a document whose diagnostics came and were not waited for."""
+        pushed = (m["params"] for m in self.seen if m.get("method") == "textDocument/publishDiagnostics")
+        return [p["version"] for p in pushed if p["uri"] == uri and "version" in p]
 
     def end(self) -> int:
         self.request("shutdown")
@@ -141,8 +148,21 @@ def client(tmp_path: Path) -> Iterator[Client]:
         started.close()
 
 
+@pytest.fixture(scope="module")
+def _running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    started = Client(tmp_path_factory.mktemp("server"))
+    try:
+        started.begin(PUSH)
+        yield started
+    finally:
+        started.close()
+
+
 @pytest.fixture
-def pushed(client: Client) -> Client:
-    """A client that takes diagnostics as the server pushes them."""
-    client.begin(PUSH)
-    return client
+def pushed(_running: Client) -> Iterator[Client]:
+    """A client that takes diagnostics as the server pushes them; the server is that of the other tests."""
+    yield _running
+    for uri in _running.opened:
+        _running.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+    _running.opened.clear()
+    _running.seen.clear()

@@ -56,11 +56,11 @@ class TilecheckServer(LanguageServer):
         self.versions: dict[str, int] = {}  # of what was published last
 
     async def _verify(self, path: str, data: bytes, texts: dict[str, bytes]) -> Report:
-        report = await self.verifier.ask("verify", path, data, texts)
+        report: Report = await self.verifier.ask("verify", path, data, texts)
         for kernel in report.kernels:
             if kernel.internal_error:
                 self.log(f"a bug of tilecheck, in `{kernel.name}`:\n{kernel.internal_error}")
-        return Report(**{name: getattr(report, name) for name in Report.__dataclass_fields__})
+        return report
 
     # ---- what the client can do -------------------------------------------------------------------------
 

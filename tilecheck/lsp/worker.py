@@ -122,7 +122,9 @@ def _verify(cache: Cache, path: str, data: bytes, texts: dict[str, bytes]) -> ob
 
     if not MAY_HOLD_KERNELS.search(data) or Configs().excluding(path):
         return Report((), (), 1)  # most files are no business of ours, not even their syntax
-    return _accepted(verify_source(data, path, Options(), texts=texts, cache=cache), path)
+    report = verify_source(data, path, Options(), texts=texts, cache=cache)
+    cache.trim()
+    return _accepted(report, path)
 
 
 def _accepted(report: Report, path: str) -> Report:
