@@ -48,7 +48,8 @@ class Discovery:
     `files` counts every file that was looked at. `unreadable` are the paths that could not be read or are
     no Python, each with a TC901 in `diagnostics`; `sources` holds the bytes of those that could be read.
     `hosts` are the files that may launch kernels, those of other files included. `skipped` are the files and
-    folders in which no kernel is looked for, each with the reason.
+    folders in which no kernel is looked for, each with the reason. `left_out` are files whose kernels are not
+    to be verified; comments in them still speak of findings there.
     """
 
     candidates: tuple[Candidate, ...]
@@ -57,6 +58,7 @@ class Discovery:
     files: int
     sources: dict[str, bytes]
     hosts: tuple[Candidate, ...] = ()
+    left_out: tuple[Candidate, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
 
 

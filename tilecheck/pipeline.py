@@ -100,7 +100,7 @@ def _verify(found: Discovery, options: Options, configs: Configs, cache: Cache |
     sources = {**found.sources, **{c.path: r.data for c, r in results if r.data is not None}}
     return Report(
         kernels=kernels,
-        diagnostics=configured(_suppressed(diagnostics, results, kernels), configs),
+        diagnostics=configured(_suppressed(diagnostics, results, kernels, found.left_out), configs),
         files=found.files,
         skipped=found.skipped
         + tuple((c.path, _NO_KERNEL) for c, r in results if not r.kernels and not r.unreadable),
@@ -207,12 +207,26 @@ def _suppressed(
     diagnostics: list[Diagnostic],
     results: list[tuple[Candidate, _FileResult]],
     kernels: tuple[KernelReport, ...],
+    left_out: tuple[Candidate, ...],
 ) -> tuple[Diagnostic, ...]:
     from tilecheck.suppress import apply_suppressions  # lazy: needs the tokenizer only
 
+    pragmas = {c.path: r.pragmas for c, r in results}
+    named = {diagnostic.site.file for diagnostic in diagnostics}
+    pragmas.update((c.path, _pragmas(c)) for c in left_out if c.path in named)
     partial = frozenset(k.site.file for k in kernels if k.verdict is Verdict.UNKNOWN)
     partial |= {c.path for c, _ in results if c.kernels}  # where not every kernel was looked at
-    return apply_suppressions(diagnostics, {c.path: r.pragmas for c, r in results}, partial=partial)
+    partial |= {c.path for c in left_out}
+    return apply_suppressions(diagnostics, pragmas, partial=partial)
+
+
+def _pragmas(candidate: Candidate) -> tuple[Pragma, ...]:
+    from tilecheck.frontend.pragmas import read_pragmas  # lazy
+
+    try:
+        return read_pragmas(decode(candidate.path, candidate.data))
+    except SourceError:
+        return ()
 
 
 def _extra_sources(

@@ -2,9 +2,9 @@
 
 A kernel counts as unchanged if nothing has changed that its verdict may be read from: its own text and the rest
 of its file, apart from the bodies of kernels that it cannot reach; the files that these import, and what those
-import; the launches of it in other files, with what they import; the configuration. Layout and comments that say
-nothing to tilecheck do not count. What cannot be compared has changed: a file that is not in the commit, a link,
-text that does not parse. Nothing is said of the verdict that an unchanged kernel has.
+import; the launches of it in other files, with what they import; the configuration. Layout does not count, nor
+do comments that say nothing to tilecheck. What cannot be compared has changed: a file that the commit has not, a
+link, text that does not parse. Nothing is said of the verdict that an unchanged kernel has.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from tilecheck.text import Source, decode
 
 if TYPE_CHECKING:
     from tilecheck.config.files import Configs
+    from tilecheck.frontend.modules import Project
 
 Unchanged = tuple[tuple[str, str], ...]
 _HOST = ("",)  # the view of no kernel: the file without the bodies of all of them
@@ -67,11 +68,13 @@ def narrowed(
     kept = tuple(
         replace(candidate, kernels=left)
         for (candidate, _), (left, unchanged) in zip(work, answers, strict=True)
-        if left or not unchanged
+        if left is not None
     )
     pairs = zip(found.candidates, answers, strict=True)
     unchanged = tuple((candidate.path, name) for candidate, (_, names) in pairs for name in names)
-    return replace(found, candidates=kept), unchanged
+    names = {candidate.path for candidate in kept}
+    left_out = tuple(candidate for candidate in found.candidates if candidate.path not in names)
+    return replace(found, candidates=kept, left_out=left_out), unchanged
 
 
 def _files_before(comparison: Comparison, paths: Sequence[str]) -> list[str]:
@@ -93,32 +96,22 @@ def _files_before(comparison: Comparison, paths: Sequence[str]) -> list[str]:
 
 def _answer(
     comparison: Comparison, hosts: tuple[Candidate, ...], item: tuple[Candidate, tuple[Candidate, ...]]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The kernels of a file that are left to be verified (none named: all of them), and the unchanged ones."""
+) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    """The kernels of a file that are left to be verified (none named: all of them; None: not even the file),
+    and the unchanged ones."""
     candidate, importers = item
     (earlier,) = launchers([candidate], hosts)
-    names = _kernels(candidate)
+    names = comparison.kernels(candidate.path, candidate.data)
     asked = [name for name in names if name in candidate.kernels or not candidate.kernels]
-    if not asked or any(name not in names for name in candidate.kernels):
-        return candidate.kernels, ()  # a file without kernels, or one that has not what is asked for
+    if any(name not in names for name in candidate.kernels):
+        return candidate.kernels, ()  # it has not what is asked for
+    if not asked:
+        return None if comparison.is_same(candidate.path) else (), ()
     unchanged = comparison.unchanged(candidate, names, (*importers, *earlier))
     left = tuple(dict.fromkeys(name for name in asked if name not in unchanged))
     if len(left) == len(set(asked)):
         return candidate.kernels, ()
-    return left, tuple(name for name in asked if name in unchanged)
-
-
-def _kernels(candidate: Candidate) -> list[str]:
-    """The names of the kernels of a file, each as often as it is there; none if it cannot be read."""
-    from tilecheck.frontend.definitions import find_kernels  # lazy: loads libcst
-    from tilecheck.frontend.modules import Project  # lazy: as above
-    from tilecheck.frontend.source import parse  # lazy: as above
-
-    try:
-        table = Project().add(parse(decode(candidate.path, candidate.data)))
-    except SourceError:
-        return []
-    return [definition.name for definition in find_kernels(table)]
+    return left or None, tuple(name for name in asked if name in unchanged)
 
 
 @dataclass(slots=True)
@@ -132,6 +125,7 @@ class Comparison:
     _imports: dict[str, tuple[bool, frozenset[str]]] = field(default_factory=dict)
     _direct: dict[str, frozenset[str] | None] = field(default_factory=dict)
     _inside: dict[str, str | None] = field(default_factory=dict)
+    _project: Project | None = None
 
     # ---- one file -----------------------------------------------------------------------------------------
 
@@ -209,6 +203,19 @@ class Comparison:
 
     # ---- kernels ------------------------------------------------------------------------------------------
 
+    def kernels(self, file: str, data: bytes) -> list[str]:
+        """The names of the kernels of a file, each as often as it is there; none if it cannot be read."""
+        from tilecheck.frontend.definitions import find_kernels  # lazy: loads libcst
+        from tilecheck.frontend.modules import Project  # lazy: as above
+        from tilecheck.frontend.source import parse  # lazy: as above
+
+        self._project = self._project or Project()
+        try:
+            table = self._project.add(parse(decode(file, data)))
+        except SourceError:
+            return []
+        return [definition.name for definition in find_kernels(table)]
+
     def hosts_before(self, paths: Sequence[str]) -> tuple[Candidate, ...] | None:
         """The files at the revision that may launch kernels and are others now; None if one cannot be had."""
         found = []
@@ -254,7 +261,7 @@ class Comparison:
             source = self.files.source(file)
             self._same_for_hosts[file] = self.is_same(file) or (
                 source is not None
-                and bool(names := _kernels(Candidate(file, source.data)))
+                and bool(names := self.kernels(file, source.data))
                 and self._have_same_view(file, names, _HOST)
             )
         return self._same_for_hosts[file]

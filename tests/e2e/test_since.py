@@ -309,6 +309,19 @@ def test_suppressions_of_kernels_that_were_not_looked_at(repository: Repository)
     assert "1 unchanged since HEAD" in out
 
 
+def test_comments_in_files_without_a_changed_kernel_still_count(repository: Repository) -> None:
+    """A finding about a changed kernel may stand at its launch, in a file that is as it was."""
+    ignore = "    # tilecheck: ignore[TC402] -- known\n    ct.launch"
+    host = HOST.format(grid=4).replace("(x, out):\n", "(x):\n    import torch\n    out = torch.empty(128)\n")
+    host = host.replace("    ct.launch", ignore)
+    repository.commit(k=kernels("a", "b"), host=host, plain="import cuda.tile as ct\n")
+    repository.write(k=kernels("a", "b").replace("* 2", "* 3", 1))
+    code, found, _ = run("--since", "HEAD", "--format", "json", ".")
+    report = json.loads(found)
+    assert {(d["code"], d["suppressed"]) for d in report["diagnostics"]} == {("TC402", True)}
+    assert (code, report["summary"]["unchanged"]) == (0, 1)
+
+
 def test_many_files_in_several_processes(repository: Repository) -> None:
     repository.commit(**{f"k{n}": kernels(f"a{n}") for n in range(6)})
     repository.write(k3=kernels("a3").replace("* 2", "* 3"))
