@@ -3,7 +3,7 @@
 A kernel counts as unchanged if nothing has changed that its verdict may be read from: its own text and the rest
 of its file, apart from the bodies of kernels that it cannot reach; the files that these import, and what those
 import; the launches of it in other files, with what they import; the configuration. Layout does not count, nor
-do comments that say nothing to tilecheck. What cannot be compared has changed: a file that the commit has not, a
+do comments that say nothing to tilecheck. What cannot be compared has changed: a file that the commit lacks, a
 link, text that does not parse. Nothing is said of the verdict that an unchanged kernel has.
 """
 
