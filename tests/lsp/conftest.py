@@ -23,7 +23,7 @@ PUSH = {
     },
     "workspace": {"workspaceEdit": {"documentChanges": True}},
 }
-COMMAND = [sys.executable, "-m", "tilecheck", "server"]
+COMMAND = [sys.executable, "-m", "tilecheck", "server", "--stdio"]
 
 
 class Client:
