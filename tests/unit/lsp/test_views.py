@@ -176,6 +176,32 @@ def test_hover_on_a_rule(add: Analysed) -> None:
     assert target(here, {"line": 0, "character": 3}) is None
 
 
+def test_a_partition_is_told_with_the_authors_names_and_what_ranges_over_it() -> None:
+    text = """import cuda.tile as ct
+
+
+@ct.kernel
+def swizzle(x, slots, out, W: ct.Constant[int], T: ct.Constant[int]):
+    i = ct.bid(0)
+    row, col = i // W, i % W
+    for k in range(4):
+        t = ct.load(x, index=(row, k), shape=(T, T))
+        ct.store(out, index=(row, col), tile=t)
+    ct.scatter(slots, ct.arange(T, dtype=ct.int32), 0)
+"""
+    borrows = borrows_of(text.encode(), "/k.py", "swizzle")
+    block = "by block (ct.bid(0),)"
+    assert borrows["out"] == (
+        f"written {block}: out[row * T : row * T + T, col * T : col * T + T]",
+        "  row = ct.bid(0) // W",
+        "  col = ct.bid(0) % W",
+    )
+    assert (
+        borrows["x"][0] == f"read {block}: x[row * T : row * T + T, k0 * T : k0 * T + T] with k0 an iteration"
+    )
+    assert borrows["slots"] == (f"written {block}: slots[l0] with l0 < T",)
+
+
 def test_partitions_of_what_is_not_read_are_not_told() -> None:
     assert borrows_of(b"def k(:", "/k.py", "k") == {}
     assert borrows_of(TEXT.encode(), "/k.py", "other") == {}
