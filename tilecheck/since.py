@@ -123,7 +123,7 @@ class Comparison:
     _same: dict[str, bool] = field(default_factory=dict)
     _same_for_hosts: dict[str, bool] = field(default_factory=dict)
     _imports: dict[str, tuple[bool, frozenset[str]]] = field(default_factory=dict)
-    _direct: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    _direct: dict[str, tuple[bool, tuple[str, ...]]] = field(default_factory=dict)
     _inside: dict[str, str | None] = field(default_factory=dict)
     _project: Project | None = None
 
@@ -184,21 +184,24 @@ class Comparison:
     def imports(self, file: str) -> tuple[bool, frozenset[str]]:
         """Whether all imports of a file, and of what it imports, find files where they did, and these files."""
         if file not in self._imports:
-            settled, todo, found = True, [file], {file}
+            todo, found = [file], {file}
+            settled = True
             while todo and settled:
-                looked_for = self._looked_for(todo.pop())
-                settled = looked_for is not None and all(map(self.is_there_as_before, looked_for))
-                new = [path for path in looked_for or () if path not in found and self.files.is_file(path)]
+                settled, files = self._imported(todo.pop())
+                new = [path for path in files if path not in found]
                 found.update(new)
                 todo.extend(new)
             self._imports[file] = settled, frozenset(found)
         return self._imports[file]
 
-    def _looked_for(self, importer: str) -> frozenset[str] | None:
+    def _imported(self, importer: str) -> tuple[bool, tuple[str, ...]]:
+        """As `imports`, for the imports of one file alone."""
         if importer not in self._direct:
             source = self.files.source(importer)
             tree = None if source is None else _tree(source)
-            self._direct[importer] = None if tree is None else frozenset(_looked_for(tree, importer))
+            paths = frozenset() if tree is None else frozenset(_looked_for(tree, importer))
+            settled = tree is not None and all(map(self.is_there_as_before, paths))
+            self._direct[importer] = settled, tuple(filter(self.files.is_file, sorted(paths)))
         return self._direct[importer]
 
     # ---- kernels ------------------------------------------------------------------------------------------
