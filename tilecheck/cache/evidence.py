@@ -14,7 +14,8 @@ from pathlib import Path
 
 from tilecheck.cache.tokens import Layout, layout_of
 from tilecheck.errors import SourceError
-from tilecheck.overlay import is_above_texts, is_file, text_at
+from tilecheck.frontend.source import check_syntax, read_bytes
+from tilecheck.overlay import is_above_texts, is_file
 from tilecheck.text import Source, decode
 
 
@@ -67,10 +68,8 @@ class Files:
     def _read(self, path: str) -> Source | None:
         data = self.given.get(path)
         try:
-            if data is None:
-                data = text_at(path)
-            return decode(path, Path(path).read_bytes() if data is None else data)
-        except (OSError, ValueError, SourceError):
+            return decode(path, read_bytes(path) if data is None else data)
+        except SourceError:
             return None
 
     def layout(self, path: str) -> Layout | None:
@@ -109,11 +108,14 @@ class Files:
 
     def holds(self, evidence: Evidence) -> bool:
         """Whether everything is as it was, apart from the layout of texts."""
-        return (
-            all(self._is_same(text) for text in evidence.texts)
-            and all(map(self.is_file, evidence.present))
-            and not any(map(self._is_there, evidence.absent))
-        )
+        try:
+            return (
+                all(self._is_same(text) for text in evidence.texts)
+                and all(map(self.is_file, evidence.present))
+                and not any(map(self._is_there, evidence.absent))
+            )
+        except (OSError, ValueError):  # what is no path, in an entry that is none of ours
+            return False
 
     def _is_there(self, path: str) -> bool:
         """Whether there is anything at a path, or below it."""
@@ -131,8 +133,6 @@ class Files:
 
     def _is_python(self, path: str) -> bool:
         """Whether the text with other layout is Python as well: blanks may be inconsistent."""
-        from tilecheck.frontend.source import check_syntax  # lazy: only for edited files
-
         source = self.source(path)
         try:
             if source is not None:

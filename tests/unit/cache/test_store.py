@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tilecheck.cache.evidence import Evidence, Files, FileText
 from tilecheck.cache.store import FolderStore, MemoryStore
 
 ONE, TWO, THREE = "1" * 64, "2" * 64, "3" * 64
@@ -106,3 +107,11 @@ def test_memory_forgets_what_was_not_asked_for_longest() -> None:
     store.put(THREE, b"x" * 10)
     store.trim()
     assert [store.get(key) is None for key in (ONE, TWO, THREE)] == [False, True, False]
+
+
+def test_evidence_that_names_no_path_does_not_hold(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("a\0b", "x" * 5000, str(tmp_path / "pipe"), str(tmp_path)):
+        text = FileText(path, "0" * 64, "", path)
+        assert not Files().holds(Evidence((text,)))
+        assert not Files().holds(Evidence((), present=(path,)))
