@@ -1,5 +1,5 @@
-"""Every edit that is offered for a finding, on kernels of the fixtures: with it the finding is gone, and no other
-has come."""
+"""Every edit that is offered for a finding, on kernels of the fixtures: with it the finding is gone, and no
+other has come."""
 
 from __future__ import annotations
 
