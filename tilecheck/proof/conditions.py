@@ -52,10 +52,16 @@ Prove = Callable[[Obligation, tuple[Expr, ...]], bool]
 
 class Decide(Protocol):
     """Decides a conjunction; `refutes` may show it unsatisfiable in another way, before a solver is asked.
-    Without `solver` none is."""
+    Without `solver` none is, and with `quick` for a few steps only."""
 
     def __call__(
-        self, assertions: Sequence[Expr], refutes: Callable[[], bool] | None = None, /, *, solver: bool = True
+        self,
+        assertions: Sequence[Expr],
+        refutes: Callable[[], bool] | None = None,
+        /,
+        *,
+        solver: bool = True,
+        quick: bool = False,
     ) -> Decision: ...
 
 
@@ -264,7 +270,7 @@ class _Search:
 
     def _implied(self, condition: Expr, others: tuple[Expr, ...]) -> bool:
         facts = inhabited(self.context.under(*others))
-        return self.satisfiable((*facts, negate(condition))).status == "unsat"
+        return self.satisfiable((*facts, negate(condition)), quick=True).status == "unsat"
 
 
 class _Pool:

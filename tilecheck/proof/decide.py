@@ -43,6 +43,7 @@ _MOST_FAILED_HUNTS = 2
 # What the search for the launch conditions of one kernel may cost, in budgets of one query.
 _DERIVATION = 6
 _CHEAP_PROOFS = 100  # and then without the solver
+_QUICK = 5  # a question that changes no verdict gets one part in so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,19 +250,28 @@ def _derive(
         return session.spent > limit or session.work.is_spent
 
     def decides(
-        assertions: Sequence[Expr], refutes: Callable[[], bool] | None = None, *, solver: bool = True
+        assertions: Sequence[Expr],
+        refutes: Callable[[], bool] | None = None,
+        *,
+        solver: bool = True,
+        quick: bool = False,
     ) -> Answer:
         nonlocal left
         left -= session.spent > limit
         if left < 0:
             return Answer("unknown", reason=Reason.BUDGET.value)
         allowed = solver and session.spent <= limit
-        return satisfiable(assertions, session=session, refutes=refutes, solver=allowed)
+        budget = session.budget // (_QUICK if quick else 1)
+        return satisfiable(assertions, session=session, refutes=refutes, solver=allowed, budget=budget)
 
     def decides_cheaply(
-        assertions: Sequence[Expr], refutes: Callable[[], bool] | None = None, *, solver: bool = True
+        assertions: Sequence[Expr],
+        refutes: Callable[[], bool] | None = None,
+        *,
+        solver: bool = True,
+        quick: bool = False,
     ) -> Answer:
-        return decides(assertions, refutes, solver=False)
+        return decides(assertions, refutes, solver=False, quick=quick)
 
     conditions: dict[Expr, None] = {}
     lost: set[int] = set()

@@ -45,6 +45,7 @@ class Forms:
     atoms: list[Atom] = field(default_factory=list)
     _numbers: dict[object, int] = field(default_factory=dict)
     _forms: dict[Expr, Polynomial] = field(default_factory=dict)
+    _meant: tuple[tuple[int, int], dict[int, Expr]] = ((0, 0), {})  # for so many forms and atoms
 
     def copy(self) -> Forms:
         return Forms(list(self.atoms), dict(self._numbers), dict(self._forms))
@@ -70,6 +71,12 @@ class Forms:
 
     def meanings(self) -> dict[int, Expr]:
         """What each atom stands for."""
+        grown = len(self._forms), len(self.atoms)
+        if self._meant[0] != grown:
+            self._meant = grown, self._meanings()
+        return self._meant[1]
+
+    def _meanings(self) -> dict[int, Expr]:
         found: dict[int, Expr] = {}
         for e, p in self._forms.items():
             index = single(p)

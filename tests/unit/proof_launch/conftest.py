@@ -260,7 +260,7 @@ def solve(builder: Builder, **changes: Any) -> Found:
         open_,
         context,
         lambda o, extra: prove(o, context.under(*extra), session).proved,
-        lambda assertions, refutes=None, *, solver=True: satisfiable(
+        lambda assertions, refutes=None, *, solver=True, quick=False: satisfiable(
             assertions, session=session, refutes=refutes, solver=solver
         ),
     )
