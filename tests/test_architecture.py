@@ -85,6 +85,7 @@ EDGES: dict[str, set[str] | None] = {
         "tilecheck.frontend",
         "tilecheck.git",
         "tilecheck.hosts",
+        "tilecheck.overlay",
         "tilecheck.parallel",
         "tilecheck.since_config",
     },

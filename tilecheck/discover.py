@@ -95,7 +95,7 @@ def split_target(path: str) -> tuple[str, str | None]:
         raise UsageError(
             f"`{path}` names no file" if path else "a path is empty", "`.` is the working directory"
         )
-    if not separator or Path(path).exists():
+    if not separator or os.path.exists(path):  # noqa: PTH110 - a folder may not be readable
         return path, None
     if not kernel:
         raise UsageError(f"no kernel is named in `{path}`", "write `file.py::kernel`")
@@ -186,7 +186,11 @@ class _Search:
         place = Path(absolute(folder))
         settings = self.configs.of_folder(place)
         for entry in entries:
-            is_folder = entry.is_dir()
+            try:
+                is_folder = entry.is_dir()
+            except OSError as error:  # what it is cannot be told
+                self.failures.append((display_path(str(entry)), cannot_read(error), False))
+                continue
             if not is_folder and entry.suffix != ".py":
                 continue
             path = (place / entry.name).as_posix()
@@ -195,7 +199,7 @@ class _Search:
                 if pattern.origin != DEFAULT or entry.name[0] not in "._":  # nobody looks for kernels in `.git`
                     self.skipped.append((display_path(str(entry)), why_excluded(path, pattern)))
                 continue
-            if is_folder and (entry / "pyvenv.cfg").is_file():
+            if is_folder and os.path.isfile(entry / "pyvenv.cfg"):  # noqa: PTH113 - a folder may not be readable
                 self.skipped.append((display_path(str(entry)), "a virtual environment"))
                 continue
             if not is_folder and not settings.includes(path):

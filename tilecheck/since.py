@@ -27,6 +27,7 @@ from tilecheck.discover import MAY_LAUNCH, Candidate, Discovery, display_path, s
 from tilecheck.errors import SourceError
 from tilecheck.git import Revision, revision
 from tilecheck.hosts import launchers
+from tilecheck.overlay import is_file
 from tilecheck.parallel import in_order
 from tilecheck.since_config import has_changed
 from tilecheck.text import Source, decode
@@ -317,7 +318,7 @@ def _looked_for(tree: ast.Module, importer: str) -> Iterator[str]:
     folder = Path(importer).parent
     while modules:
         yield (folder / "__init__.py").as_posix()
-        if not (folder / "__init__.py").is_file() or folder.parent == folder:
+        if not is_file(folder / "__init__.py") or folder.parent == folder:
             break
         folder = folder.parent
     for module, level in modules:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -95,3 +96,34 @@ def test_terminals(shell: Callable[[str], subprocess.CompletedProcess[bytes]], s
     assert ran.returncode == 1, ran.stderr.decode()
     assert b"error[TC201]" in ran.stdout
     assert b"bad.py:7:5" in ran.stdout
+
+
+def _without_privileges() -> str | None:
+    """What makes a command obey the permissions of files; None if root cannot be made to."""
+    if os.geteuid() != 0:
+        return ""
+    dropped = "-dac_override,-dac_read_search"
+    return f"setpriv --bounding-set={dropped} --inh-caps={dropped}" if shutil.which("setpriv") else None
+
+
+@pytest.mark.skipif(_without_privileges() is None, reason="root may read everything")
+@pytest.mark.parametrize("mode", [0o000, 0o444])
+def test_folders_that_cannot_be_read(
+    shell: Callable[[str], subprocess.CompletedProcess[bytes]], tmp_path: Path, mode: int
+) -> None:
+    (tmp_path / "secret" / "deeper").mkdir(parents=True)
+    (tmp_path / "secret" / "deeper" / "k.py").write_text(RACE)
+    (tmp_path / "secret").chmod(mode)
+    command = f"{_without_privileges()} $T"
+    try:
+        for arguments, code, says in (
+            ("verify good.py secret", 3, b"TC901"),
+            ("verify secret/deeper/k.py::double", 2, b"permission denied"),
+            ("verify good.py --output-file secret/report", 2, b"cannot write"),
+            ("baseline show --baseline secret/b.json", 2, b"cannot read the baseline"),
+        ):
+            ran = shell(f"{command} {arguments}")
+            assert (ran.returncode, b"Traceback" in ran.stderr) == (code, False), ran.stderr.decode()
+            assert says in ran.stdout + ran.stderr
+    finally:
+        (tmp_path / "secret").chmod(0o755)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -49,7 +50,7 @@ def _usual(paths: Sequence[str]) -> str:
     start = Path(paths[0].partition("::")[0]) if paths and paths[0] != "-" else here
     start = here / start
     for folder in (start, *start.parents):
-        if (folder / "pyproject.toml").is_file():
+        if os.path.isfile(folder / "pyproject.toml"):  # noqa: PTH113 - a folder may not be readable
             return str(folder / CACHE)
     return str(here / CACHE)
 

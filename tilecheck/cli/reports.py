@@ -65,13 +65,14 @@ def check_files(arguments: argparse.Namespace) -> None:
     for file in named.values():
         path = Path(file)
         folder = path.parent
-        if path.is_dir():
+        there = os.path.exists(path)  # noqa: PTH110 - a folder may not be readable
+        if os.path.isdir(path):  # noqa: PTH112 - as above
             raise UsageError(f"cannot write {file}: is a directory")
-        if path.suffix == ".py" and path.exists():  # `--output-file kernels/*.py`, say
+        if path.suffix == ".py" and there:  # `--output-file kernels/*.py`, say
             raise UsageError(f"cannot write {file}: a Python file would be lost", "name another file")
-        if not folder.is_dir():
+        if not os.path.isdir(folder):  # noqa: PTH112 - as above
             raise UsageError(f"cannot write {file}: there is no folder {folder}")
-        if not os.access(path if path.exists() else folder, os.W_OK):
+        if not os.access(path if there else folder, os.W_OK):
             raise UsageError(f"cannot write {file}: permission denied")
 
 
