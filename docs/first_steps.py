@@ -195,7 +195,7 @@ def editor(w: Walk) -> None:
         "[editors.md](editors.md). For Neovim 0.7:",
     )
     w.run(
-        f"pip install --quiet '{w.checkout}[lsp]'",
+        f"pip install --quiet {w.checkout}'[lsp]'",
         "mkdir -p ~/.config/nvim/lua",
         f"cp {w.checkout}/editors/neovim/tilecheck.lua ~/.config/nvim/lua/",
         """echo 'require("tilecheck").setup()' >> ~/.config/nvim/init.lua""",
