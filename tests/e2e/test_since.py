@@ -332,6 +332,19 @@ def test_many_files_in_several_processes(repository: Repository) -> None:
     assert found["summary"]["unchanged"] == 5
 
 
+def test_a_baseline_keeps_what_was_not_looked_at(repository: Repository) -> None:
+    races = kernels("a", "b").replace("ct.bid(0)", "ct.bid(0) // 2")
+    repository.write(k=races)
+    main(["baseline", "write", "--reason", "known", "."], stdout=io.StringIO(), stderr=io.StringIO())
+    repository.commit()
+    repository.write(k=races.replace("ct.bid(0) // 2", "ct.bid(0)", 1))
+    code, _, err = run("--since", "HEAD", ".")
+    assert code == 0
+    assert "dropped 1 entry" in err
+    kept = json.loads((repository.folder / ".tilecheck-baseline.json").read_text())["findings"]
+    assert [entry["kernel"] for entry in kept] == ["b"]
+
+
 # ---- what is wrong with the invocation -----------------------------------------------------------------------
 
 
