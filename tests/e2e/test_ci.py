@@ -261,7 +261,7 @@ def test_a_name_that_is_no_text_is_reported_in_every_format(tmp_path: Path) -> N
     assert "halved" in (tmp_path / "summary").read_text(encoding="utf-8")
 
 
-_TIMES = re.compile(r'("(?:time_ms|time_s|parse_time_s|cached)": |time=")[\w.]+|\d+\.\d\d s\b')
+_TIMES = re.compile(r'("(?:time_ms|time_s|parse_time_s|cached)": |time=")[\w.]+|\d+\.\d\d s\b|\d+ cached · ')
 
 
 def test_every_report_is_the_same_for_any_seed_any_number_of_processes_cold_and_warm(project: Path) -> None:
