@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -315,11 +315,27 @@ def _is_none(value: Any) -> bool:
 
 def _sequence_operator(x: Executor, op: str, a: Seq, b: Any) -> Any:
     if op == "+":
-        return Seq(a.items + static_items(x, b, "sequence"), a.is_list)
+        return joined(a, static_items(x, b, "sequence"))
     times = x.number_of(b, "repeat count").elem
     if times is None or times.value is None or not 0 <= times.value <= 64:
         raise UnsupportedConstruct("sequence repeated a symbolic number of times")
+    if len(a.items) * times.value > _LONGEST:
+        raise UnsupportedConstruct("sequence of this length")
     return Seq(a.items * times.value, a.is_list)
+
+
+_LONGEST = 4096  # items: a list that is doubled again and again would fill the memory
+
+
+def joined(a: Seq, items: Sequence[Any]) -> Seq:
+    """A sequence with more items at its end.
+
+    Raises:
+        UnsupportedConstruct: it is longer than any that a kernel is launched with.
+    """
+    if len(a.items) + len(items) > _LONGEST:
+        raise UnsupportedConstruct("sequence of this length")
+    return Seq((*a.items, *items), a.is_list)
 
 
 def fold_floats(op: str, a: Any, b: Any) -> Const | None:

@@ -15,7 +15,7 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import statements
 from tilecheck.frontend.executor import Arguments
-from tilecheck.frontend.expressions import evaluate
+from tilecheck.frontend.expressions import evaluate, joined
 from tilecheck.frontend.host_operators import operate
 from tilecheck.frontend.host_targets import assigned, change, forget, unpack_unknown
 from tilecheck.frontend.host_values import HostShape, Table, Tensor, Unknown
@@ -128,10 +128,11 @@ def _augmented(x: HostExecutor, node: cst.AugAssign, frame: Frame) -> None:
     if isinstance(before, Tensor):
         return
     if isinstance(before, Table) or (isinstance(before, Seq) and before.is_list):
-        longer = (
-            isinstance(before, Seq) and isinstance(amount, Seq) and isinstance(node.operator, cst.AddAssign)
-        )
-        change(before, Seq((*before.items, *amount.items), True) if longer else x.unread("list"), frame)
+        adds = isinstance(node.operator, cst.AddAssign)
+        if isinstance(before, Seq) and isinstance(amount, Seq) and adds:
+            change(before, joined(before, amount.items), frame)
+        else:
+            change(before, x.unread("list"), frame)
         return
     op = statements.AUGMENTED.get(type(node.operator))
     if op is None:

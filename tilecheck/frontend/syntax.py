@@ -7,30 +7,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from operator import attrgetter
+from typing import cast
 
 import libcst as cst
 
+_SKIPPED = ("whitespace", "leading_", "trailing_", "lines_after", "comma", "semicolon", "lpar", "rpar", "equal")
+_ALSO_SKIPPED = ("header", "footer", "dot", "colon")
+
 
 @cache
-def _fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
-    """The fields that can hold code: whitespace, punctuation and parentheses cannot."""
-    skip = ("whitespace", "leading_", "trailing_", "lines_after", "comma", "semicolon", "lpar", "rpar", "equal")
-    names: tuple[str, ...] = tuple(kind.__dataclass_fields__)
-    return tuple(n for n in names if not n.startswith(skip) and n not in ("header", "footer", "dot", "colon"))
+def _values_of(kind: type[cst.CSTNode]) -> Callable[[cst.CSTNode], tuple[object, ...]]:
+    """Reads the fields that can hold code: whitespace, punctuation and parentheses cannot."""
+    fields = kind.__dataclass_fields__
+    names = [n for n in fields if not n.startswith(_SKIPPED) and n not in _ALSO_SKIPPED]
+    if len(names) < 2:  # then an `attrgetter` gives no tuple
+        return lambda node: tuple([getattr(node, name) for name in names])
+    read: Callable[[cst.CSTNode], tuple[object, ...]] = attrgetter(*names)
+    return read
 
 
 def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     """The child nodes that are code, in the order of the fields."""
     found: list[cst.CSTNode] = []
-    for name in _fields(type(node)):
-        value = getattr(node, name)
-        kind = type(value)
+    for value in _values_of(type(node))(node):
+        kind: type = type(value)
         if kind is str or value is None:
             continue
         if kind is tuple or kind is list:
-            found += [v for v in value if _is_node(type(v))]
+            found += [v for v in cast("list[cst.CSTNode]", value) if _is_node(type(v))]
         elif _is_node(kind):
-            found.append(value)
+            found.append(cast("cst.CSTNode", value))
     return found
 
 

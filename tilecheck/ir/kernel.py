@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from tilecheck.ir.expr import FALSE, TRUE, Expr, Kind, Symbol, add, all_of, le, lt, mul, sym
 from tilecheck.model import GlobalName, Site
@@ -351,19 +352,23 @@ class Kernel:
     fills: tuple[Filled, ...] = ()
 
 
+@lru_cache(maxsize=4096)
 def grid_symbol(axis: int) -> Symbol:
     """The number of blocks along a grid axis."""
     return Symbol(f"grid[{axis}]", Kind.GRID)
 
 
+@lru_cache(maxsize=4096)
 def block_symbol(axis: int) -> Symbol:
     """The block index along a grid axis, 0 <= bid < grid[axis]."""
     return Symbol(f"ct.bid({axis})", Kind.BLOCK, bound=sym(grid_symbol(axis)))
 
 
+@lru_cache(maxsize=4096)
 def extent_symbol(array: str, axis: int) -> Symbol:
     return Symbol(f"{array}.shape[{axis}]", Kind.EXTENT)
 
 
+@lru_cache(maxsize=4096)
 def stride_symbol(array: str, axis: int) -> Symbol:
     return Symbol(f"{array}.stride({axis})", Kind.STRIDE)

@@ -165,6 +165,13 @@ def test_a_long_function_is_a_problem_not_a_hang(launch: Any, monkeypatch: pytes
     assert found.problem == "`host` is too large to follow"
 
 
+@pytest.mark.parametrize("doubled", ["a = a + a", "a += a", "a = a * 2"])
+def test_a_list_that_doubles_fills_no_memory(launch: Any, doubled: str) -> None:
+    lines = f"    {doubled}\n" * 60
+    found = launch(f"def host(x):\n    a = [1, 2]\n{lines}    ct.launch(None, (len(a),), fill, (x,))")
+    assert (found.problem, repr(found.grid[0])) == (None, "len(a)")
+
+
 def test_deep_nesting(launch: Any) -> None:
     text = "(" * 60 + "n" + " + 1)" * 60
     assert launch(f"def host(x, n):\n    ct.launch(None, ({text},), fill, (x,))").problem is None
