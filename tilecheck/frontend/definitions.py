@@ -59,12 +59,12 @@ def find_kernels(table: ModuleTable) -> tuple[Definition, ...]:
     wrapped: list[tuple[str, tuple[cst.FunctionDef, ...], str]] = []
     functions: list[tuple[cst.FunctionDef, tuple[cst.FunctionDef, ...]]] = []
     for node, enclosing in _walk(table.parsed.module, ()):
-        if isinstance(node, cst.FunctionDef):
+        if type(node) is cst.FunctionDef:
             functions.append((node, enclosing))
             language = next(filter(None, (_language(table, d.decorator) for d in node.decorators)), "")
             if language:
                 found[node] = Definition(node.name.value, node, table, enclosing, language)
-        elif isinstance(node, cst.Call) and node.args and (language := _language(table, node.func)):
+        elif type(node) is cst.Call and node.args and (language := _language(table, node.func)):
             wrapped.append((dotted(node.args[0].value), enclosing, language))
     for name, enclosing, language in wrapped:
         for node, around in functions:
@@ -89,8 +89,8 @@ def _without_device_functions(table: ModuleTable, found: list[Definition]) -> li
                 called.add(node.value.value)  # the function of a reduction
     launched = {
         dotted(node.func.value)
-        for node in walk(table.parsed.module)
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Subscript)
+        for node in table.nodes()
+        if type(node) is cst.Call and isinstance(node.func, cst.Subscript)
     }
 
     def is_kernel(definition: Definition) -> bool:
@@ -116,7 +116,7 @@ def _walk(
     while stack:
         node, enclosing = stack.pop()
         yield node, enclosing
-        inner = (*enclosing, node) if isinstance(node, cst.FunctionDef) else enclosing
+        inner = (*enclosing, node) if type(node) is cst.FunctionDef else enclosing
         stack.extend((child, inner) for child in reversed(children(node)))
 
 

@@ -13,7 +13,6 @@ from tilecheck.frontend.host import HostExecutor, text_of
 from tilecheck.frontend.host_targets import MUTATORS, kept_attribute, of_form
 from tilecheck.frontend.host_values import Gridded
 from tilecheck.frontend.modules import Import, ModuleTable, dotted
-from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import (
     Choice,
     Frame,
@@ -46,13 +45,18 @@ def module_value(x: HostExecutor, table: ModuleTable, name: str) -> Any:
     return x.module_values[key]
 
 
+_CHANGING = frozenset((cst.Global, cst.AssignTarget, cst.AugAssign, cst.Call))
+
+
 def _rebound(x: HostExecutor, table: ModuleTable) -> frozenset[str]:
     """The names that some function of the module declares `global`, and containers that some code changes."""
     known = x.known.changed.get(table.file)
     if known is not None:
         return known
     found: set[str] = set()
-    for node in walk(table.parsed.module):
+    for node in table.nodes():
+        if type(node) not in _CHANGING:  # most: matching is slow for these classes
+            continue
         match node:
             case cst.Global():
                 found.update(item.name.value for item in node.names)

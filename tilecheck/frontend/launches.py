@@ -100,12 +100,12 @@ class _Module:
         while stack:
             node, enclosing = stack.pop()
             owner = enclosing[-1] if enclosing else None
-            if isinstance(node, cst.FunctionDef):
+            if type(node) is cst.FunctionDef:
                 if any(is_kernel_decorator(self.table, d.decorator) for d in node.decorators):
                     continue
                 self.functions.append((node, enclosing))
                 enclosing = (*enclosing, node)
-            elif isinstance(node, cst.Call):
+            elif type(node) is cst.Call:
                 name = dotted(node.func)
                 self.calls.setdefault(owner, set()).add(name)
                 if name in launch_names or _launches_a_kernel(self.table, node):
@@ -151,8 +151,8 @@ def _launch_names(table: ModuleTable) -> frozenset[str]:
     """How this file spells the functions that launch, whether imported at the top or inside a function."""
     found: set[str] = set()
     bindings = [(n, b) for n, b in table.bindings.items() if isinstance(b, Import)]
-    for node in walk(table.parsed.module):
-        if isinstance(node, cst.Import | cst.ImportFrom):
+    for node in table.nodes():
+        if type(node) is cst.Import or type(node) is cst.ImportFrom:
             bindings.extend(imports_of(node))
     for name, binding in bindings:
         full = binding.name

@@ -218,7 +218,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
     unknown: list[UnknownName] = []
     requires, contracts = read_contracts(x, definition, declared, unknown)
     _without_ways(x, *(r.condition for r in requires))
-    mentioned = {n.value for n in walk(definition.node.body) if isinstance(n, cst.Name)}
+    mentioned = {n.value for n in walk(definition.node.body) if type(n) is cst.Name}
     params = tuple(
         _param(x, definition, name, annotation, declared.get(name), mentioned)
         for name, annotation in read_parameters(definition).items()

@@ -60,6 +60,13 @@ class ModuleTable:
     rebound: set[str] = field(default_factory=set)  # bound more than once: what module code saw is not known
     local_imports: dict[str, Import] = field(default_factory=dict)  # those inside functions
     pragmas: tuple[Pragma, ...] = ()
+    _nodes: tuple[cst.CSTNode, ...] = ()
+
+    def nodes(self) -> tuple[cst.CSTNode, ...]:
+        """All nodes of the module that are code, parents first: several passes go over them."""
+        if not self._nodes:
+            self._nodes = tuple(walk(self.parsed.module))
+        return self._nodes
 
     def lose(self, name: str) -> None:
         """What `name` holds is not known."""
@@ -293,10 +300,17 @@ def _is_none(binding: Binding) -> bool:
     return isinstance(binding, cst.Name) and binding.value == "None"
 
 
+_BINDING = frozenset(
+    (cst.Import, cst.ImportFrom, cst.NamedExpr, cst.Global, cst.AssignTarget, cst.AugAssign, cst.AnnAssign)
+)
+
+
 def _bind_elsewhere(table: ModuleTable) -> None:
     """Names that a function declares `global` may hold what it assigned whenever a kernel is compiled; so may
     a value or class whose attributes or items are assigned."""
-    for node in walk(table.parsed.module):
+    for node in table.nodes():
+        if type(node) not in _BINDING:  # most: `isinstance` is slow for these classes
+            continue
         if isinstance(node, cst.Import | cst.ImportFrom):
             table.local_imports.update(imports_of(node))
         elif isinstance(node, cst.NamedExpr):
