@@ -203,10 +203,17 @@ def test_a_kernel_that_hangs_costs_itself(gate) -> None:
     assert time.monotonic() - start < 30
 
 
-def test_a_kernel_that_takes_memory_costs_itself(gate) -> None:
-    answers, code = gate("-j1", "--memory", "200").end(line("a") + line("big", launch=DOUBLES) + line("b"))
+def test_a_source_that_takes_memory_costs_itself(gate) -> None:
+    large = f"{COPY}\nNUMBERS = [{'1, ' * 1_500_000}]\n"
+    answers, code = gate("-j1", "--memory", "200").end(line("a") + line("big", large) + line("b"))
     assert [a["error"] for a in answers] == [None, "the analysis needs more than 200 MiB", None]
     assert code == 0
+
+
+def test_a_list_of_the_launch_that_doubles_costs_nothing(gate) -> None:
+    (answer,), code = gate("-j1", "--memory", "200").end(line("doubles", launch=DOUBLES))
+    assert (answer["error"], code) == (None, 0)
+    assert answer["kernels"][0]["verdict"] in ("conditional", "unknown", "violated")
 
 
 def test_a_process_that_crashes_costs_its_line(gate) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 SOURCE = "source.py"  # the file that reports name; `launch` goes on below the last line of `source`
 CONTRACTS = "contracts"  # the file in which contracts are said to stand, one a line
 _REASON = "given with the source"
+_LARGE = 1_000_000  # bytes
 
 
 class _Sealed(Project):
@@ -63,6 +64,8 @@ def answered(item: Item, options: Options) -> tuple[list[Any], list[Any], str | 
     try:
         table = _Sealed().add(parse(_source(item)))
     except SourceError as problem:
+        if isinstance(problem.__context__, MemoryError) and len(data) > _LARGE:
+            raise MemoryError from None  # Python's parser says so of deep nesting too, which takes less text
         finding = unreadable_source(SOURCE, data, problem)
         found = to_object(Report((), (finding,), 1, (SOURCE,), sources={SOURCE: data}))
         return [], found["diagnostics"], f"{SOURCE}:{problem.line}:{problem.column}: {problem.message}"
@@ -95,9 +98,9 @@ def _source(item: Item) -> Source:
     if whole.text != text.removeprefix("\ufeff"):
         raise SourceError("the source declares another encoding than UTF-8")
     if item.launch:
-        check_syntax(decode(SOURCE, item.source.encode()))
+        check_syntax(decode(SOURCE, item.source.encode()), nesting=False)  # of the whole it counts
         above = "\n" * _closed(item.source).count("\n")
-        check_syntax(decode(SOURCE, f"{above}{item.launch}".encode()))
+        check_syntax(decode(SOURCE, f"{above}{item.launch}".encode()), nesting=False)
     return whole
 
 

@@ -29,7 +29,7 @@ MAX_ANSWER = 50_000_000  # bytes
 _MOST_ITEMS = 256  # of one process: then what libraries keep for ever is given back
 # Cycles are few. Collected rarely, they cost little; at these items, they do not pile up.
 _COLLECTIONS = (50_000, 50, 1_000)
-_COLLECTED = 16  # items
+_COLLECTED = 64  # items
 _GROWN = 4  # a process that came to use this part of its memory is replaced
 
 
