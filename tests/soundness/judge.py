@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from soundness_launches import Trial, Values, started
+from soundness_launches import ORDERS, Trial, Values, started
 from soundness_oracle import safe_launches, wrongs
 from soundness_texts import Reading
 
@@ -103,8 +103,7 @@ def _scalars(witness: Witness) -> dict[str, int]:
 
 
 def _runs_of(witness: Witness, kernel: Kernel, path: Path) -> list[Trial]:
-    """The launch of a witness, with each way to fill what it does not show, blocks in both orders: what a block
-    does after it saw another's flag may be a race only where it comes first."""
+    """The launch of a witness, with each way to fill what it does not show, blocks in each of the orders."""
     by_name = {s.name: s for s in symbols(*kernel_expressions(kernel)) if not s.varies}
     values: Values = {grid_symbol(k): n for k, n in enumerate(witness.grid)}
     for param in kernel.params:
@@ -115,9 +114,10 @@ def _runs_of(witness: Witness, kernel: Kernel, path: Path) -> list[Trial]:
         if isinstance(value, int) and name in by_name:
             values[by_name[name]] = bool(value) if by_name[name] in flags else value
     trials = []
-    for fill, backwards in product(FILLS, (False, True)):
+    for fill, order in product(FILLS, ORDERS):
         for integers in (False, True):
-            concrete = Concrete(values, fill=fill, integers=integers).settled(kernel)
+            wraps = witness.kind == "overflow"  # of a launch that no machine has the memory for
+            concrete = Concrete(values, fill=fill, integers=integers, virtual=wraps).settled(kernel)
             given = arguments(concrete, kernel)
             if given is None:
                 continue
@@ -127,7 +127,9 @@ def _runs_of(witness: Witness, kernel: Kernel, path: Path) -> list[Trial]:
                     flat[: len(value)] = value
                     given[name][...] = flat.reshape(given[name].shape)
             x, y, z = (*witness.grid, 1, 1, 1)[:3]
-            trial = started(kernel, str(path), concrete, (x, y, z), given, backwards=backwards)
+            trial = started(
+                kernel, str(path), concrete, (x, y, z), given, order=order, only=witness.blocks if wraps else ()
+            )
             trials += [] if trial is None else [trial]
     return trials
 

@@ -8,7 +8,7 @@ rows or transposed strides.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -306,6 +306,20 @@ def execute(kernel: Kernel, path: str, concrete: Concrete, rng: random.Random) -
     return None
 
 
+# What a block does after it saw another's flag may be a race only where it comes first; and it may wait for
+# ever where all of them come the other way round.
+ORDERS: dict[str, Callable[[tuple[Any, ...]], tuple[Any, ...]]] = {
+    "forwards": lambda blocks: blocks,
+    "backwards": lambda blocks: blocks[::-1],
+    "last first": lambda blocks: (blocks[-1], *blocks[:-1]),
+}
+
+
+def _copy(data: Any) -> Any:
+    """A copy; of what is one cell in all its places, because it is too large to be made, that cell."""
+    return data if data.strides == (0,) * data.ndim else data.copy()
+
+
 def started(
     kernel: Kernel,
     path: str,
@@ -313,14 +327,15 @@ def started(
     grid: tuple[int, int, int],
     given: Mapping[str, Any],
     *,
-    backwards: bool = False,
+    order: str = "forwards",
+    only: Sequence[tuple[int, ...]] = (),
 ) -> Trial | None:
-    """Run a launch with these arguments, its blocks in order or the last first; None when the backend does not
-    run it to its end."""
+    """Run a launch with these arguments, its blocks in one of `ORDERS`, or `only` some; None when the backend
+    does not run it to its end."""
     arrays = {n: v for n, v in given.items() if isinstance(v, np.ndarray | list)}
-    contents = {n: [p.copy() for p in v] if isinstance(v, list) else v.copy() for n, v in arrays.items()}
+    contents = {n: [p.copy() for p in v] if isinstance(v, list) else _copy(v) for n, v in arrays.items()}
     try:
-        blocks = tuple(np.ndindex(grid))[::-1] if backwards else None
+        blocks = tuple((*b, 0, 0)[:3] for b in only) or ORDERS[order](tuple(np.ndindex(grid)))
         log = run(Launch(path, kernel.name, grid, given, blocks, STEPS))
     except ReplayError:
         return None

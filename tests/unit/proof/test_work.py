@@ -91,7 +91,7 @@ def test_a_limit_on_launches_makes_no_condition_hold_and_breaks_none(file: str) 
     assert changed
 
 
-def test_the_work_of_a_kernel_does_not_depend_on_the_hash_seed() -> None:
+def test_the_work_of_a_kernel_does_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
     program = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -108,7 +108,8 @@ for file, name in KERNELS[1:3]:
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         }
         command = [sys.executable, "-c", program, str(Path(__file__).parent)]
-        ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        # Not in the checkout, where Python would find folders that shadow what is installed.
+        ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
         outputs.add(ran.stdout)
     assert len(outputs) == 1
 
