@@ -13,7 +13,6 @@ import ast
 import functools
 import os
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -291,9 +290,7 @@ class Comparison:
 
 def _tree(source: Source) -> ast.Module | None:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about the user's string escapes
-            return ast.parse(source.text)
+        return source.tree()
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import codecs
 import re
+import warnings
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tilecheck.errors import SourceError
 from tilecheck.model import Span
+
+if TYPE_CHECKING:
+    import ast
 
 _BOM = codecs.BOM_UTF8
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
@@ -43,6 +48,18 @@ class Source:
     def start(self) -> int:
         """The byte at which the text begins: after the byte-order mark, if there is one."""
         return len(_BOM) if self.data.startswith(_BOM) else 0
+
+    def tree(self) -> ast.Module:
+        """Python's own syntax tree of the text.
+
+        Raises:
+            SyntaxError, ValueError, RecursionError, MemoryError: it is not Python, or nested too deeply.
+        """
+        import ast  # lazy: most texts are only counted in
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about the user's string escapes: not ours to report
+            return ast.parse(self.text)
 
     def position(self, offset: int) -> tuple[int, int]:
         """The line and column of a byte, from 1. An offset outside the file is moved to its nearer end."""

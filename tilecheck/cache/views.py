@@ -9,7 +9,6 @@ nothing inside.
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -39,9 +38,7 @@ class Views:
     _mentions: dict[ast.stmt, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(self.source.text)
+        tree = self.source.tree()
         for node in tree.body:
             if not isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
                 self._plain.append((node, self._mentioned(node)))

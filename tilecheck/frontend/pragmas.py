@@ -14,7 +14,6 @@ import enum
 import io
 import re
 import tokenize
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -145,12 +144,10 @@ class _Statements:
     def __init__(self, source: Source, logical: dict[int, int]) -> None:
         self._source = source
         self._logical = logical
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                tree = ast.parse(source.text)
-            except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-                raise SourceError(f"cannot read the statements: {error}") from None
+        try:
+            tree = source.tree()
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            raise SourceError(f"cannot read the statements: {error}") from None
         self._statements = sorted(_all_statements(tree), key=lambda s: (_lines(s)[0], s.col_offset))
 
     def target(self, comment: _Comment) -> _Target | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import stat
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -126,9 +125,7 @@ def check_syntax(source: Source, *, nesting: bool = True) -> None:
         SourceError: the text is not valid Python, or is nested too deeply to read (where `nesting` counts).
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about the user's string escapes: not ours to report
-            tree = ast.parse(source.text)
+        tree = source.tree()
     except SyntaxError as error:
         raise _syntax_error(source, error) from None
     except (RecursionError, MemoryError):

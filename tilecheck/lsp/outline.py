@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -76,9 +75,7 @@ class Outline:
 def outline(source: Source) -> Outline | None:
     """The outline of a text; None for one that is not Python."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about the user's string escapes
-            return Outline(source, ast.parse(source.text))
+        return Outline(source, source.tree())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
