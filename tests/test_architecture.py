@@ -133,12 +133,15 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.stages": EVERYTHING,
     "tilecheck.gate": {  # one module of text through the pipeline, and nothing of files or configs
         *BASE,
+        "tilecheck.cache",  # how a kernel is written as a key
         "tilecheck.cli.crash",
         "tilecheck.frontend",
         "tilecheck.hygiene",
+        "tilecheck.ir",
         "tilecheck.options",
         "tilecheck.overlay",
         "tilecheck.pipeline",
+        "tilecheck.proof",
         "tilecheck.stages",
         "tilecheck.report",
         "tilecheck.suppress",

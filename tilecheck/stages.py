@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tilecheck.analysis.facts import Facts
     from tilecheck.cache.session import FileSession
     from tilecheck.frontend.definitions import Definition
+    from tilecheck.gate.decisions import Decisions
     from tilecheck.ir.kernel import Kernel
     from tilecheck.ir.launch import Launch
     from tilecheck.proof.decide import Decision
@@ -27,13 +28,18 @@ if TYPE_CHECKING:
 
 
 def verify_kernel(
-    definition: Definition, launches: tuple[Launch, ...], options: Options, kept: FileSession | None = None
+    definition: Definition,
+    launches: tuple[Launch, ...],
+    options: Options,
+    kept: FileSession | None = None,
+    decisions: Decisions | None = None,
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
-    """Verify one kernel. A limit of ours, or a bug of ours, is this kernel's verdict and no one else's."""
+    """Verify one kernel. A limit of ours, or a bug of ours, is this kernel's verdict and no one else's. `kept`
+    are results of earlier runs, `decisions` those of other kernels that may ask the same."""
     load_stages()  # what importing takes is not the kernel's time
     start = time.perf_counter()
     try:
-        report, diagnostics = _analyse(definition, launches, options, kept)
+        report, diagnostics = _analyse(definition, launches, options, kept, decisions)
     except UnsupportedConstruct as problem:
         report, diagnostics = _unsupported(definition, problem)
     except RecursionError:
@@ -70,7 +76,11 @@ def internal_error(definition: Definition) -> KernelReport:
 
 
 def _analyse(
-    definition: Definition, launches: tuple[Launch, ...], options: Options, kept: FileSession | None
+    definition: Definition,
+    launches: tuple[Launch, ...],
+    options: Options,
+    kept: FileSession | None,
+    decisions: Decisions | None,
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
     from tilecheck.frontend.lower import lower  # lazy
 
@@ -79,14 +89,18 @@ def _analyse(
     if known is not None:
         return known
     with watched() as seen:
-        result = _decided(definition, kernel, launches, options)
+        result = _decided(definition, kernel, launches, options, decisions)
     if kept is not None:
         kept.keep(definition, kernel, launches, result, seen)
     return result
 
 
 def _decided(
-    definition: Definition, kernel: Kernel, launches: tuple[Launch, ...], options: Options
+    definition: Definition,
+    kernel: Kernel,
+    launches: tuple[Launch, ...],
+    options: Options,
+    decisions: Decisions | None,
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
     from tilecheck.analysis.borrow import build  # lazy: loads networkx
     from tilecheck.analysis.facts import Facts  # lazy
@@ -101,6 +115,10 @@ def _decided(
     work = Work.of_kernel(options.budget)  # for both times, if it is decided twice
 
     def settle(kernel: Kernel) -> Decision:
+        if decisions is not None:
+            return decisions.decide(
+                kernel, obligations, file, without=options.without, budget=options.budget, work=work
+            )
         return decide(
             kernel,
             obligations,

@@ -14,6 +14,7 @@ from tilecheck.frontend.definitions import Definition, Given, find_kernels
 from tilecheck.frontend.launches import find_launches
 from tilecheck.frontend.modules import Import, ModuleTable, Project
 from tilecheck.frontend.source import check_syntax, parse
+from tilecheck.gate.decisions import Decisions
 from tilecheck.gate.protocol import BadLine, Item
 from tilecheck.hygiene import unreadable_source
 from tilecheck.model import Diagnostic, KernelReport, Report, Site, Span, Verdict
@@ -50,8 +51,11 @@ class BrokenAnalysis(Exception):
         self.traceback = traceback
 
 
-def answered(item: Item, options: Options) -> tuple[list[Any], list[Any], str | None]:
+def answered(
+    item: Item, options: Options, decisions: Decisions | None = None
+) -> tuple[list[Any], list[Any], str | None]:
     """The kernels and diagnostics of an item, as the JSON report has them, and the error if it has no kernels.
+    `decisions` are those of the items before it.
 
     The working directory must be empty: modules that the source imports are looked for there.
 
@@ -73,7 +77,7 @@ def answered(item: Item, options: Options) -> tuple[list[Any], list[Any], str | 
     if not definitions:
         return [], [], "the source has no kernel"
     with overlaid({SOURCE: data}):  # counterexamples are replayed from this text
-        report = _verified(table, _with_contracts(item, definitions), options)
+        report = _verified(table, _with_contracts(item, definitions), options, decisions or Decisions())
     said = to_object(replace(report, sources={SOURCE: data, CONTRACTS: "\n".join(_lines(item)).encode()}))
     return said["kernels"], said["diagnostics"], None
 
@@ -104,12 +108,15 @@ def _source(item: Item) -> Source:
     return whole
 
 
-def _verified(table: ModuleTable, definitions: tuple[Definition, ...], options: Options) -> Report:
+def _verified(
+    table: ModuleTable, definitions: tuple[Definition, ...], options: Options, decisions: Decisions
+) -> Report:
     launches = find_launches(table)
     kernels: list[KernelReport] = []
     diagnostics: list[Diagnostic] = []
     for definition in definitions:
-        kernel, found = verify_kernel(definition, launches_of(definition, launches), options)
+        made = launches_of(definition, launches)
+        kernel, found = verify_kernel(definition, made, options, decisions=decisions)
         if kernel.internal_error is not None:
             if "MemoryError" in kernel.internal_error or "out of memory" in kernel.internal_error:
                 raise MemoryError

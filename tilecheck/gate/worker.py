@@ -20,6 +20,7 @@ from typing import NoReturn
 
 from tilecheck.cli.crash import issue_text
 from tilecheck.gate.analyse import BrokenAnalysis, answered
+from tilecheck.gate.decisions import Decisions
 from tilecheck.gate.protocol import BadLine, Id, answer, read_line
 from tilecheck.options import Options
 
@@ -52,6 +53,7 @@ def serve(channel: socket.socket, folder: Path, limits: Limits, options: Options
         _detach(folder)
         _bound_memory(limits)
         start = _peak()
+        decisions = Decisions()
         gc.set_threshold(*_COLLECTIONS)
         for left in reversed(range(_MOST_ITEMS)):
             if left % _COLLECTED == 0:
@@ -59,7 +61,7 @@ def serve(channel: socket.socket, folder: Path, limits: Limits, options: Options
             length, number = ASKED.unpack(_read(channel, ASKED.size))
             line = _read(channel, length)
             signal.setitimer(signal.ITIMER_REAL, limits.seconds)
-            reply = _reply(channel, line, number, limits, options)
+            reply = _reply(channel, line, number, limits, options, decisions)
             signal.setitimer(signal.ITIMER_REAL, 0)
             last = not left or _peak() - start > limits.memory / _GROWN
             _tell(channel, reply, last=last)
@@ -72,13 +74,15 @@ def serve(channel: socket.socket, folder: Path, limits: Limits, options: Options
         os._exit(code)
 
 
-def _reply(channel: socket.socket, line: bytes, number: int, limits: Limits, options: Options) -> bytes:
+def _reply(
+    channel: socket.socket, line: bytes, number: int, limits: Limits, options: Options, decisions: Decisions
+) -> bytes:
     name: Id | None = None
     try:
         item = read_line(line)
         name = item.name
         _tell(channel, json.dumps(name).encode())
-        kernels, diagnostics, error = answered(item, options)
+        kernels, diagnostics, error = answered(item, options, decisions)
         reply = answer(name, kernels, diagnostics, error)
         if len(reply) <= MAX_ANSWER:
             return reply

@@ -93,7 +93,7 @@ def _decide(
     kernel: Kernel, obligations: Sequence[Obligation], path: str, without: frozenset[str], session: Session
 ) -> Decision:
     context = Context(kernel)
-    obligations = [_for_every_member(_with_divisors(o, kernel)) for o in obligations]
+    obligations = as_decided(kernel, obligations)
     if _is_vacuous(kernel, context, session):
         unknown = tuple(Settled(o, "unknown", "none", 0.0, Reason.VACUOUS.value) for o in obligations)
         return Decision(unknown, (), vacuous=True)
@@ -141,6 +141,11 @@ def _decide(
         settled = [_with_queries(s, under, facts, session, without) for s in settled]
     granted = () if "launch" in without else conditions
     return Decision(tuple(settled), granted, spent=spent, work=work)
+
+
+def as_decided(kernel: Kernel, obligations: Sequence[Obligation]) -> list[Obligation]:
+    """Obligations in the form in which they are decided, and stand in the decision."""
+    return [_for_every_member(_with_divisors(o, kernel)) for o in obligations]
 
 
 def _with_queries(
