@@ -12,6 +12,8 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
 from tilecheck.frontend.executor import Arguments, Executor
+from tilecheck.frontend.folding import folded
+from tilecheck.frontend.folding_texts import NotConstant
 from tilecheck.frontend.modules import Binding, Element, Import, ModuleTable, dotted
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import (
@@ -154,11 +156,28 @@ def _bound(x: Executor, binding: Binding, table: ModuleTable, name: str) -> Any:
         if isinstance(binding, Element):
             whole = evaluate(x, binding.value, frame)
             return whole.items[binding.index] if isinstance(whole, Seq) else Poison(f"name `{name}`")
+        if isinstance(binding, cst.Call | cst.FormattedString | cst.BinaryOperation):
+            found = _folded(x, binding, table)
+            if found is not None:
+                return found
         return evaluate(x, binding, frame)
     except UnsupportedConstruct as problem:
         return Poison(f"name `{name}` ({problem.construct})")
     finally:
         x.depth -= 1
+
+
+def _folded(x: Executor, binding: cst.BaseExpression, table: ModuleTable) -> Any:
+    """What plain Python computes for a name from constants; None if it is more than that."""
+
+    def meaning(where: ModuleTable, name: str) -> Any:
+        # Which binding module code saw of a name that has several is not known.
+        return None if name in where.rebound else module_name(x, where, name)
+
+    try:
+        return folded(binding, table, meaning)
+    except NotConstant:
+        return None
 
 
 def imported(x: Executor, binding: Import, table: ModuleTable) -> Any:

@@ -383,23 +383,25 @@ def symbolic_loop(
     """
     before = x.guard
     x.nest.append((k.args[0], variable))
-    names = assigned_names(node)
-    carried = [n for n in names if n in frame.names]
-    entry = {n: _entering(x, frame.names[n]) for n in carried}
-    steps = _find_steps(x, node, enter, entry, k.args[0].uid, frame)
-    if static and any(_is_reshaped(steps[n]) for n in carried):
-        raise _unsupported("tile whose shape changes in a loop of unknown length", node, frame)
-    for n in carried:
-        frame.names[n] = _advance(x, entry[n], steps[n], k)
-    loop = Loop(frame)
-    x.loops.append(loop)
     try:
-        enter()
-        if x.guard is not E.FALSE:
-            _body(x, node.body.body, loop, frame)
+        names = assigned_names(node)
+        carried = [n for n in names if n in frame.names]
+        entry = {n: _entering(x, frame.names[n]) for n in carried}
+        steps = _find_steps(x, node, enter, entry, k.args[0].uid, frame)
+        if static and any(_is_reshaped(steps[n]) for n in carried):
+            raise _unsupported("tile whose shape changes in a loop of unknown length", node, frame)
+        for n in carried:
+            frame.names[n] = _advance(x, entry[n], steps[n], k)
+        loop = Loop(frame)
+        x.loops.append(loop)
+        try:
+            enter()
+            if x.guard is not E.FALSE:
+                _body(x, node.body.body, loop, frame)
+        finally:
+            x.loops.pop()
     finally:
-        x.loops.pop()
-        x.nest.pop()
+        x.nest.pop()  # also where code of a module is given up: the kernel goes on outside of this loop
     x.guard = before
     _leave(x, entry, steps, trips, names, frame, broken=loop.broken)
     return loop.broken
