@@ -23,6 +23,7 @@ from tilecheck.errors import SourceError
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.modules import ModuleTable, Project
 from tilecheck.frontend.source import parse
+from tilecheck.garbage import collect_rarely
 from tilecheck.model import Diagnostic, KernelReport, Site
 from tilecheck.options import Options
 from tilecheck.pipeline import launches_around, launches_of
@@ -89,6 +90,7 @@ def _verify(work: _Work, limits: Limits, config: Contracts | None, told: Path) -
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (limits.megabytes << 20, limits.megabytes << 20))
     candidate, importers = work
+    collect_rarely()  # as the command does
     with told.open("w", encoding="utf-8") as out:
 
         def tell(value: object) -> None:

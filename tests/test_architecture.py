@@ -61,6 +61,7 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.text": BASE,
     "tilecheck.parallel": set(),
     "tilecheck.cancellation": set(),
+    "tilecheck.garbage": set(),
     "tilecheck.overlay": set(),
     "tilecheck.options": {"tilecheck.model"},
     "tilecheck.rule": {"tilecheck.model"},
@@ -136,6 +137,7 @@ EDGES: dict[str, set[str] | None] = {
         "tilecheck.cache",  # how a kernel is written as a key
         "tilecheck.cli.crash",
         "tilecheck.frontend",
+        "tilecheck.garbage",
         "tilecheck.hygiene",
         "tilecheck.ir",
         "tilecheck.options",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tilecheck.garbage import collect_rarely
 from tilecheck.options import Options
 
 if TYPE_CHECKING:
@@ -18,12 +19,14 @@ class Engine:
         """Verify every kernel that the paths lead to."""
         from tilecheck.pipeline import verify_paths  # lazy: `--version` and `explain` verify nothing
 
+        collect_rarely()
         return verify_paths(paths, options)
 
     def verify_source(self, data: bytes, path: str, options: Options) -> Report:
         """Verify the kernels of a source that counts as the file at `path`."""
         from tilecheck.pipeline import verify_source  # lazy: as above
 
+        collect_rarely()
         return verify_source(data, path, options)
 
     def show(self, kind: str, path: str, kernel: str) -> str:

@@ -6,7 +6,6 @@ it, and a bound on its address space. An item that hangs, crashes or takes all m
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import resource
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from tilecheck.cli.crash import issue_text
+from tilecheck.garbage import collect_rarely
 from tilecheck.gate.analyse import BrokenAnalysis, answered
 from tilecheck.gate.decisions import Decisions
 from tilecheck.gate.protocol import BadLine, Id, answer, read_line
@@ -28,9 +28,6 @@ ASKED = struct.Struct("!QQ")  # the length of a line and its number stand before
 TOLD = struct.Struct("!Q?")  # the length of a text, and whether it is the last one of this process
 MAX_ANSWER = 50_000_000  # bytes
 _MOST_ITEMS = 256  # of one process: then what libraries keep for ever is given back
-# Cycles are few. Collected rarely, they cost little; at these items, they do not pile up.
-_COLLECTIONS = (50_000, 50, 1_000)
-_COLLECTED = 64  # items
 _GROWN = 4  # a process that came to use this part of its memory is replaced
 
 
@@ -54,10 +51,8 @@ def serve(channel: socket.socket, folder: Path, limits: Limits, options: Options
         _bound_memory(limits)
         start = _peak()
         decisions = Decisions()
-        gc.set_threshold(*_COLLECTIONS)
+        collect_rarely()
         for left in reversed(range(_MOST_ITEMS)):
-            if left % _COLLECTED == 0:
-                gc.collect()
             length, number = ASKED.unpack(_read(channel, ASKED.size))
             line = _read(channel, length)
             signal.setitimer(signal.ITIMER_REAL, limits.seconds)

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tilecheck.cancellation import Cancellation, Cancelled, cancelled_by
 from tilecheck.errors import UsageError
+from tilecheck.garbage import collect_rarely
 
 if TYPE_CHECKING:
     from tilecheck.cache.results import Cache
@@ -98,6 +99,7 @@ def _load() -> Cache:
     load_solver()
     gc.freeze()
     gc.enable()
+    collect_rarely()
     return Cache.in_memory()
 
 
