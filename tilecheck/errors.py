@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -58,3 +59,12 @@ class LaunchRefused(TilecheckError):
 def refusal(error: OSError) -> str:
     """Why the system refused a file, in lower case, to follow `cannot read k.py: `."""
     return (error.strerror or str(error)).lower()
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
+    """A hint that names the known word that is closest, in capitals or not; `otherwise` if none is close."""
+    import difflib  # lazy: only after a mistake
+
+    folded = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.lower(), list(folded), n=1)
+    return f"did you mean `{folded[near[0]]}`?" if near else otherwise

@@ -5,11 +5,11 @@ A suppressed finding stays in the report, marked; it leaves the exit code and ne
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tilecheck import hygiene
+from tilecheck.errors import did_you_mean
 from tilecheck.frontend.pragmas import Pragma, PragmaKind
 from tilecheck.model import Diagnostic, Suppression
 from tilecheck.registry import find_rule, rule_files
@@ -74,8 +74,8 @@ def _matches(diagnostic: Diagnostic, file: str, pragma: Pragma, rule: str) -> bo
 def _unknown(file: str, pragma: Pragma) -> Iterator[Diagnostic]:
     for rule in pragma.arguments:
         if find_rule(rule) is None:
-            near = difflib.get_close_matches(rule.lower(), [known.name for known in rule_files()], n=1)
-            hint = f"did you mean `{near[0]}`?" if near else "`tilecheck rules` lists the rules"
+            names = [known.name for known in rule_files()]
+            hint = did_you_mean(rule, names, "`tilecheck rules` lists the rules")
             problem = f"no rule has the code or name `{rule}`; {hint}"
             yield hygiene.malformed_comment(file, pragma.span, problem)
 

@@ -182,11 +182,7 @@ class Cache:
 
     def _load(self, key: str) -> _Entry | None:
         data = self._store.get(key)
-        try:
-            found = None if data is None else _read(data)
-        except (Misfit, ValueError, RecursionError):
-            return None
-        return found if found is not None and found.format == FORMAT and found.own == own_digest() else None
+        return None if data is None else _current_entry(data)
 
     def _answer(
         self, entry: _Entry, kind: type[_T], path: str, files: Files, views: Mapping[str, Layout]
@@ -238,22 +234,24 @@ class Cache:
 
 def is_current(data: bytes) -> bool:
     """Whether a kept result is one that this tilecheck may use."""
-    try:
-        found = _read(data)
-    except (Misfit, ValueError, RecursionError):
-        return False
-    return found.format == FORMAT and found.own == own_digest()
+    return _current_entry(data) is not None
 
 
 def records_in(data: bytes) -> list[object]:
     """The verdicts for launches in a kept result; none if this tilecheck may not use it."""
     if data.endswith(b'"records":[]}'):  # of a single kernel: most are
         return []
+    found = _current_entry(data)
+    return [] if found is None else found.records
+
+
+def _current_entry(data: bytes) -> _Entry | None:
+    """A kept result that this tilecheck may use."""
     try:
         found = _read(data)
     except (Misfit, ValueError, RecursionError):
-        return []
-    return found.records if found.format == FORMAT and found.own == own_digest() else []
+        return None
+    return found if found.format == FORMAT and found.own == own_digest() else None
 
 
 def _read(data: bytes) -> _Entry:

@@ -12,7 +12,7 @@ from tilecheck.cli.command import Verb, add_analysis, add_colour
 from tilecheck.cli.output import emit_lines, emit_text, log_end
 from tilecheck.cli.settings import choice_of, jobs_of, settings_of_run
 from tilecheck.cli.streams import Streams, wants_colour
-from tilecheck.errors import UsageError
+from tilecheck.errors import UsageError, did_you_mean
 from tilecheck.exit_codes import ExitCode, exit_code_of
 from tilecheck.options import Options
 from tilecheck.show import STAGES
@@ -51,18 +51,11 @@ def explain(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> 
         file = registry.find_rule(arguments.topic)
         if file is None:
             known = [word for f in registry.rule_files() for word in (f.code, f.name)] + list(topics())
-            raise UsageError(f"nothing is known of `{arguments.topic}`", _did_you_mean(arguments.topic, known))
+            hint = did_you_mean(arguments.topic, known, "`tilecheck rules` lists the rules")
+            raise UsageError(f"nothing is known of `{arguments.topic}`", hint)
         page = rule_page_text(file, registry.rule_page(file))
     streams.out(page)
     return ExitCode.OK
-
-
-def _did_you_mean(word: str, known: list[str]) -> str:
-    import difflib  # lazy: only after a mistake
-
-    folded = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(word.lower(), list(folded), n=1)
-    return f"did you mean `{folded[near[0]]}`?" if near else "`tilecheck rules` lists the rules"
 
 
 def rules(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:

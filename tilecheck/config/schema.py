@@ -14,8 +14,8 @@ from tilecheck.config.patterns import Pattern, absolute
 from tilecheck.config.selectors import selector
 from tilecheck.config.settings import DEFAULT, EXCLUDED, Ignored, Said, Settings
 from tilecheck.config.versions import is_met
-from tilecheck.config.words import check_keys, did_you_mean
-from tilecheck.errors import UsageError
+from tilecheck.config.words import check_keys
+from tilecheck.errors import UsageError, did_you_mean
 from tilecheck.hygiene import NEVER_SUPPRESSED, STALE_ENTRY
 from tilecheck.model import Severity
 from tilecheck.options import FORMATS
@@ -212,7 +212,7 @@ def budget(text: str) -> int:
 
 def _format(settings: Settings, said: Said) -> Settings:
     if said.value not in FORMATS:
-        raise _wrong(said, f"one of {', '.join(FORMATS)}", did_you_mean(str(said.value), FORMATS))
+        raise _wrong(said, f"one of {', '.join(FORMATS)}", did_you_mean(str(said.value), FORMATS, "") or None)
     return replace(settings, format=said.value)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from tilecheck.config.words import did_you_mean
-from tilecheck.errors import UsageError
+from tilecheck.errors import UsageError, did_you_mean
 
 ALL = "TC"
 _CODE = re.compile(r"TC[0-9]*")
@@ -31,7 +30,7 @@ def selector(word: str, where: str) -> str:
         return prefix
     known = [file.name for file in files]
     listed = "`tilecheck rules` lists the rules; `TC2` means all of a family"
-    hint = listed if _CODE.fullmatch(prefix) else did_you_mean(word.lower(), known) or listed
+    hint = listed if _CODE.fullmatch(prefix) else did_you_mean(word, known, listed)
     raise UsageError(f"{where}: no rule has the code or name `{word}`", hint)
 
 

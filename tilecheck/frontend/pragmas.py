@@ -9,7 +9,6 @@ decorator every kind speaks of the whole function.
 from __future__ import annotations
 
 import ast
-import difflib
 import enum
 import io
 import re
@@ -17,7 +16,7 @@ import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tilecheck.errors import SourceError
+from tilecheck.errors import SourceError, did_you_mean
 from tilecheck.model import Span
 from tilecheck.text import Source
 
@@ -253,10 +252,9 @@ def _kind(text: str) -> PragmaKind:
     words = [kind.value for kind in PragmaKind if kind is not PragmaKind.MALFORMED]
     if text in words:
         return PragmaKind(text)
-    near = difflib.get_close_matches(text, words, n=1)
-    guess = f"; did you mean `{near[0]}`?" if near else f"; known are {', '.join(words)}"
     said = f"`{text}` is not a kind of tilecheck comment" if text else "it says nothing"
-    raise _MalformedError(said + guess)
+    hint = did_you_mean(text, words, f"known are {', '.join(words)}")
+    raise _MalformedError(f"{said}; {hint}")
 
 
 def _names(argument: str) -> tuple[str, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from dataclasses import dataclass, field
 from typing import Any
+
+from tilecheck.errors import did_you_mean
 
 MAX_LINE = 20_000_000  # bytes
 MAX_ID = 1_000  # characters
@@ -99,8 +100,8 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _item(name: Id, said: dict[str, Any]) -> Item:
     for key in said:
         if key not in KEYS:
-            near = difflib.get_close_matches(key[:MAX_ID], KEYS, n=1)
-            hint = f"did you mean `{near[0]}`?" if near else f"known are {', '.join(f'`{k}`' for k in KEYS)}"
+            listed = f"known are {', '.join(f'`{k}`' for k in KEYS)}"
+            hint = did_you_mean(key[:MAX_ID], KEYS, listed)
             raise BadLine(f"there is no key {_shown(key)}: {hint}")
     if "source" not in said:
         raise BadLine("`source` is missing")
