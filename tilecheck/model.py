@@ -187,12 +187,14 @@ class GlobalName:
 @dataclass(frozen=True, slots=True)
 class StatedContract:
     """A named contract on what is in memory when a launch begins: its arrays, and its numbers as Python
-    expressions like the conditions. `text` is what the author wrote."""
+    expressions like the conditions. `text` is what the author wrote. `part` are the elements it speaks of, for
+    each axis the first index and the step, 0 for a single index; without axes it speaks of all."""
 
     kind: str
     arrays: tuple[str, ...]
     bounds: tuple[str, ...]
     text: str
+    part: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

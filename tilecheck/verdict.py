@@ -85,7 +85,8 @@ def conclude(
             int32_limits(kernel),
             kernel.globals,
             tuple(
-                StatedContract(c.kind, c.arrays, tuple(map(render, c.bounds)), c.text) for c in kernel.contracts
+                StatedContract(c.kind, c.arrays, tuple(map(render, c.bounds)), c.text, c.part)
+                for c in kernel.contracts
             ),
         ),
         obligations=tuple(

@@ -258,6 +258,8 @@ def _fill(
     kernel: Kernel, name: str, part: np.ndarray[Any, Any], concrete: Concrete, rng: random.Random
 ) -> bool:
     mine = [c for c in kernel.contracts if c.array == name and c.is_about_values]
+    if any(c.part for c in mine) or (part.ndim == 1 and any(c.kind == "distinct_pairs" for c in mine)):
+        return _fill_parts(mine, part, concrete, rng)
     low, high = -1, 6
     for contract in mine:
         bounds = [_value(b, concrete) for b in contract.bounds]
@@ -286,6 +288,48 @@ def _fill(
     if part.dtype.kind == "f" and not mine:  # what converts to an integer need not be one
         part[...] += np.array(rng.choices((0, 0, 0.5, 0.25), k=part.size)).reshape(part.shape)
     return True
+
+
+def _fill_parts(
+    mine: list[Contract], whole: np.ndarray[Any, Any], concrete: Concrete, rng: random.Random
+) -> bool:
+    """Draw columns of pairs, or elements, until what is said of them is so."""
+    lows, highs = np.full(whole.shape, -1), np.full(whole.shape, 6)
+    for contract in mine:
+        bounds = [_value(b, concrete) for b in contract.bounds]
+        if contract.kind == "within":
+            if None in bounds:
+                return False
+            _cut(lows, contract)[...], _cut(highs, contract)[...] = bounds[0], (bounds[1] or 0) - 1
+    if (lows > highs).any():
+        return False
+    for _ in range(_DRAWS):
+        cells = [rng.randint(int(a), int(b)) for a, b in zip(lows.flat, highs.flat, strict=True)]
+        whole[...] = np.array(cells).reshape(whole.shape)
+        for contract in mine:
+            if contract.kind == "increasing":
+                _cut(whole, contract)[...] = np.sort(_cut(whole, contract))
+        inside = ((lows <= whole) & (whole <= highs)).all()
+        if inside and all(_is_kept(contract, _cut(whole, contract)) for contract in mine):
+            return True
+    return False
+
+
+_DRAWS = 200
+
+
+def _cut(whole: np.ndarray[Any, Any], contract: Contract) -> np.ndarray[Any, Any]:
+    return whole[tuple(slice(a, None, s) if s else slice(a, a + 1) for a, s in contract.part)]
+
+
+def _is_kept(contract: Contract, cells: np.ndarray[Any, Any]) -> bool:
+    values = cells.reshape(-1).tolist()
+    if contract.kind == "distinct_pairs":
+        rows = [tuple(values[k : k + 2]) for k in range(0, len(values) - 1, 2)]
+        return len(set(rows)) == len(rows)
+    return contract.kind in ("within", "increasing") or (
+        contract.kind == "distinct" and not contract.bounds and len(set(values)) == len(values)
+    )
 
 
 # ---- running -----------------------------------------------------------------------------------------------

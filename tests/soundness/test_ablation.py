@@ -24,6 +24,7 @@ SAMPLE = [
     "fixtures/cutile/races/dropped_axis.py",
     "fixtures/cutile/races/grid2d.py",
     "fixtures/cutile/swizzle/paired_blocks.py",
+    "fixtures/triton/attention/sequences.py",
 ]
 LAUNCHES = 6
 # What a verdict may become: what is said with less to go by, never the contrary.

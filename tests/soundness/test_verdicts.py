@@ -120,6 +120,7 @@ def test_conditions_are_read_as_python_reads_them() -> None:
         "t[0] == 2 and len(xs) == 2 and numel(x) == 24",
         "within(t, 0, 3) and permutation(t) and distinct(t) and not increasing(t)",
         "distinct_pairs(pairs) and prefix_sum(sums, of=t) and not prefix_sum(t, of=pairs)",
+        "within(t[0::2], 1, 3) and within(pairs[:, 0], 0, 2) and increasing(t[1::2])",
         "disjoint(t, x) and not disjoint(x, xs) and not disjoint(xs)",
     ]
     assert [text for text in true if not launch.holds(text)] == []

@@ -102,6 +102,9 @@ class Reading:
                 return self._of(node.value).shape
             case ast.Attribute(attr="ndim"):
                 return self._of(node.value).ndim
+            case ast.Slice(upper=None):
+                ends = [None if end is None else self._of(end) for end in (node.lower, node.step)]
+                return slice(ends[0], None, ends[1])
             case ast.Subscript():
                 return self._item(self._of(node.value), node.slice)
             case ast.Call():
@@ -111,7 +114,7 @@ class Reading:
 
     def _item(self, value: Any, index: ast.expr) -> Any:
         at = tuple(map(self._of, index.elts)) if isinstance(index, ast.Tuple) else self._of(index)
-        if any(i < 0 for i in (at if isinstance(at, tuple) else (at,))):
+        if any(i < 0 for i in (at if isinstance(at, tuple) else (at,)) if not isinstance(i, slice)):
             raise IndexError(at)
         return value[at]
 
@@ -137,12 +140,13 @@ class Reading:
             case "every":
                 return _Every(tuple(map(min, zip(*(part.shape for part in given[0]), strict=True))))
             case "within":
-                return bool(((given[1] <= given[0]) & (given[0] < given[2])).all())
+                return bool(np.all((given[1] <= given[0]) & (given[0] < given[2])))
             case "increasing":
                 return bool((np.diff(given[0]) >= 0).all())
             case "distinct_pairs":
-                rows = given[0].tolist()
-                return given[0].shape[1] == 2 and len({tuple(row) for row in rows}) == len(rows)
+                table = given[0] if given[0].ndim == 2 else given[0][: len(given[0]) // 2 * 2].reshape(-1, 2)
+                rows = table.tolist()
+                return table.shape[1] == 2 and len({tuple(row) for row in rows}) == len(rows)
             case "prefix_sum":
                 items = given[1] if len(given) > 1 else keywords["of"]
                 return given[0].tolist() == [0, *np.cumsum(items).tolist()] and bool((items >= 0).all())

@@ -27,8 +27,10 @@ from tilecheck.ir.expr import (
     walk,
 )
 from tilecheck.ir.kernel import Kernel
+from tilecheck.ir.parts import Part, lies_in
 
-Ranges = Mapping[str, tuple[Expr, Expr]]  # what `within` says of the arrays that the launch does not write
+# What `within` says of the arrays that the launch does not write: between which values each of some parts lies.
+Ranges = Mapping[str, tuple[tuple[Part, Expr, Expr], ...]]
 
 
 def int32_limits(kernel: Kernel) -> tuple[str, ...]:
@@ -48,8 +50,19 @@ def int32_limits(kernel: Kernel) -> tuple[str, ...]:
 
 def promised_ranges(kernel: Kernel) -> Ranges:
     """Between which launch values the author puts the elements of each table."""
-    found = (c for c in kernel.contracts if c.kind == "within" and not c.initial)
-    return {c.array: (c.bounds[0], c.bounds[1]) for c in found}
+    found: dict[str, tuple[tuple[Part, Expr, Expr], ...]] = {}
+    for c in kernel.contracts:
+        if c.kind == "within" and not c.initial:
+            low, high = c.bounds
+            found[c.array] = (*found.get(c.array, ()), (c.part, low, high))
+    return found
+
+
+def ranges_of(element: Expr, ranges: Ranges) -> Iterator[tuple[Expr, Expr]]:
+    """The ranges that may be those of an element."""
+    for part, low, high in ranges.get(element.args[0], ()):
+        if lies_in(element.args[1:], part) is not FALSE:
+            yield low, high
 
 
 # ---- values in memory --------------------------------------------------------------------------------------
@@ -86,9 +99,9 @@ def is_bounded(value: Expr, ranges: Ranges) -> Expr:
     if not values_in_memory(value):
         return TRUE
     match value.op:
-        case "read" if value.args[0] in ranges:
-            low, high = ranges[value.args[0]]
-            return all_of(le(low, value), lt(value, high))
+        case "read":
+            # It is proved to lie in one of them, and the limit is the largest of all.
+            return any_of(*(all_of(le(low, value), lt(value, high)) for low, high in ranges_of(value, ranges)))
         case "add" | "mul":
             return all_of(*(is_bounded(a, ranges) for a in value.args))
         case "min" | "max":
@@ -169,8 +182,8 @@ class _Bounds:
                 # What is read of a table, where there is something to read: TC305 proves that the other branch,
                 # which is unknown, is not taken, or that the whole value fits.
                 return self._largest([a for a in value.args[1:] if not (a.op == "sym" and is_from_memory(a))])
-            case "read" if value.args[0] in self._ranges:
-                return self._largest(self._ranges[value.args[0]])
+            case "read":
+                return self._largest([end for ends in ranges_of(value, self._ranges) for end in ends])
             case _:
                 return None
 

@@ -18,6 +18,7 @@ from tilecheck.frontend.values import Frame, Named, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 from tilecheck.ir.kernel import Contract, Ownership, Requirement, UnknownName, extent_symbol, grid_symbol
+from tilecheck.ir.parts import WHOLE, Part
 from tilecheck.model import Site
 
 
@@ -31,12 +32,13 @@ class _Form:
     fewest: int
     most: int | None
     keyword: str = ""  # of the last argument, if it may have one
+    parts: bool = False  # whether it may speak of a part of its array, `t[0::2]`
 
 
 _FORMS = {
-    "within": _Form(None, 1, 3, 3),
-    "distinct": _Form(1, 1, 1, 2, "skip"),
-    "increasing": _Form(1, 1, 1, 1),
+    "within": _Form(None, 1, 3, 3, parts=True),
+    "distinct": _Form(1, 1, 1, 2, "skip", parts=True),
+    "increasing": _Form(1, 1, 1, 1, parts=True),
     "permutation": _Form(1, 1, 1, 1),
     "distinct_pairs": _Form(2, 1, 1, 1),
     "prefix_sum": _Form(1, 2, 2, 2, "of"),
@@ -119,7 +121,8 @@ def tables(definition: Definition) -> Iterator[str]:
         except cst.ParserSyntaxError:
             continue  # reported when the contracts are read
         if call is not None:
-            yield from map(dotted, _arrays(call) if dotted(call.func) != "disjoint" else ())
+            named = map(_array_part, _arrays(call) if dotted(call.func) != "disjoint" else ())
+            yield from (name for name, _ in filter(None, named))
 
 
 def check_text(text: str) -> None:
@@ -143,6 +146,33 @@ def _arrays(call: cst.Call) -> list[cst.BaseExpression]:
     return [a.value for a in call.args[: _FORMS[dotted(call.func)].arrays]]
 
 
+def _array_part(node: cst.BaseExpression) -> tuple[str, Part] | None:
+    """The array and the part of it that an argument names: `t`, `t[0::2]`, `t[:, 1]`."""
+    if isinstance(node, cst.Name):
+        return node.value, WHOLE
+    if not isinstance(node, cst.Subscript) or not isinstance(node.value, cst.Name):
+        return None
+    axes = [_axis_part(element.slice) for element in node.slice]
+    found = tuple(axis for axis in axes if axis is not None)
+    return (node.value.value, found) if len(found) == len(axes) else None
+
+
+def _axis_part(given: cst.BaseSlice) -> tuple[int, int] | None:
+    """The first index and the step, 0 for a single index; None for what is no part: it counts from the front,
+    with numbers, and has no end."""
+    match given:
+        case cst.Index(value=cst.Integer() as only, star=None):
+            return only.evaluated_value, 0
+        case cst.Slice(upper=None):
+            first = 0 if given.lower is None else given.lower
+            step = 1 if given.step is None else given.step
+            ends = [e.evaluated_value if isinstance(e, cst.Integer) else e for e in (first, step)]
+            match ends:
+                case [int() as first, int() as step] if step > 0:
+                    return first, step
+    return None
+
+
 def _contract(x: Executor, definition: Definition, call: cst.Call, stated: _Stated) -> Contract:
     """A named contract as it is written."""
     kind, text, site = dotted(call.func), stated.text, stated.site
@@ -156,7 +186,13 @@ def _contract(x: Executor, definition: Definition, call: cst.Call, stated: _Stat
             argument.keyword is not None and not (last and argument.keyword.value == form.keyword)
         ):
             raise problem
-    names = [node.value if isinstance(node, cst.Name) else "" for node in _arrays(call)]
+    named = [_array_part(node) for node in _arrays(call)]
+    if None in named or (len(named) > 1 and any(found and found[1] for found in named)):
+        raise problem
+    names = [name for name, _ in filter(None, named)]
+    part = next((part for _, part in filter(None, named)), WHOLE)
+    if part and not form.parts:
+        raise problem
     annotations = read_parameters(definition)
     lists = {n for n in names if n in x.lists or (n in annotations and annotations[n].array_list)}
     numbers = {n for n, a in annotations.items() if a.constant or a.scalar}
@@ -167,17 +203,23 @@ def _contract(x: Executor, definition: Definition, call: cst.Call, stated: _Stat
             raise problem  # a single array has nothing to overlap
     elif lists:
         raise UnsupportedConstruct(f"contract `{text}` about a list of arrays", site.span, site.file)
-    elif form.rank is not None and not all(_has_rank(x, definition, kind, n) for n in names):
-        axes = f"{form.rank} axis" if form.rank == 1 else f"{form.rank} axes"
+    elif not all(_has_rank(x, definition, kind, n, part) for n in names):
+        rank = form.rank or len(part)
+        axes = f"{rank} axis" if rank == 1 else f"{rank} axes"
         what = f"contract `{text}` about an array that does not have {axes}"
         raise UnsupportedConstruct(what, site.span, site.file)
     bounds = tuple(_term(x, definition, a.value, text, site) for a in call.args[len(names) :])
-    return Contract(kind, names[0], bounds, text, stated.reason, site, tuple(names[1:]))
+    return Contract(kind, names[0], bounds, text, stated.reason, site, tuple(names[1:]), part=part)
 
 
-def _has_rank(x: Executor, definition: Definition, kind: str, name: str) -> bool:
+def _has_rank(x: Executor, definition: Definition, kind: str, name: str, part: Part) -> bool:
     """Whether an array has the axes that a contract speaks of. Flat memory has pairs one after the other."""
     wanted = _FORMS[kind].rank
+    if part:
+        line = wanted is None or sum(step > 0 for _, step in part) == wanted
+        return line and (x.ranks.get(name, len(part)) == len(part))
+    if wanted is None:
+        return True
     is_flat = definition.language == "triton" and kind == "distinct_pairs"
     return x.ranks.get(name, wanted) == (1 if is_flat else wanted)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from tilecheck.ir.expr import FALSE, TRUE, Expr, Kind, Symbol, add, all_of, le, lt, mul, sym
+from tilecheck.ir.parts import WHOLE, Part
 from tilecheck.model import GlobalName, Site
 
 
@@ -265,7 +266,7 @@ class Contract:
 
     All but the last speak of elements inside the array only. What a contract says of shapes is a `Requirement`
     of its own. With `initial`, the launch changes the array, by atomics alone: the contract speaks of what
-    is in it when the launch begins.
+    is in it when the launch begins. With a `part`, it speaks of that part's elements alone.
     """
 
     kind: str  # within | distinct | increasing | distinct_pairs | prefix_sum | disjoint
@@ -276,6 +277,7 @@ class Contract:
     site: Site
     others: tuple[str, ...] = ()
     initial: bool = False
+    part: Part = WHOLE
 
     @property
     def arrays(self) -> tuple[str, ...]:

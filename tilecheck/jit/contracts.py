@@ -19,6 +19,7 @@ from tilecheck.model import StatedContract
 MOST_ELEMENTS = 1 << 16  # of an array that is copied, unless the caller allows for more
 
 Member = tuple[str, int, Layout]  # name, address and layout of an array
+Part = Sequence[tuple[int, int]]  # for each axis the first index and the step, as in `StatedContract`
 
 
 class Broken(Exception):
@@ -71,7 +72,7 @@ class Contracts:
                         copied[name] = self._values(stated, given[name][0], member)
                 values = [copied[name] for name in stated.arrays]
                 bounds = [_number(stated, number, scope) for number in numbers]
-                problem = next(_BROKEN[stated.kind](stated.arrays, values, bounds), None)
+                problem = next(_BROKEN[stated.kind](stated.arrays, values, bounds, stated.part), None)
             if problem is not None:
                 raise Broken(stated, f"here {problem}")
 
@@ -83,7 +84,9 @@ class Contracts:
             raise Broken(stated, f"`{name}` cannot be looked at: {error}") from None
 
     def _check_axes(self, stated: StatedContract, members: Sequence[Member]) -> None:
-        rank = _RANKS.get(stated.kind)
+        rank = len(stated.part) or _RANKS.get(stated.kind)
+        if self.flat and stated.kind == "distinct_pairs":
+            rank = 1  # pairs that lie one after the other
         for name, _, layout in members:
             axes = 1 if self.flat else len(layout.shape)
             if rank not in (None, axes):
@@ -166,16 +169,20 @@ def _copied(value: Any, layout: Layout, *, flat: bool) -> list[Any]:
 # ---- the contracts -------------------------------------------------------------------------------------------
 
 
-def _within(names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int]) -> Iterator[str]:
+def _within(
+    names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int], part: Part
+) -> Iterator[str]:
     low, high = bounds
-    for at, element in elements(values[0]):
+    for at, element in _cells(values[0], part):
         if not low <= element < high:
             yield f"{_cell(names[0], at, element)}, which is not in [{low}, {high})"
 
 
-def _distinct(names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int]) -> Iterator[str]:
+def _distinct(
+    names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int], part: Part
+) -> Iterator[str]:
     seen: dict[Any, tuple[int, ...]] = {}
-    for at, element in elements(values[0]):
+    for at, element in _cells(values[0], part):
         if element in bounds:  # the one that stands for none
             continue
         if element in seen:
@@ -183,21 +190,30 @@ def _distinct(names: Sequence[str], values: Sequence[list[Any]], bounds: Sequenc
         seen[element] = at
 
 
-def _increasing(names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int]) -> Iterator[str]:
-    for (one, before), (other, after) in itertools.pairwise(elements(values[0])):
+def _increasing(
+    names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int], part: Part
+) -> Iterator[str]:
+    for (one, before), (other, after) in itertools.pairwise(_cells(values[0], part)):
         if after < before:
             yield f"{_cell(names[0], one, before)} and {_cell(names[0], other, after)}"
 
 
-def _distinct_pairs(names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int]) -> Iterator[str]:
+def _distinct_pairs(
+    names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int], part: Part
+) -> Iterator[str]:
     seen: dict[tuple[int, ...], int] = {}
-    for row, pair in enumerate(values[0]):
+    (rows,) = values
+    if rows and not isinstance(rows[0], list):
+        rows = [rows[k : k + 2] for k in range(0, len(rows) - 1, 2)]  # a pair begun at the end is none
+    for row, pair in enumerate(rows):
         if tuple(pair) in seen:
             yield f"{names[0]}[{seen[tuple(pair)]}] = {pair} and {names[0]}[{row}] = {pair}"
         seen[tuple(pair)] = row
 
 
-def _prefix_sum(names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int]) -> Iterator[str]:
+def _prefix_sum(
+    names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int], part: Part
+) -> Iterator[str]:
     (sums, counts), (name, other) = values, names
     if len(sums) != len(counts) + 1:
         yield f"{name} has {len(sums)} elements and {other} has {len(counts)}"
@@ -211,7 +227,7 @@ def _prefix_sum(names: Sequence[str], values: Sequence[list[Any]], bounds: Seque
             yield f"{name}[{i}] = {sums[i]}, {other}[{i}] = {count} and {name}[{i + 1}] = {sums[i + 1]}"
 
 
-_Broken = Callable[[Sequence[str], Sequence[list[Any]], Sequence[int]], Iterator[str]]
+_Broken = Callable[[Sequence[str], Sequence[list[Any]], Sequence[int], Part], Iterator[str]]
 _BROKEN: dict[str, _Broken] = {
     "within": _within,
     "distinct": _distinct,
@@ -230,6 +246,17 @@ def _meeting(members: Sequence[Member]) -> str | None:
         if shared is not False:
             return f"{name} and {other} {'overlap' if shared else 'may overlap'}"
     return None
+
+
+def _cells(values: list[Any], part: Part) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """The elements of a part, with their positions in the array."""
+    for at, element in elements(values):
+        if all(_is_taken(i, first, step) for i, (first, step) in zip(at, part, strict=bool(part))):
+            yield at, element
+
+
+def _is_taken(index: int, first: int, step: int) -> bool:
+    return index == first if step == 0 else index >= first and (index - first) % step == 0
 
 
 def _cell(name: str, at: tuple[int, ...], element: int) -> str:

@@ -35,6 +35,7 @@ CONTRACTS = {
     "prefix_sum": (0,),
     "disjoint": (0,),
 }
+OF_PARTS = ("within", "distinct", "increasing")  # those that may speak of a part of an array
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,12 +324,25 @@ def _argument(item: dict[str, Any]) -> Argument:
 
 def _contract(item: dict[str, Any]) -> StatedContract:
     stated = StatedContract(
-        **{**item, "arrays": tuple(_list(item["arrays"])), "bounds": tuple(_list(item["bounds"]))}
+        **{
+            **item,
+            "arrays": tuple(_list(item["arrays"])),
+            "bounds": tuple(_list(item["bounds"])),
+            "part": tuple(_axis(axis) for axis in _list(item.get("part", []))),
+        }
     )
     fits = len(stated.bounds) in CONTRACTS.get(stated.kind, ())
+    fits = fits and (not stated.part or stated.kind in OF_PARTS)
     if not fits or not stated.arrays or not _all(str, stated.text, *stated.arrays, *stated.bounds):
         raise ValueError("no contract")
     return stated
+
+
+def _axis(value: Any) -> tuple[int, int]:
+    first, step = _list(value)
+    if not _all(int, first, step) or first < 0 or step < 0:
+        raise ValueError("no part of an axis")
+    return first, step
 
 
 def _list(value: Any) -> list[Any]:

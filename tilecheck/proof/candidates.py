@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tilecheck.analysis.limits import promised_ranges
 from tilecheck.ir.expr import (
     ONE,
     ZERO,
@@ -48,7 +49,9 @@ _FREE = (Kind.EXTENT, Kind.SCALAR, Kind.STRIDE, Kind.HOST)
 def candidates(obligation: Obligation, kernel: Kernel, tiles: frozenset[Symbol]) -> Iterator[Expr]:
     """The conditions worth trying, in the order in which to try them. `tiles` are the symbols of tile sizes."""
     found: dict[Expr, None] = {}
-    for condition in _conditions(obligation, Counts(kernel, Terms(tiles))):
+    # How large a value in memory may be limits the length of memory, not how far blocks are apart.
+    promised = promised_ranges(kernel) if isinstance(obligation.goal, Holds) else {}
+    for condition in _conditions(obligation, Counts(kernel, Terms(tiles, promised))):
         if len(found) == LIMIT:
             break
         if condition not in found and (

@@ -13,7 +13,19 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations, count
 from typing import Literal, Protocol
 
-from tilecheck.ir.expr import FALSE, Expr, Kind, Symbol, conjuncts, evaluate, negate, render, symbols
+from tilecheck.ir.expr import (
+    FALSE,
+    Expr,
+    Kind,
+    Symbol,
+    children,
+    conjuncts,
+    evaluate,
+    negate,
+    render,
+    symbols,
+    walk,
+)
 from tilecheck.proof.candidates import candidates, is_length, tile_symbols
 from tilecheck.proof.candidates_layout import is_layout, layout
 from tilecheck.proof.conditions_terms import Terms
@@ -93,7 +105,7 @@ def derive(
         satisfiable: decides a conjunction; a "sat" answer must come with a model, "unsat" is a proof.
         stopped: whether nothing more is to be tried.
     """
-    order = sorted(range(len(open_)), key=lambda i: (open_[i].stage, i))
+    order = sorted(range(len(open_)), key=lambda i: (open_[i].stage, _reads(open_[i], context), i))
     search = _Search(context, prove, satisfiable, tile_symbols(context.kernel), stopped)
     search.solve_all(open_, order)
     contested = [i for i in order if i in search.contested and i not in search.found]
@@ -355,6 +367,19 @@ def _holds(condition: Expr, launch: dict[Symbol, int | bool]) -> bool:
         return bool(evaluate(condition, launch.__getitem__))
     except ZeroDivisionError:
         return False
+
+
+def _reads(obligation: Obligation, context: Context) -> int:
+    """Through how many tables its elements are found: what a contract says of an element needs that the element
+    exists, so those come first that say so."""
+    if not context.kernel.contracts:
+        return 0
+    depth = 0
+    inside = _expressions(obligation)
+    while reads := [node for node in walk(*inside) if node.op == "read"]:
+        inside = tuple(index for node in reads for index in children(node))
+        depth += 1
+    return depth
 
 
 def _expressions(part: Obligation) -> tuple[Expr, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import gcd
 
+from tilecheck.analysis.limits import ranges_of
 from tilecheck.ir.expr import ZERO, Expr, Kind, add, conjuncts, maximum, mul, render, sub
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.polynomial import UNIT, Key, Polynomial, combine, constant, key, scaled
@@ -113,6 +114,9 @@ class Ranges:
             case "min":
                 yield from self.highest(e.args[0], depth)
                 yield from self.highest(e.args[1], depth)
+            case "read":
+                for _, high in ranges_of(e, self.terms.promised):
+                    yield from self.highest(sub(high, 1), depth)
             case "max" | "ite":
                 yield from self._either(e.args[-2], e.args[-1], depth)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import gcd
 
+from tilecheck.analysis.limits import Ranges as PromisedRanges
 from tilecheck.ir.expr import (
     TRUE,
     Expr,
@@ -32,11 +33,13 @@ class Terms:
     """Polynomials over expressions: the table of the expressions that occur as atoms.
 
     Mutable because it numbers atoms as they appear; numbers, and so the order of terms in a text, depend on
-    nothing but the order of the calls. `tiles` are the symbols of tile sizes.
+    nothing but the order of the calls. `tiles` are the symbols of tile sizes, `promised` the ranges of values
+    in memory.
     """
 
-    def __init__(self, tiles: Iterable[Symbol] = ()) -> None:
+    def __init__(self, tiles: Iterable[Symbol] = (), promised: PromisedRanges | None = None) -> None:
         self.tiles = frozenset(tiles)
+        self.promised = promised or {}
         self._atoms: list[Expr] = []
         self._numbers: dict[Expr, int] = {}
         self._kinds: dict[Expr, int] = {}

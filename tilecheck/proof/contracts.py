@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, permutations
 
 from tilecheck.ir.expr import (
+    FALSE,
     Expr,
     add,
     all_of,
@@ -27,6 +28,7 @@ from tilecheck.ir.expr import (
     walk,
 )
 from tilecheck.ir.kernel import Contract, Kernel, extent_symbol
+from tilecheck.ir.parts import lies_in, residue
 
 _Reads = dict[str, list[Expr]]  # by the array that is read
 
@@ -56,7 +58,7 @@ def some_memory(kernel: Kernel) -> tuple[Expr, ...]:
     for contract in kernel.contracts:
         for array in contract.arrays if contract.is_about_values else ():
             pairs = contract.kind == "distinct_pairs" and kernel.language != "triton"
-            rank = 2 if pairs else ranks.get(array, 1)
+            rank = 2 if pairs else len(contract.part) or ranks.get(array, 1)
             lengths = [_extent(array, axis) for axis in range(rank)]
             exists.update((lt(0, length), None) for length in lengths)
             for first in (0, 1):
@@ -68,22 +70,46 @@ def some_memory(kernel: Kernel) -> tuple[Expr, ...]:
 # ---- what each kind of contract says -----------------------------------------------------------------------
 
 
+def _taken(contract: Contract, reads: _Reads) -> Iterator[tuple[Expr, Expr]]:
+    """The elements that the contract may speak of, each with the condition under which it does."""
+    for node in reads[contract.array]:
+        taken = lies_in(node.args[1:], contract.part)
+        if taken is not FALSE:
+            yield node, taken
+
+
 def _within(contract: Contract, reads: _Reads) -> Iterator[Expr]:
     low, high = contract.bounds
-    for node in reads[contract.array]:
-        yield _implies(_inside(node), all_of(le(low, node), lt(node, high)))
+    for node, taken in _taken(contract, reads):
+        yield _implies(all_of(_inside(node), taken), all_of(le(low, node), lt(node, high)))
 
 
 def _distinct(contract: Contract, reads: _Reads) -> Iterator[Expr]:
-    for a, b in combinations(reads[contract.array], 2):
+    for (a, is_in), (b, is_too) in combinations(_taken(contract, reads), 2):
         same = all_of(*(eq(i, j) for i, j in zip(a.args[1:], b.args[1:], strict=True)))
         skipped = [eq(a, skip) for skip in contract.bounds]
-        yield _implies(_inside(a, b), any_of(ne(a, b), same, *skipped))
+        yield _implies(all_of(_inside(a, b), is_in, is_too), any_of(ne(a, b), same, *skipped))
 
 
 def _increasing(contract: Contract, reads: _Reads) -> Iterator[Expr]:
-    for a, b in permutations(reads[contract.array], 2):
-        yield _implies(all_of(_inside(a, b), le(a.args[1], b.args[1])), le(a, b))
+    axis = next(
+        (k for k, (_, step) in enumerate(contract.part, start=1) if step), 1
+    )  # that the elements lie along
+    for (a, is_in), (b, is_too) in permutations(_taken(contract, reads), 2):
+        ordered = _at_most(a.args[axis], b.args[axis])
+        if ordered is not FALSE:
+            yield _implies(all_of(_inside(a, b), is_in, is_too, ordered), le(a, b))
+
+
+def _at_most(a: Expr, b: Expr) -> Expr:
+    """a <= b, where their texts differ by a literal as true or false."""
+    (base, offset), (other, more) = _with_offset(a), _with_offset(b)
+    return le(offset, more) if base == other else le(a, b)
+
+
+def _with_offset(e: Expr) -> tuple[tuple[Expr, ...], int]:
+    terms = e.args if e.op == "add" else (e,)
+    return tuple(t for t in terms if t.value is None), sum(t.value for t in terms if t.value is not None)
 
 
 def _distinct_pairs(contract: Contract, reads: _Reads) -> Iterator[Expr]:
@@ -91,22 +117,14 @@ def _distinct_pairs(contract: Contract, reads: _Reads) -> Iterator[Expr]:
     t = contract.array
     flat = [node for node in reads[t] if len(node.args) == 2]
     rows = dict.fromkeys(node.args[1] for node in reads[t] if len(node.args) == 3)
-    starts = dict.fromkeys(e for node in flat for e in (node.args[1], sub(node.args[1], 1)) if _is_even(e))
+    near = [e for node in flat for e in (node.args[1], sub(node.args[1], 1))]
+    starts = dict.fromkeys(e for e in near if residue(e, 2) == 0)
     pairs = [
         *combinations([(row, read(t, row, 0), read(t, row, 1)) for row in rows], 2),
         *combinations([(e, read(t, e), read(t, add(e, 1))) for e in starts], 2),
     ]
     for (i, a, b), (j, c, d) in pairs:
         yield _implies(_inside(a, b, c, d), any_of(eq(i, j), ne(a, c), ne(b, d)))
-
-
-def _is_even(e: Expr) -> bool:
-    """Whether its text shows that it is even."""
-    if e.value is not None:
-        return e.value % 2 == 0
-    if e.op == "add":
-        return all(map(_is_even, e.args))
-    return e.op == "mul" and any(factor.value is not None and factor.value % 2 == 0 for factor in e.args)
 
 
 def _prefix_sum(contract: Contract, reads: _Reads) -> Iterator[Expr]:

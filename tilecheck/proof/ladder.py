@@ -10,7 +10,7 @@ from tilecheck.cancellation import checkpoint
 from tilecheck.proof.context import Context, Outcome
 from tilecheck.proof.obligation import Obligation, Ordered
 from tilecheck.proof.question import Question
-from tilecheck.proof.rungs import digits, entail, fold, provenance, smt
+from tilecheck.proof.rungs import digits, entail, fold, provenance, smt, tables
 from tilecheck.proof.session import Session
 
 Rung = Callable[[Question], bool]
@@ -21,6 +21,7 @@ RUNGS: tuple[tuple[str, Rung], ...] = (
     ("fold", fold.decide),
     ("entail", entail.decide),
     ("digits", digits.decide),
+    ("tables", tables.decide),
 )
 NAMES = (*(name for name, _ in RUNGS), "smt")
 

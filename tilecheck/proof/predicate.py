@@ -140,7 +140,8 @@ def _closed(context: Context, assertions: Sequence[Expr]) -> tuple[Expr, ...]:
     """The assertions with what contracts say of the elements that they read and with the ranges of all
     their symbols, duplicates and `true` removed."""
     axes = tuple(sym(grid_symbol(axis)) for axis in context.kernel.grid_axes)
-    assertions = (*assertions, *instances(context.kernel.contracts, assertions))
+    # What is to be refuted, a negated goal mostly, stays last.
+    assertions = (*instances(context.kernel.contracts, assertions), *assertions)
     flat = all_of(*ranges((*assertions, *axes)), *assertions)
     return flat.args if flat.op == "all" else (flat,)
 

@@ -31,13 +31,12 @@ from tilecheck.proof.polynomial import (
     without,
 )
 from tilecheck.proof.rows import Row
-from tilecheck.proof.work import ATOM, FORM, Work
+from tilecheck.proof.work import Work
 
 _ROUNDS = 4  # of bound propagation: bounds may creep for ever (x < y < x), and any prefix is sound
 _LONGEST = 6  # products of more factors are not looked at in all their parts
 _LARGE = 1 << 200  # larger bounds are forgotten
 _SHARES = 8  # quotients by one divisor that are compared with each other
-_KNOWN = 200  # sets of premises that are remembered
 _NOTHING = iv.exactly(0)
 
 
@@ -192,6 +191,18 @@ class Premises:
     def learn(self, p: Polynomial) -> None:
         """p >= 0, which the caller has shown to follow."""
         self._add(p)
+        self._propagate()
+        self._define(0, again=True)
+
+    def assume(self, fact: Expr) -> None:
+        """A fact, which the caller has shown to follow."""
+        first = len(self._bounds)
+        for part in conjuncts(fact):
+            if part not in self.facts:
+                self.facts[part] = None
+                self._learn(part)
+        self._meet_atoms()
+        self._define(first)
         self._propagate()
         self._define(0, again=True)
 
@@ -453,24 +464,3 @@ class Premises:
             whole = combine(times(d, atom(pair["floordiv"])), atom(pair["mod"]))
             self._add(combine(x, whole, -1))
             self._add(combine(whole, x, -1))
-
-
-@dataclass
-class KnownPremises:
-    """What was worked out for one kernel, by assertions. Each caller gets a copy, so that no question leaves
-    anything behind for another. Mutable: it remembers."""
-
-    work: Work = field(default_factory=Work)
-    _known: dict[tuple[Expr, ...], Premises] = field(default_factory=dict)
-
-    def of(self, assertions: Sequence[Expr]) -> Premises:
-        wanted = tuple(assertions)
-        found = self._known.get(wanted)
-        if found is None:
-            if len(self._known) >= _KNOWN:
-                self._known.clear()
-            found = self._known[wanted] = Premises.of(wanted)
-            found.work = self.work
-            self.work.charge(FORM * len(found.facts))
-        self.work.charge(ATOM * (len(found.forms.atoms) + len(found.inequalities)))
-        return found.copy()

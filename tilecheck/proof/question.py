@@ -7,10 +7,12 @@ from functools import cached_property
 
 from tilecheck.ir.expr import Expr, conjuncts, symbols, walk
 from tilecheck.proof.context import Context
+from tilecheck.proof.contracts import instances
+from tilecheck.proof.known_premises import KnownPremises
 from tilecheck.proof.obligation import Holds, Obligation
 from tilecheck.proof.predicate import negation, ranges
 from tilecheck.proof.predicate import premises as premises_of
-from tilecheck.proof.premises import KnownPremises, Premises
+from tilecheck.proof.premises import Premises
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,12 @@ class Question:
     def premises(self) -> Premises:
         """What a `Holds` goal may use; for other goals, what holds for the launch."""
         goal = self.obligation.goal
-        if not isinstance(goal, Holds):
-            return self.uniform
+        return self.premises_of(goal) if isinstance(goal, Holds) else self.uniform
+
+    def premises_of(self, goal: Holds) -> Premises:
         known = premises_of(goal, self.context, self.obligation.assume)
-        return self.known.of((*ranges((*known, goal.goal)), *known))
+        stated = instances(self.context.kernel.contracts, (*known, goal.goal))
+        return self.known.of((*ranges((*known, goal.goal, *stated)), *known, *stated))
 
 
 def _reads(e: Expr) -> bool:

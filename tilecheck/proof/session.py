@@ -14,7 +14,7 @@ from typing import Any, Literal
 from tilecheck.cancellation import checkpoint, interruptible
 from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.interrupts import deferred_interrupts, given_up_by_interrupts, is_interrupted
-from tilecheck.proof.premises import KnownPremises
+from tilecheck.proof.known_premises import KnownPremises
 from tilecheck.proof.recall import Recall
 from tilecheck.proof.work import CHARACTER, QUERY, Work
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.kernel import Contract
+from tilecheck.ir.parts import WHOLE, Part
 
 Contents = np.ndarray[Any, Any]
 
@@ -26,12 +27,13 @@ class Promise:
 
     kind: str
     bounds: tuple[int, ...]
+    part: Part = WHOLE
 
 
 def promises(contracts: Sequence[Contract], array: str, value: Callable[[Expr], int]) -> tuple[Promise, ...]:
     """What one launch promises of an array."""
     mine = [c for c in contracts if c.array == array and c.kind not in _OF_SEVERAL]
-    return tuple(Promise(c.kind, tuple(value(b) for b in c.bounds)) for c in mine)
+    return tuple(Promise(c.kind, tuple(value(b) for b in c.bounds), c.part) for c in mine)
 
 
 _OF_SEVERAL = (
@@ -45,10 +47,27 @@ def fill_in(data: Contents, cells: Mapping[tuple[int, ...], int], promised: Sequ
     fixed = {at: v for at, v in cells.items() if _is_inside(at, data.shape)}
     for at, v in fixed.items():
         data[at] = v
-    places = list(np.ndindex(*data.shape))
-    for at, v in zip(places, _values(data, places, fixed, promised), strict=True):
-        data[at] = v
+    for part in dict.fromkeys((WHOLE, *(promise.part for promise in promised))):
+        seen = _seen(data, part)
+        if seen is None:
+            return False
+        places = list(np.ndindex(*seen.shape))
+        inside = {here: fixed[_place(here, part)] for here in places if _place(here, part) in fixed}
+        for here, v in zip(places, _values(seen, places, inside, promised, part), strict=True):
+            seen[here] = v
     return all(_keeps(data, promise) for promise in promised)
+
+
+def _seen(data: Contents, part: Part) -> Contents | None:
+    """A view of a part of an array; None where the array has other axes than the part."""
+    if part and len(part) != data.ndim:
+        return None
+    return data[tuple(slice(first, None if step else first + 1, step or 1) for first, step in part)]
+
+
+def _place(here: tuple[int, ...], part: Part) -> tuple[int, ...]:
+    """Where in the array an element of the view is."""
+    return tuple(first + i * step for i, (first, step) in zip(here, part, strict=True)) if part else here
 
 
 def fill_sums(
@@ -91,16 +110,18 @@ def _values(
     places: Sequence[tuple[int, ...]],
     fixed: Mapping[tuple[int, ...], int],
     promised: Sequence[Promise],
+    part: Part,
 ) -> Iterator[int]:
-    kinds = {promise.kind for promise in promised}
-    ranges = [promise.bounds for promise in promised if promise.kind == "within"]
-    low = max((bounds[0] for bounds in ranges), default=None)
-    high = min((bounds[1] for bounds in ranges), default=None)
-    if "distinct_pairs" in kinds and data.ndim == 2:
-        yield from _pairs(places, fixed, low, high)
-    elif "distinct_pairs" in kinds and data.ndim == 1:
-        halves = [divmod(at[0], 2) for at in places]
-        yield from _pairs(halves, {divmod(at[0], 2): v for at, v in fixed.items()}, low, high)
+    own = [promise for promise in promised if promise.part in (part, WHOLE)]
+    kinds = {promise.kind for promise in own if promise.part == part}
+    low, high = _range(own)
+    if "distinct_pairs" in kinds:
+        flat = data.ndim == 1
+        columns = [((k, 2),) if flat else ((0, 1), (k, 0)) for k in (0, 1)]
+        ranges = [_range([p for p in promised if p.part in (WHOLE, column)]) for column in columns]
+        pairs = [divmod(at[0], 2) if flat else at for at in places]
+        known = {divmod(at[0], 2) if flat else at: v for at, v in fixed.items()}
+        yield from _pairs(pairs, known, ranges)
     elif "increasing" in kinds:
         yield from _rising(places, fixed, low, high, step=int("distinct" in kinds))
     elif "distinct" in kinds:
@@ -142,13 +163,14 @@ _SEGMENT = 3  # rows from one offset to the next where nothing says more: no who
 
 
 def _pairs(
-    places: Sequence[tuple[int, ...]], fixed: Mapping[tuple[int, ...], int], low: int | None, high: int | None
+    places: Sequence[tuple[int, ...]],
+    fixed: Mapping[tuple[int, ...], int],
+    ranges: Sequence[tuple[int | None, int | None]],
 ) -> Iterator[int]:
     """In each row a pair that no other row has, two rows for each first entry where there is room, as tables of
     (sequence, chunk) have; any value in further columns."""
     rows = tuple(dict.fromkeys(at[0] for at in places))
-    low = low or 0
-    width = len(rows) if high is None else max(1, min(high - low, len(rows)))
+    (low, width), (other, most) = ((b or 0, _width(b or 0, e, len(rows))) for b, e in ranges)
     taken = {(fixed.get((row, 0)), fixed.get((row, 1))) for row in rows}
     chosen: dict[int, tuple[int, int]] = {}
     for row in rows:
@@ -156,15 +178,30 @@ def _pairs(
         if a is not None and b is not None:
             chosen[row] = (a, b)
             continue
-        places_of = product(range(width), (0, 1)), product(range(width), range(2, width))
-        pairs = ((low + i if a is None else a, low + j if b is None else b) for i, j in chain(*places_of))
-        chosen[row] = next((pair for pair in pairs if pair not in taken), (low, low))
+        few = min(2, most)
+        places_of = product(range(width), range(few)), product(range(width), range(few, most))
+        pairs = ((low + i if a is None else a, other + j if b is None else b) for i, j in chain(*places_of))
+        chosen[row] = next((pair for pair in pairs if pair not in taken), (low, other))
         taken.add(chosen[row])
     for at in places:
         yield chosen[at[0]][at[1]] if at[1] < 2 else fixed.get(at, low)
 
 
+def _width(low: int, high: int | None, rows: int) -> int:
+    """How many values are tried in one column."""
+    return rows if high is None else max(1, min(high - low, rows))
+
+
+def _range(promised: Sequence[Promise]) -> tuple[int | None, int | None]:
+    ranges = [promise.bounds for promise in promised if promise.kind == "within"]
+    return max((b[0] for b in ranges), default=None), min((b[1] for b in ranges), default=None)
+
+
 def _keeps(data: Contents, promise: Promise) -> bool:
+    seen = _seen(data, promise.part)
+    if seen is None:
+        return False
+    data = seen
     values = [int(v) for v in data.reshape(-1)]
     match promise.kind:
         case "within":

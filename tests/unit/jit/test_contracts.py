@@ -13,6 +13,8 @@ from tilecheck.jit.contracts import MOST_ELEMENTS, limit_of
 from tilecheck.model import StatedContract
 from tilecheck.pipeline import verify_paths
 
+PARTS = {"[0::2]": ((0, 2),), "[1::2]": ((1, 2),), "[1]": ((1, 0),), "[:, 1]": ((0, 1), (1, 0))}
+
 
 class Values:
     """A NumPy array behind the part of PyTorch's interface that the guard reads."""
@@ -48,7 +50,7 @@ class Values:
 def contract(text, *bounds):
     kind, _, rest = text.partition("(")
     arrays = [a.removeprefix("of=") for a in rest.rstrip(")").split(", ") if a.removeprefix("of=")[0] in "xy"]
-    return StatedContract(kind, tuple(arrays), bounds, text)
+    return StatedContract(kind, tuple(a[0] for a in arrays), bounds, text, PARTS.get(arrays[0][1:], ()))
 
 
 def refused(check, grid, *args):
@@ -75,6 +77,14 @@ CASES = [
     (("distinct(x)",), [4, 0, 2, 0, 4], "x[1] = 0 and x[3] = 0"),
     (("distinct(x, skip=-1)", "-1"), [4, -1, 2, -1], None),
     (("distinct(x, skip=-1)", "-1"), [4, -1, 4], "x[0] = 4 and x[2] = 4"),
+    (("within(x[0::2], 0, n)", "0", "n"), [0, 9, 4, -3], None),
+    (("within(x[0::2], 0, n)", "0", "n"), [0, 9, 7], "x[2] = 7, which is not in [0, 5)"),
+    (("within(x[1], 0, n)", "0", "n"), [8, 4, 8], None),
+    (("within(x[1], 0, n)", "0", "n"), [0, 8, 0], "x[1] = 8"),
+    (("increasing(x[1::2])",), [9, 0, 5, 2], None),
+    (("increasing(x[1::2])",), [0, 3, 1, 2], "x[1] = 3 and x[3] = 2"),
+    (("distinct(x[0::2])",), [1, 1, 2, 1], None),
+    (("distinct(x[0::2])",), [1, 0, 1], "x[0] = 1 and x[2] = 1"),
 ]
 
 
@@ -103,6 +113,21 @@ def test_rows_of_a_table(record):
     check = guard.compile_guard(record("x", contracts=(contract("distinct_pairs(x)"),)), most=100)
     check((1,), (Values([[0, 1], [1, 0], [1, 1]]),))
     assert "x[0] = [0, 1] and x[2] = [0, 1]" in refused(check, (1,), Values([[0, 1], [1, 0], [0, 1]]))
+
+
+def test_pairs_one_after_the_other(record):
+    made = flat(record("x", contracts=(contract("distinct_pairs(x)"),)))
+    check = guard_triton.compile_guard(made, most=100)
+    check((1,), (Values([0, 1, 1, 0, 1, 1, 0]),))
+    assert "x[0] = [0, 1] and x[2] = [0, 1]" in refused(check, (1,), Values([0, 1, 1, 0, 0, 1]))
+
+
+def test_a_column_of_a_table(record):
+    stated = StatedContract("within", ("x",), ("0", "2"), "within(x[:, 1], 0, 2)", PARTS["[:, 1]"])
+    check = guard.compile_guard(record("x", contracts=(stated,)), most=100)
+    check((1,), (Values([[9, 1], [7, 0]]),))
+    assert "x[1, 1] = 3" in refused(check, (1,), Values([[0, 1], [0, 3]]))
+    assert "1 axes where it needs 2" in refused(check, (1,), Values([0, 1]))
 
 
 @pytest.mark.parametrize(

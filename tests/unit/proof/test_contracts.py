@@ -12,22 +12,30 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from tilecheck.ir.expr import Expr, Kind, Symbol, const, evaluate, read, sym
+from tilecheck.ir.expr import Expr, Kind, Symbol, add, const, evaluate, mul, read, sym
 from tilecheck.ir.kernel import Contract, extent_symbol
+from tilecheck.ir.parts import WHOLE, lies_in, residue
 from tilecheck.model import Site, Span
 from tilecheck.proof import contracts
 from tilecheck.proof.contracts import instances
 
 SITE = Site("k.py", Span(0, 1))
-KINDS = ("within", "distinct", "distinct-skip", "increasing", "distinct_pairs", "prefix_sum")
+PARTS = {
+    "within-odd": ((1, 2),),
+    "distinct-even": ((0, 2),),
+    "increasing-late": ((1, 1),),
+    "within-third": ((2, 0),),
+}
+KINDS = ("within", "distinct", "distinct-skip", "increasing", "distinct_pairs", "prefix_sum", *PARTS)
 FIRST, SECOND, THIRD = (sym(Symbol(name, Kind.SCALAR)) for name in "ijk")
 Memory = Mapping[str, tuple[tuple[int, ...], ...] | tuple[int, ...]]
 
 
 def contract_of(kind: str) -> Contract:
-    bounds = {"within": (const(0), const(2)), "distinct-skip": (const(-1),)}.get(kind, ())
+    said, _, variant = kind.partition("-")
+    bounds = (const(0), const(2)) if said == "within" else (const(-1),) if variant == "skip" else ()
     others = ("c",) if kind == "prefix_sum" else ()
-    return Contract(kind.partition("-")[0], "t", bounds, kind, None, SITE, others)
+    return Contract(said, "t", bounds, kind, None, SITE, others, part=PARTS.get(kind, WHOLE))
 
 
 def memories(kind: str) -> Iterator[Memory]:
@@ -45,6 +53,9 @@ def memories(kind: str) -> Iterator[Memory]:
 
 def keeps(kind: str, memory: Memory) -> bool:
     t = memory["t"]
+    if kind in PARTS:
+        ((first, step),) = PARTS[kind]
+        return keeps(kind.partition("-")[0], {"t": t[first::step] if step else t[first : first + 1]})
     match kind:
         case "within":
             return all(0 <= v < 2 for v in t)
@@ -66,6 +77,9 @@ def reads_of(kind: str) -> list[Expr]:
         return [read("t", FIRST, 0), read("t", SECOND, 1)]
     if kind == "prefix_sum":
         return [read("t", FIRST), read("t", SECOND), read("c", THIRD)]
+    if kind in ("within-odd", "distinct-even"):  # a place that is known to be odd or even, and one that is not
+        known = mul(2, FIRST) if kind == "distinct-even" else add(mul(2, FIRST), 1)
+        return [read("t", known), read("t", SECOND)]
     return [read("t", FIRST), read("t", SECOND)]
 
 
@@ -126,12 +140,20 @@ def test_instances_are_false_of_every_memory_that_breaks_it(kind: str) -> None:
     [
         ("within", "_within", "lt(node, high)", "lt(add(node, 1), high)"),
         ("within", "_within", "le(low, node)", "lt(low, node)"),
-        ("within", "_within", "_implies(_inside(node), ", "_implies(le(0, node.args[1]), "),
+        ("within", "_within", "all_of(_inside(node), taken)", "all_of(le(0, node.args[1]), taken)"),
+        ("within-odd", "_within", "all_of(_inside(node), taken)", "_inside(node)"),
+        ("distinct-even", "_distinct", "is_in, is_too", "is_in"),
+        ("increasing-late", "_increasing", "is_in, is_too, ordered", "is_too, ordered"),
         ("distinct", "_distinct", "any_of(ne(a, b), same, *skipped)", "any_of(ne(a, b), *skipped)"),
         ("distinct", "_distinct", "_inside(a, b)", "_inside(a)"),
         ("distinct-skip", "_distinct", "same, *skipped", "same"),
         ("increasing", "_increasing", "le(a, b))", "lt(a, b))"),
-        ("increasing", "_increasing", "le(a.args[1], b.args[1])", "le(a.args[1], add(b.args[1], 1))"),
+        (
+            "increasing",
+            "_increasing",
+            "ordered = _at_most(a.args[axis], b.args[axis])",
+            "ordered = le(a.args[axis], add(b.args[axis], 1))",
+        ),
         ("distinct_pairs", "_distinct_pairs", "ne(a, c), ne(b, d)", "ne(a, c)"),
         ("distinct_pairs", "_distinct_pairs", "_inside(a, b, c, d)", "_inside(a, b)"),
         ("distinct_pairs", "_distinct_pairs", "eq(i, j), ne", "ne"),
@@ -156,6 +178,32 @@ def test_a_wrong_instance_is_noticed(kind: str, function: str, right: str, wrong
 
 def test_a_contract_says_nothing_of_arrays_that_do_not_occur() -> None:
     assert instances([contract_of("distinct")], [read("u", FIRST), read("u", SECOND)]) == ()
+
+
+def test_elements_of_no_part_are_not_spoken_of() -> None:
+    odd = read("t", add(mul(2, FIRST), 1))
+    assert instances([contract_of("distinct-even")], [odd, read("t", mul(4, SECOND))]) == ()
+    assert instances([contract_of("within-odd")], [odd]) != ()
+
+
+@pytest.mark.parametrize("part", [((0, 2),), ((1, 3),), ((2, 0),), ((3, 1),), ((5, 2),)])
+def test_a_part_has_the_elements_that_a_slice_has(part) -> None:
+    ((first, step),) = part
+    taken = range(20)[first::step] if step else [first]
+    for scale, offset in itertools.product(range(-3, 7), range(-3, 8)):
+        index = add(mul(scale, FIRST), offset)
+        for i in range(4):
+            at = scale * i + offset
+            if 0 <= at < 20:
+                assert evaluate(lies_in([index], part), lambda _, i=i: i, None) == (at in taken)
+                assert residue(index, 4) in (None, at % 4)
+
+
+def test_a_part_of_a_table_is_one_of_its_columns() -> None:
+    column = ((0, 1), (1, 0))
+    assert evaluate(lies_in([FIRST, const(1)], column), lambda _: 3, None)
+    assert not evaluate(lies_in([FIRST, const(0)], column), lambda _: 3, None)
+    assert not evaluate(lies_in([FIRST], column), lambda _: 3, None)
 
 
 def test_arrays_apart_are_no_matter_of_values() -> None:

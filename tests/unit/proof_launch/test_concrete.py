@@ -109,6 +109,13 @@ def test_arrays_that_no_address_reaches_are_refused(build):
         ({}, [Promise("within", (3, 3))], False),
         ({(0,): 2, (4,): 6}, [Promise("increasing", ()), Promise("distinct", ())], True),
         ({}, [Promise("prime", ())], False),
+        ({}, [Promise("within", (2, 3), ((0, 2),)), Promise("within", (5, 6), ((1, 2),))], True),
+        ({(1,): 4}, [Promise("within", (0, 3), ((0, 2),))], True),
+        ({(2,): 4}, [Promise("within", (0, 3), ((0, 2),))], False),
+        ({(1,): 9, (4,): 2}, [Promise("increasing", (), ((0, 2),)), Promise("distinct", (), ((0, 2),))], True),
+        ({(4,): 7}, [Promise("within", (7, 8), ((4, 0),))], True),
+        ({}, [Promise("within", (7, 8), ((9, 2),))], True),
+        ({}, [Promise("within", (0, 8), ((0, 1), (0, 0)))], False),
     ],
 )
 def test_contents_keep_contracts_or_are_refused(cells, promised, holds):
@@ -127,6 +134,8 @@ def test_contents_keep_contracts_or_are_refused(cells, promised, holds):
         ({(0, 0): 0, (1, 0): 0, (2, 0): 0, (3, 0): 0}, [Promise("within", (0, 3))], False),
         ({(0, 1): 7}, [Promise("within", (0, 5))], False),
         ({}, [Promise("within", (3, 5))], True),
+        ({}, [Promise("within", (3, 5), ((0, 1), (0, 0))), Promise("within", (0, 2), ((0, 1), (1, 0)))], True),
+        ({}, [Promise("within", (3, 4), ((0, 1), (0, 0))), Promise("within", (0, 3), ((0, 1), (1, 0)))], False),
     ],
 )
 def test_rows_are_distinct_or_refused(cells, promised, holds):

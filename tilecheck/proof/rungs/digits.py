@@ -17,36 +17,51 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tilecheck.ir.expr import TRUE, ZERO, Expr, le, lt
+from tilecheck.ir.expr import TRUE, ZERO, Expr, all_of, le, lt
 from tilecheck.ir.kernel import Access
 from tilecheck.proof.linear import meaning
 from tilecheck.proof.obligation import Disjoint, Holds
 from tilecheck.proof.polynomial import Key, Monomial, Polynomial, combine, constant, key, without
-from tilecheck.proof.predicate import premises, ranges
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.question import Question
 from tilecheck.proof.rungs.entail import follows
-from tilecheck.proof.rungs.provenance import Agreed, meeting_of
+from tilecheck.proof.rungs.provenance import Agreed, Meeting, meeting_of
 
 _DEPTH = 4  # premises that bound one digit
 _SPLITS = 32  # that are looked at for one goal
 
 
 def decide(question: Question) -> bool:
+    found = equalities(question)
+    return found is not None and found.is_refuted
+
+
+@dataclass(frozen=True, slots=True)
+class Equalities:
+    """What two instances that touch one element agree on, `pairs` of values that are equal then, the first
+    computed by the instance of the first access, and whether that cannot be (`is_refuted`)."""
+
+    meeting: Meeting
+    pairs: tuple[tuple[Expr, Expr], ...]
+    is_refuted: bool
+
+
+def equalities(question: Question) -> Equalities | None:
+    """None where equal elements do not mean equal coordinates."""
     goal = question.obligation.goal
     if not isinstance(goal, Disjoint):
-        return False
+        return None
     meeting = meeting_of(goal, question)
     if meeting is None:
-        return False
+        return None
     form = meeting.agreed.premises.form
     equal = _Equal(question, goal, meeting.agreed, [(form(one), form(two)) for one, two in meeting.places])
     while True:
         meeting.agreed.conclude()
         if meeting.is_one_instance or equal.is_impossible():
-            return True
-        if not equal.split():
-            return False
+            return Equalities(meeting, (), is_refuted=True)
+        if not equal.split() and not equal.drop_divisor():
+            return Equalities(meeting, tuple(equal.parts()), is_refuted=False)
 
 
 @dataclass
@@ -60,6 +75,30 @@ class _Equal:
     _tried: dict[tuple[Key, Key, Key], None] = field(default_factory=dict)
     _digits: dict[tuple[Access, Key, Key], bool] = field(default_factory=dict)
     _premises: dict[Access, Premises] = field(default_factory=dict)
+    _replaced: dict[tuple[Key, Key], None] = field(default_factory=dict)  # pairs that others say
+    _small: dict[int, None] = field(default_factory=dict)  # remainders that were looked at
+
+    def parts(self) -> Iterator[tuple[Expr, Expr]]:
+        """The pairs that were not split."""
+        for one, two in self.pairs:
+            if (key(one), key(two)) not in self._replaced:
+                yield self._meaning(one), self._meaning(two)
+
+    def drop_divisor(self) -> bool:
+        """`x % d` is x where 0 <= x < d: another value that both compute alike."""
+        for index in list(self.agreed.atoms):
+            a = self.agreed.premises.forms.atoms[index]
+            if a.op != "mod" or index in self._small or key(a.args[0]) in self.agreed.known:
+                continue
+            self._small[index] = None
+            x, d = (self._meaning(part) for part in a.args)
+            small = all_of(le(ZERO, x), lt(x, d))
+            if all(
+                follows(small, self._known_of(access), _DEPTH) for access in (self.goal.first, self.goal.second)
+            ):
+                self.agreed.learn(a.args[0], a.args[0])
+                return True
+        return False
 
     def split(self) -> bool:
         """Split one pair into two; whether that was possible."""
@@ -74,6 +113,7 @@ class _Equal:
                     continue
                 self._tried[tried] = None
                 if self._is_digit(low, f, self.goal.first) and self._is_digit(other_low, f, self.goal.second):
+                    self._replaced[key(one), key(two)] = None
                     for pair in ((high, other_high), (low, other_low)):
                         self.pairs.append(pair)
                         self.agreed.learn(*pair)
@@ -138,9 +178,8 @@ class _Equal:
     def _known_of(self, access: Access) -> Premises:
         found = self._premises.get(access)
         if found is None:
-            question = self.question
-            given = premises(Holds(TRUE, access.happens), question.context, question.obligation.assume)
-            found = self._premises[access] = question.known.of((*ranges(given), *given))
+            goal = Holds(TRUE, access.happens)
+            found = self._premises[access] = self.question.premises_of(goal)
         return found
 
 

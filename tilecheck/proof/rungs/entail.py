@@ -6,12 +6,16 @@ not negative, plus a rest that intervals show not to be negative.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tilecheck.ir.expr import TRUE, Expr
 from tilecheck.proof.obligation import Holds
 from tilecheck.proof.polynomial import combine, constant
 from tilecheck.proof.premises import Premises
-from tilecheck.proof.question import Question
 from tilecheck.proof.sums import Sums, bound_quotients
+
+if TYPE_CHECKING:
+    from tilecheck.proof.question import Question  # which asks for premises, as what is guarded is learned here
 
 DEPTH = 5  # premises in one sum
 

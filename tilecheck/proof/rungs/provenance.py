@@ -137,6 +137,10 @@ class Agreed:
     symbols: dict[Symbol, None] = field(default_factory=dict)
     known: dict[Key, Polynomial] = field(default_factory=dict)
 
+    def copy(self) -> Agreed:
+        """The same, to learn more on trial."""
+        return Agreed(self.premises.copy(), self.varies, dict(self.atoms), dict(self.symbols), dict(self.known))
+
     def learn(self, one: Polynomial, two: Polynomial) -> None:
         """Two values, one computed by each instance, are equal: if by one expression, they agree on it."""
         if key(one) == key(two):

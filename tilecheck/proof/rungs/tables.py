@@ -1,0 +1,157 @@
+"""Rung "tables": blocks that look up where to write meet only where a contract is broken.
+
+    n, c = table[bid];  lo, hi = starts[n], starts[n + 1];  out[lo + c * B + lane], c * B + lane < hi - lo
+
+What rung "digits" concludes of two instances that touch one element is that some values are equal: here
+`lo + c * B + lane`. Were the rows of the table equal, the blocks would be one, by what rung "provenance"
+concludes from values that both compute alike; so the rows differ, and a contract says that the pairs in them
+do. That leaves a few cases (`n < n'`, `n > n'`, `n == n'` and `c < c'`, ...), and in each of them an equality
+is refuted by adding up premises (rung "entail"). Without a table, `n` itself is less in one block.
+
+Sound because the cases are all there are: of a disjunction that holds one term holds, and the first that does
+is not preceded by one. Each case is refuted from what holds for both instances, what contracts say of the
+elements that they read, and that equal elements have equal values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+
+from tilecheck.ir.expr import Expr, Kind, any_of, eq, lt, ne, negate, sym, symbols, walk
+from tilecheck.proof.guarded import learn_guarded
+from tilecheck.proof.instances import in_instance, symbol_in_instance
+from tilecheck.proof.obligation import Between, Disjoint
+from tilecheck.proof.premises import Premises
+from tilecheck.proof.question import Question
+from tilecheck.proof.rungs.digits import Equalities, equalities
+from tilecheck.proof.rungs.entail import follows
+
+_CASES = 24  # that are looked at
+_DEPTH = 5  # premises in one sum
+
+_Pairs = tuple[tuple[Expr, Expr], ...]
+
+
+def decide(question: Question) -> bool:
+    goal = question.obligation.goal
+    if not isinstance(goal, Disjoint) or goal.between is not Between.BLOCKS:
+        return False
+    if not any(contract.is_about_values for contract in question.context.kernel.contracts):
+        return False
+    found = equalities(question)
+    if found is None or found.meeting.telling is None:
+        return False
+    pairs = tuple((in_instance(one, 1), in_instance(two, 2)) for one, two in found.pairs)
+    known = question.negated
+    first, second = (_reads(known, n) for n in (1, 2))
+    tables = frozenset(node.args[0] for node in (*first, *second))
+    apart = tuple(_apart(first, second, found))
+    facts = (
+        *(fact for fact in known if _concerns(fact, tables)),
+        *_shared(found),
+        *(ne(one, two) for one, two in apart),
+        *_functional(first, second),
+    )
+    return _Search(pairs, apart).refutes(question.known.of(facts))
+
+
+class _Search:
+    """Looks for a contradiction case by case. Mutable: it counts the cases."""
+
+    def __init__(self, pairs: _Pairs, apart: _Pairs) -> None:
+        self._pairs = pairs  # of values that are equal
+        self._apart = apart  # of values that are not
+        self._left = _CASES
+
+    def refutes(self, premises: Premises) -> bool:
+        self._left -= 1
+        cases = False
+        open_ = learn_guarded(premises)
+        if premises.contradict or any(self._differ(one, two, premises) for one, two in self._pairs):
+            return True
+        for case in self._cases(open_, premises):
+            if self._left <= 0:
+                return False
+            assumed = premises.copy()
+            for fact in case:
+                assumed.assume(fact)
+            if not self.refutes(assumed):
+                return False
+            cases = True
+        return cases
+
+    def _cases(self, open_: Sequence[tuple[Expr, ...]], premises: Premises) -> Iterable[tuple[Expr, ...]]:
+        terms = next((terms for terms in open_ if all(map(_is_choice, terms))), None)
+        if terms is not None:
+            return _cases(terms)
+        for one, two in self._apart:
+            if not self._differ(one, two, premises):
+                return ((lt(one, two),), (lt(two, one),))
+        return ()
+
+    def _differ(self, one: Expr, two: Expr, premises: Premises) -> bool:
+        return any(follows(lt(a, b), premises, _DEPTH) for a, b in ((one, two), (two, one)))
+
+
+def _is_choice(term: Expr) -> bool:
+    """Two values that are equal or are not."""
+    return term.op == "eq" or (term.op == "not" and term.args[0].op == "eq")
+
+
+def _cases(terms: tuple[Expr, ...]) -> Iterator[tuple[Expr, ...]]:
+    """Each term, where none before it holds; values that differ are one less than the other, or more."""
+    before: tuple[Expr, ...] = ()
+    for term in terms:
+        if term.op == "not":
+            a, b = term.args[0].args
+            yield (*before, lt(a, b))
+            yield (*before, lt(b, a))
+        else:
+            yield (*before, term)
+        before = (*before, negate(term))
+
+
+def _concerns(fact: Expr, tables: frozenset[str]) -> bool:
+    """Whether it may matter: not how long other arrays are, nor that the elements are equal, as pairs say."""
+    extents = (s.name for s in symbols(fact) if s.kind is Kind.EXTENT)
+    return fact.op != "eq" and all(name.partition(".")[0] in tables for name in extents)
+
+
+def _reads(known: tuple[Expr, ...], instance: int) -> list[Expr]:
+    """The elements that one instance reads."""
+    found = [node for node in walk(*known) if node.op == "read"]
+    return [node for node in found if in_instance(node, instance) is node]
+
+
+def _shared(found: Equalities) -> Iterator[Expr]:
+    """The symbols on which the instances agree are equal."""
+    for symbol in found.meeting.agreed.symbols:
+        yield eq(*(sym(symbol_in_instance(symbol, n)) for n in (1, 2)))
+
+
+def _apart(first: list[Expr], second: list[Expr], found: Equalities) -> Iterator[tuple[Expr, Expr]]:
+    """Indices that would make the instances one if they were equal: they differ."""
+    others = {in_instance(node, 0): node for node in second}
+    tried: dict[tuple[Expr, ...], None] = {}
+    for node in first:
+        here = in_instance(node, 0)
+        other = others.get(here, node)
+        if other is node or here.args[1:] in tried:
+            continue
+        tried[here.args[1:]] = None
+        agreed = found.meeting.agreed.copy()
+        for index in here.args[1:]:
+            agreed.learn(agreed.premises.form(index), agreed.premises.form(index))
+        agreed.conclude()
+        if len(here.args) == 2 and replace(found.meeting, agreed=agreed).is_one_instance:
+            yield node.args[1], other.args[1]
+
+
+def _functional(first: list[Expr], second: list[Expr]) -> Iterator[Expr]:
+    """Equal elements have equal values: said of those that both look up alike."""
+    for a, b in product(first, second):
+        if a is not b and in_instance(a, 0) is in_instance(b, 0):
+            indices = zip(a.args[1:], b.args[1:], strict=True)
+            yield any_of(*(ne(i, j) for i, j in indices), eq(a, b))
