@@ -110,7 +110,17 @@ def _cdiv(a: int, b: int) -> int:
     return (a + b - 1) // b  # what the proof means by it, also where b is negative
 
 
-_ON_INTEGERS: dict[str, Any] = {"cdiv": _cdiv, "min": min, "max": max, "abs": abs}
+def _next_power_of_2(n: int) -> int:
+    return 1 << (n - 1).bit_length() if n > 0 else 0  # as `triton.next_power_of_2`
+
+
+_ON_INTEGERS: dict[str, Any] = {
+    "cdiv": _cdiv,
+    "next_power_of_2": _next_power_of_2,
+    "min": min,
+    "max": max,
+    "abs": abs,
+}
 FUNCTIONS: dict[str, Any] = {**_ON_INTEGERS, "len": len, "numel": operator.attrgetter("numel")}
 EACH = "each"  # stands for the list in `parts[*]`: `each.parts` is the member looked at
 _MEMBERS = re.compile(r"\b(\w+)\[\*\]")

@@ -192,6 +192,21 @@ def test_a_static_assertion_holds_wherever_the_kernel_compiles() -> None:
     assert "B <= 64" in [render(f) for f in kernel.facts]
 
 
+def test_the_next_power_of_two_is_a_constant_of_compile_time() -> None:
+    kernel = read("tl.store(x + tl.arange(0, triton.next_power_of_2(n)), 0.0)", "x, n: tl.constexpr")
+    power = "next_power_of_2(n)"
+    facts = [render(f) for f in kernel.facts]
+    assert f"n < 1 or n <= {power} and {power} < 2 * n" in facts
+    assert f"1 <= n or {power} == 0" in facts
+    assert [render(size) for size in kernel.powers_of_two] == [power]
+
+
+def test_the_next_power_of_two_of_a_literal_is_a_number() -> None:
+    kernel = read("tl.store(x + tl.arange(0, triton.next_power_of_2(48)), 0.0)", "x")
+    (access,) = kernel.accesses
+    assert access.lanes[0].bound is not None and render(access.lanes[0].bound) == "64"
+
+
 def test_barriers_are_remembered() -> None:
     kernel = read("tl.store(x, 0)\ntl.debug_barrier()\ntl.store(x, 1)", "x")
     (barrier,) = kernel.barriers

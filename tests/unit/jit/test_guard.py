@@ -95,6 +95,8 @@ def test_a_condition_is_checked_with_the_values_at_hand(record, tensor):
         ("(1 if T == 4 else 0) == 1", 4, 5),
         ("T // 2 == -2", -4, 4),
         ("abs(-T) <= 4", -4, -5),
+        ("next_power_of_2(T + 1) == 8", 4, 8),
+        ("next_power_of_2(T) == 1", 1, 0),
         ("T", True, False),
         ("out.shape[0] == 8 and out.stride(0) == 1 and T >= 0", 0, -1),
     ],

@@ -498,6 +498,26 @@ def _ask(x: Executor, args: Arguments) -> Token:
     return Token(f"compile-time answer {x.number()}")
 
 
+def _next_power_of_two(x: Executor, args: Arguments) -> Num | Token:
+    """`triton.next_power_of_2(n)` of a number of compile time: from n to 2 * n - 1, and 0 for n < 1.
+
+    It is a constant with a name of its own, one wherever it is asked of the same n; conditions may hold it.
+    That it is a power of two counts where it is a tile size.
+    """
+    value = x.number_of(args.bind(("n",), "next_power_of_2")["n"], "next_power_of_2")
+    if value.shape or value.elem is None or any(s.kind is not Kind.CONSTANT for s in E.symbols(value.elem)):
+        return _ask(x, args)
+    n = numbers.as_int(value, x)
+    if n.value is not None:
+        return integer(1 << (n.value - 1).bit_length() if n.value > 0 else 0)
+    x.use_as_integer(n)
+    power = E.sym(Symbol(f"next_power_of_2({E.render(n)})", Kind.CONSTANT))
+    bounded = E.all_of(E.le(n, power), E.lt(power, E.mul(2, n)))
+    x.facts[E.any_of(E.lt(n, 1), bounded)] = None
+    x.facts[E.any_of(E.le(1, n), E.eq(power, 0))] = None
+    return Num((), power, "int", None)
+
+
 def _descriptor_load(x: Executor, args: Arguments) -> Num:
     block, offsets = args.positional[0], args.positional[1]
     return memory.descriptor_access(x, _descriptor(block), offsets, Effect.READ)
@@ -543,9 +563,7 @@ _EXCHANGES = frozenset(
     "gather".split()
 )
 # What the compiler or Python answers, once for a launch.
-_QUESTIONS = frozenset(
-    "next_power_of_2 constexpr_function get_num_sms num_threads num_warps get_int_dtype dtype _log2".split()
-)
+_QUESTIONS = frozenset("constexpr_function get_num_sms num_threads num_warps get_int_dtype dtype _log2".split())
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*"}
 
 _DSL: Mapping[str, Handler] = {
@@ -573,6 +591,7 @@ _DSL: Mapping[str, Handler] = {
     "maximum": lambda x, a: _extreme(x, a, "max"),
     "clamp": _clamp,
     "cdiv": _cdiv,
+    "next_power_of_2": _next_power_of_two,
     "where": _where,
     "abs": absolute,
     "dot": _dot,

@@ -100,7 +100,7 @@ def _decorator(machine: Machine, *values: Any, **options: Any) -> Operation:
 
 def _next_power_of_2(machine: Machine, n: Any) -> int:
     value = static_int(n)
-    return 1 << max(value - 1, 0).bit_length()
+    return 1 << (value - 1).bit_length() if value > 0 else 0
 
 
 def _integer_type(machine: Machine, bitwidth: Any, signed: Any) -> DType:
