@@ -18,7 +18,7 @@ from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.modules import Import, ModuleTable, dotted
 from tilecheck.frontend.pragmas import Pragma
 from tilecheck.frontend.syntax import children, walk
-from tilecheck.frontend.values import START, Array, ArrayList, Num, Param, Pointer, Token
+from tilecheck.frontend.values import START, Array, ArrayList, Choice, Num, Param, Pointer, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 from tilecheck.model import Site
@@ -188,6 +188,9 @@ def initial(x: Executor, name: str, annotation: Annotation) -> Any:
     is_tensor = annotation.array and not annotation.constant and x.dialect.has_pointers
     if name in x.knowledge.pointers or is_tensor:
         x.pointers.add(name)
+        flags = dict(x.knowledge.flagged).get(name)
+        if flags is not None:  # some flags make it a pointer, and without them it is compared or multiplied
+            return Choice(flags, Pointer(name, START), Param(name))
         return Pointer(name, START)
     if name in x.knowledge.lists or (annotation.array_list and not annotation.constant):
         return ArrayList(name)

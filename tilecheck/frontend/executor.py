@@ -132,7 +132,8 @@ class Knowledge:
     `written` are the arrays that the launch writes, `integers` the arrays and scalars whose values are
     used as integers, `ranks` the number of axes of each array, `lists` the parameters that are lists. Of
     Triton kernels: `pointers` are the parameters that memory is reached through, `numbers` those that certainly
-    are none of them, `positive` the expressions that are tile sizes.
+    are none of them, `positive` the expressions that are tile sizes. `flagged` are the compile-time conditions
+    that hold wherever memory is reached through a parameter.
     """
 
     written: frozenset[str] = frozenset()
@@ -142,6 +143,7 @@ class Knowledge:
     pointers: frozenset[str] = frozenset()
     numbers: frozenset[str] = frozenset()
     positive: frozenset[Expr] = frozenset()
+    flagged: tuple[tuple[str, Expr], ...] = ()
 
     def rank(self, array: str) -> int | None:
         return dict(self.ranks).get(array)
@@ -193,6 +195,9 @@ class Executor:
     lists: set[str] = field(default_factory=set)
     pointers: set[str] = field(default_factory=set)
     numbers: set[str] = field(default_factory=set)
+    flags: dict[str, frozenset[Expr]] = field(
+        default_factory=dict
+    )  # around what reaches memory through a pointer
     unclear: UnsupportedConstruct | None = None  # a pointer whose base this run could not tell
     used: set[str] = field(default_factory=set)
     arrays: set[str] = field(default_factory=set)

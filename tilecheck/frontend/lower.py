@@ -79,7 +79,18 @@ def _learned(x: Executor) -> Knowledge:
         pointers=frozenset(x.pointers) | x.knowledge.pointers,
         numbers=frozenset(x.numbers) | x.knowledge.numbers,
         positive=frozenset(size for size in x.powers if E.le(1, size) in x.facts),
+        flagged=_flagged(x),
     )
+
+
+def _flagged(x: Executor) -> tuple[tuple[str, Expr], ...]:
+    """The conditions under which those parameters are pointers that are used as numbers too. They are kept once
+    found, for a run that knows them has no number there to find them by."""
+    known = dict(x.knowledge.flagged)
+    for name, held in x.flags.items():
+        if held and name in x.knowledge.numbers | x.numbers:
+            known[name] = E.all_of(*sorted(held, key=E.render))
+    return tuple(sorted(known.items()))
 
 
 def _run(definition: Definition, knowledge: Knowledge) -> Executor:

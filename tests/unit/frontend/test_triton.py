@@ -204,7 +204,31 @@ def test_the_next_power_of_two_is_a_constant_of_compile_time() -> None:
 def test_the_next_power_of_two_of_a_literal_is_a_number() -> None:
     kernel = read("tl.store(x + tl.arange(0, triton.next_power_of_2(48)), 0.0)", "x")
     (access,) = kernel.accesses
-    assert access.lanes[0].bound is not None and render(access.lanes[0].bound) == "64"
+    (lane,) = access.lanes
+    assert lane.bound is not None
+    assert render(lane.bound) == "64"
+
+
+def test_a_pointer_under_a_flag_may_be_a_number_without_it() -> None:
+    body = """
+i = tl.arange(0, B)
+if FLAG:
+    limit = tl.load(n + tl.program_id(0))
+else:
+    limit = n
+tl.store(x + i, 0.0, mask=i < limit)
+"""
+    kernel = read(body, "x, n, FLAG: tl.constexpr, B: tl.constexpr")
+    load, store = kernel.accesses
+    assert (load.array, render(load.guard)) == ("n", "FLAG")
+    assert "n" in render(store.mask)
+    assert kernel.params[1].is_array
+
+
+def test_a_pointer_that_is_a_number_under_the_same_flags_is_not_read() -> None:
+    body = "if FLAG:\n    tl.store(x + tl.load(n), 0.0, mask=n < 4)"
+    with pytest.raises(UnsupportedConstruct, match="number"):
+        read(body, "x, n, FLAG: tl.constexpr")
 
 
 def test_barriers_are_remembered() -> None:

@@ -13,6 +13,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.values import START, Num, Pointer
+from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
 
 
@@ -46,15 +47,25 @@ def distance(x: Executor, value: Any) -> Num:
 def pointer_of(x: Executor, value: Any, what: str) -> Pointer:
     """`value` as a pointer. In a run that does not know the pointers yet, some pointer of the right shape."""
     if isinstance(value, Pointer):
+        _reached(x, value.array)
         return value
     num = x.number_of(value, what)
     names = frozenset() if num.elem is None else _bases(num.elem, x)
     if names:
         x.pointers |= names
+        _reached(x, *names)
         return Pointer(min(names), Num(num.shape, None, "data", 64))
     why = "is computed from data" if num.elem is None else "no parameter is clearly the base of"
     x.unclear = UnsupportedConstruct(f"{what} that {why}", x.site.span, x.site.file)
     return Pointer("", Num(num.shape, None, "data", 64))  # a later run may know more of the integers
+
+
+def _reached(x: Executor, *names: str) -> None:
+    """Note the compile-time conditions under which memory is reached through parameters: without them one may
+    be a number (`initial`)."""
+    held = frozenset(c for c in E.conjuncts(x.guard) if all(s.kind is Kind.CONSTANT for s in E.symbols(c)))
+    for name in names:
+        x.flags[name] = x.flags.get(name, held) & held
 
 
 def _bases(elem: Expr, x: Executor) -> frozenset[str]:
