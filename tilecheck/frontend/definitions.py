@@ -190,7 +190,8 @@ def initial(x: Executor, name: str, annotation: Annotation) -> Any:
         x.pointers.add(name)
         flags = dict(x.knowledge.flagged).get(name)
         if flags is not None:  # some flags make it a pointer, and without them it is compared or multiplied
-            return Choice(flags, Pointer(name, START), Param(name))
+            # The number has a name of its own: what is found of it says nothing of the array's elements.
+            return Choice(flags, Pointer(name, START), Param(f"{name} as a number"))
         return Pointer(name, START)
     if name in x.knowledge.lists or (annotation.array_list and not annotation.constant):
         return ArrayList(name)
