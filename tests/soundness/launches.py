@@ -232,7 +232,24 @@ def fill(kernel: Kernel, given: Mapping[str, Any], concrete: Concrete, rng: rand
         for part in value if isinstance(value, list) else [value]:
             if isinstance(part, np.ndarray) and part.size and not _fill(kernel, name, part, concrete, rng):
                 return False
+    if any(contract.kind == "chunks" for contract in kernel.contracts):
+        return all(_share_out(c, given, concrete, rng) for c in kernel.contracts if c.kind == "chunks")
     return all(_sum_up(kernel, contract, given, concrete) for contract in kernel.contracts)
+
+
+def _share_out(contract: Contract, given: Mapping[str, Any], concrete: Concrete, rng: random.Random) -> bool:
+    """Let a table list chunks of sequences; False where there are too few."""
+    table, starts = (given[name] for name in contract.arrays)
+    size = _value(contract.bounds[0], concrete)
+    if not size or size < 1 or table.ndim != 1:
+        return False
+    lengths = np.diff(starts).astype(int).tolist()
+    pairs = [(n, k) for n, length in enumerate(lengths) for k in range(-(-length // size))]
+    if len(pairs) < table.size // 2:
+        return False
+    for row, pair in enumerate(rng.sample(pairs, table.size // 2)):
+        table[2 * row : 2 * row + 2] = pair
+    return True
 
 
 def _sum_up(kernel: Kernel, contract: Contract, given: Mapping[str, Any], concrete: Concrete) -> bool:

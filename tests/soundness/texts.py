@@ -147,6 +147,14 @@ class Reading:
                 table = given[0] if given[0].ndim == 2 else given[0][: len(given[0]) // 2 * 2].reshape(-1, 2)
                 rows = table.tolist()
                 return table.shape[1] == 2 and len({tuple(row) for row in rows}) == len(rows)
+            case "chunks":
+                table, starts = given[0], given[1] if len(given) > 1 else keywords["of"]
+                size = given[2] if len(given) > 2 else keywords["size"]
+                rows = [tuple(table[i : i + 2].tolist()) for i in range(0, len(table) - 1, 2)]
+                return len(set(rows)) == len(rows) and all(
+                    0 <= n < len(starts) - 1 and k >= 0 and k * size < starts[n + 1] - starts[n]
+                    for n, k in rows
+                )
             case "prefix_sum":
                 items = given[1] if len(given) > 1 else keywords["of"]
                 return given[0].tolist() == [0, *np.cumsum(items).tolist()] and bool((items >= 0).all())

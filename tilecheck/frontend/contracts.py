@@ -31,17 +31,18 @@ class _Form:
     arrays: int | None
     fewest: int
     most: int | None
-    keyword: str = ""  # of the last argument, if it may have one
+    keywords: tuple[str, ...] = ()  # of the last arguments, where they may have some
     parts: bool = False  # whether it may speak of a part of its array, `t[0::2]`
 
 
 _FORMS = {
     "within": _Form(None, 1, 3, 3, parts=True),
-    "distinct": _Form(1, 1, 1, 2, "skip", parts=True),
+    "distinct": _Form(1, 1, 1, 2, ("skip",), parts=True),
     "increasing": _Form(1, 1, 1, 1, parts=True),
     "permutation": _Form(1, 1, 1, 1),
     "distinct_pairs": _Form(2, 1, 1, 1),
-    "prefix_sum": _Form(1, 2, 2, 2, "of"),
+    "prefix_sum": _Form(1, 2, 2, 2, ("of",)),
+    "chunks": _Form(1, 2, 3, 3, ("of", "size")),
     "disjoint": _Form(None, None, 1, None),
 }
 
@@ -181,10 +182,9 @@ def _contract(x: Executor, definition: Definition, call: cst.Call, stated: _Stat
     if len(call.args) < form.fewest or (form.most is not None and len(call.args) > form.most):
         raise problem
     for place, argument in enumerate(call.args):
-        last = place + 1 == form.most
-        if argument.star or (
-            argument.keyword is not None and not (last and argument.keyword.value == form.keyword)
-        ):
+        late = place - (form.most or 0)  # counted from the end, as keywords are
+        named_so = form.keywords[late] if -len(form.keywords) <= late < 0 else None
+        if argument.star or (argument.keyword is not None and argument.keyword.value != named_so):
             raise problem
     named = [_array_part(node) for node in _arrays(call)]
     if None in named or (len(named) > 1 and any(found and found[1] for found in named)):
@@ -226,9 +226,17 @@ def _has_rank(x: Executor, definition: Definition, kind: str, name: str, part: P
 
 def _simpler(contract: Contract) -> list[Contract]:
     """What a contract says in terms of others."""
+    said = (contract.text, contract.reason, contract.site)
+    if contract.kind == "chunks":
+        (starts,) = contract.others
+        last = E.sub(E.sym(extent_symbol(starts, 0)), 1)
+        return [
+            contract,
+            Contract("distinct_pairs", contract.array, (), *said),
+            Contract("within", contract.array, (E.ZERO, last), *said, part=((0, 2),)),
+        ]
     if contract.kind != "permutation":
         return [contract]
-    said = (contract.text, contract.reason, contract.site)
     length = E.sym(extent_symbol(contract.array, 0))
     return [
         Contract("distinct", contract.array, (), *said),

@@ -227,6 +227,22 @@ def _prefix_sum(
             yield f"{name}[{i}] = {sums[i]}, {other}[{i}] = {count} and {name}[{i + 1}] = {sums[i + 1]}"
 
 
+def _chunks(
+    names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int], part: Part
+) -> Iterator[str]:
+    (table, starts), name = values, names[0]
+    if bounds[0] < 1:
+        yield f"a chunk has {bounds[0]} rows"
+    yield from _distinct_pairs(names[:1], [table], (), part)
+    for row in range(0, len(table) - 1, 2):
+        n, k = table[row : row + 2]
+        if not 0 <= n < len(starts) - 1:
+            yield f"{_cell(name, (row,), n)}, and {names[1]} has {len(starts)} elements"
+        elif k < 0 or k * bounds[0] >= starts[n + 1] - starts[n]:
+            length = starts[n + 1] - starts[n]
+            yield f"{_cell(name, (row + 1,), k)}, but sequence {n} has {length} rows, and a chunk {bounds[0]}"
+
+
 _Broken = Callable[[Sequence[str], Sequence[list[Any]], Sequence[int], Part], Iterator[str]]
 _BROKEN: dict[str, _Broken] = {
     "within": _within,
@@ -234,9 +250,10 @@ _BROKEN: dict[str, _Broken] = {
     "increasing": _increasing,
     "distinct_pairs": _distinct_pairs,
     "prefix_sum": _prefix_sum,
+    "chunks": _chunks,
 }
 # How many axes the arrays of a contract have; those of the others have any number.
-_RANKS = {"distinct": 1, "increasing": 1, "distinct_pairs": 2, "prefix_sum": 1}
+_RANKS = {"distinct": 1, "increasing": 1, "distinct_pairs": 2, "prefix_sum": 1, "chunks": 1}
 
 
 def _meeting(members: Sequence[Member]) -> str | None:

@@ -9,8 +9,9 @@ in `(k * B + l) * stride`, spelled as two terms, the mask on `k * B + l` decides
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
-from tilecheck.ir.expr import ZERO, Expr, Kind, add, le, mul, number_symbols, render, sym
+from tilecheck.ir.expr import ZERO, Expr, Kind, add, le, mul, number_symbols, render, substitute, sym, walk
 from tilecheck.ir.kernel import Access
 from tilecheck.proof.conditions_ranges import Ranges
 from tilecheck.proof.conditions_terms import Terms
@@ -24,7 +25,7 @@ def conditions(terms: Terms, access: Access) -> Iterator[Expr]:
     (axis,) = access.axes
     ranges = Ranges(terms, (access.guard, access.mask, access.lane_facts))
     lengths: dict[Key, Expr] = {}
-    for top in highest(terms, ranges, axis.index):
+    for top in chain(*(highest(terms, ranges, index) for index in (*_branches(terms, axis.index), axis.index))):
         length = terms.poly(add(top, 1))
         plainest = min(add(top, 1), factored(terms, length), key=lambda e: len(render(e)))
         lengths.setdefault(key(length), plainest)
@@ -32,6 +33,14 @@ def conditions(terms: Terms, access: Access) -> Iterator[Expr]:
     for symbol in number_symbols(axis.index):
         if symbol.kind is Kind.SCALAR or (symbol.kind is Kind.CONSTANT and symbol not in terms.tiles):
             yield le(ZERO, sym(symbol))
+
+
+def _branches(terms: Terms, index: Expr) -> Iterator[Expr]:
+    """The index with a branch of a minimum in its place, which it never exceeds: in
+    `first + min(n, end - first)` it is `end` that is bounded, where a contract says how large it is."""
+    smaller = [node for node in walk(index) if node.op == "min" and not terms.uniform(node)]
+    if terms.promised and len(smaller) == 1:
+        yield from (substitute(index, {smaller[0]: branch}) for branch in smaller[0].args)
 
 
 def factored(terms: Terms, p: Polynomial) -> Expr:

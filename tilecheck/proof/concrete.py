@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols, walk
-from tilecheck.ir.kernel import Kernel, Ownership, Param, extent_symbol, grid_symbol, stride_symbol
+from tilecheck.ir.kernel import Contract, Kernel, Ownership, Param, extent_symbol, grid_symbol, stride_symbol
 from tilecheck.proof.context import Context
 from tilecheck.proof.replay import Layout
-from tilecheck.proof.tables import Promise, fill_in, fill_sums, promises
+from tilecheck.proof.tables import Promise, fill_chunks, fill_in, fill_sums, promises
 
 Memory = Mapping[str, Mapping[tuple[int, ...], int]]
 FILLS = ("ramp", "zeros", "ones")  # what memory holds where no model says
@@ -223,7 +223,18 @@ def _keeps_sums(given: Mapping[str, Any], concrete: Concrete, kernel: Kernel) ->
             ]
             if not fill_sums(sums, items, (cells[0], cells[1]), (single[0], single[1])):
                 return False
+        if contract.kind == "chunks" and not _keeps_chunks(contract, given, concrete, kernel):
+            return False
     return True
+
+
+def _keeps_chunks(contract: Contract, given: Mapping[str, Any], concrete: Concrete, kernel: Kernel) -> bool:
+    table, starts = (given[name] for name in contract.arrays)
+    if not (isinstance(table, np.ndarray) and isinstance(starts, np.ndarray)) or table.size > _MOST_PROMISED:
+        return False
+    (size,) = (int(evaluate(b, concrete.value)) for b in contract.bounds)
+    promised = promises(kernel.contracts, contract.array, lambda e: int(evaluate(e, concrete.value)))
+    return fill_chunks(table, starts, concrete.memory.get(contract.array, {}), size, promised)
 
 
 def _keeps(data: np.ndarray[Any, Any], param: Param, concrete: Concrete, promised: tuple[Promise, ...]) -> bool:

@@ -20,6 +20,7 @@ from tilecheck.ir.expr import (
     eq,
     le,
     lt,
+    mul,
     ne,
     negate,
     read,
@@ -115,16 +116,30 @@ def _with_offset(e: Expr) -> tuple[tuple[Expr, ...], int]:
 def _distinct_pairs(contract: Contract, reads: _Reads) -> Iterator[Expr]:
     """Rows that occur, whichever of their entries does. In flat memory row i is elements 2*i and 2*i + 1."""
     t = contract.array
-    flat = [node for node in reads[t] if len(node.args) == 2]
     rows = dict.fromkeys(node.args[1] for node in reads[t] if len(node.args) == 3)
-    near = [e for node in flat for e in (node.args[1], sub(node.args[1], 1))]
-    starts = dict.fromkeys(e for e in near if residue(e, 2) == 0)
+    starts = _starts(reads[t])
     pairs = [
         *combinations([(row, read(t, row, 0), read(t, row, 1)) for row in rows], 2),
         *combinations([(e, read(t, e), read(t, add(e, 1))) for e in starts], 2),
     ]
     for (i, a, b), (j, c, d) in pairs:
         yield _implies(_inside(a, b, c, d), any_of(eq(i, j), ne(a, c), ne(b, d)))
+
+
+def _starts(reads: list[Expr]) -> dict[Expr, None]:
+    """Where in flat memory pairs begin of which an entry is read."""
+    flat = [node.args[1] for node in reads if len(node.args) == 2]
+    return dict.fromkeys(e for index in flat for e in (index, sub(index, 1)) if residue(e, 2) == 0)
+
+
+def _chunks(contract: Contract, reads: _Reads) -> Iterator[Expr]:
+    """Chunk k of sequence n begins inside it."""
+    t, (starts,), (size,) = contract.array, contract.others, contract.bounds
+    for e in _starts(reads[t]):
+        n, k = read(t, e), read(t, add(e, 1))
+        first, end = read(starts, n), read(starts, add(n, 1))
+        begins = all_of(le(1, size), le(0, k), lt(mul(k, size), sub(end, first)))
+        yield _implies(_inside(n, k, first, end), begins)
 
 
 def _prefix_sum(contract: Contract, reads: _Reads) -> Iterator[Expr]:
@@ -159,6 +174,7 @@ INSTANCES: dict[str, Callable[[Contract, _Reads], Iterator[Expr]]] = {
     "increasing": _increasing,
     "distinct_pairs": _distinct_pairs,
     "prefix_sum": _prefix_sum,
+    "chunks": _chunks,
 }
 
 

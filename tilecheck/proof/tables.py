@@ -38,8 +38,9 @@ def promises(contracts: Sequence[Contract], array: str, value: Callable[[Expr], 
 
 _OF_SEVERAL = (
     "prefix_sum",
+    "chunks",
     "disjoint",
-)  # what no single array can keep: see `fill_sums`; arrays here are apart
+)  # what no single array can keep: see `fill_sums`, `fill_chunks`; arrays here are apart
 
 
 def fill_in(data: Contents, cells: Mapping[tuple[int, ...], int], promised: Sequence[Promise]) -> bool:
@@ -96,6 +97,30 @@ def fill_sums(
     kept = all(sums[i] == v for i, v in known.items()) and all(items[i] == v for i, v in counts.items())
     pairs = ((sums, promised[0]), (items, promised[1]))
     return kept and bool((items >= 0).all()) and all(_keeps(data, p) for data, ps in pairs for p in ps)
+
+
+def fill_chunks(
+    table: Contents,
+    starts: Contents,
+    cells: Mapping[tuple[int, ...], int],
+    size: int,
+    promised: Sequence[Promise],
+) -> bool:
+    """Choose the pairs of `table` around the cells that are fixed: each is a chunk (n, k) that begins inside
+    its sequence, `k * size < starts[n + 1] - starts[n]`, and no two are one; whether all promises hold then."""
+    if table.ndim != 1 or starts.ndim != 1 or size < 1:
+        return False
+    lengths = [int(b) - int(a) for a, b in pairwise(starts)]
+    free = [(n, k) for n, length in enumerate(lengths) for k in range(-(-length // size))]
+    for row in range(table.size // 2):
+        wanted = cells.get((2 * row,)), cells.get((2 * row + 1,))
+        fitting = (p for p in free if all(w in (None, v) for w, v in zip(wanted, p, strict=True)))
+        chosen = next(fitting, None)
+        if chosen is None:
+            return False
+        free.remove(chosen)
+        table[2 * row : 2 * row + 2] = chosen
+    return all(_keeps(table, promise) for promise in promised)
 
 
 _ITEM = 3  # an item that nothing else speaks of

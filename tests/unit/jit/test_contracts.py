@@ -148,6 +148,32 @@ def test_prefix_sums(record, sums, counts, told):
         assert told in refused(check, (1,), Values(sums), Values(counts))
 
 
+@pytest.mark.parametrize(
+    ("table", "starts", "told"),
+    [
+        ([0, 1, 2, 0, 0, 0], [0, 4, 4, 6], None),
+        ([0, 2], [0, 4, 4, 6], "x[1] = 2, but sequence 0 has 4 rows, and a chunk 2"),
+        ([1, 0], [0, 4, 4, 6], "x[1] = 0, but sequence 1 has 0 rows, and a chunk 2"),
+        ([3, 0], [0, 4, 4, 6], "x[0] = 3, and y has 4 elements"),
+        ([0, 0, 0, 0], [0, 4], "x[0] = [0, 0] and x[1] = [0, 0]"),
+        ([0, -1], [0, 4], "x[1] = -1"),
+    ],
+)
+def test_chunks_of_sequences(record, table, starts, told):
+    stated = StatedContract("chunks", ("x", "y"), ("2",), "chunks(x, of=y, size=2)")
+    check = guard_triton.compile_guard(flat(record("x y", contracts=(stated,))), most=100)
+    if told is None:
+        check((1,), (Values(table), Values(starts)))
+    else:
+        assert told in refused(check, (1,), Values(table), Values(starts))
+
+
+def test_chunks_have_rows(record):
+    stated = StatedContract("chunks", ("x", "y"), ("0",), "chunks(x, of=y, size=0)")
+    check = guard_triton.compile_guard(flat(record("x y", contracts=(stated,))), most=100)
+    assert "a chunk has 0 rows" in refused(check, (1,), Values([0, 0]), Values([0, 4]))
+
+
 def test_prefix_sums_of_counts_that_the_kernel_does_not_touch(record):
     made = record("x y", contracts=(contract("prefix_sum(x, of=y)"),))
     x, y = made.arguments

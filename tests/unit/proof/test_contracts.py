@@ -26,7 +26,7 @@ PARTS = {
     "increasing-late": ((1, 1),),
     "within-third": ((2, 0),),
 }
-KINDS = ("within", "distinct", "distinct-skip", "increasing", "distinct_pairs", "prefix_sum", *PARTS)
+KINDS = ("within", "distinct", "distinct-skip", "increasing", "distinct_pairs", "prefix_sum", "chunks", *PARTS)
 FIRST, SECOND, THIRD = (sym(Symbol(name, Kind.SCALAR)) for name in "ijk")
 Memory = Mapping[str, tuple[tuple[int, ...], ...] | tuple[int, ...]]
 
@@ -34,7 +34,8 @@ Memory = Mapping[str, tuple[tuple[int, ...], ...] | tuple[int, ...]]
 def contract_of(kind: str) -> Contract:
     said, _, variant = kind.partition("-")
     bounds = (const(0), const(2)) if said == "within" else (const(-1),) if variant == "skip" else ()
-    others = ("c",) if kind == "prefix_sum" else ()
+    bounds = (const(2),) if kind == "chunks" else bounds
+    others = ("c",) if kind in ("prefix_sum", "chunks") else ()
     return Contract(said, "t", bounds, kind, None, SITE, others, part=PARTS.get(kind, WHOLE))
 
 
@@ -47,6 +48,10 @@ def memories(kind: str) -> Iterator[Memory]:
         for n in range(3):
             for sums in itertools.product(range(-1, 4), repeat=n + 1):
                 yield from ({"t": sums, "c": items} for items in itertools.product(range(-1, 3), repeat=n))
+    elif kind == "chunks":
+        for n in range(4):
+            for pairs in itertools.product(range(-1, 3), repeat=n):
+                yield from ({"t": pairs, "c": starts} for starts in ((), (0, 3), (1, 1, 4), (0, 4, 5)))
     else:
         yield from ({"t": cells} for n in range(4) for cells in itertools.product(range(-1, 4), repeat=n))
 
@@ -66,6 +71,10 @@ def keeps(kind: str, memory: Memory) -> bool:
             return len(set(kept)) == len(kept)
         case "increasing":
             return list(t) == sorted(t)
+        case "chunks":  # what it says beside the contracts that it is made of
+            c, rows = memory["c"], range(0, len(t) - 1, 2)
+            known = [(c[t[r] + 1] - c[t[r]], t[r + 1]) for r in rows if 0 <= t[r] < len(c) - 1]
+            return all(k >= 0 and 2 * k < length for length, k in known)
         case _:
             c = memory["c"]
             return min(c, default=0) >= 0 and list(t) == [sum(c[:i]) for i in range(len(c) + 1)]
@@ -77,6 +86,8 @@ def reads_of(kind: str) -> list[Expr]:
         return [read("t", FIRST, 0), read("t", SECOND, 1)]
     if kind == "prefix_sum":
         return [read("t", FIRST), read("t", SECOND), read("c", THIRD)]
+    if kind == "chunks":
+        return [read("t", mul(2, FIRST)), read("c", SECOND)]
     if kind in ("within-odd", "distinct-even"):  # a place that is known to be odd or even, and one that is not
         known = mul(2, FIRST) if kind == "distinct-even" else add(mul(2, FIRST), 1)
         return [read("t", known), read("t", SECOND)]
@@ -157,6 +168,9 @@ def test_instances_are_false_of_every_memory_that_breaks_it(kind: str) -> None:
         ("distinct_pairs", "_distinct_pairs", "ne(a, c), ne(b, d)", "ne(a, c)"),
         ("distinct_pairs", "_distinct_pairs", "_inside(a, b, c, d)", "_inside(a, b)"),
         ("distinct_pairs", "_distinct_pairs", "eq(i, j), ne", "ne"),
+        ("chunks", "_chunks", "lt(mul(k, size)", "lt(mul(add(k, 1), size)"),
+        ("chunks", "_chunks", "le(0, k)", "lt(0, k)"),
+        ("chunks", "_chunks", "_inside(n, k, first, end)", "_inside(n, k)"),
         ("prefix_sum", "_prefix_sum", "eq(a.args[1], 0)), eq(a, 0)", "eq(a.args[1], 1)), eq(a, 0)"),
         ("prefix_sum", "_prefix_sum", "_implies(_inside(item), le(0, item))", "le(0, item)"),
         ("prefix_sum", "_prefix_sum", "le(i, j)), le(a, b)", "le(i, j)), lt(a, b)"),

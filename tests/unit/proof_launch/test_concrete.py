@@ -19,7 +19,7 @@ from tilecheck.proof.concrete import (
 from tilecheck.proof.context import Context
 from tilecheck.proof.minimise import minimise
 from tilecheck.proof.scope import small_launches
-from tilecheck.proof.tables import Promise, fill_in, fill_sums, promises
+from tilecheck.proof.tables import Promise, fill_chunks, fill_in, fill_sums, promises
 
 GRID, OUT, T = grid_symbol(0), extent_symbol("out", 0), Symbol("T", Kind.CONSTANT)
 
@@ -143,6 +143,25 @@ def test_rows_are_distinct_or_refused(cells, promised, holds):
     assert fill_in(data, cells, [Promise("distinct_pairs", ()), *promised]) is holds
     assert all(data[at] == v for at, v in cells.items())
     assert (len({tuple(row) for row in data.tolist()}) == 4) >= holds
+
+
+@pytest.mark.parametrize(
+    ("starts", "cells", "holds"),
+    [
+        ((0, 4, 4, 6), {}, True),  # chunks of two rows: (0, 0), (0, 1), (2, 0)
+        ((0, 4, 4, 6), {(2,): 2}, True),
+        ((0, 4, 4, 6), {(2,): 1}, False),
+        ((0, 4, 4, 6), {(1,): 0, (3,): 0}, True),
+        ((0, 4, 4, 6), {(0,): 2, (2,): 2}, False),
+        ((0, 4), {}, False),
+    ],
+)
+def test_chunks_lie_in_their_sequences(starts, cells, holds):
+    table = np.zeros(6, np.int32)
+    assert fill_chunks(table, np.array(starts), cells, 2, [Promise("distinct_pairs", ())]) is holds
+    if holds:
+        assert sorted(map(tuple, table.reshape(-1, 2).tolist())) == [(0, 0), (0, 1), (2, 0)]
+        assert all(table[at] == v for at, v in cells.items())
 
 
 @pytest.mark.parametrize(
