@@ -98,6 +98,9 @@ class Dialect(Protocol):
         ...
 
 
+ROUNDED = "rounded"  # where an unknown comes from that is a float as an integer
+
+
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """The evaluated arguments of a call, and the call itself for its site."""
@@ -210,6 +213,7 @@ class Executor:
     names: dict[str, Expr] = field(default_factory=dict)
     makers: dict[Expr, Site] = field(default_factory=dict)  # where each 32-bit sum or product was computed
     moves: dict[tuple[Symbol, tuple[tuple[Expr, Expr], ...]], Symbol] = field(default_factory=dict)
+    wraps: dict[Expr, Expr] = field(default_factory=dict)  # what 32-bit values are that nothing bounds
 
     # ---- what a run over host code does its own way ------------------------------------------------------
     # A kernel is read strictly: what is not modelled ends the run. A run over host code overrides these to
@@ -308,11 +312,27 @@ class Executor:
     def steps_by(self, step: Expr) -> None:
         self.check(CheckKind.STEP, E.le(1, step), E.render(step))
 
-    def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> None:
-        """Note that a 32-bit value of this tile shape must not have wrapped, in any lane."""
-        if self.dry:
-            return
-        self._fits(value, shape, E.TRUE)
+    def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> Expr:
+        """Note that a 32-bit value of this tile shape must not have wrapped, in any lane. Gives the value."""
+        if self._is_rounded(value):
+            return self._wrapped(value, per_lane=bool(shape))
+        if not self.dry:
+            self._fits(value, shape, E.TRUE)
+        return value
+
+    def _is_rounded(self, value: Expr) -> bool:
+        """Whether a value is what a float was rounded to, give or take something: any number of 32 bits, of
+        which no proof can show that it does not wrap, but for what the path says of it."""
+        terms = value.args if value.op == "add" else (value,)
+        found = [_rounded(term) for term in terms]
+        return any(s is not None and s not in E.symbols(self.guard) for s in found)
+
+    def _wrapped(self, value: Expr, *, per_lane: bool) -> Expr:
+        """A 32-bit value that may have wrapped: itself where it fits, else some other number."""
+        if value not in self.wraps:
+            fits = E.all_of(E.le(-(2**31), value), E.lt(value, 2**31))
+            self.wraps[value] = E.ite(fits, value, self.fresh("data", per_lane=per_lane))
+        return self.wraps[value]
 
     def _fits(self, value: Expr, shape: tuple[Expr, ...], case: Expr) -> None:
         if value.op == "ite":  # one of its branches is the value, and the other may wrap as it likes
@@ -349,6 +369,14 @@ class Executor:
             known = other.kind == "int" or (other.kind == "any" and self.is_integer_memory(other.elem))
             if known and not self.is_loaded(this.elem):
                 self.use_as_integer(this.elem)
+
+    def integral(self, *values: Num) -> None:
+        """Note the operands of what the language has for integers alone, one of them no compile-time value:
+        with another type the kernel does not compile."""
+        if self.dialect.has_pointers:
+            for value in values:
+                if value.kind == "any" and value.elem is not None:
+                    self.use_as_integer(value.elem)
 
     def numeric(self, *values: Num) -> None:
         """Note the operands of what has none that is a pointer: an order, a product, a quotient, a shift."""
@@ -422,7 +450,7 @@ class Executor:
             result = E.substitute(result, {lane(i): E.ZERO for i in range(len(num.shape))})
         self.use_as_integer(result)
         if num.bits == 32 and numbers.may_have_wrapped(result):
-            self.fits(result)
+            return self.fits(result)
         return result
 
     def truth(self, value: Any) -> Expr:
@@ -638,6 +666,16 @@ def _untyped_terms(elem: Expr) -> Iterator[Symbol]:
 def _is_memory(node: Expr) -> bool:
     """Whether a node is a value that was read from memory, or that nothing is known of."""
     return node.op == "read" or (node.op in ("sym", "bsym") and node.args[0].kind is Kind.OPAQUE)
+
+
+def _rounded(term: Expr) -> Symbol | None:
+    """The unknown that a float was rounded to, if `term` is that, or its negative."""
+    if term.op == "mul" and len(term.args) == 2 and term.args[0].value == -1:
+        term = term.args[1]
+    if term.op in ("min", "max"):
+        a, b = term.args
+        term = a if b.value is not None else b
+    return term.args[0] if term.op == "sym" and term.args[0].origin == ROUNDED else None
 
 
 def memory_names(value: Expr) -> set[str]:

@@ -228,8 +228,12 @@ class HostExecutor(Executor):
     def steps_by(self, step: Expr) -> None:
         self.assume(E.ne(step, 0))  # Python raises
 
-    def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> None:
+    def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> Expr:
         """Python's integers do not wrap."""
+        return value
+
+    def integral(self, *values: Num) -> None:
+        """Python divides floats too."""
 
     def branch_on(self, cond: Expr) -> None:
         """Nothing to note: there are no blocks here."""

@@ -29,11 +29,13 @@ class Machine(Protocol):
 
     def quotient(self, op: str, x: Expr, y: Expr) -> Expr: ...
 
-    def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> None: ...
+    def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> Expr: ...
 
     def made(self, value: Expr) -> None: ...
 
     def compared(self, a: Num, b: Num) -> None: ...
+
+    def integral(self, *values: Num) -> None: ...
 
     def numeric(self, *values: Num) -> None: ...
 
@@ -100,14 +102,18 @@ def as_bool(value: Num, machine: Machine) -> Expr:
         return machine.fresh(origin(value.elem), per_lane=bool(value.shape), boolean=True)
     if value.kind == "bool":
         return value.elem
-    _leave_ring(machine, value.bits, value.shape, value.elem)  # a multiple of 2**32 would wrap to 0
-    return E.ne(value.elem, 0)
+    (elem,) = _leave_ring(machine, value.bits, value.shape, value.elem)  # a multiple of 2**32 would wrap to 0
+    return E.ne(elem, 0)
 
 
 def is_compile_time(value: Num) -> bool:
     """Whether a value is one number of the text or of a parameter of compile time, such as 1.0."""
     own = () if value.elem is None else E.symbols(value.elem)
     return not value.shape and value.bits is None and all(s.kind is Kind.CONSTANT for s in own)
+
+
+# What machine numbers have for integers alone; between two compile-time values Python computes it.
+_INTEGRAL = frozenset({"//", "&", "|", "^", "<<", ">>"})
 
 
 def _result_bits(a: Num, b: Num) -> int | None:
@@ -117,11 +123,10 @@ def _result_bits(a: Num, b: Num) -> int | None:
     return a.bits if b.bits is None else max(a.bits, b.bits)
 
 
-def _leave_ring(machine: Machine, bits: int | None, shape: tuple[Expr, ...], *values: Expr) -> None:
-    if bits == 32:
-        for value in values:
-            if may_have_wrapped(value):
-                machine.fits(value, shape)
+def _leave_ring(machine: Machine, bits: int | None, shape: tuple[Expr, ...], *values: Expr) -> tuple[Expr, ...]:
+    if bits != 32:
+        return values
+    return tuple(machine.fits(value, shape) if may_have_wrapped(value) else value for value in values)
 
 
 def may_have_wrapped(value: Expr) -> bool:
@@ -144,7 +149,7 @@ def compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
     if a.kind == "bool" or b.kind == "bool":
         x = as_int(Num(shape, x, a.kind), machine)
         y = as_int(Num(shape, y, b.kind), machine)
-    _leave_ring(machine, _result_bits(a, b), shape, x, y)
+    x, y = _leave_ring(machine, _result_bits(a, b), shape, x, y)
     return Num(shape, _COMPARE[op](x, y), "bool")
 
 
@@ -182,6 +187,8 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     exchanged = machine.widened(shape, a, b)
     if op not in ("+", "-"):
         machine.numeric(a, b)
+    if op in _INTEGRAL and (a.bits is not None or b.bits is not None):
+        machine.integral(a, b)
     kind = "any" if "any" in (a.kind, b.kind) else "int"
     bits = _result_bits(a, b)
     made = by_binary(op, a, b, "data" if a.elem is None or b.elem is None or op == "/" else kind)
@@ -219,7 +226,7 @@ def _integer(op: str, x: Expr, y: Expr, bits: int | None, shape: tuple[Expr, ...
         case "+":
             return E.add(x, y)
         case "-":
-            return E.sub(x, y)
+            return _remainder(x, y) or E.sub(x, y)
         case "*":
             return E.mul(x, y)
         case "<<" if y.value is not None and 0 <= y.value < 63:
@@ -230,7 +237,7 @@ def _integer(op: str, x: Expr, y: Expr, bits: int | None, shape: tuple[Expr, ...
             return E.mul(*[x] * y.value) if y.value else E.ONE
         case "<<" if bits is None and x.value is not None and x.value > 0:
             return E.maximum(1, machine.fresh("data", per_lane=False))  # as Python shifts: nothing wraps
-    _leave_ring(machine, bits, shape, x, y)
+    x, y = _leave_ring(machine, bits, shape, x, y)
     match op:
         case "//" | "%":
             _ask_divisor(y, machine)
@@ -247,6 +254,19 @@ def _integer(op: str, x: Expr, y: Expr, bits: int | None, shape: tuple[Expr, ...
             return E.bit({"&": "and", "|": "or", "^": "xor"}[op], x, y)
         case _:  # shifts and powers by unknown amounts: some integer
             return machine.fresh("data", per_lane=bool(shape))
+
+
+def _remainder(x: Expr, y: Expr) -> Expr | None:
+    """`x % d`, where y is `x // d * d`: the same number, and one that `d` is seen to bound."""
+    if y.op != "mul":
+        return None
+    for k, factor in enumerate(y.args):
+        if factor.op == "floordiv" and factor.args[0] is x:
+            divisor = factor.args[1]
+            rest = (*y.args[:k], *y.args[k + 1 :])
+            if sorted(map(id, rest)) == sorted(map(id, divisor.args if divisor.op == "mul" else (divisor,))):
+                return E.mod(x, divisor)
+    return None
 
 
 def _boolean_bits(op: str, a: Num, b: Num, machine: Machine) -> Num:
@@ -285,7 +305,16 @@ def select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:
     x, y = stretch(_to_int(a, machine), shape), stretch(_to_int(b, machine), shape)
     assert x is not None
     assert y is not None
-    return Num(shape, E.ite(test, x, y), kind, bits, made)
+    return Num(shape, _extreme(test, x, y) or E.ite(test, x, y), kind, bits, made)
+
+
+def _extreme(test: Expr, x: Expr, y: Expr) -> Expr | None:
+    """`b if a < b else a` and its siblings: a maximum or a minimum."""
+    if test.op not in ("lt", "le"):
+        return None
+    if test.args[0] is y and test.args[1] is x:
+        return E.maximum(x, y)
+    return E.minimum(x, y) if test.args[0] is x and test.args[1] is y else None
 
 
 # ---- shapes ------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ def absolute(x: Executor, args: Arguments) -> Num:
     value = numbers.as_int(num, x)
     kind = "any" if num.kind == "any" else "int"
     if num.bits == 32 and numbers.may_have_wrapped(value) and (kind == "int" or x.is_integer_memory(value)):
-        x.fits(value, num.shape)
+        value = x.fits(value, num.shape)
     return Num(num.shape, E.maximum(value, E.neg(value)), kind, num.bits)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
-from tilecheck.frontend.executor import Arguments, Executor
+from tilecheck.frontend.executor import ROUNDED, Arguments, Executor, memory_names
 from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.made import by_cast
 from tilecheck.frontend.values import Const, Named, Num, Seq
@@ -93,11 +93,12 @@ def cast(x: Executor, num: Num, dtype: Any) -> Num:
         return Num(num.shape, None, "data", made=by_cast(num, "float" if _is_float(dtype) else "unknown"))
     if num.elem is None:
         made = by_cast(num, "integer")
-        return Num(num.shape, x.fresh("data", per_lane=bool(num.shape)), "int", bits_of(dtype), made)
+        return Num(num.shape, x.fresh(ROUNDED, per_lane=bool(num.shape)), "int", bits_of(dtype), made)
     if num.kind == "any":
         num = Num(num.shape, _truncated(x, num.elem, per_lane=bool(num.shape)), "any", num.bits)
     if num.bits == 32 and num.elem is not None and numbers.may_have_wrapped(num.elem):
-        x.fits(num.elem, num.shape)  # widening happens after the 32-bit value was computed
+        elem = x.fits(num.elem, num.shape)  # widening happens after the 32-bit value was computed
+        num = Num(num.shape, elem, num.kind, num.bits)
     kind = "any" if num.kind == "any" else "int"
     return Num(num.shape, converted(x, num, dtype.name.rsplit(".", 1)[-1]), kind, bits_of(dtype))
 
@@ -109,7 +110,7 @@ def converted(x: Executor, num: Num, name: str) -> Expr:
         return value
     unknown = x.fresh("data", per_lane=bool(num.shape))
     if name in ("int32", "uint32") and num.bits == 64:
-        x.fits(value, num.shape)
+        value = x.fits(value, num.shape)
     elif name not in ("int32", "int64", "uint32", "uint64"):
         return unknown
     return E.ite(E.le(0, value), value, unknown) if name.startswith("u") else value
@@ -126,6 +127,11 @@ def _truncated(x: Executor, elem: Expr, *, per_lane: bool) -> Expr:
         return E.ite(test, first, second)
     if x.is_integer_memory(elem):  # also what has been converted before
         return elem
+    # Which parameters are pointers an earlier run has found: an address may be converted too.
+    beside = _beside_integers(elem) if x.knowledge.pointers else set()
+    if beside and not beside & x.knowledge.pointers and memory_names(elem) <= x.knowledge.integers | beside:
+        x.integers |= beside
+        return elem
     match elem.op:
         case "read":
             return E.read(f"{elem.args[0]}:int", *elem.args[1:])
@@ -135,6 +141,27 @@ def _truncated(x: Executor, elem: Expr, *, per_lane: bool) -> Expr:
             return x.moved(replace(elem.args[0], origin=f"{elem.args[0].origin}:int"), ())
         case _:
             return x.fresh(numbers.origin(elem), per_lane=per_lane)
+
+
+def _beside_integers(elem: Expr) -> set[str]:
+    """The parameters that are terms of a sum, a minimum or a maximum with values that vary inside a launch.
+
+    All of the latter are integers; like one that is compared with an integer, such a parameter is taken for an
+    integer too, and the guard makes sure of it.
+    """
+    names: set[str] = set()
+    stack, varies = [elem], False
+    while stack:
+        node = stack.pop()
+        if node.op in ("add", "min", "max"):
+            stack += node.args
+        elif node.op == "mul" and len(node.args) == 2 and node.args[0].value == -1:
+            stack.append(node.args[1])
+        elif node.op == "sym" and node.args[0].origin == "untyped":
+            names.add(node.args[0].name)
+        else:
+            varies |= any(s.varies for s in E.symbols(node))
+    return names if varies else set()
 
 
 def computed(x: Executor, num: Num, *, per_lane: bool) -> Expr:
@@ -181,6 +208,20 @@ def reduced(x: Executor, num: Num, axis: Any, keepdims: Any) -> Num:
         kind = "any" if num.kind == "any" else "int"
         return Num(shape, computed(x, num, per_lane=bool(shape)), kind, num.bits)
     return data(shape)
+
+
+def place(x: Executor, num: Num, axis: Any, shape: tuple[Expr, ...]) -> Num:
+    """Where along `axis` (None: of all elements) a smallest or largest element stands, for each of `shape`.
+
+    It is the place of some element whatever they are, NaNs included: a reduction of pairs of an element and its
+    place gives one of the places.
+    """
+    sizes = num.shape
+    if sizes and not (isinstance(axis, Const) and axis.value is None):
+        sizes = (sizes[constant(x, axis, "axis") % len(sizes)],)
+    last = E.sub(E.mul(E.ONE, *sizes), 1)
+    unknown = x.fresh("data", per_lane=bool(shape))
+    return Num(shape, E.maximum(0, E.minimum(unknown, last)), "int", 32)
 
 
 def scanned(x: Executor, num: Num) -> Num:

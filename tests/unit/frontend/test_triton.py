@@ -270,3 +270,85 @@ def kernel(x, n):
     first, second = (r.condition for r in lower(find_kernels(table)[0]).requires)
     assert render(first) == "cdiv(n, 4) <= x.shape[0]"
     assert render(second) == "(n - 1) % 4 == 0"
+
+
+def indices(kernel: Kernel) -> list[str]:
+    return [render(access.axes[0].index) for access in kernel.accesses]
+
+
+def test_the_place_of_the_largest_is_one_of_the_tile() -> None:
+    body = """
+        values = tl.load(x_ptr + tl.arange(0, BLOCK))
+        tl.store(out_ptr + tl.argmax(values, axis=0), 1.0)
+        _, place = tl.min(values, axis=0, return_indices=True)
+        tl.store(out_ptr + place, 1.0)
+        """
+    kernel = read(body, "x_ptr, out_ptr, BLOCK: tl.constexpr")
+    assert indices(kernel)[1:] == ["max(0, min(value, BLOCK - 1))"] * 2
+
+
+def test_a_remainder_may_be_written_out() -> None:
+    body = """
+        pid = tl.program_id(0)
+        n = pid // (C * H)
+        tl.store(out_ptr + pid - n * C * H, 1.0)
+        tl.store(out_ptr + pid - n * C, 1.0)
+        """
+    first, second = indices(read(body, "out_ptr, C, H"))
+    assert "%" in first
+    assert "//" not in first
+    assert "%" not in second
+
+
+def test_a_choice_of_the_larger_is_a_maximum() -> None:
+    body = """
+        at = tl.program_id(0) - shift
+        at = tl.where(at < 0, 0, at)
+        tl.store(out_ptr + tl.where(at > n - 1, n - 1, at), 1.0)
+        tl.store(out_ptr + tl.where(at < n, n, 0), 1.0)
+        """
+    first, second = indices(read(body, "out_ptr, shift: tl.constexpr, n: tl.constexpr"))
+    assert first.startswith("min(")
+    assert "max(" in first
+    assert " if " in second
+
+
+def test_what_is_divided_is_an_integer() -> None:
+    body = """
+        n = tl.program_id(0) // C
+        tl.store(out_ptr + n.to(tl.int64) * stride, 1.0)
+        """
+    kernel = read(body, "out_ptr, stride, C: tl.constexpr")
+    assert indices(kernel) == ["ct.bid(0) // C * stride"]
+    assert {p.name for p in kernel.params if p.integer} >= {"C"}
+
+
+def test_what_is_subtracted_from_integers_and_converted_is_an_integer() -> None:
+    body = """
+        at = tl.maximum(tl.program_id(0) - shift, 0)
+        tl.store(out_ptr + at.to(tl.int64), 1.0)
+        """
+    kernel = read(body, "out_ptr, shift")
+    assert indices(kernel) == ["max(ct.bid(0) - shift, 0)"]
+    assert {p.name for p in kernel.params if p.integer} == {"shift"}
+    scaled = read(body.replace("- shift", "* shift"), "out_ptr, shift")  # may be a float
+    assert "shift" not in indices(scaled)[0]
+
+
+def test_a_sum_with_what_a_float_was_rounded_to_may_wrap() -> None:
+    """It is the sum where that fits, and any number elsewhere: nothing asks for a proof."""
+    body = """
+        first = tl.floor(tl.program_id(0) * scale).to(tl.int32)
+        right = first + 1
+        tl.store(out_ptr + tl.minimum(right, 7), 1.0, mask=right > 0)
+        """
+    kernel = read(body, "out_ptr, scale")
+    assert not kernel.arithmetic
+    (access,) = kernel.accesses
+    wrapped = "(value + 1 if -2147483648 <= value + 1 and value + 1 < 2147483648 else value)"
+    assert render(access.axes[0].index) == f"min({wrapped}, 7)"
+    assert render(access.mask) == f"0 < {wrapped}"
+    in_branch = body.replace(
+        "first + 1", "tl.program_id(0)\n        if first < 9:\n            right = first + 1"
+    )
+    assert read(in_branch, "out_ptr, scale").arithmetic

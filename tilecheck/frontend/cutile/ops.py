@@ -27,6 +27,7 @@ from tilecheck.frontend.tiles import (
     data,
     grid_axis,
     is_integer,
+    place,
     reduced,
     scanned,
     tile_index,
@@ -314,8 +315,8 @@ def _scan(x: Executor, args: Arguments) -> Any:
 
 
 def _arg_reduce(x: Executor, args: Arguments) -> Num:
-    reduced = _reduced(x, x.number_of(args.positional[0], "argmax"), dict(_arg_keywords(args)))
-    return Num(reduced.shape, x.fresh("data", per_lane=bool(reduced.shape)), "int")
+    num, options = x.number_of(args.positional[0], "argmax"), dict(_arg_keywords(args))
+    return place(x, num, options.get("axis", Const(None)), _reduced(x, num, options).shape)
 
 
 def _arg_keywords(args: Arguments) -> list[tuple[str, Any]]:

@@ -31,6 +31,7 @@ from tilecheck.frontend.tiles import (
     converted,
     data,
     grid_axis,
+    place,
     reduced,
     scanned,
     tile_index,
@@ -368,8 +369,7 @@ def _reduce(x: Executor, args: Arguments) -> Any:
     values = reduced(x, num, given.get("axis", Const(None)), given.get("keep_dims", Const(False)))
     if x.truth(given.get("return_indices", Const(False))) is E.FALSE:
         return values
-    places = Num(values.shape, x.fresh("data", per_lane=bool(values.shape)), "int", 32)
-    return Seq((values, places))
+    return Seq((values, place(x, num, given.get("axis", Const(None)), values.shape)))
 
 
 def _sum(x: Executor, args: Arguments) -> Any:
@@ -381,8 +381,8 @@ def _sum(x: Executor, args: Arguments) -> Any:
 def _arg_reduce(x: Executor, args: Arguments) -> Num:
     given = args.bind(("input", "axis?", "tie_break_left?", "keep_dims?"), "argmax")
     num = x.number_of(given["input"], "argmax")
-    shape = reduced(x, num, given.get("axis", Const(None)), given.get("keep_dims", Const(False))).shape
-    return Num(shape, x.fresh("data", per_lane=bool(shape)), "int", 32)
+    axis = given.get("axis", Const(None))
+    return place(x, num, axis, reduced(x, num, axis, given.get("keep_dims", Const(False))).shape)
 
 
 def _reduction(x: Executor, name: str, args: Arguments) -> Any:
@@ -812,7 +812,11 @@ class Triton:
 
 def is_natural(e: Expr, assumed: frozenset[Symbol], positive: frozenset[Expr]) -> bool:
     """Whether `e` is not negative for the look of it: sums and products of what is not, the symbols in
-    `assumed` included. `a - 1` is not negative where `a` is a sum with a term that is at least 1."""
+    `assumed` included. `a - 1` is not negative where `a` is a sum with a term that is at least 1.
+
+    A divisor is positive, by an obligation of its own: so a quotient has the sign of what is divided, and no
+    remainder is negative.
+    """
     match e.op:
         case "const":
             return bool(e.args[0] >= 0)
@@ -824,7 +828,11 @@ def is_natural(e: Expr, assumed: frozenset[Symbol], positive: frozenset[Expr]) -
             rest = e.args[1:]
             ones = sum(1 for t in rest if t in positive or (t.op == "sym" and t.args[0].kind is Kind.GRID))
             return ones + e.args[0].value >= 0 and all(is_natural(t, assumed, positive) for t in rest)
-        case "add" | "mul" | "min" | "floordiv" | "mod":
+        case "floordiv":
+            return is_natural(e.args[0], assumed, positive)
+        case "mod":
+            return True
+        case "add" | "mul" | "min":
             return all(is_natural(t, assumed, positive) for t in e.args)
         case "max":
             return any(is_natural(t, assumed, positive) for t in e.args)
