@@ -167,6 +167,7 @@ def bound_quotients(premises: Premises, goal: Expr) -> bool:
     0 <= q      where 1 <= d and 0 <= x
     a*q < e     where 1 <= d = a*b, 1 <= b and x < b*e. Sound because b*a*q <= x < b*e; and where b is a
                 minimum, maximum or conditional, b*e is one of its branches times e: enough that x is below each
+    q <= p      where p = y // d, 1 <= d and x <= y: floor division by a positive number keeps the order
     """
     within = _atoms(premises, goal)
     if not any(premises.forms.atoms[index].op == "floordiv" for index in within):
@@ -175,7 +176,7 @@ def bound_quotients(premises: Premises, goal: Expr) -> bool:
     if _positive_divisors(premises, within):
         _bound_known(premises, within)
         found = True
-    return found
+    return _compared(premises, within) or found
 
 
 def _atoms(premises: Premises, goal: Expr) -> frozenset[int]:
@@ -209,6 +210,27 @@ def _bound_known(premises: Premises, within: frozenset[int]) -> bool:
                 continue
             if all(Sums(premises).covers(combine(times(branch, e), rest)) for branch in branches):
                 premises.learn(below)
+                found = True
+    return found
+
+
+def _compared(premises: Premises, within: frozenset[int]) -> bool:
+    """Between quotients by one positive divisor, one of them a launch value: the order of what is divided."""
+    found = False
+    tried = 0
+    known = tuple(premises.quotients())
+    for p, y, e in known:
+        for q, x, d in known:
+            if q not in within or p == q or premises.moves((p,)) or not premises.moves((q,)) or d != e:
+                continue
+            above: Polynomial = {(p,): 1, (q,): -1}
+            if above in premises.inequalities or premises.interval(d).low < 1:
+                continue
+            tried += 1
+            if tried > _QUOTIENTS:
+                return found
+            if Sums(premises).covers(combine(y, x, -1)):
+                premises.learn(above)
                 found = True
     return found
 

@@ -27,6 +27,15 @@ def test_quotients_of_dividends_that_are_apart() -> None:
     assert not entailed(lt(add(floordiv(ROW, S), 1), floordiv(COLUMN, S)), premises.copy())
 
 
+def test_quotients_keep_the_order_of_what_is_divided() -> None:
+    """Also where that follows from several premises; not by a divisor that may be negative."""
+    given = [le(ROW, M), le(add(M, N), COLUMN), le(0, N)]
+    launch = floordiv(mul(N, 3), S)
+    assert entailed(le(floordiv(ROW, S), launch), Premises.of([le(1, S), le(ROW, M), le(M, N), le(0, N)]))
+    assert not entailed(le(floordiv(ROW, S), launch), Premises.of([le(ROW, M), le(M, N), le(0, N)]))
+    assert not entailed(le(launch, floordiv(ROW, S)), Premises.of([le(1, S), *given]))
+
+
 def test_a_conditional_is_the_branch_that_premises_choose() -> None:
     value = ite(le(0, sub(add(ROW, N), M)), mul(S, T), N)
     assert entailed(eq(value, mul(S, T)), Premises.of([le(0, ROW), le(M, N)]))
