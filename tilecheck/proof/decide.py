@@ -243,8 +243,8 @@ def _derive(
     whether all was looked at: where the search gave up, a counterexample may only show what it missed.
 
     What stands under a compile-time flag needs its conditions only where the flag is set, so obligations
-    are taken flag by flag, those under no flag first, and their conditions are weakened by the flag. What no
-    conditions save as a whole is taken case by case.
+    are taken flag by flag, those under no flag first and races last, and their conditions are weakened by the
+    flag. What no conditions save as a whole is taken case by case.
     """
     from tilecheck.proof.conditions import derive  # lazy: most kernels of a proved library never need it
 
@@ -283,11 +283,12 @@ def _derive(
 
     def unsaved(parts: Sequence[tuple[int, Obligation]], *, solver: bool = True) -> set[int]:
         """Derives conditions for obligations, or cases of them; those of which something is not saved."""
-        groups: dict[Expr, list[tuple[int, Obligation]]] = {TRUE: []}
-        for k, part in parts:
-            groups.setdefault(_flags(part), []).append((k, part))
+        groups: dict[tuple[bool, Expr], list[tuple[int, Obligation]]] = {}
+        several = len({_flags(part) for _, part in parts}) > 1
+        for k, part in sorted(parts, key=lambda p: (several and _is_late(p[1]), _flags(p[1]) is not TRUE)):
+            groups.setdefault((several and _is_late(part), _flags(part)), []).append((k, part))
         failed: set[int] = set()
-        for flags, members in groups.items():
+        for (_, flags), members in groups.items():
             under = context.under(*conditions, *(() if flags is TRUE else (flags,)))
 
             def proves(obligation: Obligation, extra: tuple[Expr, ...], under: Context = under) -> bool:
@@ -319,6 +320,11 @@ def _derive(
         lost -= again
         open_still -= again - unsaved([(k, part) for k in sorted(again) for part in apart[k]])
     return tuple(conditions), set(range(len(open_))) - open_still, lost, not is_cut()
+
+
+def _is_late(obligation: Obligation) -> bool:
+    """Whether it is about races: these take most of what a search may cost, and may use what bounds need."""
+    return isinstance(obligation.goal, Disjoint)
 
 
 def _flags(obligation: Obligation) -> Expr:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
-from tilecheck.ir.expr import Expr, Kind, all_of, any_of, conjuncts, le, negate, symbols, walk
+from tilecheck.ir.expr import Expr, Kind, all_of, any_of, conjuncts, le, neg, negate, symbols, walk
 from tilecheck.proof.candidate_counts import is_flag
 from tilecheck.proof.context import Context
 from tilecheck.proof.instances import in_instance
@@ -41,6 +41,8 @@ def is_degenerate(
     """Whether no reasonable launch is left under `conditions`."""
     under = context.under(*conditions)
     performed = _performed(obligation, under)
+    if _is_positive(obligation, conditions):
+        return satisfiable(performed).status == "unsat"
     if satisfiable(performed).status != "sat":
         off = _flag_off(obligation, context)
         performed = _performed(obligation, under, everywhere=False)
@@ -51,6 +53,16 @@ def is_degenerate(
     if not any(s.kind is Kind.GRID for s in symbols(*conditions)):
         return False
     return any(_is_frozen(digit, context, conditions, satisfiable) for digit in _digits(context))
+
+
+def _is_positive(obligation: Obligation, conditions: tuple[Expr, ...]) -> bool:
+    """Whether the goal is one of the conditions and says that a launch value is at least 0 or 1: what every use
+    of the kernel needs, whatever else is asked of it."""
+    goal = obligation.goal
+    if not isinstance(goal, Holds) or goal.goal not in conditions or goal.goal.op != "le":
+        return False
+    low, value = goal.goal.args
+    return low.value in (0, 1) and value.op == "sym" and not value.args[0].varies
 
 
 def _performed(obligation: Obligation, context: Context, *, everywhere: bool = True) -> tuple[Expr, ...]:
@@ -108,11 +120,25 @@ def _digits(context: Context) -> tuple[Expr, ...]:
     for access in context.kernel.accesses:
         if any(negate(term) in known for term in conjuncts(access.guard)):
             continue
-        for node in walk(*(axis.coordinate for axis in access.axes), access.guard):
+        nodes = tuple(walk(*(axis.coordinate for axis in access.axes), access.guard))
+        negated = {_negated(node) for node in nodes}
+        for node in nodes:
+            if node in negated:
+                continue
             blocks = node.op == "floordiv" and any(s.kind is Kind.BLOCK for s in symbols(node.args[0]))
             if blocks and all(s.kind is Kind.BLOCK or not s.varies for s in symbols(node)):
                 found[node] = None
     return tuple(found)[:_DIGITS]
+
+
+def _negated(node: Expr) -> Expr | None:
+    """The quotient of -x in `x // d if 0 <= x else -(-x // d)`, as Triton divides: no digit of its own, and 0
+    wherever x is never negative."""
+    if node.op != "ite" or node.args[0].op != "le" or node.args[0].args[0].value != 0:
+        return None
+    quotient, divisor = neg(node.args[2]), node.args[1].args[-1]
+    is_of = quotient.op == "floordiv" and quotient.args[1] is divisor
+    return quotient if is_of and quotient.args[0] is neg(node.args[0].args[1]) else None
 
 
 def _is_frozen(digit: Expr, context: Context, conditions: tuple[Expr, ...], satisfiable: Decide) -> bool:
