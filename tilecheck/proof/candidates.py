@@ -82,7 +82,7 @@ def admissible(condition: Expr, tiles: frozenset[Symbol]) -> bool:
     found = symbols(condition)
     if not found or any(s.kind > Kind.HOST for s in found) or any(n.op == "read" for n in walk(condition)):
         return False
-    longest = _LONGEST_LENGTH if is_length(condition) else _LONGEST
+    longest = _LONGEST_LENGTH if is_length(condition) or _is_product(condition) else _LONGEST
     return len(render(condition)) <= longest and _caps_nothing(condition, found, tiles)
 
 
@@ -128,6 +128,14 @@ def is_length(condition: Expr) -> bool:
         return False
     low, high = condition.args
     return bool(low.op == "add" and high.op == "sym" and high.args[0].kind is Kind.EXTENT)
+
+
+def _is_product(condition: Expr) -> bool:
+    """`x.shape[0] >= (n * stride + m) * width`: a length too, whose terms have a common factor."""
+    if condition.op != "le":
+        return False
+    low, high = condition.args
+    return bool(low.op == "mul" and high.op == "sym" and high.args[0].kind is Kind.EXTENT)
 
 
 def _caps_nothing(condition: Expr, found: tuple[Symbol, ...], tiles: frozenset[Symbol]) -> bool:

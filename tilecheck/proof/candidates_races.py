@@ -32,6 +32,7 @@ class RaceCandidates:
                 for node in self._sums(cone):
                     if self.counts.kernel.language == "triton":
                         yield from self._flat_radix(ranges, node)
+                        late += self._tiles(node)
                     yield from self._radix(ranges, node, late)
                 for node in walk(cone):
                     if node.op == "mod" and not self.terms.uniform(node):
@@ -146,6 +147,21 @@ class RaceCandidates:
                     yield le(mul(add(top, 1), *factors), coefficient)
             for top in islice(highest(self.terms, ranges, add(*rest)), 1):
                 yield le(add(top, *added, 1), coefficient)
+
+    def _tiles(self, node: Expr) -> Iterator[Expr]:
+        """`lane * s` beside `b * n * s`: all lanes of a tile fit, `T <= n`. A mask may let lanes through that
+        belong to the next block: one that speaks of the whole array does."""
+        parts = self._parts(node)
+        for i, (coefficient, _) in enumerate(parts):
+            for inner, part in parts[i + 1 :]:
+                rest = list(coefficient.args if coefficient.op == "mul" else (coefficient,))
+                own = inner.args if inner.op == "mul" else (inner,)
+                if inner is not ONE and all(f in rest for f in own):
+                    for f in own:
+                        rest.remove(f)
+                    lane = self._unit(part, part)
+                    if rest and lane.op == "sym" and lane.args[0].kind is Kind.LANE and lane.args[0].bound:
+                        yield le(lane.args[0].bound, mul(*rest))
 
     def _unit(self, rest: Expr, moving: Expr) -> Expr:
         """The varying factor of a product as written, so that masks on it are recognised."""

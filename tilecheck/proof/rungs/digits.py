@@ -29,6 +29,7 @@ from tilecheck.proof.rungs.provenance import Agreed, Meeting, meeting_of
 
 _DEPTH = 4  # premises that bound one digit
 _SPLITS = 32  # that are looked at for one goal
+_FEW = 3  # factors that are tried in any order
 
 
 def decide(question: Question) -> bool:
@@ -77,6 +78,7 @@ class _Equal:
     _premises: dict[Access, Premises] = field(default_factory=dict)
     _replaced: dict[tuple[Key, Key], None] = field(default_factory=dict)  # pairs that others say
     _small: dict[int, None] = field(default_factory=dict)  # remainders that were looked at
+    _inside: dict[int, frozenset[int]] | None = None
 
     def parts(self) -> Iterator[tuple[Expr, Expr]]:
         """The pairs that were not split."""
@@ -146,13 +148,36 @@ class _Equal:
         return combine(p, same, -1), combine(q, same, -1)
 
     def _factors(self, p: Polynomial) -> Iterator[Polynomial]:
-        """What is shared in a term that is not, those that divide most terms first."""
+        """What is shared in a term that is not: what spans most of the others first, then what divides most
+        terms."""
         found: dict[tuple[Monomial, int], None] = {}
         for m, c in p.items():
             shared = tuple(a for a in m if self.agreed.is_shared(a))
             if len(shared) < len(m) and (shared, abs(c)) != ((), 1):
                 found[shared, abs(c)] = None
-        yield from sorted(({m: c} for m, c in found), key=lambda f: -len(_divided(p, f)[0]))
+        spans = self._spans() if len(found) > _FEW else {}
+
+        def place(f: Polynomial) -> tuple[int, int]:
+            ((m, _),) = f.items()
+            return -max((len(spans.get(a, ())) for a in m), default=0), -len(_divided(p, f)[0])
+
+        yield from sorted(({m: c} for m, c in found), key=place)
+
+    def _spans(self) -> dict[int, frozenset[int]]:
+        """For each stride those that lie inside it, by what is known of the launch: `n * s <= t`. Only a guess
+        of what to try first: each digit is proved."""
+        if self._inside is None:
+            inside: dict[int, set[int]] = {}
+            for q in self.agreed.premises.inequalities:
+                outer = [m[0] for m, c in q.items() if c > 0 and len(m) == 1]
+                inner = [a for m, c in q.items() if c < 0 and len(m) > 1 for a in m]
+                if len(outer) == 1 and outer[0] not in inner:
+                    inside.setdefault(outer[0], set()).update(inner)
+            for _ in inside:
+                for found in inside.values():
+                    found.update(*(inside[a] for a in list(found) if a in inside))
+            self._inside = {a: frozenset(found) for a, found in inside.items()}
+        return self._inside
 
     def _is_digit(self, p: Polynomial, f: Polynomial, access: Access) -> bool:
         """0 <= p < f for an instance that performs the access. What is found is learned: of `h*s_h + n*s_n`
