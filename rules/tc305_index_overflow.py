@@ -140,7 +140,20 @@ from tilecheck.analysis.facts import Facts
 from tilecheck.analysis.limits import is_bounded, is_from_memory, promised_ranges, values_in_memory
 from tilecheck.analysis.ranges import INT32_MAX, INT32_MIN, promised_sizes, wraps_when_small
 from tilecheck.analysis.uses import Uses
-from tilecheck.ir.expr import TRUE, Expr, Kind, Symbol, all_of, any_of, le, render, sym, symbols, walk
+from tilecheck.ir.expr import (
+    TRUE,
+    Expr,
+    Kind,
+    Symbol,
+    all_of,
+    any_of,
+    conjuncts,
+    le,
+    render,
+    sym,
+    symbols,
+    walk,
+)
 from tilecheck.ir.kernel import Arithmetic, Ownership
 from tilecheck.model import Severity, Site
 from tilecheck.proof.obligation import Holds, Obligation
@@ -209,8 +222,27 @@ def _from_memory(
         kind="overflow",
         unsafe=() if operation.unsafe is None else (operation.unsafe,),
         assume=all_of(*map(_fits, (*leaves, *same)), *small),
-        advice=_advice(facts, [n for n in names if n not in ranges], uses.limit(operation.value)),
+        advice=""
+        if _is_tested(leaves, given)
+        else _advice(facts, [n for n in names if n not in ranges], uses.limit(operation.value)),
     )
+
+
+def _is_tested(leaves: Sequence[Expr], given: Expr) -> bool:
+    """Whether tests put each value between launch values: what the rest needs is then a condition on these."""
+    low: set[Expr] = set()
+    high: set[Expr] = set()
+    for part in conjuncts(given):
+        if part.op in ("lt", "le"):
+            a, b = part.args
+            low |= _tested(b) if not any(s.varies for s in symbols(a)) and not values_in_memory(a) else set()
+            high |= _tested(a) if not any(s.varies for s in symbols(b)) and not values_in_memory(b) else set()
+    return all(leaf in low and leaf in high for leaf in leaves)
+
+
+def _tested(value: Expr) -> frozenset[Expr]:
+    """The values from memory that a test of `value` is about: it is one of them."""
+    return frozenset(values_in_memory(value)) if is_from_memory(value) or value.op == "ite" else frozenset()
 
 
 def _advice(facts: Facts, tables: Sequence[str], limit: str) -> str:
