@@ -1,0 +1,82 @@
+"""Rung "tables": what it proves of blocks that look up where to write, and that each premise is needed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilecheck import check_source
+from tilecheck.options import Options
+
+KERNEL = """
+import triton
+import triton.language as tl
+
+
+# tilecheck: requires distinct_pairs(work)
+# tilecheck: requires within(work[0::2], 0, numel(start) - 1)
+# tilecheck: requires within(work[1::2], 0, rows)
+# tilecheck: requires increasing(start)
+# tilecheck: requires within(start, 0, rows + 1)
+# tilecheck: requires 2 * grid[0] <= numel(work)
+@triton.jit
+def kernel(out, work, start, rows, BT: tl.constexpr):
+    pid = tl.program_id(0)
+    sequence = tl.load(work + pid * 2)
+    chunk = tl.load(work + pid * 2 + 1).to(tl.int64)
+    first, end = tl.load(start + sequence), tl.load(start + sequence + 1)
+    row = chunk * BT + tl.arange(0, BT)
+    tl.store(out + first + row, row, mask=row < end - first)
+"""
+SEQUENCES = """
+import triton
+import triton.language as tl
+
+
+# tilecheck: requires increasing(start)
+# tilecheck: requires within(start, 0, rows + 1)
+# tilecheck: requires grid[0] < numel(start)
+@triton.jit
+def kernel(out, start, rows, BT: tl.constexpr):
+    pid = tl.program_id(0)
+    first, end = tl.load(start + pid), tl.load(start + pid + 1)
+    for k in range(0, end - first, BT):
+        row = k + tl.arange(0, BT)
+        tl.store(out + first + row, row, mask=row < end - first)
+"""
+WITHOUT = Options(without=frozenset({"smt", "launch"}))
+
+
+def races(text: str) -> set[str]:
+    """By which rungs races between blocks are proved, without a solver."""
+    [kernel] = check_source(text, "kernel.py", WITHOUT).kernels
+    return {o.rung for o in kernel.obligations if o.rule == "TC201"}
+
+
+@pytest.mark.parametrize("text", [KERNEL, SEQUENCES])
+def test_blocks_that_look_up_where_to_write_are_apart(text: str) -> None:
+    assert races(text) == {"tables"}
+
+
+@pytest.mark.parametrize(
+    ("text", "right", "wrong"),
+    [
+        (KERNEL, "# tilecheck: requires distinct_pairs(work)\n", ""),
+        (KERNEL, "# tilecheck: requires increasing(start)\n", ""),
+        (KERNEL, "within(work[1::2], 0, rows)", "within(work[1::2], 0 - rows, rows)"),
+        (KERNEL, "within(work[0::2], 0, numel(start) - 1)", "within(work[0::2], 0, numel(start) + 1)"),
+        (KERNEL, "2 * grid[0] <= numel(work)", "grid[0] <= numel(work)"),
+        (KERNEL, ", mask=row < end - first", ""),
+        (KERNEL, "row < end - first", "row <= end - first"),
+        (KERNEL, "chunk * BT", "chunk * (BT - 1)"),
+        (KERNEL, "out + first + row", "out + row"),
+        (KERNEL, "work + pid * 2 + 1", "work + pid * 2 + 3"),
+        (KERNEL, "work + pid * 2)", "work + pid // 2 * 2)"),
+        (SEQUENCES, "# tilecheck: requires increasing(start)\n", ""),
+        (SEQUENCES, "grid[0] < numel(start)", "grid[0] <= numel(start) + 1"),
+        (SEQUENCES, "row < end - first", "row <= end - first"),
+        (SEQUENCES, "tl.load(start + pid), ", "tl.load(start + pid // 2), "),
+    ],
+)
+def test_each_premise_is_needed(text: str, right: str, wrong: str) -> None:
+    assert right in text
+    assert races(text.replace(right, wrong)) != {"tables"}
