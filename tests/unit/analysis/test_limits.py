@@ -11,6 +11,7 @@ from tilecheck.analysis.ranges import INT32_MAX
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 from tilecheck.ir.kernel import Arithmetic, Contract, Kernel, block_symbol, extent_symbol, grid_symbol
+from tilecheck.ir.parts import WHOLE
 from tilecheck.model import Site, Span
 
 SITE = Site("k.py", Span(0, 1))
@@ -58,7 +59,7 @@ def some_value(random_, depth):
 
 TABLE = E.read("t", BID)
 UNKNOWN = E.sym(Symbol("value", Kind.OPAQUE, 7, origin="memory:t"))
-RANGES = {"t": (E.ZERO, EXTENT)}
+RANGES = {"t": ((WHOLE, E.ZERO, EXTENT),)}
 
 
 def promised(value):
@@ -92,6 +93,10 @@ def test_what_bounds_a_value_in_memory() -> None:
     assert is_bounded(E.add(TABLE, BID), {}) is E.FALSE
     assert is_bounded(E.add(TABLE, BID), RANGES) is between
     assert is_bounded(E.add(TABLE, UNKNOWN), RANGES) is E.FALSE
+    halves = {"t": ((((0, 2),), E.ZERO, E.const(9)), (((1, 2),), E.ZERO, E.const(5)))}
+    odd = E.read("t", E.add(E.mul(2, BID), 1))
+    assert is_bounded(odd, halves) is E.all_of(E.le(0, odd), E.lt(odd, 5))
+    assert is_bounded(odd, {"t": halves["t"][:1]}) is E.FALSE
     assert is_bounded(E.floordiv(TABLE, UNKNOWN), RANGES) is E.FALSE
     inside = E.lt(BID, N)
     assert is_bounded(E.ite(inside, TABLE, UNKNOWN), RANGES) is E.all_of(inside, between)
