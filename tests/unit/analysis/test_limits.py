@@ -63,7 +63,7 @@ RANGES = {"t": ((WHOLE, E.ZERO, EXTENT),)}
 
 
 def promised(value):
-    contract = Contract("within", "t", RANGES["t"], "within(t, 0, x.shape[0])", None, SITE)
+    contract = Contract("within", "t", RANGES["t"][0][1:], "within(t, 0, x.shape[0])", None, SITE)
     arithmetic = (Arithmetic(value, E.TRUE, SITE),)
     kernel = Kernel("k", "cutile", SITE, (), (0,), (), (), arithmetic, (), contracts=(contract,))
     return [text.removesuffix(f" <= {INT32_MAX}") for text in int32_limits(kernel)]
