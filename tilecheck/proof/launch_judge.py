@@ -29,6 +29,7 @@ from tilecheck.ir.kernel import Kernel, extent_symbol
 from tilecheck.ir.launch import HostTensor, Launch
 from tilecheck.ir.launch_ranks import with_known_ranks
 from tilecheck.proof.conditions import condition_kind
+from tilecheck.proof.launch_inputs import Inputs
 from tilecheck.proof.launch_spans import pointers_of, span_facts, usual_layout
 from tilecheck.proof.launch_values import host_values, ranks_of
 from tilecheck.proof.predicate import ranges
@@ -271,8 +272,7 @@ class Judge:
         if key not in answers:
             budget = self.session.budget // share
             goal = (*ranges(goal), *goal)
-            answer = satisfiable(goal, session=self.session, prove_only=True, budget=budget)
-            answers[key] = answer.status
+            answers[key] = self._answer(goal, budget).status
         return str(answers[key])
 
     def _about(self, asked: Sequence[Expr]) -> tuple[Expr, ...]:
@@ -298,10 +298,20 @@ class Judge:
     @cached_property
     def is_made(self) -> bool:
         """Whether some host input may lead to this launch."""
-        goal = self.premises
-        budget = self.session.budget // _SHARE
-        answer = satisfiable((*ranges(goal), *goal), session=self.session, budget=budget, prove_only=True)
-        return answer.status != "unsat"
+        goal = (*ranges(self.premises), *self.premises)
+        return self._answer(goal, self.session.budget // _SHARE).status != "unsat"
+
+    def _answer(self, goal: Sequence[Expr], budget: int) -> Answer:
+        """Whether nothing meets `goal`: the solver, which takes long where it cannot tell, is asked last."""
+
+        def finds() -> Assignment | None:
+            return self._inputs.find(goal)
+
+        return satisfiable(goal, session=self.session, prove_only=True, budget=budget, finds=finds)
+
+    @cached_property
+    def _inputs(self) -> Inputs:
+        return Inputs(self.premises, self.usual, self.session.work)
 
     def model(self, more: Sequence[Expr]) -> Model | None:
         """Host inputs that lead to this launch and meet `more`."""

@@ -8,7 +8,7 @@ says nothing. All limits are counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols
@@ -26,19 +26,23 @@ Value = int | bool
 
 @dataclass
 class Assignment:
-    """Values for all symbols and cells: those given, and a plain one for every other. Mutable: it remembers
-    what it evaluated, which is sound as its values never change."""
+    """Values for all symbols and cells: those given, those that others define, and a plain one for every other.
+    Mutable: it remembers what it evaluated, which is sound as its values never change."""
 
     symbols: Mapping[Symbol, Value]
     reads: Mapping[Cell, int] = field(default_factory=dict)
     size: int = 1
     inner: bool = False
     work: Work = field(default_factory=Work)
+    defined: Mapping[Symbol, Expr] = field(default_factory=dict)  # none of them by itself
     _known: dict[Expr, Value] = field(default_factory=dict)
 
     def value(self, symbol: Symbol) -> Value:
         found = self.symbols.get(symbol)
-        return _plain(symbol, self.size, self.inner) if found is None else found
+        if found is not None:
+            return found
+        meant = self.defined.get(symbol)
+        return _plain(symbol, self.size, self.inner) if meant is None else self.number(meant)
 
     def holds(self, assertion: Expr) -> bool:
         """Whether it is true here; division by zero anywhere in it means no."""
@@ -62,7 +66,8 @@ class Assignment:
             return 0
 
     def changed(self, symbol: Symbol, value: Value) -> Assignment:
-        return Assignment({**self.symbols, symbol: value}, self.reads, self.size, self.inner, self.work)
+        values = {**self.symbols, symbol: value}
+        return Assignment(values, self.reads, self.size, self.inner, self.work, self.defined)
 
     def _cell(self, array: str, indices: tuple[int, ...]) -> int:
         return self.reads.get((array, indices), 0)
@@ -106,7 +111,7 @@ class Recall:
         """An assignment that some changes turn into a model. Few are looked at unless a model is `wanted`:
         where a proof is, there mostly is none."""
         lengths, rest = _lengths(assertions)
-        search = _Repair(rest, _MANY if wanted else _FEW)
+        search = Repair(rest, _MANY if wanted else _FEW)
         for start in [*self._kept[: _STARTS - 1], *self._plain[:1], self._inner]:
             found = search.from_(_grown(start, rest))
             if found is not None:
@@ -157,16 +162,22 @@ def _is_free(e: Expr) -> bool:
     return e.op == "sym" and e.args[0].kind in (Kind.SCALAR, Kind.CONSTANT, Kind.STRIDE, Kind.EXTENT)
 
 
-class _Repair:
-    """Greedy search: a change of one value that leaves fewer assertions unmet is kept. Mutable: it counts."""
+class Repair:
+    """Greedy search: a change of one value that leaves fewer assertions unmet is kept. Mutable: it counts.
+    `depends` says which symbols decide an assertion."""
 
-    def __init__(self, assertions: Sequence[Expr], most: int) -> None:
+    def __init__(
+        self,
+        assertions: Sequence[Expr],
+        most: int,
+        depends: Callable[[Expr], Iterable[Symbol]] = symbols,
+    ) -> None:
         self._assertions = assertions
         self._tries = 0
         self._most = most
         self._about: dict[Symbol, dict[Expr, None]] = {}
         for a in assertions:
-            for s in symbols(a):
+            for s in depends(a):
                 self._about.setdefault(s, {})[a] = None
 
     def from_(self, start: Assignment) -> Assignment | None:

@@ -40,6 +40,7 @@ from tilecheck.ir.expr import (
 from tilecheck.proof import chain, lemmas
 from tilecheck.proof.interrupts import deferred_interrupts
 from tilecheck.proof.linear import Linear, numeral, postorder
+from tilecheck.proof.recall import Assignment
 from tilecheck.proof.rungs.entail import DEPTH, entailed, follows
 from tilecheck.proof.session import DEFAULT_BUDGET, Query, Session, Status
 
@@ -101,11 +102,13 @@ def satisfiable(
     bounds: Sequence[int] = LADDER,
     sums: bool = True,
     refutes: Callable[[], bool] | None = None,
+    finds: Callable[[], Assignment | None] | None = None,
     solver: bool = True,
 ) -> Answer:
     """Whether some assignment makes all of `assertions` true. See `Options` for the switches; the budget is
     that of the session unless one is given. Without `sums`, what rung "entail" proves is not tried again.
     `refutes` may show the assertions unsatisfiable in another way: it is asked where no known model fits.
+    `finds` may know values that make them all true: it is asked before the solver.
     Without `solver`, what is not decided then stays unknown."""
     if session is None:
         with closing(Session()) as own:
@@ -122,6 +125,11 @@ def satisfiable(
         return Answer("unknown", reason="budget")
     if known is None and not smallest:
         known = _decided_cheaply(flat, session, sums=sums, wanted=not prove_only, refutes=refutes)
+    found = finds() if known is None and finds is not None else None
+    if found is not None:
+        model = _model_of(found, flat)
+        session.models.learn(model.symbols, model.reads)
+        return Answer("sat", model, tier="inputs")
     if known is None and not solver:
         return Answer("unknown", reason="budget")
     if known is None:
@@ -160,8 +168,11 @@ def _decided_cheaply(
     if found is None:
         proved = sums and entailed(negate(last), session.premises.of(premises))
         return Answer("unsat", tier="sums") if proved else None
-    values = {s: found.value(s) for s in symbols(*assertions)}
-    return Answer("sat", Model(values, dict(found.reads)), tier="recall")
+    return Answer("sat", _model_of(found, assertions), tier="recall")
+
+
+def _model_of(found: Assignment, assertions: Sequence[Expr]) -> Model:
+    return Model({s: found.value(s) for s in symbols(*assertions)}, dict(found.reads))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,77 @@
+"""Host inputs that are made without a solver."""
+
+from __future__ import annotations
+
+from tilecheck.ir.expr import (
+    Expr,
+    Kind,
+    Symbol,
+    add,
+    any_of,
+    bool_sym,
+    eq,
+    evaluate,
+    floordiv,
+    le,
+    lt,
+    mul,
+    negate,
+    sym,
+)
+from tilecheck.ir.host import DEFINED, TEST, host_extent, host_stride
+from tilecheck.proof.launch_inputs import Inputs
+from tilecheck.proof.work import Work
+
+ROWS, COLUMNS = (sym(host_extent("x", k)) for k in range(2))
+STEP = sym(host_stride("x", 0))
+HALF = sym(Symbol("half", Kind.HOST, origin=DEFINED))
+MISSING = bool_sym(Symbol("bias is None", Kind.HOST, origin=TEST))
+
+
+def meets(
+    goal: tuple[Expr, ...], premises: tuple[Expr, ...] = (), usual: dict[Expr, Expr] | None = None
+) -> bool:
+    asked = (*premises, *goal)
+    found = Inputs(premises, usual or {}, Work()).find(asked)
+    assert found is None or all(evaluate(a, found.value) for a in asked)
+    return found is not None
+
+
+def test_what_the_text_defines_follows_the_sizes() -> None:
+    """No size is given the value that `half` has on its own: it has that of its definition."""
+    premises = (eq(HALF, floordiv(add(COLUMNS, 1), 2)),)
+    assert meets((lt(HALF, COLUMNS),), premises)
+    assert not meets((lt(COLUMNS, HALF),), premises)
+
+
+def test_a_change_is_seen_by_what_it_defines() -> None:
+    """A number of columns that breaks a bound on `half` is no input, though the bound does not name columns."""
+    premises = (eq(HALF, floordiv(add(COLUMNS, 1), 2)), le(HALF, 40))
+    assert meets((lt(60, COLUMNS),), premises)
+    assert not meets((lt(80, COLUMNS),), premises)
+
+
+def test_definitions_may_name_each_other() -> None:
+    """`a == b + 1` and `b == a - 1` define one of the two; nothing is computed from itself."""
+    other = sym(Symbol("other", Kind.HOST, origin=DEFINED))
+    assert meets((le(1, HALF),), (eq(HALF, add(other, 1)), eq(other, add(HALF, -1))))
+    assert not meets((le(1, HALF),), (eq(HALF, add(HALF, 1)),))
+
+
+def test_strides_are_those_of_contiguous_tensors_until_one_is_changed() -> None:
+    usual = {STEP: COLUMNS}
+    assert meets((eq(STEP, COLUMNS), le(2, COLUMNS)), usual=usual)
+    assert meets((lt(STEP, COLUMNS),), usual=usual)
+    packed = any_of(eq(ROWS, 1), eq(mul(ROWS, STEP), mul(ROWS, COLUMNS)))
+    assert meets((packed, lt(STEP, COLUMNS), le(1, ROWS)), usual=usual)  # with one row
+    assert not meets((packed, lt(STEP, COLUMNS), le(2, ROWS)), usual=usual)
+
+
+def test_no_argument_is_none_unless_the_text_says_so() -> None:
+    assert meets((negate(MISSING),))
+    assert meets((le(1, ROWS),), (MISSING,))
+
+
+def test_what_cannot_be_met_is_not() -> None:
+    assert not meets((lt(ROWS, COLUMNS), lt(COLUMNS, ROWS)))
+    assert not meets((eq(floordiv(ROWS, 0), 0),))  # no value at all

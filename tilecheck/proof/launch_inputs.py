@@ -1,0 +1,100 @@
+"""Host inputs that lead to a launch, made without a solver.
+
+Most questions about a launch are whether some input breaks a condition, and some does. Inputs of one size, with
+contiguous tensors and with every value that the host's text defines computed from the others, meet most of what
+the text says; a question is answered by one of them, or by one that differs in a value or two. As with every
+model, only what evaluates to true counts, so nothing rests on how inputs are chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+
+from tilecheck.ir.expr import Expr, Kind, Symbol, symbols
+from tilecheck.ir.host import EXTENT, NUMEL, TEST
+from tilecheck.proof.recall import Assignment, Repair, Value
+from tilecheck.proof.work import Work
+
+_EVEN = (64, 1, 2, 7, 1000, 70_001)  # sizes of inputs that are all alike
+_MOST_ODD = 6  # values of which one is 1 and the others are not
+_LARGE = 64
+_CHANGES = 12  # that are looked at for one question
+_MOST_UNMET = 2  # assertions, where changes are tried
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Inputs for one launch: `premises` are what its text says, `usual` what strides and spans are where its
+    tensors are contiguous."""
+
+    premises: Sequence[Expr]
+    usual: Mapping[Expr, Expr]
+    work: Work
+    _odd: dict[Symbol, Assignment] = field(default_factory=dict)
+
+    def find(self, goal: Sequence[Expr]) -> Assignment | None:
+        """Inputs, changed a little if need be, that meet all of `goal`."""
+        near: list[Assignment] = []
+        for start in self._starts(goal):
+            unmet = sum(1 for _ in islice((a for a in reversed(goal) if not start.holds(a)), _MOST_UNMET + 1))
+            if not unmet:
+                return start
+            if unmet <= _MOST_UNMET:
+                near.append(start)
+        repair = Repair(goal, _CHANGES, lambda a: _parts(a, self._defined))
+        found = (repair.from_(start) for start in near)
+        return next((one for one in found if one is not None and one.satisfies(goal)), None)
+
+    def _starts(self, goal: Sequence[Expr]) -> Iterator[Assignment]:
+        yield from self._even
+        sizes = [s for s in symbols(*goal) if s.origin in (EXTENT, NUMEL)]
+        for symbol in sizes[:_MOST_ODD]:
+            if symbol not in self._odd:
+                self._odd[symbol] = self._of({**self._literals, symbol: 1}, _LARGE)
+            yield self._odd[symbol]
+
+    @cached_property
+    def _even(self) -> tuple[Assignment, ...]:
+        return tuple(self._of(self._literals, size) for size in _EVEN)
+
+    def _of(self, values: Mapping[Symbol, Value], size: int) -> Assignment:
+        return Assignment(values, size=size, work=self.work, defined=self._defined)
+
+    @cached_property
+    def _literals(self) -> dict[Symbol, Value]:
+        """Truths: those that the text decides, and else that no argument is None or of a special type."""
+        found: dict[Symbol, Value] = {s: False for s in symbols(*self.premises) if s.origin == TEST}
+        for premise in self.premises:
+            inner = premise.args[0] if premise.op == "not" else premise
+            if inner.op == "bsym":
+                found[inner.args[0]] = premise is inner
+        return found
+
+    @cached_property
+    def _defined(self) -> dict[Symbol, Expr]:
+        """What values are equal to, by the text or where tensors are contiguous: nothing is its own part."""
+        found: dict[Symbol, Expr] = {}
+        said = [p.args for p in self.premises if p.op == "eq"]
+        for one, two in (*said, *self.usual.items()):
+            for name, meant in ((one, two), (two, one)):
+                if name.op == "sym" and name.args[0].kind is Kind.HOST and name.args[0] not in found:
+                    symbol: Symbol = name.args[0]
+                    if symbol not in _parts(meant, found):
+                        found[symbol] = meant
+                        break
+        return found
+
+
+def _parts(meant: Expr, defined: Mapping[Symbol, Expr]) -> tuple[Symbol, ...]:
+    """The symbols in an expression and in what these are defined as."""
+    found: dict[Symbol, None] = {}
+    todo = list(symbols(meant))
+    while todo:
+        symbol = todo.pop()
+        if symbol not in found:
+            found[symbol] = None
+            todo += symbols(defined[symbol]) if symbol in defined else ()
+    return tuple(found)
