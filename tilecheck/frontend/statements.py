@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import libcst as cst
@@ -426,8 +427,9 @@ def _is_scalar(value: Any) -> bool:
     )
 
 
-def assigned_names(node: cst.For | cst.While) -> list[str]:
-    """The names that a loop may bind, in order of first appearance."""
+@lru_cache(maxsize=128)
+def assigned_names(node: cst.For | cst.While) -> tuple[str, ...]:
+    """The names that a loop may bind, in order of first appearance. Remembered: a loop is run several times."""
     found: dict[str, None] = {}
 
     class Collect(cst.CSTVisitor):
@@ -465,7 +467,7 @@ def assigned_names(node: cst.For | cst.While) -> list[str]:
                 targets(element.value)
 
     node.visit(Collect())
-    return list(found)
+    return tuple(found)
 
 
 _UNKNOWN = object()  # the variable has no closed form
@@ -594,7 +596,7 @@ def _leave(
     entry: dict[str, Any],
     steps: dict[str, Any],
     trips: Expr | None,
-    names: list[str],
+    names: Sequence[str],
     frame: Frame,
     *,
     broken: bool,

@@ -25,9 +25,10 @@ from __future__ import annotations
 
 import enum
 import math
+import operator
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -44,6 +45,9 @@ class Kind(enum.IntEnum):
     LOOP = 8  # iteration number of a loop, >= 0
     LANE = 9  # position inside a tile along one axis, 0 <= l < extent
     OPAQUE = 10  # unknown value, different in each block, iteration and lane
+
+
+_set = object.__setattr__
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +68,24 @@ class Symbol:
     instance: int = 0
     origin: str = ""
     per_lane: bool = True
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Symbols are looked up all the time, and few share these three.
+        _set(self, "_hash", hash((self.name, self.uid, self.instance)))
 
     def __hash__(self) -> int:
-        """Symbols are looked up all the time, and few share these three."""
-        return hash((self.name, self.uid, self.instance))
+        return self._hash
+
+    def __reduce__(self) -> tuple[type[Symbol], tuple[object, ...]]:
+        """A pickle holds no hash: another process has others."""
+        own = (self.name, self.kind, self.uid, self.bound, self.instance, self.origin, self.per_lane)
+        return Symbol, own
 
     @property
     def varies(self) -> bool:
         """Whether two blocks (or iterations, lanes) may see different values."""
         return self.kind >= Kind.BLOCK
-
-
-_set = object.__setattr__
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -501,10 +511,15 @@ def substitute(a: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
     return rebuild(a, mapping.get) if mapping else a
 
 
+_Valued = Callable[[Symbol], int | bool]
+_Memory = Callable[[str, tuple[int, ...]], int]
+_SHALLOW = 200  # nodes: what has more may be too deep for Python's stack
+
+
 def evaluate(
     a: Expr,
-    value: Callable[[Symbol], int | bool],
-    memory: Callable[[str, tuple[int, ...]], int] | None = None,
+    value: _Valued,
+    memory: _Memory | None = None,
     memo: dict[Expr, int | bool] | None = None,
 ) -> int | bool:
     """The value of `a` under an assignment of its symbols. `memo` may be shared between calls with the same
@@ -515,65 +530,84 @@ def evaluate(
         KeyError: `read` without `memory`; whatever `value` raises for an unknown symbol.
     """
     memo = {} if memo is None else memo
+    if a.size > _SHALLOW:  # type: ignore[attr-defined]
+        for node in _evaluation_order(a, value, memory, memo):
+            _evaluated(node, value, memory, memo)
+    return _evaluated(a, value, memory, memo)
+
+
+def _evaluation_order(
+    a: Expr, value: _Valued, memory: _Memory | None, memo: dict[Expr, int | bool]
+) -> Iterator[Expr]:
+    """Parts of an expression that are deep no more once those before them are evaluated. Of a conditional only
+    the branch that is taken: the other may divide by zero."""
     stack = [a]
     while stack:
         node = stack[-1]
-        if node in memo:
+        if node in memo or node.size <= _SHALLOW:  # type: ignore[attr-defined]
             stack.pop()
+            yield node
             continue
-        op = node.op
-        if op in _LEAVES:
-            memo[node] = value(node.args[0]) if op != "const" else node.args[0]
-            stack.pop()
-            continue
-        if op == "ite":
-            # Only the chosen branch is evaluated: the other may divide by zero.
-            if node.args[0] not in memo:
-                stack.append(node.args[0])
-                continue
-            branch = node.args[1] if memo[node.args[0]] else node.args[2]
-            if branch in memo:
-                memo[node] = memo[branch]
-                stack.pop()
-            else:
-                stack.append(branch)
-            continue
-        waits = False
-        for c in children(node):
-            if c not in memo:
-                if c.op in _LEAVES:  # at once: most operands are
-                    memo[c] = value(c.args[0]) if c.op != "const" else c.args[0]
-                else:
-                    stack.append(c)
-                    waits = True
-        if waits:
-            continue
-        stack.pop()
-        if op == "read":
-            if memory is None:
-                raise KeyError(node.args[0])
-            memo[node] = memory(node.args[0], tuple([int(memo[c]) for c in children(node)]))
+        parts = children(node)
+        if node.op == "ite":
+            condition = node.args[0]
+            known = memo.get(condition)
+            parts = (condition,) if known is None else (node.args[1] if known else node.args[2],)
+        waiting = [c for c in parts if c not in memo and c.op != "const"]
+        if waiting:
+            stack += waiting
         else:
-            memo[node] = _VALUES[op](node, [memo[c] for c in children(node)])
-    return memo[a]
+            stack.pop()
+            yield node
 
 
-_LEAVES = frozenset({"const", "sym", "bsym"})
+def _evaluated(node: Expr, value: _Valued, memory: _Memory | None, memo: dict[Expr, int | bool]) -> int | bool:
+    """`evaluate`, by recursion: written out, as searches for models and counterexamples do little else."""
+    known = memo.get(node)
+    if known is not None:
+        return known
+    op = node.op
+    if op == "const":
+        number: int = node.args[0]
+        return number
+    found: int | bool
+    if op in ("sym", "bsym"):
+        found = value(node.args[0])
+    elif op == "ite":  # only the branch that is taken is evaluated: the other may divide by zero
+        condition, a, b = node.args
+        found = _evaluated(a if _evaluated(condition, value, memory, memo) else b, value, memory, memo)
+    elif op in _PAIRS:
+        a, b = node.args
+        found = _PAIRS[op](_evaluated(a, value, memory, memo), _evaluated(b, value, memory, memo))
+    else:
+        values = [_evaluated(c, value, memory, memo) for c in node.operands]  # type: ignore[attr-defined]
+        if op != "read":
+            found = _VALUES[op](node, values)
+        elif memory is None:
+            raise KeyError(node.args[0])
+        else:
+            found = memory(node.args[0], tuple(map(int, values)))
+    memo[node] = found
+    return found
+
+
+_PAIRS: Mapping[str, Callable[[int, int], int | bool]] = {
+    "lt": operator.lt,
+    "le": operator.le,
+    "eq": operator.eq,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "min": min,
+    "max": max,
+}
 _VALUES: Mapping[str, Callable[[Expr, list[Any]], int | bool]] = {
     "add": lambda _, v: sum(v),
     "mul": lambda _, v: math.prod(v),
-    "floordiv": lambda _, v: v[0] // v[1],
-    "mod": lambda _, v: v[0] % v[1],
-    "min": lambda _, v: min(v),
-    "max": lambda _, v: max(v),
     "bit": lambda node, v: _BIT_OPERATIONS[node.args[0]](v[0], v[1]),
     "true": lambda _, v: True,
     "false": lambda _, v: False,
     "all": lambda _, v: all(v),
     "any": lambda _, v: any(v),
-    "lt": lambda _, v: v[0] < v[1],
-    "le": lambda _, v: v[0] <= v[1],
-    "eq": lambda _, v: v[0] == v[1],
     "not": lambda _, v: not v[0],
 }
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice, product
 from math import ceil, prod
 
@@ -32,7 +33,7 @@ from tilecheck.proof.concrete import (
     ROWS,
     Concrete,
     arguments,
-    is_admitted,
+    is_admitted_by_grid,
     is_admitted_by_shapes,
     kernel_expressions,
     launch_symbols,
@@ -100,7 +101,7 @@ def _may_be_saved(trial: _Trial, *, searched: bool) -> bool:
         return any(trial.some_launch_is_clean(fill=fill) for fill in (*FILLS, ROWS))
     tiles = frozenset(symbols(*context.kernel.powers_of_two))
     numbers = [s for s in symbols(*terms) if s.kind in (Kind.SCALAR, Kind.CONSTANT) and s not in tiles]
-    numbers = [s for s in numbers if s not in _booleans(context.kernel)]
+    numbers = [s for s in numbers if s not in _booleans(context)]
     if len(numbers) > _MOST_NUMBERS:
         return True  # too many to try: how they are related is not known
     return bool(numbers) and trial.some_numbers_are_clean(tuple(numbers))
@@ -258,7 +259,7 @@ def ordinary_launches(
     room = _ROOMY_FLAT if kernel.language == "triton" else _ROOMY_TILES_PER_AXIS
     counts = room if roomy else _TILES_PER_AXIS
     launch = launch_symbols(context)
-    booleans = _booleans(kernel)
+    booleans = _booleans(context)
     tiles = frozenset(symbols(*kernel.powers_of_two))
     mixture = Mixture()
     for trial in range(_TRIALS):
@@ -281,8 +282,9 @@ def ordinary_launches(
             yield found
 
 
-def _booleans(kernel: Kernel) -> frozenset[Symbol]:
-    return frozenset(n.args[0] for n in walk(*kernel_expressions(kernel)) if n.op == "bsym")
+@lru_cache(maxsize=8)
+def _booleans(context: Context) -> frozenset[Symbol]:
+    return frozenset(n.args[0] for n in walk(*kernel_expressions(context.kernel)) if n.op == "bsym")
 
 
 def _largest_array(values: dict[Symbol, int | bool], kernel: Kernel) -> int:
@@ -301,7 +303,7 @@ def _with_smallest_grid(values: dict[Symbol, int | bool], context: Context) -> C
         return None
     for size in _ROOMY_GRIDS:
         concrete = Concrete({**settled.values, **dict.fromkeys(axes, size)})
-        if is_admitted(concrete, context):
+        if is_admitted_by_grid(concrete, context):
             return concrete
     return None
 
@@ -318,7 +320,7 @@ def _with_largest_grid(values: dict[Symbol, int | bool], context: Context) -> Co
         if prod(grid.values()) > _MOST_BLOCKS:
             return None
         concrete = Concrete({**settled.values, **grid})
-        return concrete if is_admitted(concrete, context) else None
+        return concrete if is_admitted_by_grid(concrete, context) else None
 
     for size in _GRIDS:
         grid = dict.fromkeys(axes, size)

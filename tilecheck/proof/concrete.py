@@ -151,10 +151,25 @@ def is_admitted_by_shapes(concrete: Concrete, context: Context) -> bool:
     return _meets(concrete, context, _without_grid(context))
 
 
+def is_admitted_by_grid(concrete: Concrete, context: Context) -> bool:
+    """What `is_admitted` asks of a launch besides `is_admitted_by_shapes`: ranges, and facts about the grid."""
+    if not all(_in_range(s, concrete.value(s), concrete.virtual) for s in launch_symbols(context)):
+        return False
+    return _meets(concrete, context, _with_grid(context))
+
+
 @functools.lru_cache(maxsize=8)
 def _without_grid(context: Context) -> tuple[Expr, ...]:
-    facts = reversed(context.uniform_facts)
-    return tuple(fact for fact in facts if all(s.kind is not Kind.GRID for s in symbols(fact)))
+    return tuple(fact for fact in reversed(context.uniform_facts) if not _asks_of_grid(fact))
+
+
+@functools.lru_cache(maxsize=8)
+def _with_grid(context: Context) -> tuple[Expr, ...]:
+    return tuple(fact for fact in reversed(context.uniform_facts) if _asks_of_grid(fact))
+
+
+def _asks_of_grid(fact: Expr) -> bool:
+    return any(s.kind is Kind.GRID for s in symbols(fact))
 
 
 def _meets(concrete: Concrete, context: Context, facts: Iterable[Expr]) -> bool:

@@ -54,6 +54,7 @@ class Premises:
     _divisions: dict[tuple[Key, Key], dict[str, int]] = field(default_factory=dict)
     _rows: list[Row] = field(default_factory=list)  # the inequalities, as propagation reads them
     _reads: list[tuple[int, ...]] = field(default_factory=list)  # for each atom, those in its arguments
+    _moving: list[bool] = field(default_factory=list)  # for each atom, whether it may differ in one launch
     _shares: dict[Key, dict[int, Polynomial]] = field(default_factory=dict)
     _apart: list[Polynomial] = field(default_factory=list)  # each is not 0
     _least: dict[Monomial, int] = field(default_factory=dict)  # lower bounds of products
@@ -99,6 +100,7 @@ class Premises:
             _taken=dict(self._taken),
             _rows=list(self._rows),
             _reads=list(self._reads),
+            _moving=list(self._moving),
             _changed=list(self._changed),
             _looks=dict(self._looks),
             _products=dict(self._products),
@@ -144,7 +146,10 @@ class Premises:
             found = self._bounds[m[0]]
             for a in m[1:]:
                 found = iv.times(found, self._bounds[a])
-            found = self._products[m] = Interval(max(found.low, self._least.get(m, -math.inf)), found.high)
+            least = self._least.get(m)
+            if least is not None and least > found.low:
+                found = Interval(least, found.high)
+            self._products[m] = found
         return found
 
     def quotients(self) -> Iterator[tuple[int, Polynomial, Polynomial]]:
@@ -184,7 +189,11 @@ class Premises:
 
     def moves(self, m: Monomial) -> bool:
         """Whether something in it may differ between blocks, iterations or lanes."""
-        return any(s.varies for a in m for s in self.forms.atoms[a].symbols)
+        moving = self._moving
+        for a in m:  # noqa: SIM110  # asked all the time
+            if moving[a]:
+                return True
+        return False
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -270,6 +279,7 @@ class Premises:
             a = self.forms.atoms[index]
             self._bounds.append(self._own(a))
             self._reads.append(tuple({n for p in a.args for m in p for n in m}))
+            self._moving.append(any(s.varies for s in a.symbols))
             self._changed.append(self._tick)
 
     def _own(self, a: Atom) -> Interval:

@@ -52,28 +52,31 @@ class Sums:
 
 
 class _Descent:
-    """One search. Mutable: it counts, and remembers what failed."""
+    """One search. Mutable: it counts, and remembers what failed and what it has read off the premises, which
+    nothing changes meanwhile."""
 
     def __init__(self, premises: Premises, *, moving: bool) -> None:
         self._premises = premises
         self._moving = moving
         self._failed: dict[Key, int] = {}
         self._removable: dict[tuple[Monomial, bool], bool] = {}
+        self._found: dict[tuple[Monomial, bool], tuple[Polynomial, ...]] = {}
         self._nodes = self._rests = 0
         self.is_different = False  # whether other premises might have been tried
 
     def covers(self, p: Polynomial, depth: int) -> bool:
         if self._nodes > _NODES or self._rests > _RESTS:
             return False
-        self._premises.work.charge(NODE + TERM * len(p))
+        premises = self._premises
+        premises.work.spent += NODE + TERM * len(p)
         p = _tightened(p)
         least: int | float = p.get(UNIT, 0)
         negative: list[Monomial] = []
         unbounded: list[Monomial] = []
         for m, c in p.items():
-            if m == UNIT:
+            if not m:
                 continue
-            low = self._premises.least(m, c)
+            low = premises.least(m, c)
             if isinstance(low, float):
                 if low < 0:
                     unbounded.append(m)
@@ -84,21 +87,26 @@ class _Descent:
         if not unbounded and least >= 0:
             return True
         self._nodes += 1
-        if depth == 0 or self._failed.get(key(p), -1) >= depth:
+        if depth == 0:
+            return False
+        known = key(p)
+        if self._failed.get(known, -1) >= depth:
             return False
         # A term without a lower bound has to go in any case, so one is enough, and all is in vain where one has
         # no premise that removes it; else any negative one may go.
         if unbounded:
             # What moves has to go by a premise; of the rest, what is in the way may cancel when it does.
-            first = [m for m in unbounded if self._premises.moves(m)] or unbounded
-            if not all(self._is_removable(p, m) for m in first):
-                return False
+            first = [m for m in unbounded if premises.moves(m)] or unbounded
+            for m in first:
+                if not self._is_removable(p, m):
+                    return False
             obstacles = [max(unbounded, key=lambda m: (len(m), m))]
         else:
             obstacles = sorted(negative, key=lambda m: (-len(m), m))[:3]
-        if any(self._removed(p, m, depth) for m in obstacles):
-            return True
-        self._failed[key(p)] = depth
+        for m in obstacles:
+            if self._removed(p, m, depth):
+                return True
+        self._failed[known] = depth
         return False
 
     def _removed(self, p: Polynomial, m: Monomial, depth: int) -> bool:
@@ -109,21 +117,32 @@ class _Descent:
         rests = [combine(scaled(p, abs(q[m])), q, -abs(coefficient)) for q in (*self._multiples(p, m), *found)]
         self.is_different |= self._premises.moves(m)
         self._rests += len(rests)
-        return any(self.covers(rest, depth - 1) for rest in sorted(rests, key=self._left))
+        if len(rests) > 1:
+            rests.sort(key=self._left)
+        return any(self.covers(rest, depth - 1) for rest in rests)
 
-    def _candidates(self, m: Monomial, sign: int) -> Iterator[Polynomial]:
-        return self._premises.candidates(m, sign, moving=self._moving)
+    def _candidates(self, m: Monomial, sign: int) -> tuple[Polynomial, ...]:
+        found = self._found.get((m, sign > 0))
+        if found is None:
+            found = tuple(self._premises.candidates(m, sign, moving=self._moving))
+            self._found[m, sign > 0] = found
+        return found
 
     def _left(self, p: Polynomial) -> tuple[int, int, int]:
         """How much of p is still to be shown: first what has no lower bound and moves."""
-        open_ = [m for m, c in p.items() if m != UNIT and self._premises.least(m, c) == -math.inf]
-        return sum(map(self._premises.moves, open_)), len(open_), len(p)
+        premises = self._premises
+        open_ = moving = 0
+        for m, c in p.items():
+            if m and premises.least(m, c) == -math.inf:
+                open_ += 1
+                moving += premises.moves(m)
+        return moving, open_, len(p)
 
     def _is_removable(self, p: Polynomial, m: Monomial) -> bool:
         known = self._removable.get((m, p[m] > 0))
         if known is None:
             branching = any(self._premises.forms.atoms[a].op in _BRANCHING for a in m)
-            known = branching or next(self._candidates(m, p[m]), None) is not None
+            known = branching or bool(self._candidates(m, p[m]))
             self._removable[m, p[m] > 0] = known
         return known or next(self._multiples(p, m), None) is not None
 
@@ -153,8 +172,13 @@ class _Descent:
 
 def _tightened(p: Polynomial) -> Polynomial:
     """p / g rounded down, g the divisor of all but the literal: g*x + c >= 0 exactly when x + c // g >= 0."""
-    divisor = math.gcd(*(c for m, c in p.items() if m != UNIT))
-    if divisor <= 1:
+    divisor = 0
+    for m, c in p.items():
+        if m:
+            divisor = math.gcd(divisor, c)
+            if divisor == 1:
+                return p
+    if not divisor:
         return p
     return {m: c // divisor for m, c in p.items() if c // divisor}
 
