@@ -93,6 +93,19 @@ EDGES = {
         Reach((Place("b0 + n", "1", "1"),), Space.ELEMENT, "True"),
         (*_SIZES, "n >= 1"),
     ),
+    "a digit that counts down by its base": _apart(
+        Place("b0 * n + n - b1", "1", "1"), facts=("n >= 1",), guard="b1 <= n"
+    ),
+    "two values for two guards": Case(
+        "blocks",
+        Reach((Place("b1"),), Space.TILE, "b0 == n"),
+        Reach((Place("b1"),), Space.TILE, "b0 == m"),
+        _SIZES,
+    ),
+    "a quotient by another product": _apart(
+        Place("b0 % 2"), Place("b0 // 2 % n"), Place("b0 // (3 * n)"), Place("b1"), facts=("n >= 1",)
+    ),
+    "a quotient that may be 0": _least("n // m - 1", "m >= 1", "n >= m - 1"),
     "a part that is not shared": _apart(Place("(b0 + b1) // 2 - b1 + 4"), Place("b0")),
     "two iterations": _apart(Place("b0"), goal="iterations", guard="k < 2"),
 }

@@ -106,6 +106,13 @@ SOURCE_EDGES = {
             ct.store(out, index=(i,), tile=ct.zeros((T,), dtype=ct.float32))
         i = i + 1
 """,
+    "a number that a loop sets": """
+    i = ct.bid(0)
+    for k in range(2):
+        if i < ct.cdiv(out.shape[0], T):
+            ct.store(out, index=(i,), tile=ct.zeros((T,), dtype=ct.float32))
+        i = ct.bid(0) // 2
+""",
 }
 
 
@@ -255,6 +262,24 @@ BUGS = (
     ),
     Bug("a quotient gives its dividend", "proof.rungs.provenance:Agreed._join_divisions", "== 2", ">= 1"),
     Bug(
+        "a quotient by anything",
+        "proof.rungs.provenance:Agreed._has_quotient",
+        " and key(atom.args[1]) == key(times(a, d))",
+        "",
+    ),
+    Bug(
+        "guards fix one value, whichever",
+        "proof.rungs.provenance:meeting_of",
+        "if (e, to) in fixed[1]",
+        "if e in dict(fixed[1])",
+    ),
+    Bug(
+        "a quotient of anything is at least 1",
+        "proof.premises:Premises._define_division",
+        "self._follows(combine(x, d, -1))",
+        "self._follows(x)",
+    ),
+    Bug(
         "a digit beside anything",
         "proof.rungs.provenance:Agreed._split_digit",
         "    return\n        digits",
@@ -263,7 +288,7 @@ BUGS = (
     Bug(
         "a digit of any sign",
         "proof.rungs.digits:_Equal._is_digit",
-        "follows(le(ZERO, value), known, _DEPTH) and ",
+        "self._holds(le(ZERO, value), known) and ",
         "",
     ),
     Bug(
@@ -323,6 +348,13 @@ BUGS = (
         "frontend.statements:_advance",
         "E.add(entry.elem, E.mul(k, step))",
         "entry.elem",
+        "source",
+    ),
+    Bug(
+        "whatever a loop sets is what it was",
+        "frontend.statements:_is_kept",
+        "return e is before.elem or e is entry.elem",
+        "return True",
         "source",
     ),
 )

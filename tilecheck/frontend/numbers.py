@@ -102,8 +102,21 @@ def as_bool(value: Num, machine: Machine) -> Expr:
         return machine.fresh(origin(value.elem), per_lane=bool(value.shape), boolean=True)
     if value.kind == "bool":
         return value.elem
+    truths = _truths(value.elem)
+    if truths is not None:
+        return E.all_of(*truths)
     (elem,) = _leave_ring(machine, value.bits, value.shape, value.elem)  # a multiple of 2**32 would wrap to 0
     return E.ne(elem, 0)
+
+
+def _truths(e: Expr) -> list[Expr] | None:
+    """Of a product of truth values, taken for 0 and 1: what makes it 1."""
+    if e.op == "ite" and e.args[1] is E.ONE and e.args[2] is E.ZERO:
+        return [e.args[0]]
+    if e.op != "mul":
+        return None
+    parts = [_truths(factor) for factor in e.args]
+    return None if None in parts else [t for part in parts if part is not None for t in part]
 
 
 def is_compile_time(value: Num) -> bool:

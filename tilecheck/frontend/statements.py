@@ -492,7 +492,7 @@ def _find_steps(
             enter()
             if x.guard is not E.FALSE:
                 _body(x, node.body.body, loop, frame)
-        return {n: _step_of(inputs[n], frame.names.get(n), mark) for n in entry}
+        return {n: _step_of(inputs[n], frame.names.get(n), mark, entry[n]) for n in entry}
     finally:
         x.loops.pop()
         del frame.returns[outer_returns:]
@@ -521,8 +521,8 @@ def _is_reshaped(step: Any) -> bool:
     return any(map(_is_reshaped, step)) if isinstance(step, tuple) else step is _RESHAPED
 
 
-def _step_of(before: Any, after: Any, mark: int) -> Any:
-    """What one iteration adds to a variable that held `before` and then `after`."""
+def _step_of(before: Any, after: Any, mark: int, entry: Any) -> Any:
+    """What one iteration adds to a variable that held `before` and then `after`; `entry` before the loop."""
     if before is after:
         return _SAME
     if isinstance(before, Num) and isinstance(after, Num) and before.shape != after.shape:
@@ -532,14 +532,33 @@ def _step_of(before: Any, after: Any, mark: int) -> Any:
             if len(before.shape) != len(after.shape) or before.kind == "bool" or after.kind == "bool":
                 return _SAME if before.elem is after.elem else _UNKNOWN
             moved = _moved(before.elem, after.elem, mark)
+            if moved is None and _is_kept(before, after, entry):
+                return _SAME
             return _UNKNOWN if moved is None else moved
         case ((Seq() | Pointer() | BlockPointer()), _) if alike(before, after):
-            pairs = zip(parts(before) or (), parts(after) or (), strict=True)
-            return tuple(_step_of(b, a, mark) for b, a in pairs)
+            items = zip(parts(before) or (), parts(after) or (), parts(entry) or (), strict=True)
+            return tuple(_step_of(b, a, mark, e) for b, a, e in items)
         case Choice(), Choice() if before.cond is after.cond:
-            return (_step_of(before.first, after.first, mark), _step_of(before.second, after.second, mark))
+            return (
+                _step_of(before.first, after.first, mark, entry.first),
+                _step_of(before.second, after.second, mark, entry.second),
+            )
         case _:
             return _SAME if before == after else _UNKNOWN
+
+
+def _is_kept(before: Num, after: Num, entry: Any) -> bool:
+    """Whether an iteration leaves a variable as it found it or puts there what it held before the loop: then it
+    holds that in every iteration, by induction."""
+    if not isinstance(entry, Num) or (after.shape, after.kind) != (entry.shape, entry.kind):
+        return False
+
+    def kept(e: Expr | None) -> bool:
+        if e is not None and e.op == "ite":
+            return kept(e.args[1]) and kept(e.args[2])
+        return e is before.elem or e is entry.elem
+
+    return entry.elem is not None and kept(after.elem)
 
 
 def _moved(before: Expr, after: Expr, mark: int) -> Expr | None:

@@ -164,6 +164,7 @@ TRUE = _node("true")
 FALSE = _node("false")
 ZERO = const(0)
 ONE = const(1)
+_MINUS_ONE = const(-1)
 
 
 def sym(symbol: Symbol) -> Expr:
@@ -179,8 +180,8 @@ def lift(value: Expr | int) -> Expr:
 
 
 def add(*terms: Expr | int) -> Expr:
-    """Sum; nested sums are flattened and literals folded."""
-    total, rest = 0, []
+    """Sum; nested sums are flattened, literals folded, and a term and its opposite cancel."""
+    total, rest, opposite = 0, [], False
     stack = [lift(t) for t in reversed(terms)]
     while stack:
         term = stack.pop()
@@ -189,10 +190,30 @@ def add(*terms: Expr | int) -> Expr:
         elif term.op == "const":
             total += term.args[0]
         else:
+            opposite |= term.op == "mul" and term.args[0] is _MINUS_ONE
             rest.append(term)
+    if opposite:
+        rest = _cancelled(rest)
     if total or not rest:
         rest.insert(0, const(total))
     return rest[0] if len(rest) == 1 else _node("add", *rest)
+
+
+def _cancelled(terms: list[Expr]) -> list[Expr]:
+    """The terms without pairs t, -1*t. That t divides by something changes nothing: such an operation has an
+    obligation of its own where it stands in the text."""
+    left: list[Expr] = []
+    for term in terms:
+        if term.op == "mul" and term.args[0] is _MINUS_ONE:
+            other = term.args[1] if len(term.args) == 2 else _known("mul", *term.args[1:])
+        else:
+            own = term.args if term.op == "mul" else (term,)
+            other = _known("mul", _MINUS_ONE, *own)
+        if other is not None and other in left:
+            left.remove(other)
+        else:
+            left.append(term)
+    return left
 
 
 def mul(*factors: Expr | int) -> Expr:
@@ -269,10 +290,15 @@ def maximum(a: Expr | int, b: Expr | int) -> Expr:
 
 
 def ite(cond: Expr, a: Expr | int, b: Expr | int) -> Expr:
-    a, b = lift(a), lift(b)
-    if cond is TRUE or a is b:
-        return a
-    return b if cond is FALSE else _node("ite", cond, a, b)
+    """One of two values. What asks the same once more inside is answered."""
+    first, second = lift(a), lift(b)
+    if first.op == "ite" and first.args[0] is cond:
+        first = first.args[1]
+    if second.op == "ite" and second.args[0] is cond:
+        second = second.args[2]
+    if cond is TRUE or first is second:
+        return first
+    return second if cond is FALSE else _node("ite", cond, first, second)
 
 
 def read(array: str, *indices: Expr | int) -> Expr:

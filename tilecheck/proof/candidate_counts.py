@@ -130,8 +130,13 @@ class Counts:
         return tuple(grids[s] for s in names if s in grids)
 
     def wholes(self, cone: tuple[Expr, ...], axes: tuple[Axis, ...]) -> Iterator[Expr]:
-        """`e % c == 0` for the compile-time constants c that the kernel divides by."""
+        """`e % c == 0` for the compile-time constants c that the kernel divides by, and `c >= 2` where it asks
+        whether a tile has one element: what is broadcast if it has."""
         terms = self.terms
+        for node in walk(*cone):
+            size = node.args[0] if node.op == "eq" and ONE in node.args else ONE
+            if size.op == "sym" and size.args[0] in terms.tiles:
+                yield le(2, size)
         for axis in axes:
             if _is_constant(axis.step) and axis.step is not ONE and terms.uniform(axis.extent):
                 yield eq(mod(axis.extent, axis.step), 0)

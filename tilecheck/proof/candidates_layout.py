@@ -1,43 +1,72 @@
 """The row-major layout of flat memory that keeps all elements of an access apart.
 
     x + b * s_b + h * s_h + n * s_n,  h < H, n < N       s_n >= 1, s_h >= N * s_n, s_b >= H * s_h
+    x + (b * H + h) * N + n                               the blocks are no more than give h < H
+    x + (t * B + c * C + l) * N + n,  l < C               c < B // C: the rows of one block of rows
 
-Each stride spans what the digits inside it can reach. Which digit lies inside which is a guess: strides that
-come later in the parameters are smaller. Nothing here is trusted: the search asks for a proof under all of the
-conditions, and then leaves out those that it does without.
+Each stride spans what the digits inside it can reach, in a row and within what a mask bounds as a whole. Where
+strides are products of launch values, this says how many blocks there are. Which digit lies inside which is a
+guess: strides that come later in the parameters are smaller. Nothing here is trusted: the search asks for a
+proof under all of the conditions, and then leaves out those that it does without.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from tilecheck.ir.expr import ONE, Expr, Kind, add, le, mul, symbols
 from tilecheck.ir.kernel import Access, Kernel
 from tilecheck.proof.candidates_flat import factor_of
 from tilecheck.proof.conditions_ranges import Ranges
 from tilecheck.proof.conditions_terms import Terms
-from tilecheck.proof.polynomial import Monomial, Polynomial, combine, times, without
+from tilecheck.proof.polynomial import UNIT, Monomial, Polynomial, combine, constant, key, times, without
 
 _STRIDES = (Kind.SCALAR, Kind.STRIDE, Kind.CONSTANT)
 
 
 @dataclass(frozen=True, slots=True)
 class _Digit:
-    """`stride * digit` with digit < count; `factors` are those of the stride that are no literals."""
+    """`stride * digit` with digit < count; `factors` are those of the stride that are no literals. `parts` are
+    the terms of the digit where a condition bounds their sum, `falls` says that it counts down."""
 
     stride: Expr
     count: Expr
     factors: Monomial
+    parts: Polynomial = field(default_factory=dict)
+    falls: bool = False
 
 
-def layout(access: Access, kernel: Kernel, terms: Terms) -> tuple[Expr, ...]:
-    """The conditions, innermost first; none where the index is not a sum of bounded digits."""
+def layouts(access: Access, kernel: Kernel, terms: Terms) -> Iterator[tuple[Expr, ...]]:
+    """Sets of conditions, innermost digits first: for the digits of the index, and for those of their sums too.
+    None where the index is not a sum of bounded digits, or what is asked is no condition on a layout."""
     if kernel.language != "triton" or len(access.axes) != 1:
-        return ()
-    digits = _digits(access, terms)
-    if digits is None:
-        return ()
+        return
+    ranges = Ranges(terms, (access.guard, access.mask, access.lane_facts))
+    index = terms.poly(access.axes[0].index)
+    rest: Polynomial = {m: c for m, c in index.items() if terms.varies(m)}
+    outer = _digits(rest, combine(index, rest, -1), ranges, terms)
+    if outer is None:
+        return
     names = {param.name: position for position, param in enumerate(kernel.params)}
+    own = _spans(outer, names, terms)
+    if all(is_layout(c, terms) for c in own):
+        yield own
+        inner: dict[Expr, None] = {}
+        for digit in outer:
+            moving = {m: c for m, c in digit.parts.items() if terms.varies(m)}
+            found = (
+                _digits(moving, combine(digit.parts, moving, -1), ranges, terms, within=True)
+                if moving
+                else None
+            )
+            inner.update(dict.fromkeys(c for c in _spans(found or [], names, terms) if is_layout(c, terms)))
+        if inner:
+            yield tuple(dict.fromkeys((*own, *inner)))
+
+
+def _spans(digits: Iterable[_Digit], names: dict[str, int], terms: Terms) -> tuple[Expr, ...]:
+    """What each stride must span."""
 
     def place(digit: _Digit) -> tuple[int, int, int]:
         """Inner digits first: strides of fewer factors, and of those the ones named later; small literals."""
@@ -48,56 +77,76 @@ def layout(access: Access, kernel: Kernel, terms: Terms) -> tuple[Expr, ...]:
     conditions: list[Expr] = []
     for digit in sorted(digits, key=place):
         low = ONE if inner is None else mul(inner.count, inner.stride)
-        condition = le(low, digit.stride)
-        if symbols(condition):
-            conditions.append(condition)
+        conditions += _at_least(digit.stride, low, terms)
         inner = digit
     return tuple(conditions)
 
 
+def _at_least(stride: Expr, low: Expr, terms: Terms) -> tuple[Expr, ...]:
+    """`low <= stride`: of one stride as it is, of a product without what both sides share."""
+    p, q = terms.poly(low), terms.poly(stride)
+    if key(p) == key(q) or not symbols(stride, low):
+        return ()
+    grid = any(terms.has_grid(m) for m in p)
+    if stride.op == "sym" and not grid:
+        return (le(low, stride),)
+    excess = combine(p, q, -1)
+    shared = terms.common(excess)
+    excess = {without(m, *shared): c for m, c in excess.items()}
+    if all(m == UNIT for m in excess):
+        return ()
+    return terms.at_most(excess, constant(0))
+
+
 def is_layout(condition: Expr, terms: Terms) -> bool:
-    """Whether it says of one stride how far it reaches at least."""
+    """Whether it says of one stride how far it reaches at least, or how many blocks there are at most."""
     low, high = condition.args if condition.op == "le" else (ONE, ONE)
+    if low.op == "sym" and low.args[0].kind is Kind.GRID:
+        return terms.uniform(high) and not all(s in terms.tiles for s in symbols(high))
     if high.op != "sym" or high.args[0].kind not in _STRIDES or high.args[0] in terms.tiles:
         return False
     return high.args[0] not in symbols(low) and all(s.kind is not Kind.GRID for s in symbols(low))
 
 
-def _digits(access: Access, terms: Terms) -> list[_Digit] | None:
-    ranges = Ranges(terms, (access.guard, access.mask, access.lane_facts))
-    index = terms.poly(access.axes[0].index)
-    rest: Polynomial = {m: c for m, c in index.items() if terms.varies(m)}
-    still = combine(index, rest, -1)
+def _digits(
+    rest: Polynomial, still: Polynomial, ranges: Ranges, terms: Terms, *, within: bool = False
+) -> list[_Digit] | None:
+    """The digits of a sum. `within` one that a condition bounds, that condition says nothing of its parts."""
     found: list[_Digit] = []
-    for inner, bound in sorted(ranges.known(), key=lambda known: -len(known[0])):
+    for inner, bound in [] if within else sorted(ranges.known(), key=lambda known: -len(known[0])):
         factor = factor_of(terms, rest, inner)
         if factor is not None:
             rest = combine(rest, times(factor, inner), -1)
-            found.append(_Digit(terms.expr(factor), add(bound, 1), next(iter(factor))))
+            stride = next(iter(factor))
+            falls = any(c < 0 for c in inner.values())
+            parts = inner if len(inner) > 1 else {}
+            found.append(_Digit(terms.expr(factor), add(bound, 1), stride, parts, falls))
     by_stride: dict[tuple[Monomial, int], list[Expr]] = {}
     for m, c in rest.items():
-        if c < 0:
-            return None
         stride = tuple(number for number in m if terms.uniform(terms.atom(number)))
-        moving = [terms.atom(number) for number in m if number not in stride]
-        by_stride.setdefault((stride, c), []).append(mul(*moving))
-    for (stride, c), moving in by_stride.items():
-        tops = ranges.highest(add(*moving))
+        moving = mul(*(terms.atom(number) for number in m if number not in stride))
+        by_stride.setdefault((stride, abs(c)), []).append(mul(-1, moving) if c < 0 else moving)
+    for (stride, c), several in by_stride.items():
+        tops = ranges.highest(add(*several), own=within)
         if not tops:
             return None
-        found.append(_Digit(terms.expr({stride: c}), add(tops[0], 1), stride))
+        falls = any(e.op == "mul" and e.args[0].value == -1 for e in several)
+        found.append(_Digit(terms.expr({stride: c}), add(tops[0], 1), stride, falls=falls))
     return _shifted(found, still, terms)
 
 
 def _shifted(digits: list[_Digit], still: Polynomial, terms: Terms) -> list[_Digit]:
     """The digits, each reaching further by the part of what is added that its stride divides; a part that
-    several divide goes to the one with most factors."""
-    found = sorted(digits, key=lambda digit: -len(digit.factors))
+    several divide goes to one that counts down from it, or to the one with most factors."""
+    found = sorted(digits, key=lambda digit: (not digit.falls, -len(digit.factors)))
     for m, c in still.items():
         for number, digit in enumerate(found):
             divides = all(m.count(a) >= digit.factors.count(a) for a in digit.factors)
-            if divides and c > 0 and digit.stride.value in (None, 1):
-                more = terms.expr({without(m, *digit.factors): c})
-                found[number] = replace(digit, count=add(digit.count, more))
+            if divides and (c > 0 or digit.falls) and digit.stride.value in (None, 1):
+                more = {without(m, *digit.factors): c}
+                count = terms.expr(combine(terms.poly(digit.count), more)) if digit.falls else None
+                parts = combine(digit.parts, more) if digit.parts else digit.parts
+                plain = add(digit.count, terms.expr(more)) if count is None else count
+                found[number] = replace(digit, count=plain, parts=parts)
                 break
     return found

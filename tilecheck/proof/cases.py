@@ -11,7 +11,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 
-from tilecheck.ir.expr import FALSE, TRUE, Expr, all_of, negate, substitute, walk
+from tilecheck.ir.expr import (
+    FALSE,
+    ONE,
+    TRUE,
+    Expr,
+    Kind,
+    Symbol,
+    all_of,
+    conjuncts,
+    negate,
+    substitute,
+    sym,
+    symbols,
+    walk,
+)
 from tilecheck.ir.kernel import Access, Axis
 from tilecheck.proof.candidate_counts import is_flag
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
@@ -19,12 +33,26 @@ from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 _MOST_FLAGS = 2
 
 
+def settled(obligation: Obligation) -> Obligation:
+    """The obligation with the flags of its own guards in its terms: what is under `if A` needs nothing of what
+    would be without A."""
+    goal = obligation.goal
+    if not isinstance(goal, Holds | Disjoint):
+        return obligation
+    guards = [goal.given] if isinstance(goal, Holds) else [goal.first.guard, goal.second.guard]
+    terms = {term for term in conjuncts(all_of(*guards)) if is_flag(term)}
+    flags = (*_flags(goal), *_size_flag(goal))
+    chosen = {flag: TRUE for flag in flags if flag in terms}
+    chosen |= {flag: FALSE for flag in flags if negate(flag) in terms}
+    return (_case(obligation, chosen) or obligation) if chosen else obligation
+
+
 def cases(obligation: Obligation) -> tuple[Obligation, ...]:
     """The cases of an obligation; itself where no flag decides between its terms."""
     goal = obligation.goal
     if not isinstance(goal, Holds | Disjoint):
         return (obligation,)
-    flags = _flags(goal)
+    flags = tuple(dict.fromkeys((*_flags(goal)[:_MOST_FLAGS], *_size_flag(goal))))
     found = []
     for values in product((TRUE, FALSE), repeat=len(flags)) if flags else ():
         chosen = dict(zip(flags, values, strict=True))
@@ -35,48 +63,83 @@ def cases(obligation: Obligation) -> tuple[Obligation, ...]:
 
 
 def _flags(goal: Holds | Disjoint) -> tuple[Expr, ...]:
-    """What decides at compile time between two terms of a goal."""
+    """What decides at compile time between two terms of a goal. Not whether a tile has one element, and so is
+    broadcast: where it has, there is mostly nothing to save."""
+    choices = (node.args[0] for node in walk(*_terms(goal)) if node.op == "ite" and is_flag(node.args[0]))
+    return tuple(dict.fromkeys(flag for flag in choices if not _is_broadcast(flag)))
+
+
+def _size_flag(goal: Holds | Disjoint) -> tuple[Expr, ...]:
+    """What decides most about the sizes of its tiles."""
+    bounds = [lane.bound for lane in _own_lanes(goal) if lane.bound is not None]
+    asked = [node.args[0] for node in walk(*bounds) if node.op == "ite" and is_flag(node.args[0])]
+    times = {flag: asked.count(flag) for flag in asked if not _is_broadcast(flag)}
+    return (max(times, key=lambda flag: times[flag]),) if times else ()
+
+
+def _is_broadcast(flag: Expr) -> bool:
+    return flag.op == "eq" and ONE in flag.args
+
+
+def _own_lanes(goal: Holds | Disjoint) -> tuple[Symbol, ...]:
+    accesses = [goal.access] if isinstance(goal, Holds) else [goal.first, goal.second]
+    own = [lane for access in accesses if access is not None for lane in access.lanes]
+    return (*own, *(s for s in symbols(*_terms(goal)) if s.kind is Kind.LANE))
+
+
+def _terms(goal: Holds | Disjoint) -> list[Expr]:
     if isinstance(goal, Holds):
-        terms = [goal.goal, goal.given]
-    else:
-        terms = [e for a in (goal.first, goal.second) for e in (a.mask, *(axis.coordinate for axis in a.axes))]
-    choices = (node.args[0] for node in walk(*terms) if node.op == "ite" and is_flag(node.args[0]))
-    return tuple(dict.fromkeys(choices))[:_MOST_FLAGS]
+        return [goal.goal, goal.given]
+    return [e for a in (goal.first, goal.second) for e in (a.mask, *(axis.coordinate for axis in a.axes))]
 
 
 def _case(obligation: Obligation, chosen: dict[Expr, Expr]) -> Obligation | None:
     """The obligation where flags have these values; None if the accesses are not reached there."""
     under = all_of(*(flag if value is TRUE else negate(flag) for flag, value in chosen.items()))
+    goal = obligation.goal
+    assert isinstance(goal, Holds | Disjoint)
+    lanes = _lanes(goal, chosen)
+    values = {**chosen, **{sym(lane): sym(same) for lane, same in lanes.items()}}
 
     def taken(e: Expr) -> Expr:
-        return substitute(e, chosen)
+        return substitute(e, values)
 
     assume = taken(obligation.assume)
-    goal = obligation.goal
     if isinstance(goal, Holds):
-        access = None if goal.access is None else _access(goal.access, taken, under)
+        access = None if goal.access is None else _access(goal.access, taken, under, lanes)
         given = all_of(taken(goal.given), under)
         dead = given is FALSE
         new: Holds | Disjoint = replace(goal, goal=taken(goal.goal), given=given, access=access)
     else:
-        assert isinstance(goal, Disjoint)
-        first = _access(goal.first, taken, under)
-        second = first if goal.second is goal.first else _access(goal.second, taken, under)
+        first = _access(goal.first, taken, under, lanes)
+        second = first if goal.second is goal.first else _access(goal.second, taken, under, lanes)
         dead = FALSE in (first.guard, second.guard)
         new = replace(goal, first=first, second=second)
     return None if dead else replace(obligation, goal=new, assume=assume)
 
 
-def _access(access: Access, taken: Callable[[Expr], Expr], under: Expr) -> Access:
+def _lanes(goal: Holds | Disjoint, chosen: dict[Expr, Expr]) -> dict[Symbol, Symbol]:
+    """The lanes of tiles whose sizes the flags decide, with these sizes."""
+    found = {}
+    for lane in _own_lanes(goal):
+        bound = None if lane.bound is None else substitute(lane.bound, chosen)
+        if bound is not lane.bound:
+            found[lane] = replace(lane, bound=bound)
+    return found
+
+
+def _access(access: Access, taken: Callable[[Expr], Expr], under: Expr, lanes: dict[Symbol, Symbol]) -> Access:
     return replace(
         access,
+        lanes=tuple(lanes.get(lane, lane) for lane in access.lanes),
         guard=all_of(taken(access.guard), under),
         mask=taken(access.mask),
         member=None if access.member is None else taken(access.member),
-        axes=tuple(_axis(axis, taken) for axis in access.axes),
+        axes=tuple(_axis(axis, taken, lanes) for axis in access.axes),
     )
 
 
-def _axis(axis: Axis, taken: Callable[[Expr], Expr]) -> Axis:
+def _axis(axis: Axis, taken: Callable[[Expr], Expr], lanes: dict[Symbol, Symbol]) -> Axis:
     index, step, size, extent, base = map(taken, (axis.index, axis.step, axis.size, axis.extent, axis.base))
-    return replace(axis, index=index, step=step, size=size, extent=extent, base=base)
+    lane = None if axis.lane is None else lanes.get(axis.lane, axis.lane)
+    return replace(axis, index=index, step=step, size=size, extent=extent, base=base, lane=lane)

@@ -27,7 +27,7 @@ from tilecheck.ir.expr import (
     walk,
 )
 from tilecheck.proof.candidates import candidates, is_length, tile_symbols
-from tilecheck.proof.candidates_layout import is_layout, layout
+from tilecheck.proof.candidates_layout import layouts
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.context import Context
 from tilecheck.proof.degenerate import is_degenerate
@@ -95,6 +95,9 @@ def derive(
     prove: Prove,
     satisfiable: Decide,
     stopped: Callable[[], bool] = lambda: False,
+    *,
+    solver: bool = True,
+    spare: Callable[[], Callable[[], bool]] = lambda: lambda: True,
 ) -> Derivation:
     """Find launch conditions for obligations that do not follow from the kernel's text.
 
@@ -104,14 +107,16 @@ def derive(
         prove: whether an obligation holds under more conditions; asked where `satisfiable` cannot tell.
         satisfiable: decides a conjunction; a "sat" answer must come with a model, "unsat" is a proof.
         stopped: whether nothing more is to be tried.
+        solver: whether one may be asked for proofs.
+        spare: called for each goal; what it returns says whether more may be spent on that.
     """
     order = sorted(range(len(open_)), key=lambda i: (open_[i].stage, _reads(open_[i], context), i))
-    search = _Search(context, prove, satisfiable, tile_symbols(context.kernel), stopped)
+    search = _Search(context, prove, satisfiable, tile_symbols(context.kernel), stopped, solver, spare)
     search.solve_all(open_, order)
     contested = [i for i in order if i in search.contested and i not in search.found]
     if contested:
         # Conditions found for others left no launch for these: let them choose first.
-        again = _Search(context, prove, satisfiable, search.tiles, stopped)
+        again = _Search(context, prove, satisfiable, search.tiles, stopped, solver, spare)
         again.solve_all(open_, [*contested, *(i for i in order if i not in contested)])
         search = again if len(again.found) > len(search.found) else search
     search.simplify()
@@ -129,6 +134,8 @@ class _Search:
     satisfiable: Decide
     tiles: frozenset[Symbol]
     stopped: Callable[[], bool]
+    solver: bool
+    spare: Callable[[], Callable[[], bool]]
     base: dict[Expr, None] = field(default_factory=dict)
     found: dict[int, tuple[Expr, ...]] = field(default_factory=dict)
     cut: dict[int, None] = field(default_factory=dict)  # obligations whose search met a limit
@@ -137,10 +144,12 @@ class _Search:
     undecided: int = 0
     _met_limit: bool = False
     _crowded_out: bool = False
+    _may_go_on: Callable[[], bool] = lambda: True
 
     def solve_all(self, obligations: Sequence[Obligation], order: Sequence[int]) -> None:
-        """Solve obligations in turn; once more where later ones added what earlier ones lacked."""
-        for _ in range(2):
+        """Solve obligations in turn; once more where later ones added what earlier ones lacked. Without a
+        solver that is left to the search with one."""
+        for _ in range(2 if self.solver else 1):
             before = len(self.base)
             for i in order:
                 if i not in self.found:
@@ -171,6 +180,7 @@ class _Search:
     def _conditions(self, part: Obligation) -> tuple[Expr, ...] | None:
         """What one goal needs, on top of what earlier goals got: those it may lean on from the start, as
         its own text may only be defined under them."""
+        self._may_go_on = self.spare()
         old = tuple(self.base)
         found = self._laid_out(part, old)
         if found is not None:
@@ -185,6 +195,9 @@ class _Search:
             if queries > _QUERIES or undecided > allowed or self.queries > _ALL_QUERIES:
                 self._met_limit = True
                 return None if reduced else self._reduced(part, old, pool)
+            if not self._may_go_on():
+                self._met_limit = True
+                return None
             answer = self._refuted(part, (*old, *chosen), solver=reduced)
             if answer.status == "unknown" and not reduced:
                 reduced = True
@@ -198,42 +211,57 @@ class _Search:
             undecided += answer.status == "unknown"
             self.undecided += answer.status == "unknown"
             if answer.status == "unsat" or self.prove(part, (*old, *chosen)):
-                if not chosen or not is_degenerate(part, self.context, (*old, *chosen), self.satisfiable):
+                if not chosen or not self._is_degenerate(part, (*old, *chosen)):
                     return self._concerning(part, old, chosen)
                 pool.forbid(chosen)
-                if old and not is_degenerate(part, self.context, chosen, self.satisfiable):
+                if old and not self._is_degenerate(part, chosen):
                     self._crowded_out = True
         self._met_limit = undecided > 0
         return None if reduced or pool.is_lost else self._reduced(part, old, pool)
 
     def _laid_out(self, part: Obligation, old: tuple[Expr, ...]) -> tuple[Expr, ...] | None:
-        """What a race needs of a row-major layout, where that is enough."""
-        if not isinstance(part.goal, Disjoint):
+        """What a race needs of a row-major layout, where that is enough. How long memory is says nothing of who
+        touches which element."""
+        goal = part.goal
+        if not isinstance(goal, Disjoint) or not (goal.first.flat and goal.second.flat):
             return None
         terms = Terms(self.tiles)
-        layouts = [layout(a, self.context.kernel, terms) for a in (part.goal.first, part.goal.second)]
-        for whole in dict.fromkeys(sorted(layouts, key=len, reverse=True)):
+        accesses = dict.fromkeys((goal.first, goal.second))
+        found = [whole for a in accesses for whole in layouts(a, self.context.kernel, terms)]
+        known = tuple(c for c in old if not any(s.kind is Kind.EXTENT for s in symbols(c)))
+        for whole in dict.fromkeys(((), *sorted(found, key=len))):
             needed = tuple(c for c in whole if c not in old)
-            if not needed or not all(is_layout(c, terms) for c in needed):
-                continue
-            if not self.prove(part, (*old, *needed)):
+            if (whole and not needed) or not self.prove(part, (*known, *needed)):
                 continue
             for condition in needed:
                 fewer = tuple(c for c in needed if c is not condition)
-                needed = fewer if self.prove(part, (*old, *fewer)) else needed
-            if not is_degenerate(part, self.context, (*old, *needed), self.satisfiable):
-                return self._concerning(part, old, needed)
+                needed = fewer if self.prove(part, (*known, *fewer)) else needed
+            if not needed or not self._is_degenerate(part, (*old, *needed)):
+                return self._concerning(part, known, needed)
         return None
+
+    def _is_degenerate(self, part: Obligation, conditions: tuple[Expr, ...]) -> bool:
+        """A quick look, where what is refused is looked at once more with a solver for proofs too."""
+
+        def decides(assertions: Sequence[Expr]) -> Decision:
+            return self.satisfiable(assertions, quick=not self.solver)
+
+        return is_degenerate(part, self.context, conditions, decides)
 
     def _reduced(self, part: Obligation, old: tuple[Expr, ...], pool: _Pool) -> tuple[Expr, ...] | None:
         """What it needs of all choices at once, as far as no solver is needed to say so."""
-        for chosen in sufficient(lambda some: self.prove(part, (*old, *some)), pool.choices):
-            if not is_degenerate(part, self.context, (*old, *chosen), self.satisfiable):
+
+        def proves(some: tuple[Expr, ...]) -> bool:
+            return self._may_go_on() and self.prove(part, (*old, *some))
+
+        for chosen in sufficient(proves, pool.choices):
+            if not self._is_degenerate(part, (*old, *chosen)):
                 return self._concerning(part, old, chosen)
         return None
 
     def _refuted(self, part: Obligation, conditions: tuple[Expr, ...], *, solver: bool = True) -> Decision:
         """Whether some launch that meets `conditions` breaks the goal."""
+        solver = solver and self.solver
         self.queries += solver
         assertions = negation(part.goal, self.context.under(*conditions), part.assume)
         if isinstance(part.goal, Holds):

@@ -76,13 +76,16 @@ class Ranges:
 
     # -------------------------------------------------------------------------------------------------
 
-    def highest(self, e: Expr, depth: int = 0) -> tuple[Expr, ...]:
-        """Launch values that `e` is guessed not to exceed, the best guess first."""
+    def highest(self, e: Expr, depth: int = 0, *, own: bool = False) -> tuple[Expr, ...]:
+        """Launch values that `e` is guessed not to exceed, the best guess first; if its `own`, from what it is
+        made of before what conditions say of it."""
         if self.terms.uniform(e):
             return (e,)
         if depth > _DEPTH:
             return ()
         found: dict[Expr, None] = {}
+        if own:
+            found.update(dict.fromkeys(self._by_operator(e, depth + 1)))
         for bound in self._upper.get(key(self.terms.poly(e)), ()):
             if bound is not e:
                 found.update(dict.fromkeys(self.highest(bound, depth + 4)))

@@ -29,6 +29,7 @@ from tilecheck.ir.expr import (
 from tilecheck.ir.kernel import CheckKind, Kernel
 from tilecheck.model import Reason, Witness
 from tilecheck.proof.cases import cases
+from tilecheck.proof.cases import settled as settled_by_guards
 from tilecheck.proof.context import Context, Outcome
 from tilecheck.proof.contracts import some_memory
 from tilecheck.proof.ladder import prove
@@ -43,6 +44,8 @@ _MOST_FAILED_HUNTS = 2
 # What the search for the launch conditions of one kernel may cost, in budgets of one query.
 _DERIVATION = 6
 _CHEAP_PROOFS = 100  # and then without the solver
+# Before conditions are sought, the solver may spend this part of a budget on a goal, so many budgets on all.
+_FIRST, _FIRST_ALL = 5, 2
 _QUICK = 5  # a question that changes no verdict gets one part in so many
 
 
@@ -145,7 +148,7 @@ def _decide(
 
 def as_decided(kernel: Kernel, obligations: Sequence[Obligation]) -> list[Obligation]:
     """Obligations in the form in which they are decided, and stand in the decision."""
-    return [_for_every_member(_with_divisors(o, kernel)) for o in obligations]
+    return [settled_by_guards(_for_every_member(_with_divisors(o, kernel))) for o in obligations]
 
 
 def _with_queries(
@@ -185,11 +188,17 @@ def _prove_all(
     """
     known: dict[object, Outcome] = {}
     facts: list[_Fact] = []
+    # Most proofs are short. What takes longer is asked once more, with the whole budget, when conditions are
+    # sought for it: the empty set of conditions comes first.
+    budget = session.budget if "launch" in without else session.budget // _FIRST
+    limit = session.spent + _FIRST_ALL * session.budget
     for obligation in sorted(obligations, key=_rank):
         key = _predicate(obligation)
         if key in known:
             continue
-        outcome = known[key] = prove(_with_facts(obligation, facts), context, session, without)
+        if session.spent > limit and "launch" not in without:
+            without = without | {"smt"}
+        outcome = known[key] = _prove(_with_facts(obligation, facts), context, session, without, budget)
         goal = obligation.goal
         # What the cheap rungs prove is as cheap to prove again and would only make the questions longer;
         # stage 0 is assumed in any case.
@@ -202,6 +211,21 @@ def _prove_all(
         outcomes.append(replace(known[key], time_ms=0.0) if key in seen else known[key])
         seen.add(key)
     return outcomes, facts
+
+
+def _prove(
+    obligation: Obligation, context: Context, session: Session, without: frozenset[str], budget: int
+) -> Outcome:
+    """The ladder's answer; that of each case, if it has several and they need no solver."""
+    parts = cases(obligation)
+    if len(parts) > 1:
+        for part in parts:
+            outcome = prove(part, context, session, without | {"smt"})
+            if not outcome.proved:
+                break
+        else:
+            return outcome
+    return prove(obligation, context, session, without, budget)
 
 
 def _rank(obligation: Obligation) -> tuple[int, int]:
@@ -244,7 +268,7 @@ def _derive(
 
     What stands under a compile-time flag needs its conditions only where the flag is set, so obligations
     are taken flag by flag, those under no flag first and races last, and their conditions are weakened by the
-    flag. What no conditions save as a whole is taken case by case.
+    flag. What is one of several by a flag is taken case by case.
     """
     from tilecheck.proof.conditions import derive  # lazy: most kernels of a proved library never need it
 
@@ -269,14 +293,12 @@ def _derive(
         budget = session.budget // (_QUICK if quick else 1)
         return satisfiable(assertions, session=session, refutes=refutes, solver=allowed, budget=budget)
 
-    def decides_cheaply(
-        assertions: Sequence[Expr],
-        refutes: Callable[[], bool] | None = None,
-        *,
-        solver: bool = True,
-        quick: bool = False,
-    ) -> Answer:
-        return decides(assertions, refutes, solver=False, quick=quick)
+    def spare() -> Callable[[], bool]:
+        most = session.work.spent + session.budget
+        return lambda: session.work.spent <= most
+
+    def always() -> Callable[[], bool]:
+        return lambda: True
 
     conditions: dict[Expr, None] = {}
     lost: set[int] = set()
@@ -297,9 +319,13 @@ def _derive(
                 cheap = without | {"smt"}  # the solver was asked: `decides` has every way to prove
                 return left >= 0 and prove(obligation, under.under(*extra), session, cheap).proved
 
-            ways = decides if solver else decides_cheaply
             derivation = derive(
-                [part for _, part in members], under, proves, ways, lambda: session.work.is_spent
+                [part for _, part in members],
+                under,
+                proves,
+                decides,
+                lambda: session.work.is_spent,
+                solver=solver,
             )
             for condition in derivation.conditions:
                 other = any_of(flags, condition)  # what is asked with the flag and without it is asked
@@ -312,13 +338,13 @@ def _derive(
                 lost.update(k for (k, _), is_refuted in refuted if is_refuted)
         return failed
 
-    apart = {k: parts for k, parts in enumerate(map(cases, open_)) if len(parts) > 1}
-    open_still = unsaved([(k, part) for k, part in enumerate(open_) if k not in apart])
-    open_still |= unsaved([(k, open_[k]) for k in apart], solver=False)
-    again = open_still & apart.keys()
-    if again:
-        lost -= again
-        open_still -= again - unsaved([(k, part) for k in sorted(again) for part in apart[k]])
+    apart = dict(enumerate(map(cases, open_)))
+    # What needs no solver comes first: its conditions help the rest, and a goal that takes all there is to
+    # spend leaves nothing for others.
+    open_still = set(range(len(open_)))
+    for solver in (False, True):
+        lost -= open_still
+        open_still = unsaved([(k, part) for k in sorted(open_still) for part in apart[k]], solver=solver)
     return tuple(conditions), set(range(len(open_))) - open_still, lost, not is_cut()
 
 

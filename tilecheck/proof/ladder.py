@@ -27,9 +27,13 @@ NAMES = (*(name for name, _ in RUNGS), "smt")
 
 
 def prove(
-    obligation: Obligation, context: Context, session: Session, without: frozenset[str] = frozenset()
+    obligation: Obligation,
+    context: Context,
+    session: Session,
+    without: frozenset[str] = frozenset(),
+    budget: int | None = None,
 ) -> Outcome:
-    """Try the rungs in order, except those named in `without`.
+    """Try the rungs in order, except those named in `without`; the solver with `budget`, if one is given.
 
     An open outcome has the reason "budget" or "nonlinear" when the solver could not tell, and
     "needs-contract" when the assumptions admit values that break the goal (or no rung speaks of it).
@@ -44,7 +48,7 @@ def prove(
             return _outcome(name, start)
     if "smt" in without:
         return _outcome("none", start, "needs-contract" if isinstance(obligation.goal, Ordered) else "budget")
-    answer = smt.decide(question, session)
+    answer = smt.decide(question, session, budget)
     if answer is not None and answer.status == "unsat":
         return replace(_outcome("smt", start), queries=answer.queries)
     reason = "needs-contract" if answer is None or answer.status == "sat" else answer.reason

@@ -300,8 +300,15 @@ class Premises:
                 return iv.ANY
 
     def _branch(self, a: Atom) -> int | None:
-        """Which branch a conditional is, where intervals and one premise decide that."""
+        """Which branch a conditional is, where a premise says so, or intervals and one premise decide that."""
         condition = a.condition
+        if condition is not None and condition in self.facts:
+            return 0
+        if condition is not None and negate(condition) in self.facts:
+            return 1
+        if condition is not None and condition.op == "eq":
+            apart = self.interval(self.forms.difference(*condition.args))
+            return 0 if apart == _NOTHING else 1 if apart.low > 0 or apart.high < 0 else None
         if condition is None or condition.op not in ("le", "lt"):
             return None
         gap = self.forms.difference(condition.args[1], condition.args[0])  # its atoms have lower numbers
@@ -460,8 +467,8 @@ class Premises:
         others[index] = x
 
     def _define_division(self, index: int, op: str, x: Polynomial, d: Polynomial) -> None:
-        """For d >= 1: d*q <= x <= d*q + d-1 where q = x // d, r <= d-1 where r = x % d (0 <= r is in the
-        interval of r), and with both, x = d*q + r."""
+        """For d >= 1: d*q <= x <= d*q + d-1 where q = x // d, and 1 <= q where d <= x; r <= d-1 where r = x % d
+        (0 <= r is in the interval of r); and with both, x = d*q + r."""
         pair = self._divisions.setdefault((key(x), key(d)), {})
         pair[op] = index
         if op == "mod":
@@ -469,6 +476,8 @@ class Premises:
         else:
             below = combine(x, times(d, atom(index)), -1)
             self._add(below)
+            if self._bounds[index].low < 1 and self._follows(combine(x, d, -1)):
+                self._narrow(index, 1, math.inf)
             self._add(combine(combine(d, constant(-1)), below, -1))
         if len(pair) == 2:
             whole = combine(times(d, atom(pair["floordiv"])), atom(pair["mod"]))

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols
+from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols, walk
 from tilecheck.proof.work import EVALUATION, Work
 
 _KEPT = 48  # models of one kernel; each is tried on every question
 _STARTS = 6  # models that are changed for one question
 _STEPS = 12  # changes that lead from one of them to a model
 _ROUNDS = 6  # of growing sizes
+_DIVISORS = 3  # of one symbol by which it may move
 _FEW, _MANY = 24, 200  # changes that are looked at for one question
 
 Cell = tuple[str, tuple[int, ...]]
@@ -225,6 +226,7 @@ def _changes(assertion: Expr, at: Assignment) -> Iterator[tuple[Symbol, Value]]:
     inner = assertion.args[0] if assertion.op == "not" else assertion
     compared = inner.op in ("lt", "le", "eq")
     gap = _gap(inner, at) if compared else 1
+    divisions = [node for node in walk(assertion) if node.op == "floordiv"]
     # Of `n * s <= t` it is t that can be anything.
     own = inner.args[1].args[:1] if compared and inner.args[1].op == "sym" else ()
     for symbol in dict.fromkeys((*own, *symbols(assertion))):
@@ -234,7 +236,10 @@ def _changes(assertion: Expr, at: Assignment) -> Iterator[tuple[Symbol, Value]]:
             continue
         slope = _gap(inner, at.changed(symbol, value + 1)) - gap if compared else 0
         step = -gap // slope if slope else gap
-        for other in dict.fromkeys((value + step, 0, value - step, value + step + 1, value + 1, value - 1)):
+        # A quotient of the symbol moves by one where the symbol moves by the divisor.
+        strides = [value + at.number(node.args[1]) for node in divisions if symbol in symbols(node.args[0])]
+        plain = (value + step, 0, value - step, value + step + 1, value + 1, value - 1)
+        for other in dict.fromkeys((*plain, *strides[:_DIVISORS])):
             if other != value:
                 yield symbol, other
 

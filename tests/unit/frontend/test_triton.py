@@ -11,7 +11,7 @@ from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
 from tilecheck.frontend.source import parse
-from tilecheck.ir.expr import render
+from tilecheck.ir.expr import Kind, Symbol, add, bool_sym, ite, mul, render, sym
 from tilecheck.ir.kernel import CheckKind, Effect, Kernel, Ownership
 from tilecheck.text import decode
 
@@ -352,3 +352,44 @@ def test_a_sum_with_what_a_float_was_rounded_to_may_wrap() -> None:
         "first + 1", "tl.program_id(0)\n        if first < 9:\n            right = first + 1"
     )
     assert read(in_branch, "out_ptr, scale").arithmetic
+
+
+def test_a_count_of_chunks_is_one_quotient() -> None:
+    """`n + d - 1` is not negative where n is not: that d is positive is asked for apart."""
+    kernel = read(
+        "i = tl.program_id(0) * T\ntl.store(y + tl.cdiv(i + T - i, S) + tl.program_id(0) // tl.cdiv(T, S), 0)",
+        "y, T, S: tl.constexpr",
+    )
+    assert places(kernel) == ["y[cdiv(T, S) + ct.bid(0) // cdiv(T, S)]"]
+    goals = [render(c.goal) for c in kernel.checks if c.kind in (CheckKind.DIVISOR, CheckKind.DIVIDEND)]
+    assert "1 <= S" in goals
+    assert "0 <= T" in goals
+
+
+def test_a_name_that_a_loop_sets_to_what_it_was() -> None:
+    body = """
+    o = tl.arange(0, 16)
+    for i in range(n):
+        if F:
+            o = tl.arange(0, 16)
+        tl.store(y + o, 0)
+    """
+    assert places(read(body, "y, n, F: tl.constexpr")) == ["y[lane 0]"]
+    changed = read(body.replace("tl.store", "o = 2 * o\n        tl.store"), "y, n, F: tl.constexpr")
+    assert places(changed) != ["y[lane 0]"]
+
+
+def test_masks_that_are_multiplied_are_both_asked() -> None:
+    both = "(o < n)[:, None] * (o < m)[None, :]"
+    kernel = read(f"o = tl.arange(0, 16)\ntl.store(y + o[:, None] + o[None, :], 0, mask={both})", "y, n, m")
+    [place] = places(kernel)
+    assert place.endswith("if lane 0 < n and lane 1 < m")
+
+
+def test_what_is_asked_again_is_answered() -> None:
+    flag = bool_sym(Symbol("F", Kind.CONSTANT))
+    x, y, z = (sym(Symbol(name, Kind.SCALAR)) for name in "xyz")
+    assert ite(flag, ite(flag, x, y), ite(flag, y, z)) is ite(flag, x, z)
+    assert add(mul(x, y), z, mul(-1, mul(x, y))) is z
+    assert add(mul(-1, x), y, x) is y
+    assert add(mul(-1, x), mul(-1, x), x) is mul(-1, x)

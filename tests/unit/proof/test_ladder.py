@@ -49,6 +49,9 @@ def self_disjoint(*axes: object, between: Between = Between.BLOCKS) -> Disjoint:
 
 LINE = ex.add(ex.mul(BID, SIZE), sym(LANE))
 STRIDED = ex.add(ex.mul(ex.add(BID, ex.mul(LOOP, GRID)), SIZE), sym(LANE))
+HIGH_DIGIT = ex.mod(ex.floordiv(BID, COUNT), SIZE)
+TOP_DIGIT = ex.floordiv(BID, ex.mul(COUNT, SIZE))
+FIRST_OF_GROUP = access(element(ex.floordiv(BID, COUNT)), guard=ex.eq(ex.mod(BID, COUNT), ZERO))
 
 
 @pytest.mark.parametrize(
@@ -60,6 +63,8 @@ STRIDED = ex.add(ex.mul(ex.add(BID, ex.mul(LOOP, GRID)), SIZE), sym(LANE))
         self_disjoint(tile(ex.sub(COUNT, BID))),
         self_disjoint(tile(ex.add(BID, ex.mul(LOOP, GRID)))),
         self_disjoint(tile(ex.floordiv(BID, COUNT)), element(ex.mod(BID, COUNT))),
+        self_disjoint(tile(ex.mod(BID, COUNT)), element(HIGH_DIGIT), element(TOP_DIGIT)),
+        Disjoint(FIRST_OF_GROUP, FIRST_OF_GROUP, Between.BLOCKS),
         self_disjoint(element(LINE)),
         self_disjoint(element(STRIDED)),
         self_disjoint(tile(BID), between=Between.LANES),
@@ -243,15 +248,18 @@ def test_provenance_agrees_with_enumeration() -> None:
         ex.floordiv(BID, COUNT),
         ex.mod(BID, COUNT),
         ex.add(BID, ex.mul(LOOP, GRID)),
+        HIGH_DIGIT,
+        TOP_DIGIT,
     ]
     proved: Counter[Between] = Counter()
-    for _ in range(600):
+    for _ in range(800):
         picked = [rng.choice(parts) if rng.random() < 0.7 else random_integer(rng, leaves, 1) for _ in range(2)]
         picked = [
             rng.choice((p, ex.add(p, COUNT), ex.mul(p, rng.randint(-2, 2)), ex.mul(p, COUNT))) for p in picked
         ]
         make = tile if rng.random() < 0.3 else element
-        one = access(make(picked[0]), element(picked[1]))
+        fixed = ex.eq(rng.choice(parts), rng.choice((ZERO, COUNT))) if rng.random() < 0.3 else TRUE
+        one = access(make(picked[0]), element(picked[1]), guard=fixed)
         between = rng.choice((Between.BLOCKS, Between.LANES))
         facts = [f for f in (POSITIVE, ex.le(1, COUNT)) if rng.random() < 0.7]
         where = context(*facts, grid_axes=rng.choice(((0,), (0, 1), (1,))))
@@ -278,6 +286,8 @@ def test_digits_agree_with_enumeration() -> None:
         offset = ex.add(ex.mul(high, base), low)
         if rng.random() < 0.4:
             offset = ex.add(ex.mul(offset, rng.choice(bases)), rng.choice(digits))
+        if rng.random() < 0.2:  # counts down
+            offset = ex.add(ex.mul(high, base), ex.sub(base, ex.add(low, rng.randint(0, 1))))
         limits = [ex.lt(digit, rng.choice((base, base, SIZE))) for digit in digits if rng.random() < 0.5]
         limits += [ex.lt(low, base)] if rng.random() < 0.5 else [ex.le(low, base)]
         one = access(element(offset), guard=ex.all_of(*limits))

@@ -777,12 +777,13 @@ class Triton:
 
         It is floor division where the dividend is not negative. A launch value is asked to be that, by an
         obligation of its own; any other dividend is taken apart: -(-a // d) for a < 0, and the remainder has
-        the sign of the dividend.
+        the sign of the dividend. So `n + d - 1` is not negative where n is not: d has an obligation of its own.
         """
+        positive = x.knowledge.positive | {divisor}
         scalars = {s for s in E.symbols(dividend) if s.kind in (Kind.SCALAR, Kind.CONSTANT)}
-        scalars = {s for s in scalars if E.sym(s) not in x.knowledge.positive}
+        scalars = {s for s in scalars if E.sym(s) not in positive}
         floor = E.floordiv if op == "//" else E.mod
-        if is_natural(dividend, frozenset(scalars), x.knowledge.positive):
+        if is_natural(dividend, frozenset(scalars), positive):
             if scalars:
                 goal = E.all_of(*(E.le(0, E.sym(s)) for s in sorted(scalars, key=lambda s: s.name)))
                 x.check(CheckKind.DIVIDEND, goal, E.render(dividend))
@@ -828,8 +829,8 @@ def is_natural(e: Expr, assumed: frozenset[Symbol], positive: frozenset[Expr]) -
             rest = e.args[1:]
             ones = sum(1 for t in rest if t in positive or (t.op == "sym" and t.args[0].kind is Kind.GRID))
             return ones + e.args[0].value >= 0 and all(is_natural(t, assumed, positive) for t in rest)
-        case "floordiv":
-            return is_natural(e.args[0], assumed, positive)
+        case "floordiv":  # whose divisor has an obligation of its own
+            return is_natural(e.args[0], assumed, positive | {e.args[1]})
         case "mod":
             return True
         case "add" | "mul" | "min":

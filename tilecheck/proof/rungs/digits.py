@@ -26,6 +26,7 @@ from tilecheck.proof.premises import Premises
 from tilecheck.proof.question import Question
 from tilecheck.proof.rungs.entail import follows
 from tilecheck.proof.rungs.provenance import Agreed, Meeting, meeting_of
+from tilecheck.proof.sums import bound_quotients
 
 _DEPTH = 4  # premises that bound one digit
 _SPLITS = 32  # that are looked at for one goal
@@ -106,10 +107,14 @@ class _Equal:
         """Split one pair into two; whether that was possible."""
         for one, two in [*self.pairs, *((p, p) for p in self.agreed.known.values())]:
             p, q = self._without_shared(one, two)
+            same = combine(one, p, -1)
             for f in self._factors(p):
                 (high, low), (other_high, other_low) = _divided(p, f), _divided(q, f)
                 if not high or not low or not other_high:
                     continue
+                if same and any(c < 0 for c in (*low.values(), *other_low.values())):
+                    # What counts down does so from something shared: (n - 1 - k) * s + ...
+                    low, other_low = combine(low, same), combine(other_low, same)
                 tried = key(low), key(other_low), key(f)
                 if tried in self._tried or len(self._tried) >= _SPLITS:
                     continue
@@ -192,10 +197,16 @@ class _Equal:
             if high and low and self._is_digit(low, g, access):
                 break
         value, limit = self._meaning(p), self._meaning(f)
-        if follows(le(ZERO, value), known, _DEPTH) and follows(lt(value, limit), known, _DEPTH):
+        if self._holds(le(ZERO, value), known) and self._holds(lt(value, limit), known):
             known.learn(combine(combine(known.form(limit), known.form(value), -1), constant(-1)))
             self._digits[asked] = True
         return self._digits[asked]
+
+    def _holds(self, goal: Expr, known: Premises) -> bool:
+        """Whether it follows, if need be from what quotients stay below: `b // n * B + l < n * B`."""
+        if follows(goal, known, _DEPTH):
+            return True
+        return bound_quotients(known, goal) and follows(goal, known, _DEPTH)
 
     def _meaning(self, p: Polynomial) -> Expr:
         return meaning(p, self.agreed.premises.forms.meanings())

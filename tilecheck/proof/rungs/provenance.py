@@ -3,7 +3,8 @@
 Two instances that touch one element agree on its coordinates. From values on which they agree, more follow
 (`Agreed`): if in the end they agree on every block index (for two blocks) or on every lane (for two lanes),
 they are one instance, so the accesses are disjoint. Nothing but the shape of the index expressions, the
-ranges of block indices and lanes, and the positivity of divisors is used; guards only make an access rarer.
+ranges of block indices and lanes, the positivity of divisors, and what guards fix to one value is used; other
+guards only make an access rarer.
 
 Each step holds because both instances compute the same expression from their own symbols. "Shared" means
 built from symbols that have one value for both.
@@ -12,6 +13,8 @@ built from symbols that have one value for both.
     scale   a * s with s shared and not 0                         gives a
     digits  a * n + l with n shared, l a block index or lane of range n   gives a and l, for 0 <= l < n
     divmod  x // n and x % n with n shared and positive           give x, which is n * (x // n) + x % n
+            the same with y // (a*n), which is x // n, where x is y // a
+    fixed   e == s in the guards of both, with s shared           gives e
     whole   an expression of agreed symbols only is agreed
 """
 
@@ -21,11 +24,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tilecheck.ir.expr import Expr, Kind, Symbol, conjuncts, symbols
+from tilecheck.ir.expr import Expr, Kind, Symbol, conjuncts, symbols, walk
 from tilecheck.ir.kernel import Access, Axis, Space, block_symbol, common_loops
 from tilecheck.proof.instances import Varies
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Ordered
-from tilecheck.proof.polynomial import Key, Monomial, Polynomial, key, without
+from tilecheck.proof.polynomial import Key, Monomial, Polynomial, key, single, times, without
 from tilecheck.proof.predicate import (
     are_paired,
     differs_between_iterations,
@@ -85,7 +88,8 @@ def meeting_of(goal: Disjoint, question: Question) -> Meeting | None:
     varies, telling = found
     agreed = Agreed(question.uniform, varies)
     places = tuple(_same_places(first, second))
-    for one, two in places:
+    fixed = [_fixed(access, varies) for access in (first, second)]
+    for one, two in (*places, *((e, e) for e, to in fixed[0] if (e, to) in fixed[1])):
         agreed.learn(agreed.premises.form(one), agreed.premises.form(two))
     return Meeting(agreed, telling, places)
 
@@ -118,6 +122,16 @@ def _same_places(first: Access, second: Access) -> Iterator[tuple[Expr, Expr]]:
         yield one.coordinate, two.coordinate
         if _is_one_tiling(one, two):
             yield one.index, two.index
+
+
+def _fixed(access: Access, varies: Varies) -> tuple[tuple[Expr, Expr], ...]:
+    """The values of which the access is performed for one alone, and that one: `i`, `n` where `i == n`."""
+    found: dict[tuple[Expr, Expr], None] = {}
+    for term in conjuncts(access.happens):
+        for e, to in (term.args, term.args[::-1]) if term.op == "eq" else ():
+            if not any(map(varies, symbols(to))) and not any(n.op == "read" for n in walk(to)):
+                found[e, to] = None
+    return tuple(found)
 
 
 def _is_one_tiling(one: Axis, two: Axis) -> bool:
@@ -227,5 +241,19 @@ class Agreed:
                 x, d = a.args
                 parts.setdefault((key(x), key(d)), {})[a.op] = x
                 shared = all(self.is_shared(i) for m in d for i in m)
-                if len(parts[key(x), key(d)]) == 2 and shared and self.premises.interval(d).low >= 1:
+                if not shared or self.premises.interval(d).low < 1:
+                    continue
+                if len(parts[key(x), key(d)]) == 2 or (a.op == "mod" and self._has_quotient(x, d)):
                     self.known.setdefault(key(x), x)
+
+    def _has_quotient(self, x: Polynomial, d: Polynomial) -> bool:
+        """Whether x // d is agreed, written as y // (a * d) where x is y // a."""
+        index = single(x)
+        inner = None if index is None else self.premises.forms.atoms[index]
+        if inner is None or inner.op != "floordiv":
+            return False
+        y, a = inner.args
+        return any(
+            atom.op == "floordiv" and key(atom.args[0]) == key(y) and key(atom.args[1]) == key(times(a, d))
+            for atom in map(self.premises.forms.atoms.__getitem__, self.atoms)
+        )

@@ -12,8 +12,9 @@ from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Answer, satisfiable
 
 
-def decide(question: Question, session: Session) -> Answer | None:
-    """The solver's answer, or None for a goal that is not about numbers."""
+def decide(question: Question, session: Session, budget: int | None = None) -> Answer | None:
+    """The solver's answer, or None for a goal that is not about numbers. The budget is that of the session
+    unless one is given."""
     if isinstance(question.obligation.goal, Ordered):
         return None
-    return satisfiable(question.negated, session=session, prove_only=True, sums=False)
+    return satisfiable(question.negated, session=session, budget=budget, prove_only=True, sums=False)
