@@ -326,6 +326,7 @@ def _derive(
                 decides,
                 lambda: session.work.is_spent,
                 solver=solver,
+                spare=always if solver else spare,
             )
             for condition in derivation.conditions:
                 other = any_of(flags, condition)  # what is asked with the flag and without it is asked

@@ -34,6 +34,7 @@ class Assignment:
     reads: Mapping[Cell, int] = field(default_factory=dict)
     size: int = 1
     inner: bool = False
+    blocks: int = 2
     work: Work = field(default_factory=Work)
     defined: Mapping[Symbol, Expr] = field(default_factory=dict)  # none of them by itself
     _known: dict[Expr, Value] = field(default_factory=dict)
@@ -43,7 +44,8 @@ class Assignment:
         if found is not None:
             return found
         meant = self.defined.get(symbol)
-        return _plain(symbol, self.size, self.inner) if meant is None else self.number(meant)
+        plain = _plain(symbol, self.size, self.inner, self.blocks)
+        return plain if meant is None else self.number(meant)
 
     def holds(self, assertion: Expr) -> bool:
         """Whether it is true here; division by zero anywhere in it means no."""
@@ -68,13 +70,13 @@ class Assignment:
 
     def changed(self, symbol: Symbol, value: Value) -> Assignment:
         values = {**self.symbols, symbol: value}
-        return Assignment(values, self.reads, self.size, self.inner, self.work, self.defined)
+        return Assignment(values, self.reads, self.size, self.inner, self.blocks, self.work, self.defined)
 
     def _cell(self, array: str, indices: tuple[int, ...]) -> int:
         return self.reads.get((array, indices), 0)
 
 
-def _plain(symbol: Symbol, size: int, inner: bool) -> int:
+def _plain(symbol: Symbol, size: int, inner: bool, blocks: int) -> int:
     """A value of a launch in which every array has `size` elements along each axis: tiles and the grid are
     smaller, and of two blocks or lanes the second is the next. What is `inner` is not the first of its kind:
     there strides matter."""
@@ -83,7 +85,7 @@ def _plain(symbol: Symbol, size: int, inner: bool) -> int:
     if symbol.varies:
         return 1 if symbol.instance == 2 and symbol.kind in (Kind.BLOCK, Kind.LANE) else 0
     if symbol.kind is Kind.GRID:
-        return min(size, 2)
+        return min(size, blocks)
     return min(size, 4) if symbol.kind is Kind.CONSTANT else size
 
 
@@ -96,8 +98,10 @@ class Recall:
     _plain: list[Assignment] = field(default_factory=lambda: [Assignment({}, size=n) for n in (64, 1, 2)])
     _inner: Assignment = field(default_factory=lambda: Assignment({}, size=64, inner=True))
 
+    _many: Assignment = field(default_factory=lambda: Assignment({}, size=64, blocks=16))
+
     def __post_init__(self) -> None:
-        for assignment in (*self._plain, self._inner):
+        for assignment in (*self._plain, self._inner, self._many):
             assignment.work = self.work
 
     def learn(self, symbols: Mapping[Symbol, Value], reads: Mapping[Cell, int]) -> None:
@@ -113,7 +117,7 @@ class Recall:
         where a proof is, there mostly is none."""
         lengths, rest = _lengths(assertions)
         search = Repair(rest, _MANY if wanted else _FEW)
-        for start in [*self._kept[: _STARTS - 1], *self._plain[:1], self._inner]:
+        for start in [*self._kept[: _STARTS - 1], *self._plain[:1], self._inner, self._many]:
             found = search.from_(_grown(start, rest))
             if found is not None:
                 found = _grown(found, lengths)
@@ -237,9 +241,10 @@ def _changes(assertion: Expr, at: Assignment) -> Iterator[tuple[Symbol, Value]]:
         slope = _gap(inner, at.changed(symbol, value + 1)) - gap if compared else 0
         step = -gap // slope if slope else gap
         # A quotient of the symbol moves by one where the symbol moves by the divisor.
-        strides = [value + at.number(node.args[1]) for node in divisions if symbol in symbols(node.args[0])]
+        divisors = [at.number(node.args[1]) for node in divisions if symbol in symbols(node.args[0])]
+        strides = [value + n * d for d in divisors[:_DIVISORS] for n in (1, 2)]
         plain = (value + step, 0, value - step, value + step + 1, value + 1, value - 1)
-        for other in dict.fromkeys((*plain, *strides[:_DIVISORS])):
+        for other in dict.fromkeys((*plain, *strides)):
             if other != value:
                 yield symbol, other
 
