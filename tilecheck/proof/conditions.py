@@ -369,11 +369,8 @@ class _Pool:
     def _is_promising(self, chosen: tuple[int, ...]) -> bool:
         """Whether the set excludes every launch, needs each of its conditions for that, and is not forbidden.
 
-        A condition that excludes no launch of its own may help the solver, but the kernel does not need it. As
-        long as no launch is known, one condition may be enough.
+        A condition that excludes no launch of its own may help the solver, but the kernel does not need it.
         """
-        if not self._launches:
-            return len(chosen) < 2
         bits = sum(1 << i for i in chosen)
         hits = [bits & excluders for excluders in self._excluders]
         if not all(hits) or any(bits & bad == bad for bad in self._forbidden):

@@ -224,9 +224,9 @@ class _Search:
         answer = self._abstract(normal, _A)
         if not early:
             answer = answer or self._guessed()
+        answer = answer or self._grounded()
         answer = answer or self._abstract(normal, _A_PLUS)
         answer = answer or self._abstract(self.assertions, _EXACT)
-        answer = answer or self._grounded()
         answer = answer or self._abstract(normal, _B) or self._abstract(normal, _LAST)
         return answer or Answer("unknown", reason="budget" if self.exhausted else "nonlinear")
 
