@@ -156,7 +156,7 @@ class RaceCandidates:
             for inner, part in parts[i + 1 :]:
                 rest = list(coefficient.args if coefficient.op == "mul" else (coefficient,))
                 own = inner.args if inner.op == "mul" else (inner,)
-                if inner is not ONE and all(f in rest for f in own):
+                if inner is not ONE and all(rest.count(f) >= own.count(f) for f in own):
                     for f in own:
                         rest.remove(f)
                     lane = self._unit(part, part)

@@ -204,6 +204,9 @@ class _Search:
                 found = self._reduced(part, old, pool)
                 if found is not None:
                     return found
+                if not self.solver:  # what all choices together do not show, some of them do not either
+                    self._met_limit = True
+                    return None
                 answer = self._refuted(part, (*old, *chosen))
             if answer.status == "sat" and answer.model is not None:
                 pool.exclude(answer.model.symbols)

@@ -264,3 +264,16 @@ def host(x, parts: int):
 def test_an_axis_that_a_flag_needs_one_block_of(verified, blocks: str, expected: str) -> None:
     report = verified("split", SPLIT.format(blocks))
     assert statuses(report)["PARTS != 1 or grid[1] <= 1"] == expected
+
+
+SQUARES = """
+@triton.jit
+def squares(o_ptr, n, s, T: tl.constexpr):
+    lane = tl.arange(0, T)
+    tl.store(o_ptr + tl.program_id(0) * n * s + lane * s * s, lane)
+"""
+
+
+def test_a_factor_that_stands_twice_inside_and_once_outside(verified) -> None:
+    (kernel,) = verified("squares", SQUARES).kernels
+    assert (kernel.verdict.value, kernel.internal_error) == ("violated", None)  # with s = 0
