@@ -342,8 +342,10 @@ def _derive(
     apart = dict(enumerate(map(cases, open_)))
     # What needs no solver comes first: its conditions help the rest, and a goal that takes all there is to
     # spend leaves nothing for others.
-    open_still = set(range(len(open_)))
+    open_still = unsaved(list(enumerate(open_)), solver=False)
     for solver in (False, True):
+        if not solver and all(len(apart[k]) == 1 for k in open_still):
+            continue
         lost -= open_still
         open_still = unsaved([(k, part) for k in sorted(open_still) for part in apart[k]], solver=solver)
     return tuple(conditions), set(range(len(open_))) - open_still, lost, not is_cut()
