@@ -75,7 +75,13 @@ EDGES: dict[str, set[str] | None] = {
     | {"tilecheck.frontend", "tilecheck.hygiene", "tilecheck.options", "tilecheck.registry"},
     "tilecheck.hosts": {"tilecheck.discover"},
     "tilecheck.baseline": {"tilecheck.fingerprint", "tilecheck.hygiene", "tilecheck.model"},
-    "tilecheck.baseline_file": {"tilecheck.baseline", "tilecheck.errors", "tilecheck.model"},
+    "tilecheck.baseline_place": set(),
+    "tilecheck.baseline_file": {
+        "tilecheck.baseline",
+        "tilecheck.baseline_place",
+        "tilecheck.errors",
+        "tilecheck.model",
+    },
     "tilecheck.git": {"tilecheck.errors"},
     "tilecheck.since_config": {"tilecheck.config", "tilecheck.git"},
     "tilecheck.since": BASE

@@ -1,4 +1,4 @@
-"""`.tilecheck-baseline.json`: where it is, how it is read, and how it is changed by several runs at a time.
+"""`.tilecheck-baseline.json`: how it is read, and how it is changed by several runs at a time.
 
 One entry a line and everything sorted: a change of the project shows as a change of the lines that speak of it,
 and two branches merge.
@@ -15,25 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from tilecheck.baseline import Baseline, Entry, KernelKey, Key, Recorded
+from tilecheck.baseline_place import FILE
 from tilecheck.errors import UsageError, refusal
 from tilecheck.model import Verdict
 
-FILE = ".tilecheck-baseline.json"
 _FORMAT, _VERSION = "tilecheck_baseline", 1
 _VERDICTS = frozenset(verdict.value for verdict in Verdict)
-
-
-def default_file(folder: Path) -> Path:
-    """Where the baseline of a project lies, whether or not there is one: the closest one from `folder` up to
-    the root of the git repository, else in that root; outside of a repository in `folder` itself."""
-    root = next((above for above in (folder, *folder.parents) if _is_there(above / ".git")), folder)
-    inside = (folder, *folder.parents[: len(folder.parts) - len(root.parts)])
-    return next((above / FILE for above in inside if _is_there(above / FILE)), root / FILE)
-
-
-def _is_there(path: Path) -> bool:
-    """Whether something is at a path, as far as that can be told: a folder above may not be readable."""
-    return os.path.exists(path)  # noqa: PTH110
 
 
 def load(path: Path) -> tuple[Baseline, bytes]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilecheck.baseline_place import default_file
 from tilecheck.cli.cache import log_problem, with_cache
 from tilecheck.cli.command import Arguments, Verb, add_cache, add_jobs
 from tilecheck.cli.crash import log_internal_errors
@@ -189,8 +190,6 @@ def _is_on_ci() -> bool:
 
 
 def _file(arguments: argparse.Namespace) -> Path:
-    from tilecheck.baseline_file import default_file  # lazy
-
     if arguments.baseline == "":
         raise UsageError("--baseline names no file")
     return Path(arguments.baseline) if arguments.baseline is not None else default_file(Path.cwd())

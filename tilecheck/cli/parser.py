@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from tilecheck import __version__
-from tilecheck.cli import baseline, cache, certificates, config, execute, gate, selftest, server, tell, verify
-from tilecheck.cli.command import Command, Run
+from tilecheck.cli import verify
+from tilecheck.cli.command import Command, Run, Verb
 from tilecheck.errors import UsageError
 
 _EPILOG = """exit codes:
@@ -19,9 +19,6 @@ _EPILOG = """exit codes:
   4    a bug in tilecheck
   130  interrupted
 """
-
-# The modules whose `add` puts commands into the parser, in the order in which `--help` lists them.
-_COMMANDS = (verify, gate, baseline, cache, certificates, tell, config, execute, server, selftest)
 
 
 class HelpShown(Exception):
@@ -54,11 +51,11 @@ def parse_arguments(arguments: Sequence[str]) -> Command:
         UsageError: it is not one of tilecheck's.
         HelpShown: it asks for `--help` or `--version`.
     """
-    parsed = _build().parse_args(arguments)
+    parsed = _build(arguments).parse_args(arguments)
     return Command(parsed.run, parsed)
 
 
-def _build() -> argparse.ArgumentParser:
+def _build(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="tilecheck",
         description="Ownership and race checks for GPU tile kernels written in Python.",
@@ -76,6 +73,16 @@ def _build() -> argparse.ArgumentParser:
         added.set_defaults(run=run, verb=name)
         return added
 
-    for module in _COMMANDS:
-        module.add(verb)
+    verify.add(verb)
+    if arguments[:1] not in (["verify"], ["check"]):  # the others take time to load
+        _add_others(verb)
     return parser
+
+
+def _add_others(verb: Verb) -> None:
+    """The other commands, in the order in which `--help` lists them."""
+    # lazy: see above
+    from tilecheck.cli import baseline, cache, certificates, config, execute, gate, selftest, server, tell
+
+    for module in (gate, baseline, cache, certificates, tell, config, execute, server, selftest):
+        module.add(verb)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import libcst as cst
@@ -16,7 +17,6 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.annotations import Annotation
 from tilecheck.frontend.contracts import read_contracts, tables
-from tilecheck.frontend.cutile.ops import CuTile
 from tilecheck.frontend.definitions import Definition, initial, read_parameters
 from tilecheck.frontend.executor import Dialect, Executor, Knowledge
 from tilecheck.frontend.fills import read_fills
@@ -24,8 +24,6 @@ from tilecheck.frontend.flows import destinations
 from tilecheck.frontend.modules import Import, ModuleTable, imports_of
 from tilecheck.frontend.statements import run_block
 from tilecheck.frontend.syntax import walk
-from tilecheck.frontend.triton.ops import Triton
-from tilecheck.frontend.triton.tuning import read_tuning
 from tilecheck.frontend.values import (
     Choice,
     Const,
@@ -41,12 +39,31 @@ from tilecheck.frontend.values import (
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.kernel import Access, Contract, Effect, Kernel, Ownership, UnknownName
+from tilecheck.ir.kernel import Access, Contract, Effect, Kernel, Ownership, Tuning, UnknownName
 from tilecheck.ir.kernel import Param as KernelParam
 from tilecheck.model import GlobalName, Site
 
 MAX_RUNS = 8
-DIALECTS: dict[str, Dialect] = {"cutile": CuTile(), "triton": Triton()}
+
+
+@cache
+def dialect(language: str) -> Dialect:
+    """What the calls of a language mean. Loaded when a kernel is written in it: most projects use one."""
+    if language == "triton":
+        from tilecheck.frontend.triton.ops import Triton  # lazy
+
+        return Triton()
+    from tilecheck.frontend.cutile.ops import CuTile  # lazy
+
+    return CuTile()
+
+
+def _tuning(definition: Definition) -> Tuning | None:
+    if definition.language != "triton":
+        return None
+    from tilecheck.frontend.triton.tuning import read_tuning  # lazy, as above
+
+    return read_tuning(definition)
 
 
 # ---- executing them ----------------------------------------------------------------------------------------
@@ -96,7 +113,7 @@ def _flagged(x: Executor) -> tuple[tuple[str, Expr], ...]:
 def _run(definition: Definition, knowledge: Knowledge) -> Executor:
     table, node = definition.table, definition.node
     annotations = read_parameters(definition)
-    x = Executor(table.project, DIALECTS[definition.language], table.site(node.name), knowledge)
+    x = Executor(table.project, dialect(definition.language), table.site(node.name), knowledge)
     x.constants = frozenset(n for n, a in annotations.items() if a.constant and not a.scalar)
     x.wide = frozenset(n for n, a in annotations.items() if a.wide)
     x.tables = frozenset(tables(definition))
@@ -258,7 +275,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         exchanges=tuple(x.exchanges),
         waits=tuple(x.waits),
         globals=tuple(g for (file, name), value in x.globals.items() for g in _meanings(file, name, value)),
-        tuning=read_tuning(definition) if definition.language == "triton" else None,
+        tuning=_tuning(definition),
         fills=tuple(read_fills(definition, [p.name for p in params])),
     )
 

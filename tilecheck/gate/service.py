@@ -29,6 +29,8 @@ AHEAD_BYTES = 50_000_000
 _PART = 2**16
 # What the pipeline imports only where a kernel needs it.
 _USED = (
+    "tilecheck.frontend.cutile.ops",
+    "tilecheck.frontend.triton.ops",
     "z3",
     "tilecheck.proof.alias",
     "tilecheck.proof.counterexample",

@@ -89,7 +89,9 @@ def main() -> None:
 def _load() -> Cache:
     """Import what an analysis needs, without collecting garbage that is none."""
     gc.disable()
-    import tilecheck.frontend.modules  # lazy: after the reader has begun
+    import tilecheck.frontend.cutile.ops  # lazy: after the reader has begun
+    import tilecheck.frontend.modules
+    import tilecheck.frontend.triton.ops
     import tilecheck.proof.counterexample  # noqa: F401
     from tilecheck.cache.results import Cache
     from tilecheck.proof.session import load_solver
@@ -132,7 +134,8 @@ def _verify(cache: Cache, path: str, data: bytes, texts: dict[str, bytes]) -> ob
 def _accepted(report: Report, path: str) -> Report:
     """The report by what the project's baseline accepts, as the command line has it."""
     from tilecheck.baseline import applied  # lazy: as above
-    from tilecheck.baseline_file import default_file, load  # lazy
+    from tilecheck.baseline_file import load  # lazy
+    from tilecheck.baseline_place import default_file  # lazy
 
     file = default_file(Path(path).parent)
     return applied(report, load(file)[0], str(file.parent)) if file.is_file() else report

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilecheck.baseline import Coverage, absolute, applied, stale, with_warnings
-from tilecheck.baseline_file import FILE, parse
+from tilecheck.baseline_file import parse
+from tilecheck.baseline_place import FILE
 from tilecheck.discover import display_path
 from tilecheck.model import Diagnostic, Report, Severity
 from tilecheck.options import Options
