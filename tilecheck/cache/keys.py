@@ -40,7 +40,8 @@ class Writer:
         if isinstance(value, dict):
             return f"{{{','.join(f'{self.write(k)}={self.write(v)}' for k, v in value.items())}}}"
         if is_dataclass(value) and not isinstance(value, type):
-            inner = (f"{f.name}={self.write(getattr(value, f.name))}" for f in fields(value))
+            # What is no argument follows from the rest, and may be of this process alone, such as a hash.
+            inner = (f"{f.name}={self.write(getattr(value, f.name))}" for f in fields(value) if f.init)
             return f"{type(value).__name__}({','.join(inner)})"
         raise NoKey(type(value).__name__)
 

@@ -81,8 +81,17 @@ def _build(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 def _add_others(verb: Verb) -> None:
     """The other commands, in the order in which `--help` lists them."""
-    # lazy: see above
-    from tilecheck.cli import baseline, cache, certificates, config, execute, gate, selftest, server, tell
+    from tilecheck.cli import (  # lazy: `verify` needs none
+        baseline,
+        cache,
+        certificates,
+        config,
+        execute,
+        gate,
+        selftest,
+        server,
+        tell,
+    )
 
     for module in (gate, baseline, cache, certificates, tell, config, execute, server, selftest):
         module.add(verb)

@@ -290,6 +290,14 @@ class Executor:
         known = self.knowledge.integers | self.tables
         return all(name in known for name in memory_names(value))
 
+    def unfolded(self, value: Expr, x: Expr, y: Expr, *, per_lane: bool) -> Expr:
+        """`value`, made of `x` and `y`, unless something was folded away in it that may be no integer: where v
+        is a float, v + 1 - v need not be 1, nor v % 1 be 0."""
+        lost = (memory_names(x) | memory_names(y)) - memory_names(value)
+        if lost <= self.knowledge.integers | self.tables:
+            return value
+        return self.fresh(self.derived(x, y), per_lane=per_lane)
+
     def is_loaded(self, value: Expr) -> bool:
         """Whether something in `value` was read from memory, or is not known at all."""
         return any(_is_memory(node) for node in E.walk(value))

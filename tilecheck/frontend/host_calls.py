@@ -39,7 +39,7 @@ def meaning(name: str) -> Handler | None:
     if last == "cdiv" and head in ("cuda.tile", "triton", "triton.language"):
         return _cdiv
     if last == "next_power_of_2" and head.startswith("triton"):
-        return lambda x, a: power_above(x, E.sub(x.scalar(a.positional[0], "number"), 1))
+        return _next_power
     return None
 
 
@@ -251,6 +251,12 @@ def _config(x: HostExecutor, args: Arguments) -> Any:
 
 def _namespace(x: HostExecutor, args: Arguments) -> Any:
     return Record(dict(args.keywords))
+
+
+def _next_power(x: HostExecutor, args: Arguments) -> Num:
+    """`triton.next_power_of_2(n)`: 0 below 1, as Triton computes it."""
+    n = x.scalar(args.positional[0], "number")
+    return number(E.ite(E.lt(n, 1), 0, numbers.as_int(power_above(x, E.sub(n, 1)), x)))
 
 
 def power_above(x: HostExecutor, value: Expr) -> Num:

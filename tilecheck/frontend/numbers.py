@@ -43,6 +43,8 @@ class Machine(Protocol):
 
     def is_integer_memory(self, value: Expr) -> bool: ...
 
+    def unfolded(self, value: Expr, x: Expr, y: Expr, *, per_lane: bool) -> Expr: ...
+
     def moved(self, symbol: Symbol, positions: tuple[tuple[Expr, Expr], ...]) -> Expr: ...
 
 
@@ -197,6 +199,9 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     if op in ("&", "|", "^") and (a.kind == "bool" or b.kind == "bool"):
         return _boolean_bits(op, a, b, machine)
     shape = broadcast_shapes(a.shape, b.shape)
+    if op in ("+", "-") and a.kind == b.kind == "bool" and not (is_compile_time(a) and is_compile_time(b)):
+        # Triton adds single bits without a carry, cuTile numbers.
+        return Num(shape, machine.fresh("data", per_lane=bool(shape)), "int", 32)
     exchanged = machine.widened(shape, a, b)
     if op not in ("+", "-"):
         machine.numeric(a, b)
@@ -218,6 +223,8 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     assert x is not None
     assert y is not None
     value = _integer(op, x, y, bits, shape, machine)
+    if kind == "any":
+        value = machine.unfolded(value, x, y, per_lane=bool(shape))
     if E.size_of(value) > LARGEST:
         raise UnsupportedConstruct("integer expression of this size")
     if bits == 32 and value.op in ("add", "mul"):

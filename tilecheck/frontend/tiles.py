@@ -71,11 +71,14 @@ def bits_of(dtype: Any, default: int | None = 32) -> int | None:
 
 
 def is_integer(dtype: Any) -> bool | None:
-    """Whether a dtype holds integers; None when the text does not say."""
+    """Whether a dtype holds signed integers; None when the text does not say.
+
+    Unsigned ones are not modelled: their differences, comparisons and quotients are those of a ring.
+    """
     if not isinstance(dtype, Named):
         return None
     name = dtype.name.rsplit(".", 1)[-1]
-    return name.startswith(("int", "uint"))
+    return name.startswith("int")
 
 
 def _is_float(dtype: Any) -> bool:
@@ -109,11 +112,13 @@ def converted(x: Executor, num: Num, name: str) -> Expr:
     if num.kind == "bool":
         return value
     unknown = x.fresh("data", per_lane=bool(num.shape))
-    if name in ("int32", "uint32") and num.bits == 64:
+    if name == "int32" and num.bits == 64:
+        if any(node.op == "read" for node in E.walk(value)):  # whatever the size of what memory holds
+            return E.ite(E.all_of(E.le(-(2**31), value), E.lt(value, 2**31)), value, unknown)
         value = x.fits(value, num.shape)
-    elif name not in ("int32", "int64", "uint32", "uint64"):
+    elif name not in ("int32", "int64"):
         return unknown
-    return E.ite(E.le(0, value), value, unknown) if name.startswith("u") else value
+    return value
 
 
 def _truncated(x: Executor, elem: Expr, *, per_lane: bool) -> Expr:

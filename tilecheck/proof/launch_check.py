@@ -180,7 +180,18 @@ class _Check:
                 size = self.judge.rewritten(sym(grid_symbol(axis)))
                 text = f"S3: grid[{axis}] is more than 1, but the kernel never reads axis {axis}"
                 self._standing(text, lt(1, size), (), found, open_)
-        return tuple(found), tuple(open_)
+        return tuple(found), (*tuple(open_), *self._numbers())
+
+    def _numbers(self) -> tuple[tuple[str, str], ...]:
+        """Arguments that the proof takes for integers, where the host's text does not show that they are: the
+        guard refuses floats, and nobody else looks."""
+        given = dict(self.judge.launch.arguments)
+        integers = [p.name for p in self.judge.kernel.params if p.integer and not p.is_array]
+        return tuple(
+            (f"`{name}` is an integer", "caller")
+            for name in integers
+            if name in given and (given[name] is None or isinstance(given[name], str))
+        )
 
     def _standing(
         self,

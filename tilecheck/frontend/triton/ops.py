@@ -129,7 +129,7 @@ def _last(name: str) -> str:
 
 
 def _is_integral(dtype: Named) -> bool:
-    return _last(dtype.name).startswith(("int", "uint"))
+    return _last(dtype.name).startswith("int")
 
 
 def _cast(x: Executor, args: Arguments) -> Any:
