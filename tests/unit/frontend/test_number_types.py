@@ -1,4 +1,4 @@
-"""Numbers that are no signed integers: unsigned ones, single bits, and floats that folding takes for integers."""
+"""Numbers that are no signed integers: unsigned ones, single bits, and floats that are folded like integers."""
 
 from __future__ import annotations
 
