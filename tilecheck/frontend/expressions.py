@@ -710,6 +710,8 @@ def call(x: Executor, function: Any, args: Arguments) -> Any:
             return _split_keyword(x, function, args, i, value)
     function = used(function)
     match function:
+        case Function() if function.table.replaces_functions:
+            raise UnsupportedConstruct("function of a module that replaces code or defaults of functions")
         case Function():
             from tilecheck.frontend.statements import call_function  # the two modules need each other
 

@@ -356,6 +356,7 @@ class _Fold:
             or node.asynchronous is not None
             or function.closure is not None
             or self.calls >= MOST_CALLS
+            or function.table.replaces_functions
         ):
             raise NotConstant
         params = node.params

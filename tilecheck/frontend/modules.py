@@ -8,7 +8,9 @@ function's `global`, through an attribute or an item) is not known, and using it
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 import libcst as cst
@@ -20,6 +22,8 @@ from tilecheck.frontend.syntax import walk
 from tilecheck.ir.kernel import UnsafeBlock
 from tilecheck.model import Site, Span
 from tilecheck.overlay import is_file
+
+_REPLACED = re.compile(r"\.__(?:code|defaults|kwdefaults)__\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,11 @@ class ModuleTable:
         if not self._nodes:
             self._nodes = tuple(walk(self.parsed.module))
         return self._nodes
+
+    @property
+    def replaces_functions(self) -> bool:
+        """Whether it may give a function other code or defaults, which no binding shows."""
+        return _replaces_functions(self.parsed.source.text)
 
     def lose(self, name: str) -> None:
         """What `name` holds is not known."""
@@ -397,3 +406,8 @@ def _set(table: ModuleTable, name: str, binding: Binding, *, conditional: bool) 
     elif not conditional:
         table.settle(name)
     table.bindings[name] = binding
+
+
+@lru_cache(maxsize=64)
+def _replaces_functions(text: str) -> bool:
+    return _REPLACED.search(text) is not None

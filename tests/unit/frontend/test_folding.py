@@ -229,6 +229,27 @@ def test_what_is_found_is_what_python_computes(text: str) -> None:
     assert type(found(text)) is type(names["X"])
 
 
+CHANGED = """\
+def f(a='x'):
+    return a * 2
+f.__defaults__ = ('y',)
+X = f()
+# ---
+def f():
+    return 'x' * 2
+def g():
+    return 'y'
+f.__code__ = g.__code__
+X = f()
+"""
+
+
+@pytest.mark.parametrize("text", CHANGED.split("# ---\n"))
+def test_a_function_that_may_be_changed_where_no_assignment_shows_it_is_left_alone(text: str) -> None:
+    with pytest.raises(NotConstant):
+        found(text)
+
+
 @pytest.mark.parametrize("text", LEFT.split("# ---\n"))
 def test_everything_else_is_left_alone(text: str) -> None:
     with pytest.raises(NotConstant):
