@@ -31,6 +31,7 @@ from tilecheck.frontend.tiles import (
     converted,
     data,
     grid_axis,
+    is_integer,
     place,
     reduced,
     scanned,
@@ -119,17 +120,13 @@ def _filled(x: Executor, shape: tuple[Expr, ...], value: Any, dtype: Any) -> Num
 def _to(x: Executor, num: Num, dtype: Any) -> Num:
     if isinstance(dtype, Named) and dtype.name.endswith(".int1"):
         return Num(num.shape, numbers.as_bool(num, x), "bool")
-    if isinstance(dtype, Named) and num.kind == "bool" and num.elem is not None and _is_integral(dtype):
+    if isinstance(dtype, Named) and num.kind == "bool" and num.elem is not None and is_integer(dtype):
         return Num(num.shape, converted(x, num, _last(dtype.name)), "int", 64 if "64" in dtype.name else 32)
     return cast(x, num, dtype)
 
 
 def _last(name: str) -> str:
     return name.rpartition(".")[2]
-
-
-def _is_integral(dtype: Named) -> bool:
-    return _last(dtype.name).startswith("int")
 
 
 def _cast(x: Executor, args: Arguments) -> Any:
