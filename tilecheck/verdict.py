@@ -158,7 +158,7 @@ def _premises(kernel: Kernel) -> list[Site]:
 
 
 def standing(facts: Facts) -> tuple[str, ...]:
-    """The standing obligations that concern this kernel, S1 to S5 of the documentation."""
+    """The standing obligations that concern this kernel, S1 to S6 of the documentation."""
     arrays = facts.graph.arrays()
     written = [a for a in arrays if facts.graph.ownership(a) is Ownership.MUT]
     found = []
@@ -173,6 +173,8 @@ def standing(facts: Facts) -> tuple[str, ...]:
     values = [a.value for a in facts.kernel.arithmetic]
     if any(s.kind is Kind.BLOCK for s in symbols(*values)) or any(map(values_in_memory, values)):
         found.append("S5")
+    if any(p.is_array and p.integer for p in facts.kernel.params):
+        found.append("S6")
     return tuple(found)
 
 

@@ -16,12 +16,13 @@ from typing import Any
 from tilecheck.errors import LaunchRefused
 from tilecheck.jit.conditions import EACH, FUNCTIONS, Condition, NotCheckable, compile_condition, view
 from tilecheck.jit.contracts import Broken, Contracts
-from tilecheck.jit.layouts import Layout, NotAnArray, layout_of, share_memory, solid
+from tilecheck.jit.layouts import Layout, NotAnArray, element_type, layout_of, share_memory, solid
 from tilecheck.jit.records import Argument, Record
 
 Check = Callable[[tuple[int, ...], Sequence[Any]], None]
 
 INT32_ELEMENTS = 2**31
+_INTEGERS = ("int32", "int64")  # of which tables are
 _REMEMBERED = 4096  # combinations of shapes; beyond them the guard starts to forget
 
 
@@ -191,6 +192,7 @@ class Guard:
         described = {i: list(self.layouts(self.record.arguments[i], args[i])) for i in self.described}
         arrays = {i: described[i] for i in self.arrays}
         self.check_shapes(described)
+        self._check_elements(args)
         scope = self._scope(blocks, args, described)
         self._check_conditions(scope)
         self._check_standing(blocks, arrays)
@@ -241,6 +243,20 @@ class Guard:
                     raise self.refusal(
                         f"`{name}` has a stride of {max(steps)}, which 32 bits do not hold",
                         ("help: annotate it `ct.IndexedWithInt64`",),
+                    )
+
+    def _check_elements(self, args: Sequence[Any]) -> None:
+        """S6: narrower integers wrap sooner than the proof allows for, and others have no sign or no order."""
+        for i in self.described:
+            argument = self.record.arguments[i]
+            if not argument.integer:
+                continue
+            for member in args[i] if argument.members else (args[i],):
+                found = element_type(member)
+                if member is not None and found not in _INTEGERS:
+                    raise self.refusal(
+                        f"the elements of `{argument.name}` are {found}; int32 or int64 is expected",
+                        ("the proof takes them for integers of 32 bits or more, with a sign",),
                     )
 
     def _scope(self, grid: tuple[int, int, int], args: Sequence[Any], arrays: Arrays) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from tilecheck.jit.layouts import Layout
 from tilecheck.jit.records import Argument, Record
 
 _NUMBERS = (int, bool, float, NoneType)
-_INTEGERS = ("int32", "int64")
 
 
 def compile_guard(
@@ -113,8 +112,6 @@ class _Guard(Guard):
         found: dict[str, Any] = {}
         for i, argument in enumerate(self.record.arguments):
             if i in arrays:
-                if arrays[i] and argument.integer:
-                    self._check_elements(argument, args[i])
                 # The proof's array has one axis, whatever the tensor's shape.
                 flat = [view(_elements(layout)) for _, _, layout in arrays[i]]
                 found[argument.name] = flat[0] if flat else _NOTHING
@@ -154,15 +151,6 @@ class _Guard(Guard):
         if narrow and not -INT32_ELEMENTS <= value < INT32_ELEMENTS:
             raise self.refusal(f"`{argument.name}` is {value}, which 32 bits do not hold", ())
         return value
-
-    def _check_elements(self, argument: Argument, value: Any) -> None:
-        """Narrower integers wrap sooner than the proof allows for, and others have no sign or no order."""
-        element = str(value.dtype).rpartition(".")[2]
-        if element not in _INTEGERS:
-            raise self.refusal(
-                f"the elements of `{argument.name}` are {element}; int32 or int64 is expected",
-                ("the proof takes them for integers of 32 bits or more, with a sign",),
-            )
 
     def _refuse_type(self, argument: Argument, value: Any, *expected: str) -> NoReturn:
         kind = type(value)

@@ -101,6 +101,15 @@ def layout_of(argument: Any) -> tuple[int, Layout]:
     return address, Layout(shape, tuple(step // itemsize for step in given), itemsize)
 
 
+def element_type(argument: Any) -> str:
+    """The type of an array's elements, such as "int32"; a type string of NumPy where the array says no more."""
+    dtype = getattr(argument, "dtype", None)
+    if dtype is not None:
+        return str(dtype).rpartition(".")[2]
+    text = str((getattr(argument, "__cuda_array_interface__", None) or {}).get("typestr"))
+    return {"<i4": "int32", "<i8": "int64"}.get(text, text)
+
+
 def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The strides, in elements, of a row-major array without gaps."""
     strides = []

@@ -10,12 +10,13 @@ STANDING: Mapping[str, str] = {
     "S3": "a grid axis that the kernel never reads is 1 if the kernel stores anything",
     "S4": "each array has fewer than 2^31 elements, unless a constant, a contract or a visible launch says so",
     "S5": "index arithmetic in 32 bits fits at the sizes of the launch (tile coordinates of cuTile excepted)",
+    "S6": "an array whose values are used as integers, such as an index, holds int32 or int64",
 }
 
 _VERDICTS: Mapping[str, str] = {
     "proved": """
 Every obligation of the kernel is discharged, for every launch that meets the standing obligations
-(`tilecheck explain S1` to `S5`): any grid, any shapes, any strides, any values in memory.
+(`tilecheck explain S1` to `S6`): any grid, any shapes, any strides, any values in memory.
 
 A kernel is never called proved because something was not understood, or because time ran out.
 """,

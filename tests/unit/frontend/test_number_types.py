@@ -104,3 +104,11 @@ def host(t):
     k[(4,)](out, t, p, 4, 1)
 """
     assert verdict(tmp_path, TRITON, "at = pid * v" + STORE, host) == "violated"
+
+
+@pytest.mark.parametrize(("at", "tables"), [("tl.load(t_ptr + pid)", True), ("pid", False)])
+def test_that_tables_hold_signed_integers_of_32_bits_or_more_is_a_standing_obligation(tmp_path, at, tables):
+    path = tmp_path / "k.py"
+    path.write_text(TRITON.format(body=f"    tl.atomic_add(out_ptr + {at}, 1)\n"), encoding="utf-8")
+    (kernel,) = verify_paths([path.as_posix()]).kernels
+    assert ("S6" in kernel.standing) is tables

@@ -361,3 +361,32 @@ def test_offsets_from_the_first_element_reach_the_gaps_between_rows(record, tens
     apart = tensor(4, 8, strides=(16, 1), at=32 * 8)
     raw((7,), (args[0], apart, 8))
     assert "numel(out) = 56" in refused(raw, (8,), args[0], apart, 8)  # 3 rows of 16, and one of 8
+
+
+# ---- tables --------------------------------------------------------------------------------------------------
+
+
+def test_elements_that_the_proof_takes_for_integers_are_int32_or_int64(record, tensor):
+    """In int8 127 + 1 is -128, in uint32 0 - 1 is large."""
+    arguments = (Argument("out", "mut", array=True), Argument("t", "shared", array=True, integer=True))
+    check = compile_guard(record("out t", arguments=arguments))
+    for dtype in ("int32", "torch.int64"):
+        for _ in range(2):
+            check((1,), (tensor(8), tensor(8, at=64, dtype=dtype)))
+    for dtype in ("float32", "torch.float64", "int8", "torch.uint8", "uint32", "torch.bool", "int16"):
+        with pytest.raises(LaunchRefused, match="int32 or int64 is expected"):
+            check((1,), (tensor(8), tensor(8, at=64, dtype=dtype)))
+
+
+def test_the_element_type_of_arrays_that_show_their_interface_alone(record, tensor):
+    class Shown:
+        def __init__(self, kind):
+            self.__cuda_array_interface__ = {"shape": (8,), "typestr": kind, "data": (64, False), "version": 3}
+
+    arguments = (Argument("out", "mut", array=True), Argument("t", "shared", array=True, integer=True))
+    check = compile_guard(record("out t", arguments=arguments))
+    for kind in ("<i4", "<i8"):
+        check((1,), (tensor(8), Shown(kind)))
+    for kind in ("<u4", ">i4", "|i1", "<f4"):
+        with pytest.raises(LaunchRefused, match="int32 or int64 is expected"):
+            check((1,), (tensor(8), Shown(kind)))
