@@ -30,6 +30,7 @@ _NODES = 80  # remainders looked at in one search
 _RESTS = 250  # that are made in one search
 _BRANCHING = frozenset({"min", "max", "ite"})
 _QUOTIENTS = 12  # guesses of what a quotient stays below
+_GUESS = 8  # remainders looked at for one of them: most are wrong
 
 
 class Sums:
@@ -39,24 +40,26 @@ class Sums:
     has a coefficient of the same sign: |q_m| * p = rest + |p_m| * q, so rest >= 0 gives p >= 0.
     """
 
-    def __init__(self, premises: Premises) -> None:
+    def __init__(self, premises: Premises, nodes: int = _NODES) -> None:
         self._premises = premises
+        self._most = nodes
 
     def covers(self, p: Polynomial, depth: int = _DEPTH) -> bool:
         """Whether p >= 0 follows from at most `depth` premises, or from a few more that bound what moves: `t`
         in `t * n` has bounds in which `n` is a factor, and `n` itself is better left alone."""
-        first = _Descent(self._premises, moving=True)
+        first = _Descent(self._premises, self._most, moving=True)
         if first.covers(p, depth + _MOVING if depth else 0):
             return True
-        return first.is_different and _Descent(self._premises, moving=False).covers(p, depth)
+        return first.is_different and _Descent(self._premises, self._most, moving=False).covers(p, depth)
 
 
 class _Descent:
     """One search. Mutable: it counts, and remembers what failed and what it has read off the premises, which
     nothing changes meanwhile."""
 
-    def __init__(self, premises: Premises, *, moving: bool) -> None:
+    def __init__(self, premises: Premises, nodes: int, *, moving: bool) -> None:
         self._premises = premises
+        self._most = nodes
         self._moving = moving
         self._failed: dict[Key, int] = {}
         self._removable: dict[tuple[Monomial, bool], bool] = {}
@@ -65,7 +68,7 @@ class _Descent:
         self.is_different = False  # whether other premises might have been tried
 
     def covers(self, p: Polynomial, depth: int) -> bool:
-        if self._nodes > _NODES or self._rests > _RESTS:
+        if self._nodes > self._most or self._rests > _RESTS:
             return False
         premises = self._premises
         premises.work.spent += NODE + TERM * len(p)
@@ -218,6 +221,7 @@ def _bound_known(premises: Premises, within: frozenset[int]) -> bool:
     """For the quotients by what is known to be positive."""
     found = False
     tried = 0
+    guess = Sums(premises, _GUESS)
     for q, x, d in [quotient for quotient in premises.quotients() if quotient[0] in within]:
         if premises.term((q,)).low < 0 and Sums(premises).covers(x):
             premises.learn({(q,): 1})
@@ -232,7 +236,7 @@ def _bound_known(premises: Premises, within: frozenset[int]) -> bool:
             branches = _branches(premises, dict(b))
             if below in premises.inequalities or premises.interval(below).low >= 0:
                 continue
-            if all(Sums(premises).covers(combine(times(branch, e), rest)) for branch in branches):
+            if all(guess.covers(combine(times(branch, e), rest)) for branch in branches):
                 premises.learn(below)
                 found = True
     return found
