@@ -285,12 +285,12 @@ def _branches(premises: Premises, d: Polynomial) -> tuple[Polynomial, ...]:
 
 
 def _shares(premises: Premises, q: int, d: Polynomial) -> Iterator[tuple[Key, Key, Key]]:
-    """a, b with a*b = d and e for which a premise has b*e, or a branch of b times e, with a positive factor."""
+    """a, b with a*b = d and e for which a premise has b*e, or a branch of b times e, with a positive factor; of
+    a branch that is a sum, one of its terms times e."""
     for a, b in _splits(premises, d):
-        for branch in _branches(premises, b):
-            if len(branch) != 1:
+        for divisor, scale in [term for branch in _branches(premises, b) for term in branch.items()]:
+            if scale < 1 or (not divisor and len(b) > 1):
                 continue
-            ((divisor, scale),) = branch.items()
             for p in premises.inequalities:
                 for m, c in p.items():
                     if c > 0 and len(m) > len(divisor) and c % scale == 0 and _divides(divisor, m):

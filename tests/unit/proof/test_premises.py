@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import process_time
 
-from tilecheck.ir.expr import Kind, Symbol, add, eq, floordiv, ite, le, lt, mul, sub, sym
+from tilecheck.ir.expr import Kind, Symbol, add, eq, floordiv, ite, le, lt, minimum, mul, sub, sym
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.rungs.entail import entailed
 
@@ -34,6 +34,18 @@ def test_quotients_keep_the_order_of_what_is_divided() -> None:
     assert entailed(le(floordiv(ROW, S), launch), Premises.of([le(1, S), le(ROW, M), le(M, N), le(0, N)]))
     assert not entailed(le(floordiv(ROW, S), launch), Premises.of([le(ROW, M), le(M, N), le(0, N)]))
     assert not entailed(le(launch, floordiv(ROW, S)), Premises.of([le(1, S), *given]))
+
+
+def test_the_columns_of_a_grouped_order_of_blocks() -> None:
+    """Blocks of m*n tiles go through groups of 8 rows, the last of which may have fewer: a quotient by the rows
+    of the group stays below the columns, both in whole groups and in the last."""
+    group = floordiv(floordiv(ROW, N), 8)
+    rows = minimum(sub(M, mul(group, 8)), 8)
+    column = floordiv(sub(ROW, mul(group, 8, N)), rows)
+    given = [le(1, N), le(0, ROW), lt(ROW, mul(M, N)), le(1, rows)]
+    assert entailed(lt(column, N), Premises.of(given))
+    assert not entailed(lt(add(column, 1), N), Premises.of(given))
+    assert not entailed(lt(column, N), Premises.of([*given[:2], given[3]]))
 
 
 def test_a_conditional_is_the_branch_that_premises_choose() -> None:
