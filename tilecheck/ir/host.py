@@ -42,6 +42,7 @@ DEVICE = "device"  # a count that the machine decides: any number from 1 on
 SAME_SHAPE = "same-shape"
 CONTIGUOUS = "contiguous"
 
+TRUTHS = frozenset({TEST, SAME_SHAPE, CONTIGUOUS})
 _OF_TENSOR = (EXTENT, STRIDE, NUMEL, RANK, SPAN)
 _MOST_AXES = 8
 

@@ -24,7 +24,7 @@ from tilecheck.ir.expr import (
     symbols,
     walk,
 )
-from tilecheck.ir.host import DEFINED, EXTENT, NUMEL, axis_of, host_extent, host_rank, owner, owners
+from tilecheck.ir.host import DEFINED, EXTENT, NUMEL, TRUTHS, axis_of, host_extent, host_rank, owner, owners
 from tilecheck.ir.kernel import Kernel, extent_symbol
 from tilecheck.ir.launch import HostTensor, Launch
 from tilecheck.ir.launch_ranks import with_known_ranks
@@ -338,7 +338,11 @@ class Judge:
                 concrete[kernel_value.args[0]] = model.evaluate(host_value)
             except ZeroDivisionError:
                 return None
-        inputs = {s.name: int(v) for s, v in model.symbols.items() if s.kind is Kind.HOST}
+        inputs = {
+            s.name: bool(v) if s.origin in TRUTHS else int(v)
+            for s, v in model.symbols.items()
+            if s.kind is Kind.HOST
+        }
         return Broken(rule, text, inputs, concrete, expanded)
 
 

@@ -277,3 +277,16 @@ def squares(o_ptr, n, s, T: tl.constexpr):
 def test_a_factor_that_stands_twice_inside_and_once_outside(verified) -> None:
     (kernel,) = verified("squares", SQUARES).kernels
     assert (kernel.verdict.value, kernel.internal_error) == ("violated", None)  # with s = 0
+
+
+def test_a_truth_of_the_host_is_shown_as_one(verified) -> None:
+    body = """
+    def host(x: torch.Tensor):
+        assert x.is_contiguous()
+        out = torch.empty(x.shape[0] // 2)
+        masked[(triton.cdiv(x.shape[0], 64),)](out, x.shape[0], BLOCK=64)
+    """
+    (found,) = [d for d in verified("masked", body).diagnostics if d.code == "TC402"]
+    assert found.witness is not None
+    assert found.witness.values["x.is_contiguous()"] is True
+    assert "with x.is_contiguous() = True" in found.notes[0]
