@@ -321,7 +321,7 @@ def select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:
         x, y = stretch(a, shape), stretch(b, shape)
         assert x is not None
         assert y is not None
-        return Num(shape, E.any_of(E.all_of(test, x), E.all_of(E.negate(test), y)), "bool")
+        return Num(shape, E.either(test, x, y), "bool")
     x, y = stretch(_to_int(a, machine), shape), stretch(_to_int(b, machine), shape)
     assert x is not None
     assert y is not None

@@ -438,6 +438,21 @@ def conjuncts(a: Expr) -> tuple[Expr, ...]:
     return a.args if a.op == "all" else (a,)
 
 
+def either(cond: Expr, a: Expr, b: Expr) -> Expr:
+    """The truth that is `a` where `cond` holds and `b` elsewhere. What both say holds in any case, and stands
+    by itself: `row < n and (not MASKED or col < m)`."""
+    kept = set(conjuncts(b))
+    common = tuple(term for term in conjuncts(a) if term in kept)
+    first, second = (all_of(*(t for t in conjuncts(e) if t not in common)) for e in (a, b))
+    if first is TRUE:
+        rest = any_of(cond, second)
+    elif second is TRUE:
+        rest = any_of(negate(cond), first)
+    else:
+        rest = any_of(all_of(cond, first), all_of(negate(cond), second))
+    return all_of(*common, rest)
+
+
 def children(a: Expr) -> tuple[Expr, ...]:
     found: tuple[Expr, ...] = a.operands  # type: ignore[attr-defined]
     return found

@@ -12,7 +12,7 @@ proof under all of the conditions, and then leaves out those that it does withou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tilecheck.ir.expr import ONE, Expr, Kind, add, le, mul, symbols
@@ -40,7 +40,7 @@ class _Digit:
 def layouts(access: Access, kernel: Kernel, terms: Terms) -> Iterator[tuple[Expr, ...]]:
     """Sets of conditions, innermost digits first: for the digits of the index, and for those of their sums too.
     None where the index is not a sum of bounded digits, or what is asked is no condition on a layout."""
-    if kernel.language != "triton" or len(access.axes) != 1:
+    if not access.flat:
         return
     ranges = Ranges(terms, (access.guard, access.mask, access.lane_facts))
     index = terms.poly(access.axes[0].index)
@@ -49,8 +49,9 @@ def layouts(access: Access, kernel: Kernel, terms: Terms) -> Iterator[tuple[Expr
     if outer is None:
         return
     names = {param.name: position for position, param in enumerate(kernel.params)}
-    own = _spans(outer, names, terms)
-    if all(is_layout(c, terms) for c in own):
+    for own in dict.fromkeys(_spans(outer, names, terms, beside=beside) for beside in (False, True)):
+        if not all(is_layout(c, terms) for c in own):
+            continue
         yield own
         inner: dict[Expr, None] = {}
         for digit in outer:
@@ -65,30 +66,38 @@ def layouts(access: Access, kernel: Kernel, terms: Terms) -> Iterator[tuple[Expr
             yield tuple(dict.fromkeys((*own, *inner)))
 
 
-def _spans(digits: Iterable[_Digit], names: dict[str, int], terms: Terms) -> tuple[Expr, ...]:
-    """What each stride must span."""
+def _spans(
+    digits: Sequence[_Digit], names: dict[str, int], terms: Terms, *, beside: bool = False
+) -> tuple[Expr, ...]:
+    """What each stride must span. With `beside`, a stride that is a multiple of another one comes next to it:
+    `(group * C + c) * s_c` is inside `n * s_n`, though its groups are `C * s_c` apart."""
 
     def place(digit: _Digit) -> tuple[int, int, int]:
         """Inner digits first: strides of fewer factors, and of those the ones named later; small literals."""
         own = [names.get(s.name.partition(".")[0], 0) for s in symbols(digit.stride)]
         return len(digit.factors), -max(own, default=0), digit.stride.value or 0
 
+    def place_beside(digit: _Digit) -> tuple[tuple[int, int, int], int]:
+        roots = [d for d in digits if d.factors and set(d.factors) <= set(digit.factors)]
+        return min(map(place, roots), default=place(digit)), len(digit.factors)
+
     inner: _Digit | None = None
     conditions: list[Expr] = []
-    for digit in sorted(digits, key=place):
+    for digit in sorted(digits, key=place_beside) if beside else sorted(digits, key=place):
         low = ONE if inner is None else mul(inner.count, inner.stride)
-        conditions += _at_least(digit.stride, low, terms)
+        conditions += _at_least(digit.stride, low, terms, counted=not beside)
         inner = digit
     return tuple(conditions)
 
 
-def _at_least(stride: Expr, low: Expr, terms: Terms) -> tuple[Expr, ...]:
-    """`low <= stride`: of one stride as it is, of a product without what both sides share."""
+def _at_least(stride: Expr, low: Expr, terms: Terms, *, counted: bool) -> tuple[Expr, ...]:
+    """`low <= stride`: of one stride as it is, of a product without what both sides share. With `counted`, what
+    limits a grid says how many blocks there are."""
     p, q = terms.poly(low), terms.poly(stride)
     if key(p) == key(q) or not symbols(stride, low):
         return ()
     grid = any(terms.has_grid(m) for m in p)
-    if stride.op == "sym" and not grid:
+    if stride.op == "sym" and not (grid and (counted or low.op != "mul")):
         return (le(low, stride),)
     excess = combine(p, q, -1)
     shared = terms.common(excess)
@@ -105,7 +114,8 @@ def is_layout(condition: Expr, terms: Terms) -> bool:
         return terms.uniform(high) and not all(s in terms.tiles for s in symbols(high))
     if high.op != "sym" or high.args[0].kind not in _STRIDES or high.args[0] in terms.tiles:
         return False
-    return high.args[0] not in symbols(low) and all(s.kind is not Kind.GRID for s in symbols(low))
+    steps = low.op == "mul" and any(s.kind in _STRIDES and s not in terms.tiles for s in symbols(low))
+    return high.args[0] not in symbols(low) and (steps or all(s.kind is not Kind.GRID for s in symbols(low)))
 
 
 def _digits(

@@ -7,7 +7,7 @@ own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
 
@@ -65,8 +65,22 @@ def cases(obligation: Obligation) -> tuple[Obligation, ...]:
 def _flags(goal: Holds | Disjoint) -> tuple[Expr, ...]:
     """What decides at compile time between two terms of a goal. Not whether a tile has one element, and so is
     broadcast: where it has, there is mostly nothing to save."""
-    choices = (node.args[0] for node in walk(*_terms(goal)) if node.op == "ite" and is_flag(node.args[0]))
+    terms = _terms(goal)
+    choices = [node.args[0] for node in walk(*terms) if node.op == "ite" and is_flag(node.args[0])]
+    masks = [goal.first.mask, goal.second.mask] if isinstance(goal, Disjoint) else []
+    choices += [_plain(flag) for node in walk(*masks) if node.op == "any" for flag in _asked(node)]
     return tuple(dict.fromkeys(flag for flag in choices if not _is_broadcast(flag)))
+
+
+def _asked(either: Expr) -> Iterator[Expr]:
+    """The flags of a mask that says less where one is set: `ALIGNED or col < n`."""
+    for term in either.args:
+        yield from (part for part in conjuncts(term) if is_flag(part))
+
+
+def _plain(flag: Expr) -> Expr:
+    """A flag without its negation."""
+    return flag.args[0] if flag.op == "not" else flag
 
 
 def _size_flag(goal: Holds | Disjoint) -> tuple[Expr, ...]:
