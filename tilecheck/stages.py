@@ -6,6 +6,7 @@ import time
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -114,20 +115,10 @@ def _decided(
     file = definition.table.file
     work = Work.of_kernel(options.budget)  # for both times, if it is decided twice
 
+    ask = partial(decide, keep=options.dump_smt is not None) if decisions is None else decisions.decide
+
     def settle(kernel: Kernel) -> Decision:
-        if decisions is not None:
-            return decisions.decide(
-                kernel, obligations, file, without=options.without, budget=options.budget, work=work
-            )
-        return decide(
-            kernel,
-            obligations,
-            file,
-            without=options.without,
-            budget=options.budget,
-            keep=options.dump_smt is not None,
-            work=work,
-        )
+        return ask(kernel, obligations, file, without=options.without, budget=options.budget, work=work)
 
     decision = settle(kernel)
     if launches and any(s.status in ("violated", "unknown") for s in decision.settled):
