@@ -234,6 +234,9 @@ def fill(kernel: Kernel, given: Mapping[str, Any], concrete: Concrete, rng: rand
                 return False
     if any(contract.kind == "chunks" for contract in kernel.contracts):
         return all(_share_out(c, given, concrete, rng) for c in kernel.contracts if c.kind == "chunks")
+    for contract in kernel.contracts:
+        if contract.kind == "chunk_sums" and not _count_chunks(contract, given, concrete):
+            return False
     return all(_sum_up(kernel, contract, given, concrete) for contract in kernel.contracts)
 
 
@@ -249,6 +252,17 @@ def _share_out(contract: Contract, given: Mapping[str, Any], concrete: Concrete,
         return False
     for row, pair in enumerate(rng.sample(pairs, table.size // 2)):
         table[2 * row : 2 * row + 2] = pair
+    return True
+
+
+def _count_chunks(contract: Contract, given: Mapping[str, Any], concrete: Concrete) -> bool:
+    """Let an array say how many chunks the sequences before each have; False where it has more elements."""
+    sums, starts = (given[name] for name in contract.arrays)
+    size = _value(contract.bounds[0], concrete)
+    if not size or size < 1 or sums.ndim != 1 or len(sums) > len(starts):
+        return False
+    sums[...] = [0, *np.cumsum(-(-np.diff(np.sort(starts)) // size))][: len(sums)]
+    starts[...] = np.sort(starts)
     return True
 
 

@@ -7,6 +7,7 @@ Written apart from the prover: it knows `x.shape[k]`, `x.stride(k)`, `grid[k]`, 
 from __future__ import annotations
 
 import ast
+import itertools
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -155,6 +156,13 @@ class Reading:
                     0 <= n < len(starts) - 1 and k >= 0 and k * size < starts[n + 1] - starts[n]
                     for n, k in rows
                 )
+            case "chunk_sums":
+                sums, starts = given[0].tolist(), (given[1] if len(given) > 1 else keywords["of"]).tolist()
+                size = given[2] if len(given) > 2 else keywords["size"]
+                numbers = [-(-(b - a) // size) for a, b in itertools.pairwise(starts)]
+                steps = zip(itertools.pairwise(sums), numbers, strict=False)
+                counted = sums[:1] in ([], [0]) and all(b - a == k for (a, b), k in steps)
+                return counted and starts == sorted(starts)
             case "prefix_sum":
                 items = given[1] if len(given) > 1 else keywords["of"]
                 return given[0].tolist() == [0, *np.cumsum(items).tolist()] and bool((items >= 0).all())

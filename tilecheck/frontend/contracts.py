@@ -43,6 +43,7 @@ _FORMS = {
     "distinct_pairs": _Form(2, 1, 1, 1),
     "prefix_sum": _Form(1, 2, 2, 2, ("of",)),
     "chunks": _Form(1, 2, 3, 3, ("of", "size")),
+    "chunk_sums": _Form(1, 2, 3, 3, ("of", "size")),
     "disjoint": _Form(None, None, 1, None),
 }
 
@@ -235,6 +236,8 @@ def _simpler(contract: Contract) -> list[Contract]:
             Contract("distinct_pairs", contract.array, (), *said),
             Contract("within", contract.array, (E.ZERO, last), *said, part=((0, 2),)),
         ]
+    if contract.kind == "chunk_sums":
+        return [contract, *(Contract("increasing", name, (), *said) for name in contract.arrays)]
     if contract.kind != "permutation":
         return [contract]
     length = E.sym(extent_symbol(contract.array, 0))

@@ -243,6 +243,24 @@ def _chunks(
             yield f"{_cell(name, (row + 1,), k)}, but sequence {n} has {length} rows, and a chunk {bounds[0]}"
 
 
+def _chunk_sums(
+    names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int], part: Part
+) -> Iterator[str]:
+    (sums, starts), (name, other), size = values, names, bounds[0]
+    if size < 1:
+        yield f"a chunk has {size} rows"
+        return
+    if sums and sums[0] != 0:
+        yield f"{name}[0] = {sums[0]}, which is not 0"
+    for i in range(min(len(sums), len(starts)) - 1):
+        number = -(-(starts[i + 1] - starts[i]) // size)
+        if sums[i + 1] - sums[i] != number:
+            told = sums[i + 1] - sums[i]
+            yield f"{name}[{i + 1}] - {name}[{i}] = {told}, and sequence {i} has {number} chunks"
+    for table, values_of in ((name, sums), (other, starts)):
+        yield from _increasing((table,), (values_of,), (), ())
+
+
 _Broken = Callable[[Sequence[str], Sequence[list[Any]], Sequence[int], Part], Iterator[str]]
 _BROKEN: dict[str, _Broken] = {
     "within": _within,
@@ -251,9 +269,10 @@ _BROKEN: dict[str, _Broken] = {
     "distinct_pairs": _distinct_pairs,
     "prefix_sum": _prefix_sum,
     "chunks": _chunks,
+    "chunk_sums": _chunk_sums,
 }
 # How many axes the arrays of a contract have; those of the others have any number.
-_RANKS = {"distinct": 1, "increasing": 1, "distinct_pairs": 2, "prefix_sum": 1, "chunks": 1}
+_RANKS = {"distinct": 1, "increasing": 1, "distinct_pairs": 2, "prefix_sum": 1, "chunks": 1, "chunk_sums": 1}
 
 
 def _meeting(members: Sequence[Member]) -> str | None:

@@ -34,6 +34,7 @@ CONTRACTS = {
     "distinct_pairs": (0,),
     "prefix_sum": (0,),
     "chunks": (1,),
+    "chunk_sums": (1,),
     "disjoint": (0,),
 }
 OF_PARTS = ("within", "distinct", "increasing")  # those that may speak of a part of an array

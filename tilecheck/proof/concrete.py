@@ -20,7 +20,7 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols, walk
 from tilecheck.ir.kernel import Contract, Kernel, Ownership, Param, extent_symbol, grid_symbol, stride_symbol
 from tilecheck.proof.context import Context
 from tilecheck.proof.replay import Layout
-from tilecheck.proof.tables import Promise, fill_chunks, fill_in, fill_sums, promises
+from tilecheck.proof.tables import Promise, fill_chunk_sums, fill_chunks, fill_in, fill_sums, promises
 
 Memory = Mapping[str, Mapping[tuple[int, ...], int]]
 FILLS = ("ramp", "zeros", "ones")  # what memory holds where no model says
@@ -238,7 +238,7 @@ def _keeps_sums(given: Mapping[str, Any], concrete: Concrete, kernel: Kernel) ->
             ]
             if not fill_sums(sums, items, (cells[0], cells[1]), (single[0], single[1])):
                 return False
-        if contract.kind == "chunks" and not _keeps_chunks(contract, given, concrete, kernel):
+        if contract.kind in _OF_CHUNKS and not _keeps_chunks(contract, given, concrete, kernel):
             return False
     return True
 
@@ -249,7 +249,10 @@ def _keeps_chunks(contract: Contract, given: Mapping[str, Any], concrete: Concre
         return False
     (size,) = (int(evaluate(b, concrete.value)) for b in contract.bounds)
     promised = promises(kernel.contracts, contract.array, lambda e: int(evaluate(e, concrete.value)))
-    return fill_chunks(table, starts, concrete.memory.get(contract.array, {}), size, promised)
+    return _OF_CHUNKS[contract.kind](table, starts, concrete.memory.get(contract.array, {}), size, promised)
+
+
+_OF_CHUNKS = {"chunks": fill_chunks, "chunk_sums": fill_chunk_sums}
 
 
 def _keeps(data: np.ndarray[Any, Any], param: Param, concrete: Concrete, promised: tuple[Promise, ...]) -> bool:

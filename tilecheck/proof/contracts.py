@@ -17,6 +17,7 @@ from tilecheck.ir.expr import (
     add,
     all_of,
     any_of,
+    cdiv,
     eq,
     le,
     lt,
@@ -168,6 +169,24 @@ def _prefix_sum(contract: Contract, reads: _Reads) -> Iterator[Expr]:
             yield _implies(all_of(here, eq(j, add(k, 1))), eq(b, add(start, item)))
 
 
+def _chunk_sums(contract: Contract, reads: _Reads) -> Iterator[Expr]:
+    """From t[0] = 0 and t[i + 1] = t[i] + cdiv(c[i + 1] - c[i], size) with c[i] <= c[i + 1] follow by induction
+    0 <= t[i], and t[i] + cdiv(c[i + 1] - c[i], size) <= t[j] for i < j."""
+    (starts,), (size,) = contract.others, contract.bounds
+    sums = reads[contract.array]
+    for a in sums:
+        i = a.args[1]
+        yield _implies(_inside(a), le(0, a))
+        yield _implies(all_of(_inside(a), eq(i, 0)), eq(a, 0))
+        first, end, then = read(starts, i), read(starts, add(i, 1)), read(contract.array, add(i, 1))
+        number = cdiv(sub(end, first), size)
+        here = all_of(_inside(a, first, end), le(1, size))
+        yield _implies(all_of(here, _inside(then)), eq(then, add(a, number)))
+        for b in sums:
+            if b is not a and b is not then:
+                yield _implies(all_of(here, _inside(b), lt(i, b.args[1])), le(add(a, number), b))
+
+
 INSTANCES: dict[str, Callable[[Contract, _Reads], Iterator[Expr]]] = {
     "within": _within,
     "distinct": _distinct,
@@ -175,6 +194,7 @@ INSTANCES: dict[str, Callable[[Contract, _Reads], Iterator[Expr]]] = {
     "distinct_pairs": _distinct_pairs,
     "prefix_sum": _prefix_sum,
     "chunks": _chunks,
+    "chunk_sums": _chunk_sums,
 }
 
 

@@ -39,8 +39,9 @@ def promises(contracts: Sequence[Contract], array: str, value: Callable[[Expr], 
 _OF_SEVERAL = (
     "prefix_sum",
     "chunks",
+    "chunk_sums",
     "disjoint",
-)  # what no single array can keep: see `fill_sums`, `fill_chunks`; arrays here are apart
+)  # what no single array can keep: see `fill_sums` and those after it; arrays here are apart
 
 
 def fill_in(data: Contents, cells: Mapping[tuple[int, ...], int], promised: Sequence[Promise]) -> bool:
@@ -121,6 +122,28 @@ def fill_chunks(
         free.remove(chosen)
         table[2 * row : 2 * row + 2] = chosen
     return all(_keeps(table, promise) for promise in promised)
+
+
+def fill_chunk_sums(
+    sums: Contents,
+    starts: Contents,
+    cells: Mapping[tuple[int, ...], int],
+    size: int,
+    promised: Sequence[Promise],
+) -> bool:
+    """Let `sums` say how many chunks are before each sequence; whether that is what the cells that are fixed
+    say, and all promises hold."""
+    if sums.ndim != 1 or starts.ndim != 1 or size < 1 or len(sums) > len(starts):
+        return False
+    lengths = [int(b) - int(a) for a, b in pairwise(starts)]
+    if min(lengths, default=0) < 0:
+        return False
+    total = 0
+    for i in range(len(sums)):
+        sums[i] = total
+        total += -(-lengths[i] // size) if i < len(lengths) else 0
+    kept = all(sums[at[0]] == v for at, v in cells.items() if _is_inside(at, sums.shape))
+    return kept and all(_keeps(sums, promise) for promise in promised)
 
 
 _ITEM = 3  # an item that nothing else speaks of

@@ -168,6 +168,24 @@ def test_chunks_of_sequences(record, table, starts, told):
         assert told in refused(check, (1,), Values(table), Values(starts))
 
 
+@pytest.mark.parametrize(
+    ("sums", "starts", "told"),
+    [
+        ([0, 2, 2, 4], [0, 4, 4, 7], None),
+        ([0, 2, 2, 3], [0, 4, 4, 7], "x[3] - x[2] = 1, and sequence 2 has 2 chunks"),
+        ([1, 3, 3, 5], [0, 4, 4, 7], "x[0] = 1, which is not 0"),
+        ([0, 2, 1], [0, 4, 2], "x[1] = 2 and x[2] = 1"),
+    ],
+)
+def test_numbers_of_chunks(record, sums, starts, told):
+    stated = StatedContract("chunk_sums", ("x", "y"), ("2",), "chunk_sums(x, of=y, size=2)")
+    check = guard_triton.compile_guard(flat(record("x y", contracts=(stated,))), most=100)
+    if told is None:
+        check((1,), (Values(sums), Values(starts)))
+    else:
+        assert told in refused(check, (1,), Values(sums), Values(starts))
+
+
 def test_chunks_have_rows(record):
     stated = StatedContract("chunks", ("x", "y"), ("0",), "chunks(x, of=y, size=0)")
     check = guard_triton.compile_guard(flat(record("x y", contracts=(stated,))), most=100)

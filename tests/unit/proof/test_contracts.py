@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
@@ -26,7 +26,17 @@ PARTS = {
     "increasing-late": ((1, 1),),
     "within-third": ((2, 0),),
 }
-KINDS = ("within", "distinct", "distinct-skip", "increasing", "distinct_pairs", "prefix_sum", "chunks", *PARTS)
+KINDS = (
+    "within",
+    "distinct",
+    "distinct-skip",
+    "increasing",
+    "distinct_pairs",
+    "prefix_sum",
+    "chunks",
+    "chunk_sums",
+    *PARTS,
+)
 FIRST, SECOND, THIRD = (sym(Symbol(name, Kind.SCALAR)) for name in "ijk")
 Memory = Mapping[str, tuple[tuple[int, ...], ...] | tuple[int, ...]]
 
@@ -34,8 +44,8 @@ Memory = Mapping[str, tuple[tuple[int, ...], ...] | tuple[int, ...]]
 def contract_of(kind: str) -> Contract:
     said, _, variant = kind.partition("-")
     bounds = (const(0), const(2)) if said == "within" else (const(-1),) if variant == "skip" else ()
-    bounds = (const(2),) if kind == "chunks" else bounds
-    others = ("c",) if kind in ("prefix_sum", "chunks") else ()
+    bounds = (const(2),) if kind in ("chunks", "chunk_sums") else bounds
+    others = ("c",) if kind in ("prefix_sum", "chunks", "chunk_sums") else ()
     return Contract(said, "t", bounds, kind, None, SITE, others, part=PARTS.get(kind, WHOLE))
 
 
@@ -52,6 +62,12 @@ def memories(kind: str) -> Iterator[Memory]:
         for n in range(4):
             for pairs in itertools.product(range(-1, 3), repeat=n):
                 yield from ({"t": pairs, "c": starts} for starts in ((), (0, 3), (1, 1, 4), (0, 4, 5)))
+    elif kind == "chunk_sums":
+        for n in range(4):
+            for sums in itertools.product(range(4), repeat=n):
+                yield from (
+                    {"t": sums, "c": starts} for starts in ((), (0, 3), (1, 1, 4), (0, 2, 5), (0, 1, 1, 4))
+                )
     else:
         yield from ({"t": cells} for n in range(4) for cells in itertools.product(range(-1, 4), repeat=n))
 
@@ -75,9 +91,18 @@ def keeps(kind: str, memory: Memory) -> bool:
             c, rows = memory["c"], range(0, len(t) - 1, 2)
             known = [(c[t[r] + 1] - c[t[r]], t[r + 1]) for r in rows if 0 <= t[r] < len(c) - 1]
             return all(k >= 0 and 2 * k < length for length, k in known)
+        case "chunk_sums":  # as for chunks
+            c = memory["c"]
+            known = [(i, -(-(c[i + 1] - c[i]) // 2)) for i in range(min(len(t), len(c) - 1))]
+            steps = all(t[i] + k <= v for i, k in known for v in t[i + 1 :])
+            return min(t, default=0) >= 0 and t[:1] in ((), (0,)) and steps and _count_on(t, known)
         case _:
             c = memory["c"]
             return min(c, default=0) >= 0 and list(t) == [sum(c[:i]) for i in range(len(c) + 1)]
+
+
+def _count_on(t: Sequence[int], known: list[tuple[int, int]]) -> bool:
+    return all(t[i + 1] == t[i] + k for i, k in known if i + 1 < len(t))
 
 
 def reads_of(kind: str) -> list[Expr]:
@@ -85,6 +110,8 @@ def reads_of(kind: str) -> list[Expr]:
     if kind == "distinct_pairs":
         return [read("t", FIRST, 0), read("t", SECOND, 1)]
     if kind == "prefix_sum":
+        return [read("t", FIRST), read("t", SECOND), read("c", THIRD)]
+    if kind == "chunk_sums":
         return [read("t", FIRST), read("t", SECOND), read("c", THIRD)]
     if kind == "chunks":
         return [read("t", mul(2, FIRST)), read("c", SECOND)]
@@ -171,6 +198,13 @@ def test_instances_are_false_of_every_memory_that_breaks_it(kind: str) -> None:
         ("chunks", "_chunks", "lt(mul(k, size)", "lt(mul(add(k, 1), size)"),
         ("chunks", "_chunks", "le(0, k)", "lt(0, k)"),
         ("chunks", "_chunks", "_inside(n, k, first, end)", "_inside(n, k)"),
+        ("chunk_sums", "_chunk_sums", "_implies(_inside(a), le(0, a))", "le(0, a)"),
+        ("chunk_sums", "_chunk_sums", "eq(i, 0)), eq(a, 0)", "eq(i, 1)), eq(a, 0)"),
+        ("chunk_sums", "_chunk_sums", "lt(i, b.args[1])", "le(i, b.args[1])"),
+        ("chunk_sums", "_chunk_sums", "le(add(a, number), b)", "lt(add(a, number), b)"),
+        ("chunk_sums", "_chunk_sums", "eq(then, add(a, number))", "le(add(a, number, 1), then)"),
+        ("chunk_sums", "_chunk_sums", "_inside(a, first, end)", "_inside(a, first)"),
+        ("chunk_sums", "_chunk_sums", "all_of(here, _inside(then))", "here"),
         ("prefix_sum", "_prefix_sum", "eq(a.args[1], 0)), eq(a, 0)", "eq(a.args[1], 1)), eq(a, 0)"),
         ("prefix_sum", "_prefix_sum", "_implies(_inside(item), le(0, item))", "le(0, item)"),
         ("prefix_sum", "_prefix_sum", "le(i, j)), le(a, b)", "le(i, j)), lt(a, b)"),

@@ -19,7 +19,7 @@ from tilecheck.proof.concrete import (
 from tilecheck.proof.context import Context
 from tilecheck.proof.minimise import minimise
 from tilecheck.proof.scope import small_launches
-from tilecheck.proof.tables import Promise, fill_chunks, fill_in, fill_sums, promises
+from tilecheck.proof.tables import Promise, fill_chunk_sums, fill_chunks, fill_in, fill_sums, promises
 
 GRID, OUT, T = grid_symbol(0), extent_symbol("out", 0), Symbol("T", Kind.CONSTANT)
 
@@ -245,3 +245,19 @@ def test_enumeration_is_admitted_deterministic_and_without_repeats(context):
     assert all(is_admitted(c, context) for c in first)
     launch = launch_symbols(context)
     assert len({tuple(c.value(s) for s in launch) for c in first}) == len(first) > 20
+
+
+@pytest.mark.parametrize(
+    ("starts", "cells", "holds"),
+    [
+        ((0, 3, 3, 7), {}, True),
+        ((0, 3, 3, 7), {(3,): 4}, True),
+        ((0, 3, 3, 7), {(3,): 3}, False),
+        ((0, 3, 2, 7), {}, False),
+    ],
+)
+def test_numbers_of_chunks_are_added_up(starts, cells, holds):
+    sums = np.zeros(4, dtype=np.int64)
+    assert fill_chunk_sums(sums, np.array(starts), cells, 2, []) is holds
+    if holds:
+        assert sums.tolist() == [0, 2, 2, 4]
