@@ -286,8 +286,9 @@ class Executor:
         return f"{origin if origin == 'atomic' else 'memory'}:{','.join(names)}" if names else origin
 
     def is_integer_memory(self, value: Expr) -> bool:
-        """Whether everything read from memory or passed untyped in `value` is used as an integer."""
-        known = self.knowledge.integers | self.tables
+        """Whether everything read from memory or passed untyped in `value` is used as an integer: by the
+        kernel, or by what its contracts compare it with, so that launches are asked for one."""
+        known = self.knowledge.integers | self.tables | (self.integers if self.contract else frozenset())
         return all(name in known for name in memory_names(value))
 
     def unfolded(self, value: Expr, x: Expr, y: Expr, *, per_lane: bool) -> Expr:

@@ -1,0 +1,30 @@
+"""A `requires` may speak of numbers that the kernel itself does nothing with."""
+
+from __future__ import annotations
+
+from tilecheck import check_source
+
+TEXT = """
+import triton
+import triton.language as tl
+
+
+# tilecheck: requires rows <= numel(x)
+# tilecheck: requires n <= rows
+@triton.jit
+def kernel(x, rows, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(x + at, 0, mask=at < n)
+"""
+
+
+def test_what_is_required_of_a_number_that_only_contracts_name_counts() -> None:
+    [kernel] = check_source(TEXT, "kernel.py").kernels
+    assert all(o.verdict.value == "proved" for o in kernel.obligations) and not kernel.conditions
+    assert {p.name for p in kernel.params if p.integer} >= {"rows", "n"}
+
+
+def test_without_it_the_length_is_a_condition() -> None:
+    text = TEXT.replace("# tilecheck: requires rows <= numel(x)\n", "")
+    [kernel] = check_source(text, "kernel.py").kernels
+    assert kernel.conditions == ("numel(x) >= n",)
