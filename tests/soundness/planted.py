@@ -213,7 +213,7 @@ BUGS = (
         "Interval(max(v.low for v in values), max(v.high for v in values))",
     ),
     Bug("an interval ends one early", "proof.premises:Premises._limit", "-(rest // c)", "1 - (rest // c)"),
-    Bug("one branch is enough", "proof.sums:_Descent._by_branches", "if all(", "if any("),
+    Bug("one branch is enough", "proof.sums:_Descent._by_branches", "(any if helps else all)(", "any("),
     Bug(
         "an inequality times any factor",
         "proof.premises:Premises.candidates",

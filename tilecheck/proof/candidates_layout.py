@@ -14,13 +14,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from math import gcd
 
-from tilecheck.ir.expr import ONE, Expr, Kind, add, le, mul, symbols
+from tilecheck.analysis.limits import promised_ranges, ranges_of
+from tilecheck.ir.expr import ONE, Expr, Kind, add, floordiv, le, mul, sub, symbols, walk
 from tilecheck.ir.kernel import Access, Kernel
 from tilecheck.proof.candidates_flat import factor_of
 from tilecheck.proof.conditions_ranges import Ranges
 from tilecheck.proof.conditions_terms import Terms
-from tilecheck.proof.polynomial import UNIT, Monomial, Polynomial, combine, constant, key, times, without
+from tilecheck.proof.polynomial import (
+    UNIT,
+    Monomial,
+    Polynomial,
+    combine,
+    constant,
+    divides,
+    key,
+    times,
+    without,
+)
 
 _STRIDES = (Kind.SCALAR, Kind.STRIDE, Kind.CONSTANT)
 
@@ -45,10 +57,14 @@ def layouts(access: Access, kernel: Kernel, terms: Terms) -> Iterator[tuple[Expr
     ranges = Ranges(terms, (access.guard, access.mask, access.lane_facts))
     index = terms.poly(access.axes[0].index)
     rest: Polynomial = {m: c for m, c in index.items() if terms.varies(m)}
+    names = {param.name: position for position, param in enumerate(kernel.params)}
+    looked_up = {m: c for m, c in rest.items() if _reads(m, terms)}
+    if looked_up:
+        yield from _of_tables(index, looked_up, ranges, names, kernel, terms)
+        return
     outer = _digits(rest, combine(index, rest, -1), ranges, terms)
     if outer is None:
         return
-    names = {param.name: position for position, param in enumerate(kernel.params)}
     for own in dict.fromkeys(_spans(outer, names, terms, beside=beside) for beside in (False, True)):
         if not all(is_layout(c, terms) for c in own):
             continue
@@ -64,6 +80,74 @@ def layouts(access: Access, kernel: Kernel, terms: Terms) -> Iterator[tuple[Expr
             inner.update(dict.fromkeys(c for c in _spans(found or [], names, terms) if is_layout(c, terms)))
         if inner:
             yield tuple(dict.fromkeys((*own, *inner)))
+
+
+def _of_tables(
+    index: Polynomial,
+    looked_up: Polynomial,
+    ranges: Ranges,
+    names: dict[str, int],
+    kernel: Kernel,
+    terms: Terms,
+) -> Iterator[tuple[Expr, ...]]:
+    """`(t[n] + u[i] * B + l) * s + c`: what is added to a row of the tables is part of that row, and spans no
+    more than a step of `u`. How many rows there are is what a contract says of `t`."""
+    shared, scale = terms.common(looked_up), gcd(*looked_up.values())
+    rows = {m: c for m, c in index.items() if divides(shared, m) and c % scale == 0}
+    row = {without(m, *shared): c // scale for m, c in rows.items()}
+    count = _rows(row, kernel, terms)
+    most = next(iter(terms.poly(count))) if len(terms.poly(count)) == 1 else UNIT
+    outer = {m for m in row if most and divides(most, m) and not _reads(m, terms)}  # whole tables of rows
+    row = {m: c for m, c in row.items() if m not in outer}
+    rest = {m: c for m, c in index.items() if m not in rows or without(m, *shared) in outer}
+    moving = {m: c for m, c in rest.items() if terms.varies(m)}
+    digits = _digits(moving, combine(rest, moving, -1), ranges, terms)
+    if digits is None:
+        return
+    own = (
+        *_spans([*digits, _Digit(terms.expr({shared: scale}), count, shared)], names, terms),
+        *_last_digits(index, ranges, terms),
+    )
+    inner: dict[Expr, None] = {}
+    added = {m: c for m, c in row.items() if not _reads(m, terms)}
+    still = {m: c for m, c in added.items() if not terms.varies(m)}
+    parts = _digits(combine(added, still, -1), still, ranges, terms, within=True)
+    for m in row:
+        step = tuple(number for number in m if terms.uniform(terms.atom(number)))
+        if parts and step and _reads(m, terms):
+            whole = _Digit(terms.expr({step: 1}), ONE, step)
+            inner.update(dict.fromkeys(_spans([*parts, whole], names, terms)))
+    own = tuple(c for c in own if is_layout(c, terms))
+    inner = {c: None for c in inner if is_layout(c, terms) or _is_of_compile_time(c)}
+    yield from dict.fromkeys(found for found in (own, (*own, *inner)) if found)
+
+
+def _is_of_compile_time(condition: Expr) -> bool:
+    """Whether it is about constants alone: how tiles lie in a step of a table is no limit on a launch."""
+    return all(s.kind is Kind.CONSTANT for s in symbols(condition))
+
+
+def _last_digits(index: Polynomial, ranges: Ranges, terms: Terms) -> Iterator[Expr]:
+    """`x % n` without `x // n` tells blocks apart where x stays below n."""
+    nodes = tuple(walk(*(terms.atom(number) for m in index for number in m)))
+    for node in nodes:
+        if node.op == "mod" and not terms.uniform(node) and floordiv(*node.args) not in nodes:
+            for top in ranges.highest(node.args[0])[:1]:
+                yield from terms.at_most(terms.poly(add(top, 1)), terms.poly(node.args[1]))
+
+
+def _rows(row: Polynomial, kernel: Kernel, terms: Terms) -> Expr:
+    """What the rows that tables tell stay below, as far as a contract says so."""
+    promised = promised_ranges(kernel)
+    for m, c in row.items():
+        element = terms.atom(m[0]) if len(m) == 1 and c == 1 else ONE
+        for _, high in ranges_of(element, promised) if element.op == "read" else ():
+            return sub(high, 1)
+    return ONE
+
+
+def _reads(m: Monomial, terms: Terms) -> bool:
+    return any(node.op == "read" for node in walk(*(terms.atom(number) for number in m)))
 
 
 def _spans(

@@ -26,6 +26,7 @@ from tilecheck.ir.expr import (
     symbols,
     walk,
 )
+from tilecheck.proof.branches import Settle, widths
 from tilecheck.proof.candidates import candidates, is_length, tile_symbols
 from tilecheck.proof.candidates_layout import layouts
 from tilecheck.proof.conditions_terms import Terms
@@ -98,6 +99,7 @@ def derive(
     *,
     solver: bool = True,
     spare: Callable[[], Callable[[], bool]] = lambda: lambda: True,
+    settle: Settle = lambda obligation, _: obligation,
 ) -> Derivation:
     """Find launch conditions for obligations that do not follow from the kernel's text.
 
@@ -109,14 +111,15 @@ def derive(
         stopped: whether nothing more is to be tried.
         solver: whether one may be asked for proofs.
         spare: called for each goal; what it returns says whether more may be spent on that.
+        settle: an obligation that says the same under the conditions of a context, written plainer.
     """
     order = sorted(range(len(open_)), key=lambda i: (open_[i].stage, _reads(open_[i], context), i))
-    search = _Search(context, prove, satisfiable, tile_symbols(context.kernel), stopped, solver, spare)
+    search = _Search(context, prove, satisfiable, tile_symbols(context.kernel), stopped, solver, spare, settle)
     search.solve_all(open_, order)
     contested = [i for i in order if i in search.contested and i not in search.found]
     if contested:
         # Conditions found for others left no launch for these: let them choose first.
-        again = _Search(context, prove, satisfiable, search.tiles, stopped, solver, spare)
+        again = _Search(context, prove, satisfiable, search.tiles, stopped, solver, spare, settle)
         again.solve_all(open_, [*contested, *(i for i in order if i not in contested)])
         search = again if len(again.found) > len(search.found) else search
     search.simplify()
@@ -136,6 +139,7 @@ class _Search:
     stopped: Callable[[], bool]
     solver: bool
     spare: Callable[[], Callable[[], bool]]
+    settle: Settle
     base: dict[Expr, None] = field(default_factory=dict)
     found: dict[int, tuple[Expr, ...]] = field(default_factory=dict)
     cut: dict[int, None] = field(default_factory=dict)  # obligations whose search met a limit
@@ -165,7 +169,7 @@ class _Search:
         self.cut.pop(number, None)
         for part in _parts(obligation):
             stopped = self.stopped()
-            conditions = None if stopped else self._conditions(part)
+            conditions = None if stopped else self._conditions(self._settled(part))
             if conditions is None:
                 self.base = before
                 if self._met_limit or stopped:
@@ -176,6 +180,18 @@ class _Search:
             used.update(dict.fromkeys(conditions))
             self.base.update(dict.fromkeys(conditions))
         self.found[number] = tuple(used) or tuple(self.base)
+
+    def _settled(self, part: Obligation) -> Obligation:
+        """The goal as it reads under the conditions found so far, and where that makes it plainer, under those
+        that looked-up numbers fit into the types that they are cast to."""
+        settled = self.settle(part, self.context.under(*self.base))
+        for condition in widths(settled, self.context):
+            if condition not in self.base:
+                plainer = self.settle(settled, self.context.under(*self.base, condition))
+                if plainer is not settled:
+                    self.base[condition] = None
+                    settled = plainer
+        return settled
 
     def _conditions(self, part: Obligation) -> tuple[Expr, ...] | None:
         """What one goal needs, on top of what earlier goals got: those it may lean on from the start, as
@@ -224,17 +240,22 @@ class _Search:
 
     def _laid_out(self, part: Obligation, old: tuple[Expr, ...]) -> tuple[Expr, ...] | None:
         """What a race needs of a row-major layout, where that is enough. How long memory is says nothing of who
-        touches which element."""
+        touches which element, but where tables tell the elements, that these exist."""
         goal = part.goal
         if not isinstance(goal, Disjoint) or not (goal.first.flat and goal.second.flat):
             return None
         terms = Terms(self.tiles)
         accesses = dict.fromkeys((goal.first, goal.second))
         found = [whole for a in accesses for whole in layouts(a, self.context.kernel, terms)]
-        known = tuple(c for c in old if not any(s.kind is Kind.EXTENT for s in symbols(c)))
-        for whole in dict.fromkeys(((), *sorted(found, key=len))):
+        tables = {n.args[0] for n in walk(*_expressions(part)) if n.op == "read"}
+        known = tuple(c for c in old if _lengths(c) <= tables)
+        # Where tables tell, a proof is dear: without one under all that was thought of there is none.
+        first = tuple(dict.fromkeys(c for whole in found for c in whole)) if tables else ()
+        for number, whole in enumerate(dict.fromkeys((first, *sorted(found, key=len)))):
             needed = tuple(c for c in whole if c not in old)
-            if (whole and not needed) or not self.prove(part, (*known, *needed)):
+            if (number and not needed) or not self.prove(part, (*known, *needed)):
+                if tables and not number:
+                    return None
                 continue
             for condition in needed:
                 fewer = tuple(c for c in needed if c is not condition)
@@ -390,6 +411,11 @@ class _Pool:
         self._forbidden.append(sum(1 << i for i, c in enumerate(self._choices) if c in chosen))
 
 
+def _lengths(condition: Expr) -> set[str]:
+    """The arrays of which a condition says how long they are."""
+    return {s.name.partition(".")[0] for s in symbols(condition) if s.kind is Kind.EXTENT}
+
+
 def _holds(condition: Expr, launch: dict[Symbol, int | bool]) -> bool:
     """Whether a launch surely satisfies a condition: a symbol without a value could be anything."""
     if any(s not in launch for s in symbols(condition)):
@@ -446,7 +472,7 @@ def condition_kind(condition: Expr) -> str:
 
 def condition_text(condition: Expr) -> str:
     """The condition as a `requires` would say it: what is limited stands on the left."""
-    if condition.op == "le" and condition_kind(condition) != "a":
+    if condition.op == "le" and condition_kind(condition) != "a" and condition.args[1].value is None:
         low, high = condition.args
         return f"{render(high)} >= {render(low)}"
     return render(condition)

@@ -12,7 +12,7 @@ from math import gcd
 from tilecheck.analysis.limits import ranges_of
 from tilecheck.ir.expr import ZERO, Expr, Kind, add, conjuncts, maximum, mul, render, sub
 from tilecheck.proof.conditions_terms import Terms
-from tilecheck.proof.polynomial import UNIT, Key, Polynomial, combine, constant, key, scaled
+from tilecheck.proof.polynomial import UNIT, Key, Monomial, Polynomial, combine, constant, key, scaled
 
 _ALTERNATIVES = 3
 _DEPTH = 12
@@ -45,6 +45,14 @@ class Ranges:
                 self._note(high, scaled(combine(excess, high, -1), -1))
             if high and len(high) < len(varying):
                 self._add(varying, terms.expr(scaled(combine(excess, varying, -1), -1)))
+                # `starts[n] + (last - k) * B + lane < starts[n + 1]`: a table says how large the right side is.
+                looked_up = {m: c for m, c in varying.items() if c < 0 and self._is_element(m)}
+                rest = combine(varying, looked_up, -1)
+                if looked_up and len(high) < len(rest):
+                    self._add(rest, terms.expr(scaled(combine(excess, rest, -1), -1)))
+
+    def _is_element(self, m: Monomial) -> bool:
+        return len(m) == 1 and self.terms.atom(m[0]).op == "read"
 
     def _note(self, high: Polynomial, bound: Polynomial) -> None:
         terms = self.terms

@@ -96,6 +96,7 @@ def _decide(
     kernel: Kernel, obligations: Sequence[Obligation], path: str, without: frozenset[str], session: Session
 ) -> Decision:
     context = Context(kernel)
+    session.models.promise(kernel.contracts)
     obligations = as_decided(kernel, obligations)
     if _is_vacuous(kernel, context, session):
         unknown = tuple(Settled(o, "unknown", "none", 0.0, Reason.VACUOUS.value) for o in obligations)
@@ -113,7 +114,7 @@ def _decide(
         saved, lost = {eligible[k] for k in saved}, {eligible[k] for k in lost}
     under = context.under(*conditions)
     for i in open_ if conditions else ():
-        if obligations[i].advice and prove(obligations[i], under, session, without).proved:
+        if obligations[i].advice and _is_advised(obligations[i], under, session, without):
             saved.add(i)
     settled: list[Settled] = []
     failed = 0  # searches for a counterexample
@@ -144,6 +145,14 @@ def _decide(
         settled = [_with_queries(s, under, facts, session, without) for s in settled]
     granted = () if "launch" in without else conditions
     return Decision(tuple(settled), granted, spent=spent, work=work)
+
+
+def _is_advised(obligation: Obligation, under: Context, session: Session, without: frozenset[str]) -> bool:
+    """Whether what asks for no conditions of its own holds under those of the others."""
+    from tilecheck.proof.branches import Branches  # lazy: most kernels have no conditions
+
+    plainer = Branches(session.premises).settled(obligation, under)
+    return prove(plainer, under, session, without).proved
 
 
 def as_decided(kernel: Kernel, obligations: Sequence[Obligation]) -> list[Obligation]:
@@ -191,12 +200,12 @@ def _prove_all(
     # Most proofs are short. What takes longer is asked once more, with the whole budget, when conditions are
     # sought for it: the empty set of conditions comes first.
     budget = session.budget if "launch" in without else session.budget // _FIRST
-    limit = session.spent + _FIRST_ALL * session.budget
+    limit = session.work.spent + _FIRST_ALL * session.budget
     for obligation in sorted(obligations, key=_rank):
         key = _predicate(obligation)
         if key in known:
             continue
-        if session.spent > limit and "launch" not in without:
+        if session.work.spent > limit and "launch" not in without:
             without = without | {"smt"}
         outcome = known[key] = _prove(_with_facts(obligation, facts), context, session, without, budget)
         goal = obligation.goal
@@ -270,8 +279,10 @@ def _derive(
     are taken flag by flag, those under no flag first and races last, and their conditions are weakened by the
     flag. What is one of several by a flag is taken case by case.
     """
+    from tilecheck.proof.branches import Branches  # lazy, as below
     from tilecheck.proof.conditions import derive  # lazy: most kernels of a proved library never need it
 
+    branches = Branches(session.premises)
     limit = session.spent + _DERIVATION * session.budget
     left = _CHEAP_PROOFS
 
@@ -327,6 +338,7 @@ def _derive(
                 lambda: session.work.is_spent,
                 solver=solver,
                 spare=always if solver else spare,
+                settle=branches.settled,
             )
             for condition in derivation.conditions:
                 other = any_of(flags, condition)  # what is asked with the flag and without it is asked

@@ -7,7 +7,7 @@ index at which `u` is read. Sound because a term is left out only where its nega
 
 from __future__ import annotations
 
-from tilecheck.ir.expr import Expr, negate, walk
+from tilecheck.ir.expr import Expr, conjuncts, negate, walk
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.rungs.entail import follows
 
@@ -18,23 +18,23 @@ _MOST = 120  # disjunctions
 
 def learn_guarded(premises: Premises) -> list[tuple[Expr, ...]]:
     """Add what is left of disjunctions about values in memory; the terms of those of which more than one is."""
-    facts = [f for f in premises.facts if f.op == "any" and any(n.op == "read" for n in walk(f))]
-    open_ = [f.args for f in facts[:_MOST]]
+    facts = [f for f in premises.facts if f.op == "any" and any(n.op == "read" for n in walk(f))][:_MOST]
+    left = premises.alternatives
     for _ in range(_ROUNDS):
-        left = []
-        for terms in open_:
-            rest = _possible(terms, premises)
+        settled = True
+        for fact in facts:
+            terms = left.get(fact, fact.args)
+            if len(terms) == 1:
+                continue
+            left[fact] = rest = _possible(terms, premises)
             if len(rest) == 1:
                 premises.assume(rest[0])
-            elif rest:
-                left.append(rest)
-            else:
+                settled = False
+            elif not rest:
                 premises.contradict = True
-        settled = len(left) == len(open_)
-        open_ = left
         if settled or premises.contradict:
             break
-    return open_
+    return [left[fact] for fact in facts if len(left[fact]) > 1]
 
 
 def _possible(terms: tuple[Expr, ...], premises: Premises) -> tuple[Expr, ...]:
@@ -49,4 +49,9 @@ def _possible(terms: tuple[Expr, ...], premises: Premises) -> tuple[Expr, ...]:
 
 
 def _is_refuted(term: Expr, premises: Premises) -> bool:
-    return follows(negate(term), premises, _DEPTH)
+    """Whether its negation follows; each part of that which does is a fact from then on."""
+    for part in conjuncts(negate(term)):
+        if not follows(part, premises, _DEPTH):
+            return False
+        premises.facts[part] = None
+    return True

@@ -84,3 +84,7 @@ def without(m: Monomial, *factors: int) -> Monomial:
     for factor in factors:
         rest.remove(factor)
     return tuple(rest)
+
+
+def divides(divisor: Monomial, m: Monomial) -> bool:
+    return all(m.count(a) >= divisor.count(a) for a in divisor)

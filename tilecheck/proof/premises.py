@@ -49,6 +49,8 @@ class Premises:
     inequalities: list[Polynomial] = field(default_factory=list)  # each is >= 0
     contradict: bool = False  # nothing satisfies them all, so everything follows
     work: Work = field(default_factory=Work)  # what asking them costs
+    # Of disjunctions that were looked at (`guarded`) the terms that nothing refutes.
+    alternatives: dict[Expr, tuple[Expr, ...]] = field(default_factory=dict)
     _bounds: list[Interval] = field(default_factory=list)  # one for each atom of `forms`
     _where: dict[Monomial, list[int]] = field(default_factory=dict)
     _divisions: dict[tuple[Key, Key], dict[str, int]] = field(default_factory=dict)
@@ -90,6 +92,7 @@ class Premises:
             self,
             forms=self.forms.copy(),
             facts=dict(self.facts),
+            alternatives=dict(self.alternatives),
             inequalities=list(self.inequalities),
             _bounds=list(self._bounds),
             _where={m: list(found) for m, found in self._where.items()},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from tilecheck.ir.expr import Expr, conjuncts, symbols, walk
 from tilecheck.proof.context import Context
@@ -22,6 +23,7 @@ class Question:
     obligation: Obligation
     context: Context
     known: KnownPremises = field(default_factory=KnownPremises)
+    found: dict[str, Any] = field(default_factory=dict)  # what rungs leave for those after them
 
     @cached_property
     def negated(self) -> tuple[Expr, ...]:

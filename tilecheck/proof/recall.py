@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols, walk
+from tilecheck.ir.kernel import Contract
 from tilecheck.proof.work import EVALUATION, Work
 
 _KEPT = 48  # models of one kernel; each is tried on every question
@@ -20,6 +21,9 @@ _STEPS = 12  # changes that lead from one of them to a model
 _ROUNDS = 6  # of growing sizes
 _DIVISORS = 3  # of one symbol by which it may move
 _FEW, _MANY = 24, 200  # changes that are looked at for one question
+
+_TILE = 4  # the size of plain tiles, where arrays are larger
+_SEQUENCES = 8  # in plain tables
 
 Cell = tuple[str, tuple[int, ...]]
 Value = int | bool
@@ -37,6 +41,8 @@ class Assignment:
     blocks: int = 2
     work: Work = field(default_factory=Work)
     defined: Mapping[Symbol, Expr] = field(default_factory=dict)  # none of them by itself
+    tables: Mapping[str, str] = field(default_factory=dict)  # what contracts say of arrays: see `_plain_cell`
+    used: dict[Cell, int] = field(default_factory=dict)  # the plain cells that were read
     _known: dict[Expr, Value] = field(default_factory=dict)
 
     def value(self, symbol: Symbol) -> Value:
@@ -70,10 +76,38 @@ class Assignment:
 
     def changed(self, symbol: Symbol, value: Value) -> Assignment:
         values = {**self.symbols, symbol: value}
-        return Assignment(values, self.reads, self.size, self.inner, self.blocks, self.work, self.defined)
+        return Assignment(
+            values, self.reads, self.size, self.inner, self.blocks, self.work, self.defined, self.tables
+        )
+
+    @property
+    def cells(self) -> dict[Cell, int]:
+        """The values in memory, as far as they were asked for."""
+        return {**self.used, **self.reads}
 
     def _cell(self, array: str, indices: tuple[int, ...]) -> int:
-        return self.reads.get((array, indices), 0)
+        found = self.reads.get((array, indices))
+        if found is None and array in self.tables:
+            found = self.used[array, indices] = _plain_cell(self.tables[array], indices, self.size)
+        return found or 0
+
+
+def _plain_cell(kind: str, indices: tuple[int, ...], size: int) -> int:
+    """An element of a plain table: sequences of some rows each (`increasing`), of each its first chunk
+    (`chunks`), how many chunks are before each (`chunk_sums`)."""
+    rows, tile = max(1, size // _SEQUENCES), min(size, _TILE)
+    match kind:
+        case "increasing" | "prefix_sum":
+            return indices[0] * rows
+        case "chunk_sums":
+            return indices[0] * -(-rows // tile)
+        case "chunks" | "distinct_pairs":
+            row, column = indices if len(indices) == 2 else divmod(indices[0], 2)
+            return 0 if column else row
+        case "distinct" | "permutation":
+            return indices[0]
+        case _:
+            return rows if kind == "counts" else 0
 
 
 def _plain(symbol: Symbol, size: int, inner: bool, blocks: int) -> int:
@@ -86,7 +120,7 @@ def _plain(symbol: Symbol, size: int, inner: bool, blocks: int) -> int:
         return 1 if symbol.instance == 2 and symbol.kind in (Kind.BLOCK, Kind.LANE) else 0
     if symbol.kind is Kind.GRID:
         return min(size, blocks)
-    return min(size, 4) if symbol.kind is Kind.CONSTANT else size
+    return min(size, _TILE) if symbol.kind is Kind.CONSTANT else size
 
 
 @dataclass
@@ -103,6 +137,13 @@ class Recall:
     def __post_init__(self) -> None:
         for assignment in (*self._plain, self._inner, self._many):
             assignment.work = self.work
+
+    def promise(self, contracts: Sequence[Contract]) -> None:
+        """Plain launches have tables that keep the contracts, where that is easy."""
+        tables = {c.array: c.kind for c in contracts if c.kind != "within"}
+        tables |= {c.others[0]: "counts" for c in contracts if c.kind == "prefix_sum"}
+        for assignment in (*self._plain, self._inner, self._many):
+            assignment.tables = tables
 
     def learn(self, symbols: Mapping[Symbol, Value], reads: Mapping[Cell, int]) -> None:
         self._kept.insert(0, Assignment(symbols, reads, work=self.work))
@@ -122,7 +163,7 @@ class Recall:
             if found is not None:
                 found = _grown(found, lengths)
             if found is not None and found.satisfies(assertions):
-                self.learn(found.symbols, found.reads)
+                self.learn(found.symbols, found.cells)
                 return found
         return None
 

@@ -172,7 +172,7 @@ def _decided_cheaply(
 
 
 def _model_of(found: Assignment, assertions: Sequence[Expr]) -> Model:
-    return Model({s: found.value(s) for s in symbols(*assertions)}, dict(found.reads))
+    return Model({s: found.value(s) for s in symbols(*assertions)}, found.cells)
 
 
 @dataclass(frozen=True, slots=True)

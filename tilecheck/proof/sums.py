@@ -14,6 +14,7 @@ from tilecheck.proof.polynomial import (
     Polynomial,
     combine,
     constant,
+    divides,
     key,
     monomial,
     scaled,
@@ -154,21 +155,26 @@ class _Descent:
         if p[m] > 0 or m == UNIT or self._premises.term(m).low < 0:
             return
         for n, c in p.items():
-            if c > 0 and len(n) > len(m) and _divides(m, n):
+            if c > 0 and len(n) > len(m) and divides(m, n):
                 least = self._premises.term(without(n, *m)).low
                 if isinstance(least, int) and least >= 1:
                     yield {n: 1, m: -least}
 
     def _by_branches(self, p: Polynomial, m: Monomial, depth: int) -> bool:
         """A minimum, maximum or conditional is one of its branches: enough that each of them will do, also as
-        a factor."""
+        a factor. Of a minimum that is subtracted, times what is not negative, one is enough: it is no larger
+        than any. So it is of a maximum that is added."""
         for index in dict.fromkeys(m):
             a = self._premises.forms.atoms[index]
             if a.op not in _BRANCHING:
                 continue
             rest = {n: c for n, c in p.items() if n != m}
-            factor = monomial(without(m, index))
-            if all(self.covers(combine(rest, times(branch, factor), p[m]), depth - 1) for branch in a.args):
+            factor = without(m, index)
+            rests = [combine(rest, times(branch, monomial(factor)), p[m]) for branch in a.args]
+            helps = a.op == ("min" if p[m] < 0 else "max") and self._premises.term(factor).low >= 0
+            if helps:
+                rests.sort(key=self._left)
+            if (any if helps else all)(self.covers(r, depth - 1) for r in rests):
                 return True
         return False
 
@@ -293,7 +299,7 @@ def _shares(premises: Premises, q: int, d: Polynomial) -> Iterator[tuple[Key, Ke
                 continue
             for p in premises.inequalities:
                 for m, c in p.items():
-                    if c > 0 and len(m) > len(divisor) and c % scale == 0 and _divides(divisor, m):
+                    if c > 0 and len(m) > len(divisor) and c % scale == 0 and divides(divisor, m):
                         rest = without(m, *divisor)
                         if q not in rest:
                             yield key(a), key(b), key({rest: c // scale})
@@ -308,7 +314,3 @@ def _splits(premises: Premises, d: Polynomial) -> Iterator[tuple[Polynomial, Pol
     for index in dict.fromkeys(m):
         if (len(m) > 1 or c > 1) and c > 0 and premises.term((index,)).low >= 1:
             yield {without(m, index): c}, {(index,): 1}
-
-
-def _divides(divisor: Monomial, m: Monomial) -> bool:
-    return all(m.count(a) >= divisor.count(a) for a in divisor)

@@ -7,7 +7,10 @@ import random
 from proof_brute import random_boolean
 
 from tilecheck.ir import expr as ex
-from tilecheck.ir.expr import Kind, Symbol, sym
+from tilecheck.ir.expr import Kind, Symbol, const, eq, lt, read, sym
+from tilecheck.ir.kernel import Contract, extent_symbol
+from tilecheck.model import Site, Span
+from tilecheck.proof.contracts import instances
 from tilecheck.proof.recall import Recall
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
@@ -60,3 +63,21 @@ def test_what_sums_prove_needs_no_solver() -> None:
     session = Session()
     answer = satisfiable((ex.lt(N, LOOP), ex.lt(LOOP, SIZE), ex.le(SIZE, N)), session=session)
     assert (answer.status, session.checks) == ("unsat", 0)
+
+
+def test_plain_tables_keep_their_contracts() -> None:
+    """A plain launch has two sequences with two chunks each, where the contracts ask for tables like that."""
+    site = Site("kernel.py", Span(0, 1))
+    said = [
+        Contract("increasing", "start", (), "", None, site),
+        Contract("chunks", "work", (const(4),), "", None, site, ("start",)),
+    ]
+    recall = Recall()
+    recall.promise(said)
+    reads = [read("work", const(k)) for k in range(4)]
+    asked = [lt(read("start", reads[0]), read("start", reads[2])), *instances(said, reads)]
+    extents = [eq(sym(extent_symbol(name, 0)), 64) for name in ("work", "start")]
+    found = recall.find([*extents, *asked])
+    assert found is not None
+    assert found.cells["work", (2,)] == 1
+    assert Recall().find([*extents, *asked]) is None

@@ -43,6 +43,31 @@ def kernel(out, start, rows, BT: tl.constexpr):
         row = k + tl.arange(0, BT)
         tl.store(out + first + row, row, mask=row < end - first)
 """
+# Blocks of BC rows in chunks of BT rows, for each of H heads: what says where is decoded from one block id.
+DECODED = """
+import triton
+import triton.language as tl
+
+
+# tilecheck: requires chunks(work, of=start, size=BT)
+# tilecheck: requires increasing(start)
+# tilecheck: requires within(start, 0, rows + 1)
+# tilecheck: requires 2 * cdiv(grid[0], NC) <= numel(work)
+# tilecheck: requires NC * BC <= BT
+# tilecheck: requires NC >= 1
+# tilecheck: requires H >= 1
+# tilecheck: requires grid[1] <= H
+@triton.jit
+def kernel(out, work, start, rows, H: tl.constexpr, NC: tl.constexpr, BT: tl.constexpr, BC: tl.constexpr):
+    pid, head = tl.program_id(0), tl.program_id(1) % H
+    sequence = tl.load(work + pid // NC * 2)
+    chunk = tl.load(work + pid // NC * 2 + 1).to(tl.int64)
+    first, end = tl.load(start + sequence), tl.load(start + sequence + 1)
+    row = chunk * BT + pid % NC * BC + tl.arange(0, BC)
+    p = out + (first * H + head) * BT + row[:, None] * (H * BT) + tl.arange(0, BT)[None, :]
+    old = tl.load(p, mask=(row < end - first)[:, None], other=0.0)
+    tl.store(p, old + 1, mask=(row < end - first)[:, None])
+"""
 WITHOUT = Options(without=frozenset({"smt", "launch"}))
 
 
@@ -52,7 +77,7 @@ def races(text: str) -> set[str]:
     return {o.rung for o in kernel.obligations if o.rule == "TC201"}
 
 
-@pytest.mark.parametrize("text", [KERNEL, SEQUENCES])
+@pytest.mark.parametrize("text", [KERNEL, SEQUENCES, DECODED])
 def test_blocks_that_look_up_where_to_write_are_apart(text: str) -> None:
     assert races(text) == {"tables"}
 
@@ -75,8 +100,34 @@ def test_blocks_that_look_up_where_to_write_are_apart(text: str) -> None:
         (SEQUENCES, "grid[0] < numel(start)", "grid[0] <= numel(start) + 1"),
         (SEQUENCES, "row < end - first", "row <= end - first"),
         (SEQUENCES, "tl.load(start + pid), ", "tl.load(start + pid // 2), "),
+        (DECODED, "requires NC * BC <= BT", "requires NC * BC <= BT + BC"),
+        (DECODED, "requires grid[1] <= H", "requires grid[1] <= H + 1"),
+        (DECODED, "2 * cdiv(grid[0], NC) <= numel(work)", "2 * (grid[0] // NC) <= numel(work)"),
+        (DECODED, "chunks(work, of=start, size=BT)", "within(work[0::2], 0, numel(start) - 1)"),
+        (DECODED, "tl.program_id(1) % H", "tl.program_id(1) % H // 2"),
+        (DECODED, "pid % NC * BC", "pid % (NC + 1) * BC"),
+        (DECODED, "pid // NC * 2)", "pid // (NC + 1) * 2)"),
     ],
 )
 def test_each_premise_is_needed(text: str, right: str, wrong: str) -> None:
     assert right in text
     assert races(text.replace(right, wrong)) != {"tables"}
+
+
+def test_the_conditions_of_decoded_blocks_are_found_without_a_solver() -> None:
+    text = DECODED.replace("# tilecheck: requires NC * BC <= BT\n", "").replace(
+        "# tilecheck: requires grid[1] <= H\n", ""
+    )
+    [kernel] = check_source(text, "kernel.py", Options(without=frozenset({"smt"}))).kernels
+    assert kernel.verdict.value == "conditional"
+    assert {"grid[1] <= H", "BT >= NC * BC"} <= set(kernel.conditions)
+
+
+def test_blocks_along_an_axis_with_one_block_are_one() -> None:
+    text = SEQUENCES.replace("first, end = ", "other = tl.program_id(1)\n    first, end = ", 1)
+    assert races(text) != {"tables"}
+    lone = text.replace(
+        "# tilecheck: requires increasing",
+        "# tilecheck: requires grid[1] == 1\n# tilecheck: requires increasing",
+    )
+    assert races(lone) == {"tables"}

@@ -15,7 +15,7 @@ of its block indices and lanes, what the obligation assumes of it, and that its 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tilecheck.ir.expr import TRUE, ZERO, Expr, all_of, le, lt
 from tilecheck.ir.kernel import Access
@@ -46,10 +46,25 @@ class Equalities:
     meeting: Meeting
     pairs: tuple[tuple[Expr, Expr], ...]
     is_refuted: bool
+    _equal: _Equal
+
+    def are_refuted_by(self, *values: Expr) -> bool:
+        """Whether they cannot be if the instances agree on more `values`, which both compute alike."""
+        agreed = self.meeting.agreed.copy()
+        for value in values:
+            agreed.learn(agreed.premises.form(value), agreed.premises.form(value))
+        return _concluded(replace(self.meeting, agreed=agreed), self._equal.under(agreed)).is_refuted
 
 
 def equalities(question: Question) -> Equalities | None:
     """None where equal elements do not mean equal coordinates."""
+    if "equalities" not in question.found:
+        question.found["equalities"] = _equalities(question)
+    found: Equalities | None = question.found["equalities"]
+    return found
+
+
+def _equalities(question: Question) -> Equalities | None:
     goal = question.obligation.goal
     if not isinstance(goal, Disjoint):
         return None
@@ -58,12 +73,16 @@ def equalities(question: Question) -> Equalities | None:
         return None
     form = meeting.agreed.premises.form
     equal = _Equal(question, goal, meeting.agreed, [(form(one), form(two)) for one, two in meeting.places])
+    return _concluded(meeting, equal)
+
+
+def _concluded(meeting: Meeting, equal: _Equal) -> Equalities:
     while True:
         meeting.agreed.conclude()
         if meeting.is_one_instance or equal.is_impossible():
-            return Equalities(meeting, (), is_refuted=True)
+            return Equalities(meeting, (), True, equal)
         if not equal.split() and not equal.drop_divisor():
-            return Equalities(meeting, tuple(equal.parts()), is_refuted=False)
+            return Equalities(meeting, tuple(equal.parts()), False, equal)
 
 
 @dataclass
@@ -80,6 +99,11 @@ class _Equal:
     _replaced: dict[tuple[Key, Key], None] = field(default_factory=dict)  # pairs that others say
     _small: dict[int, None] = field(default_factory=dict)  # remainders that were looked at
     _inside: dict[int, frozenset[int]] | None = None
+
+    def under(self, agreed: Agreed) -> _Equal:
+        """The same values, to be split where more is agreed on; digits stay digits."""
+        known = {digit: True for digit, is_shown in self._digits.items() if is_shown}
+        return replace(self, agreed=agreed, pairs=list(self.pairs), _tried={}, _digits=known)
 
     def parts(self) -> Iterator[tuple[Expr, Expr]]:
         """The pairs that were not split."""

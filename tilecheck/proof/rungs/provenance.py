@@ -14,17 +14,18 @@ built from symbols that have one value for both.
     digits  a * n + l with n shared, l a block index or lane of range n   gives a and l, for 0 <= l < n
     divmod  x // n and x % n with n shared and positive           give x, which is n * (x // n) + x % n
             the same with y // (a*n), which is x // n, where x is y // a
+    lone    block ids of an axis with one block, lanes of a tile with one element
     fixed   e == s in the guards of both, with s shared           gives e
-    whole   an expression of agreed symbols only is agreed
+    whole   an expression of agreed symbols, or values, only is agreed
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tilecheck.ir.expr import Expr, Kind, Symbol, conjuncts, symbols, walk
+from tilecheck.ir.expr import Expr, Kind, Symbol, conjuncts, sym, symbols, walk
 from tilecheck.ir.kernel import Access, Axis, Space, block_symbol, common_loops
 from tilecheck.proof.instances import Varies
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Ordered
@@ -87,6 +88,7 @@ def meeting_of(goal: Disjoint, question: Question) -> Meeting | None:
         return None
     varies, telling = found
     agreed = Agreed(question.uniform, varies)
+    agreed.meet_lone(telling or ())
     places = tuple(_same_places(first, second))
     fixed = [_fixed(access, varies) for access in (first, second)]
     for one, two in (*places, *((e, e) for e, to in fixed[0] if (e, to) in fixed[1])):
@@ -160,6 +162,15 @@ class Agreed:
         if key(one) == key(two):
             self.known.setdefault(key(one), one)
 
+    def meet_lone(self, symbols: Sequence[Symbol]) -> None:
+        """Of a grid axis with one block, and of a tile with one element, both have the only one."""
+        for symbol in symbols:
+            size = symbol.bound if symbol.kind in (Kind.BLOCK, Kind.LANE) else None
+            if size is not None and self.premises.interval(self.premises.form(size)).high <= 1:
+                self.symbols[symbol] = None
+                p = self.premises.form(sym(symbol))
+                self.learn(p, p)
+
     def includes(self, symbol: Symbol) -> bool:
         return symbol in self.symbols
 
@@ -174,9 +185,12 @@ class Agreed:
             self._join_divisions()
 
     def is_shared(self, index: int) -> bool:
-        """Whether an atom has one value for both instances."""
-        own = self.premises.forms.atoms[index].symbols
-        return index in self.atoms or all(s in self.symbols or not self.varies(s) for s in own)
+        """Whether an atom has one value for both instances: all that it is made of has."""
+        a = self.premises.forms.atoms[index]
+        if index in self.atoms or all(s in self.symbols or not self.varies(s) for s in a.symbols):
+            return True
+        made = a.args and a.condition is None
+        return bool(made) and all(self.is_shared(i) for p in a.args for m in p for i in m)
 
     def _agree(self, index: int) -> None:
         self.atoms[index] = None

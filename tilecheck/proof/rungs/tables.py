@@ -16,20 +16,40 @@ elements that they read, and that equal elements have equal values.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import product
 
-from tilecheck.ir.expr import Expr, Kind, any_of, eq, lt, ne, negate, sym, symbols, walk
+from tilecheck.ir.expr import (
+    TRUE,
+    ZERO,
+    Expr,
+    Kind,
+    all_of,
+    any_of,
+    conjuncts,
+    eq,
+    le,
+    lt,
+    ne,
+    negate,
+    substitute,
+    sym,
+    symbols,
+    walk,
+)
 from tilecheck.proof.guarded import learn_guarded
 from tilecheck.proof.instances import in_instance, symbol_in_instance
-from tilecheck.proof.obligation import Between, Disjoint
+from tilecheck.proof.linear import meaning
+from tilecheck.proof.obligation import Between, Disjoint, Holds
+from tilecheck.proof.polynomial import without
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.question import Question
 from tilecheck.proof.rungs.digits import Equalities, equalities
-from tilecheck.proof.rungs.entail import follows
+from tilecheck.proof.rungs.entail import entailed, follows
+from tilecheck.proof.rungs.provenance import Agreed
 
 _CASES = 24  # that are looked at
 _DEPTH = 5  # premises in one sum
+_PAIRS = 3  # equal values that are refuted
 
 _Pairs = tuple[tuple[Expr, Expr], ...]
 
@@ -43,16 +63,20 @@ def decide(question: Question) -> bool:
     found = equalities(question)
     if found is None or found.meeting.telling is None:
         return False
-    pairs = tuple((in_instance(one, 1), in_instance(two, 2)) for one, two in found.pairs)
+    chosen = _telling(found)
+    pairs = tuple((in_instance(one, 1), in_instance(two, 2)) for one, two in chosen)
     known = question.negated
     first, second = (_reads(known, n) for n in (1, 2))
     tables = frozenset(node.args[0] for node in (*first, *second))
     apart = tuple(_apart(first, second, found))
+    if not apart:  # nothing says that two blocks are two
+        return False
     facts = (
         *(fact for fact in known if _concerns(fact, tables)),
         *_shared(found),
         *(ne(one, two) for one, two in apart),
         *_functional(first, second),
+        *_digits(question, goal, found.meeting.agreed, chosen),
     )
     return _Search(pairs, apart).refutes(question.known.of(facts))
 
@@ -83,16 +107,26 @@ class _Search:
         return cases
 
     def _cases(self, open_: Sequence[tuple[Expr, ...]], premises: Premises) -> Iterable[tuple[Expr, ...]]:
-        terms = next((terms for terms in open_ if all(map(_is_choice, terms))), None)
-        if terms is not None:
-            return _cases(terms)
+        for terms in open_:
+            # What one term says already leaves nothing to tell apart.
+            if all(map(_is_choice, terms)) and not any(follows(t, premises, _DEPTH) for t in terms):
+                return _cases(terms)
         for one, two in self._apart:
             if not self._differ(one, two, premises):
                 return ((lt(one, two),), (lt(two, one),))
         return ()
 
     def _differ(self, one: Expr, two: Expr, premises: Premises) -> bool:
+        # Elements that are known to be equal are written as one: they cancel.
+        same = {
+            fact.args[1]: fact.args[0] for fact in premises.facts if fact.op == "eq" and _are_elements(fact)
+        }
+        one, two = substitute(one, same), substitute(two, same)
         return any(follows(lt(a, b), premises, _DEPTH) for a, b in ((one, two), (two, one)))
+
+
+def _are_elements(fact: Expr) -> bool:
+    return all(side.op == "read" for side in fact.args)
 
 
 def _is_choice(term: Expr) -> bool:
@@ -141,12 +175,45 @@ def _apart(first: list[Expr], second: list[Expr], found: Equalities) -> Iterator
         if other is node or here.args[1:] in tried:
             continue
         tried[here.args[1:]] = None
-        agreed = found.meeting.agreed.copy()
-        for index in here.args[1:]:
-            agreed.learn(agreed.premises.form(index), agreed.premises.form(index))
-        agreed.conclude()
-        if len(here.args) == 2 and replace(found.meeting, agreed=agreed).is_one_instance:
+        if len(here.args) == 2 and found.are_refuted_by(here.args[1]):
             yield node.args[1], other.args[1]
+
+
+def _telling(found: Equalities) -> _Pairs:
+    """The equal values that are made of looked-up numbers, short ones first: what is equal otherwise does not
+    tell blocks apart."""
+    pairs = dict.fromkeys(found.pairs)
+    made = [p for p in pairs if any(node.op == "read" for node in walk(*p))]
+    return tuple(sorted(made or pairs, key=lambda p: sum(len(e.args) for e in p))[:_PAIRS])
+
+
+def _digits(question: Question, goal: Disjoint, agreed: Agreed, pairs: _Pairs) -> Iterator[Expr]:
+    """`l` in `t[i] * s + l` is a digit, `0 <= l < s`, where that follows for the instance that computes it: two
+    looked-up numbers are then a whole `s` apart. Proved from what one instance knows, which is much less to
+    look through than what both do."""
+    for instance, access in enumerate((goal.first, goal.second), start=1):
+        known = question.premises_of(Holds(TRUE, access.happens))
+        for pair in pairs:
+            for low, step in _steps(pair[instance - 1], agreed):
+                digit = all_of(le(ZERO, low), lt(low, step))
+                if entailed(digit, known):
+                    yield from (in_instance(fact, instance) for fact in conjuncts(digit))
+
+
+def _steps(value: Expr, agreed: Agreed) -> Iterator[tuple[Expr, Expr]]:
+    """The terms of a sum with no looked-up numbers (all of them, and those that differ between blocks), and
+    what each looked-up number is multiplied with."""
+    forms = agreed.premises.forms
+    p = forms.of(value)
+    looked_up = {m: [a for a in m if forms.atoms[a].op.startswith("read ")] for m in p}
+    lows = [{m: c for m, c in p.items() if not looked_up[m]}]
+    lows.append({m: c for m, c in lows[0].items() if not all(map(agreed.is_shared, m))})
+    for m, reads in looked_up.items():
+        step = without(m, *reads)
+        if len(reads) == 1 and (step or p[m] > 1) and all(map(agreed.is_shared, step)):
+            for low in lows if lows[0] != lows[1] else lows[:1]:
+                meanings = forms.meanings()
+                yield meaning(low, meanings), meaning({step: p[m]}, meanings)
 
 
 def _functional(first: list[Expr], second: list[Expr]) -> Iterator[Expr]:
