@@ -47,6 +47,12 @@ def instances(contracts: Sequence[Contract], assertions: Sequence[Expr]) -> tupl
     for contract in contracts:
         if contract.is_about_values:  # what arrays share no memory is no matter of values
             found.update(dict.fromkeys(INSTANCES[contract.kind](contract, reads)))
+    # Elements that instances name besides: how large they may be.
+    named = {n for n in walk(*found) if n.op == "read" and n.args[0] in reads}.difference(*reads.values())
+    more: _Reads = {array: [n for n in walk(*found) if n in named and n.args[0] == array] for array in reads}
+    for contract in contracts if named else ():
+        if contract.kind == "within":
+            found.update(dict.fromkeys(_within(contract, more)))
     return tuple(found)
 
 

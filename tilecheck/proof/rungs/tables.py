@@ -150,7 +150,8 @@ def _cases(terms: tuple[Expr, ...]) -> Iterator[tuple[Expr, ...]]:
 def _concerns(fact: Expr, tables: frozenset[str]) -> bool:
     """Whether it may matter: not how long other arrays are, nor that the elements are equal, as pairs say."""
     extents = (s.name for s in symbols(fact) if s.kind is Kind.EXTENT)
-    return fact.op != "eq" and all(name.partition(".")[0] in tables for name in extents)
+    is_known = fact.op != "eq" or not any(s.varies for s in symbols(fact))
+    return is_known and all(name.partition(".")[0] in tables for name in extents)
 
 
 def _reads(known: tuple[Expr, ...], instance: int) -> list[Expr]:
