@@ -142,9 +142,10 @@ def _verdict(
     statuses = {s.status for s in decision.settled}
     if "violated" in statuses or launched.broken:
         return Verdict.VIOLATED, None, None
-    for settled in decision.settled:
-        if settled.status == "unknown":
-            return Verdict.UNKNOWN, settled.reason, settled.obligation.sites[0]
+    open_ = [s for s in decision.settled if s.status == "unknown"]
+    # A spent budget says least: what else is missing would be missing with a larger one too.
+    for settled in sorted(open_, key=lambda s: s.reason == Reason.BUDGET.value):
+        return Verdict.UNKNOWN, settled.reason, settled.obligation.sites[0]
     if launched.undecided is not None:
         return Verdict.UNKNOWN, Reason.NONLINEAR.value, launched.undecided
     if "trusted" in statuses:

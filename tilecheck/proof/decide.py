@@ -46,6 +46,8 @@ _DERIVATION = 6
 _CHEAP_PROOFS = 100  # and then without the solver
 # Before conditions are sought, the solver may spend this part of a budget on a goal, so many budgets on all.
 _FIRST, _FIRST_ALL = 5, 2
+# When the work on a kernel is done, a contract is still looked for so many of its goals, without the solver.
+_LATE_PROPOSALS = 2
 _QUICK = 5  # a question that changes no verdict gets one part in so many
 
 
@@ -114,10 +116,10 @@ def _decide(
         saved, lost = {eligible[k] for k in saved}, {eligible[k] for k in lost}
     under = context.under(*conditions)
     for i in open_ if conditions else ():
-        if obligations[i].advice and _is_advised(obligations[i], under, session, without):
+        if obligations[i].advice and _holds_under(obligations[i], under, session, without):
             saved.add(i)
     settled: list[Settled] = []
-    failed = 0  # searches for a counterexample
+    failed = late = 0  # searches for a counterexample, and proposals when the work is done
     for i, (obligation, outcome) in enumerate(zip(obligations, outcomes, strict=True)):
         if outcome.proved:
             proved = Settled(obligation, "proved", outcome.rung, outcome.time_ms, queries=outcome.queries)
@@ -128,14 +130,16 @@ def _decide(
             reason = _reason(obligation, outcome)
             settled.append(Settled(obligation, "unknown", "none", outcome.time_ms, reason))
         else:
-            if session.work.is_spent and not obligation.unsafe:
-                settled.append(Settled(obligation, "unknown", "none", outcome.time_ms, Reason.BUDGET.value))
-                continue
-            contract = _proposal(obligation, under, session, without)
+            is_late = session.work.is_spent
+            contract = _proposal(obligation, under, session, without) if late < _LATE_PROPOSALS else ""
+            late += is_late and _reads_memory(obligation)
             if contract:
                 advised = replace(obligation, advice=f"`{contract}` decides this, if it is so")
                 reason = Reason.NEEDS_CONTRACT.value
                 settled.append(Settled(advised, "unknown", "none", outcome.time_ms, reason))
+                continue
+            if is_late and not obligation.unsafe:
+                settled.append(Settled(obligation, "unknown", "none", outcome.time_ms, Reason.BUDGET.value))
                 continue
             hunted = failed < _MOST_FAILED_HUNTS and (ended or i in lost) and _is_hunted(obligation, under)
             settled.append(_refute(obligation, outcome, under, path, session, lost=i in lost, hunted=hunted))
@@ -147,8 +151,8 @@ def _decide(
     return Decision(tuple(settled), granted, spent=spent, work=work)
 
 
-def _is_advised(obligation: Obligation, under: Context, session: Session, without: frozenset[str]) -> bool:
-    """Whether what asks for no conditions of its own holds under those of the others."""
+def _holds_under(obligation: Obligation, under: Context, session: Session, without: frozenset[str]) -> bool:
+    """Whether an obligation holds under conditions and contracts that were found for others, or are tried."""
     from tilecheck.proof.branches import Branches  # lazy: most kernels have no conditions
 
     plainer = Branches(session.premises).settled(obligation, under)
@@ -388,7 +392,11 @@ def _proposal(obligation: Obligation, context: Context, session: Session, withou
         return ""
     from tilecheck.proof.proposals import proposed  # lazy: only what is open comes here
 
-    return proposed(obligation, context, lambda o, c: prove(o, c, session, without).proved)
+    if not session.work.is_spent:
+        return proposed(obligation, context, lambda o, c: _holds_under(o, c, session, without))
+    cheap = without | {"smt"}
+    with session.work.extended(session.budget):
+        return proposed(obligation, context, lambda o, c: _holds_under(o, c, session, cheap))
 
 
 def _refute(

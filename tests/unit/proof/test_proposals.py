@@ -1,0 +1,42 @@
+"""The contracts that the author of a kernel is asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilecheck import check_source
+from tilecheck.options import Options
+
+PAIRS = """
+import triton
+import triton.language as tl
+
+
+# tilecheck: requires 2 * grid[0] <= numel(work)
+# tilecheck: requires rows * W <= numel(x)
+# tilecheck: requires rows <= numel(out)
+@triton.jit
+def kernel(x, out, work, rows, W: tl.constexpr):
+    pid = tl.program_id(0)
+    row = tl.load(work + pid * 2).to(tl.int64)
+    found = tl.load(x + row * W + tl.arange(0, W), mask=row < rows, other=0)
+    tl.store(out + pid, tl.sum(found), mask=pid < rows)
+"""
+
+
+@pytest.mark.parametrize("budget", [None, 20_000])
+def test_a_contract_about_first_entries_is_proposed_whatever_was_spent(budget: int | None) -> None:
+    options = Options() if budget is None else Options(budget=budget)
+    report = check_source(PAIRS, "kernel.py", options)
+    [kernel] = report.kernels
+    assert kernel.reason == "needs-contract"
+    assert any("within(work[0::2], 0, rows)" in (d.help or "") for d in report.diagnostics)
+
+
+def test_with_it_the_access_is_decided() -> None:
+    text = PAIRS.replace(
+        "# tilecheck: requires 2 *",
+        "# tilecheck: requires within(work[0::2], 0, rows)\n# tilecheck: requires 2 *",
+    )
+    [kernel] = check_source(text, "kernel.py").kernels
+    assert {str(o.verdict) for o in kernel.obligations if o.rule == "TC303"} <= {"proved", "conditional"}
