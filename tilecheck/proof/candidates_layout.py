@@ -156,12 +156,13 @@ def _spans(
     """What each stride must span. With `beside`, a stride that is a multiple of another one comes next to it:
     `(group * C + c) * s_c` is inside `n * s_n`, though its groups are `C * s_c` apart."""
 
-    def place(digit: _Digit) -> tuple[int, int, int]:
-        """Inner digits first: strides of fewer factors, and of those the ones named later; small literals."""
+    def place(digit: _Digit) -> tuple[int, int, int, int]:
+        """Inner digits first: strides of fewer factors, and of those the ones named later, of one array those
+        of later axes; small literals."""
         own = [names.get(s.name.partition(".")[0], 0) for s in symbols(digit.stride)]
-        return len(digit.factors), -max(own, default=0), digit.stride.value or 0
+        return len(digit.factors), -max(own, default=0), _axis(digit), digit.stride.value or 0
 
-    def place_beside(digit: _Digit) -> tuple[tuple[int, int, int], int]:
+    def place_beside(digit: _Digit) -> tuple[tuple[int, int, int, int], int]:
         roots = [d for d in digits if d.factors and set(d.factors) <= set(digit.factors)]
         return min(map(place, roots), default=place(digit)), len(digit.factors)
 
@@ -172,6 +173,12 @@ def _spans(
         conditions += _at_least(digit.stride, low, terms, counted=not beside)
         inner = digit
     return tuple(conditions)
+
+
+def _axis(digit: _Digit) -> int:
+    """Minus the last axis of which the stride is one: `x.stride(1)` lies inside `x.stride(0)`."""
+    named = (s.name.rpartition(".stride(")[2] for s in symbols(digit.stride) if s.kind is Kind.STRIDE)
+    return -max((int(axis.removesuffix(")")) for axis in named), default=0)
 
 
 def _at_least(stride: Expr, low: Expr, terms: Terms, *, counted: bool) -> tuple[Expr, ...]:
