@@ -11,7 +11,7 @@ from __future__ import annotations
 import os.path
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
 from math import prod
@@ -145,8 +145,18 @@ def unadmitted(trial: Trial, tally: Tally) -> Iterator[str]:
         same = [a for a in trial.kernel.accesses if (a.array, EFFECTS[a.effect]) == of]
         candidates = [a for a in same if is_at(a.site, record, exact=True)]
         candidates = candidates or [a for a in same if is_at(a.site, record, exact=False)]
-        if not any(_admits(a, record, trial) for a in candidates):
+        admitted = any(_admits(a, record, trial) for a in candidates)
+        if not admitted and not _in_parts(candidates, record, trial):
             yield _not_admitted(record, candidates, trial)
+
+
+def _in_parts(candidates: Sequence[Access], record: AccessRecord, trial: Trial) -> bool:
+    """Whether a store whose lanes are sent elsewhere is taken apart: each lane is of one of the parts."""
+    if not any(access.spare for access in candidates):
+        return False
+    rows = (slice(k, k + 1) for k in range(len(record.elements)))
+    parts = (replace(record, elements=record.elements[k], lanes=record.lanes[k]) for k in rows)
+    return all(any(_admits(access, part, trial) for access in candidates) for part in parts)
 
 
 def _not_admitted(record: AccessRecord, candidates: Sequence[Access], trial: Trial) -> str:

@@ -7,8 +7,8 @@ written, lanes that are masked off or outside) is a fresh unknown.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.executor import Executor
@@ -63,7 +63,33 @@ def record(
     *,
     unchecked: Expr,
 ) -> None:
-    _record(x, array, effect, space, axes, lanes, mask, order, unchecked=unchecked)
+    is_split = effect is Effect.WRITE and unchecked is E.FALSE
+    for own, kept, spare in redirected(axes, mask) if is_split else ((axes, mask, False),):
+        _record(x, array, effect, space, own, lanes, kept, order, unchecked=unchecked, spare=spare)
+
+
+def redirected(axes: tuple[Axis, ...], mask: Expr) -> Iterator[tuple[tuple[Axis, ...], Expr, bool]]:
+    """`scatter(x, where(keep, i, n), v)` as a store to x[i] where `keep` holds and one to x[n] elsewhere, which
+    the check leaves out where the array has no more than n elements. A minimum of `i` and `n` is such a choice.
+
+    The axes and the mask of each, and whether it is the second.
+    """
+    for k, axis in enumerate(axes):
+        if axis.index.op == "ite":
+            keep, index, spare = axis.index.args
+        elif axis.index.op == "min":
+            index, spare = axis.index.args
+            keep = E.lt(index, spare)
+        else:
+            continue
+        if spare.op != "sym" or spare.args[0].kind not in (Kind.SCALAR, Kind.CONSTANT, Kind.EXTENT):
+            continue
+        both = [(*axes[:k], replace(axis, index=i), *axes[k + 1 :]) for i in (index, spare)]
+        yield both[0], E.all_of(mask, keep), False
+        if E.all_of(*(other.inside for other in both[1])) is not E.FALSE:
+            yield both[1], E.all_of(mask, E.negate(keep)), True
+        return
+    yield axes, mask, False
 
 
 def updated(
@@ -112,6 +138,7 @@ def _record(
     unchecked: Expr,
     operands: tuple[Expr | None, ...] = (),
     result: Expr | None = None,
+    spare: bool = False,
 ) -> None:
     x.record(
         Access(
@@ -138,6 +165,7 @@ def _record(
             result=result,
             loops=tuple(k for k, _ in x.nest),
             stepped_by=_stepped_by(x, axes),
+            spare=spare,
         )
     )
 

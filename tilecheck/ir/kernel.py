@@ -142,6 +142,7 @@ class Access:
     reaches: frozenset[Site] | None = None
     loops: tuple[Symbol, ...] = ()  # the iteration symbols of the loops around it, outermost first
     stepped_by: Symbol | None = None  # the innermost `for` loop, if its variable itself is a tile index
+    spare: bool = False  # lanes that are sent to one launch value, which is to lie behind the array
 
     @property
     def inside(self) -> Expr:

@@ -25,6 +25,9 @@ class RaceCandidates:
         late: list[Expr] = []
         cones: list[Expr] = []
         for access in accesses:
+            if access.spare:  # lanes that are kept out of the array
+                yield from (le(a.extent, a.index) for a in access.axes if self.terms.uniform(a.index))
+        for access in accesses:
             ranges = Ranges(self.terms, (access.guard, access.mask, access.lane_facts))
             for axis in access.axes:
                 cone = axis.coordinate

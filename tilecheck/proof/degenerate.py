@@ -69,6 +69,9 @@ def _performed(obligation: Obligation, context: Context, *, everywhere: bool = T
     """The obligation's accesses happen, and what it assumes holds: for one block, or for a race for two
     different blocks; in a launch with several blocks along every axis, if `everywhere`."""
     goal = obligation.goal
+    if isinstance(goal, Disjoint) and (goal.first.spare or goal.second.spare):  # which is not to happen
+        assertions = (*context.uniform_facts, *(several_blocks(context.kernel) if everywhere else ()))
+        return (*assertions, *ranges(assertions))
     if isinstance(goal, Disjoint) and goal.between is Between.BLOCKS:
         assumed = in_instance(obligation.assume, 1), in_instance(obligation.assume, 2)
         performed = (*both_perform(context, goal.first, goal.second), *conjuncts(all_of(*assumed)))
