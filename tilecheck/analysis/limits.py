@@ -19,8 +19,11 @@ from tilecheck.ir.expr import (
     all_of,
     any_of,
     children,
+    ite,
     le,
     lt,
+    maximum,
+    minimum,
     negate,
     render,
     symbols,
@@ -104,6 +107,8 @@ def is_bounded(value: Expr, ranges: Ranges) -> Expr:
             return any_of(*(all_of(le(low, value), lt(value, high)) for low, high in ranges_of(value, ranges)))
         case "add" | "mul":
             return all_of(*(is_bounded(a, ranges) for a in value.args))
+        case "min" | "max" if any(a.op == "ite" for a in value.args):
+            return is_bounded(_chosen(value), ranges)
         case "min" | "max":
             return all_of(*(is_bounded(a, ranges) for a in value.args)) if not _is_clamped(value) else TRUE
         case "ite":
@@ -116,6 +121,14 @@ def is_bounded(value: Expr, ranges: Ranges) -> Expr:
             return TRUE  # TC301 proves that the divisor is positive
         case _:
             return FALSE
+
+
+def _chosen(value: Expr) -> Expr:
+    """A minimum or maximum of a choice as a choice of two minima or maxima."""
+    join = minimum if value.op == "min" else maximum
+    choice, other = value.args if value.args[0].op == "ite" else value.args[::-1]
+    test, first, second = choice.args
+    return ite(test, join(first, other), join(second, other))
 
 
 def _is_clamped(value: Expr) -> bool:
@@ -173,6 +186,8 @@ class _Bounds:
                 return None if None in factors else " * ".join(map(str, factors))
             case "floordiv" | "mod":
                 return self._of_quotient(value)
+            case "min" | "max" if any(a.op == "ite" for a in value.args):
+                return self.of(_chosen(value))
             case "min" | "max" if _is_clamped(value):
                 ends = (*value.args, *(c for a in value.args for c in children(a)))
                 return self._largest([a for a in ends if not values_in_memory(a)])
@@ -180,8 +195,8 @@ class _Bounds:
                 return self._largest(value.args)
             case "ite":
                 # What is read of a table, where there is something to read: TC305 proves that the other branch,
-                # which is unknown, is not taken, or that the whole value fits.
-                return self._largest([a for a in value.args[1:] if not (a.op == "sym" and is_from_memory(a))])
+                # which nothing bounds, is not taken, or that the whole value fits.
+                return self._largest([a for a in value.args[1:] if is_bounded(a, self._ranges) is not FALSE])
             case "read":
                 return self._largest([end for ends in ranges_of(value, self._ranges) for end in ends])
             case _:

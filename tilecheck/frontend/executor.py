@@ -285,6 +285,11 @@ class Executor:
         origin = numbers.origin(*values)
         return f"{origin if origin == 'atomic' else 'memory'}:{','.join(names)}" if names else origin
 
+    @property
+    def positive(self) -> frozenset[Expr]:
+        """The sizes of tiles, as far as an earlier run has found them."""
+        return self.knowledge.positive
+
     def is_integer_memory(self, value: Expr) -> bool:
         """Whether everything read from memory or passed untyped in `value` is used as an integer: by the
         kernel, or by what its contracts compare it with, so that launches are asked for one."""
@@ -435,8 +440,8 @@ class Executor:
                 return self.dialect.param(self, value.name)
             case Const(bool() as b):
                 return Num((), E.TRUE if b else E.FALSE, "bool", None)
-            case Const(float()):
-                return Num((), None, "data", None)
+            case Const(float() as literal):
+                return Num((), None, "data", None, natural=E.TRUE if literal >= 0 else E.FALSE)
             case Token():
                 return Num((), None, "data", None)
             case Choice():
@@ -681,6 +686,8 @@ def _rounded(term: Expr) -> Symbol | None:
     """The unknown that a float was rounded to, if `term` is that, or its negative."""
     if term.op == "mul" and len(term.args) == 2 and term.args[0].value == -1:
         term = term.args[1]
+    if term.op == "ite" and term.args[1] is E.maximum(0, term.args[2]):  # whose sign a launch value decides
+        term = term.args[2]
     if term.op in ("min", "max"):
         a, b = term.args
         term = a if b.value is not None else b

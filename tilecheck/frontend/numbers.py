@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import signs
 from tilecheck.frontend.made import by_binary, by_choice
 from tilecheck.frontend.values import NOTHING, Made, Num, lane
 from tilecheck.ir import expr as E
@@ -32,6 +33,9 @@ class Machine(Protocol):
     def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> Expr: ...
 
     def made(self, value: Expr) -> None: ...
+
+    @property
+    def positive(self) -> frozenset[Expr]: ...
 
     def compared(self, a: Num, b: Num) -> None: ...
 
@@ -218,7 +222,8 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
         if op in ("//", "%") and b.elem is not None and b.kind in ("int", "bool"):
             _ask_divisor(stretch(b, shape), machine)
         known = is_compile_time(a) and is_compile_time(b)
-        return Num(shape, None, "data", bits if known else bits or 32, made)
+        natural = signs.by_binary(op, a, b, machine)
+        return Num(shape, None, "data", bits if known else bits or 32, made, natural, signs.rests(a, b))
     x, y = stretch(_to_int(a, machine), shape), stretch(_to_int(b, machine), shape)
     assert x is not None
     assert y is not None

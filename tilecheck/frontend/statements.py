@@ -508,7 +508,7 @@ def _unknown_like(x: Executor, value: Any) -> Any:
             bits = 32 if value.bits is None and not boolean else value.bits
             return Num(value.shape, elem, value.kind, bits)
         case Num():
-            return replace(value, made=NOTHING)
+            return replace(value, made=NOTHING, natural=E.FALSE)
         case Seq() | Pointer() | BlockPointer():
             return rebuilt(value, tuple(_unknown_like(x, item) for item in parts(value) or ()))
         case Choice():
@@ -584,8 +584,8 @@ def _invariant(value: Expr, mark: int) -> bool:
 
 def _advance(x: Executor, entry: Any, step: Any, k: Expr) -> Any:
     """The value of a carried variable at the start of iteration `k`."""
-    if isinstance(entry, Num) and entry.made != NOTHING:
-        entry = replace(entry, made=NOTHING)  # an iteration may have put anything else there
+    if isinstance(entry, Num) and (entry.made != NOTHING or entry.natural is not E.FALSE):
+        entry = replace(entry, made=NOTHING, natural=E.FALSE)  # an iteration may have put anything else there
     if step is _SAME:
         return entry
     match entry:
@@ -659,8 +659,10 @@ def _after(x: Executor, entry: Any, step: Any, last: Expr, ended: Any) -> Any:
     if (isinstance(value, Poison) or isinstance(entry, Const)) and ended is not None:
         return _forget(x, ended)
     if isinstance(entry, Num) and isinstance(ended, Num) and step in (_UNKNOWN, _RESHAPED):
-        # The loop may run zero times: either what went in or what came out, both unknown here.
-        return _forget(x, ended if len(ended.shape) >= len(entry.shape) else entry)
+        # The loop may run zero times: either what went in or what came out, both unknown here. Triton refuses
+        # loops that change the type of a variable, and so its shape, whatever sizes the text leaves open.
+        keeps = x.dialect.has_pointers and len(ended.shape) == len(entry.shape)
+        return _forget(x, ended if not keeps and len(ended.shape) >= len(entry.shape) else entry)
     return value
 
 

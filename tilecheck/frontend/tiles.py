@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import numbers
+from tilecheck.frontend import numbers, signs
 from tilecheck.frontend.executor import ROUNDED, Arguments, Executor, memory_names
 from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.made import by_cast
@@ -93,12 +93,20 @@ def cast(x: Executor, num: Num, dtype: Any) -> Num:
     if not integral:
         if isinstance(dtype, Named) and dtype.name.endswith("bool_"):
             return Num(num.shape, numbers.as_bool(num, x), "bool")
-        return Num(num.shape, None, "data", made=by_cast(num, "float" if _is_float(dtype) else "unknown"))
+        single = _is_float(dtype) and bits_of(dtype) != 64  # of what is no number, a double converts otherwise
+        made = by_cast(num, "float" if _is_float(dtype) else "unknown")
+        natural = signs.natural(num, x) if single else E.FALSE
+        return Num(num.shape, None, "data", made=made, natural=natural, rests=signs.rests(num))
+    # Of Triton the caller's floats have 32 bits, and so has what integers become beside them.
+    to = dtype.name.rsplit(".", 1)[-1] if x.dialect.has_pointers else ""
     if num.elem is None:
-        made = by_cast(num, "integer")
-        return Num(num.shape, x.fresh(ROUNDED, per_lane=bool(num.shape)), "int", bits_of(dtype), made)
+        elem = signs.rounded(num, x.fresh(ROUNDED, per_lane=bool(num.shape)), to, x)
+        return Num(num.shape, elem, "int", bits_of(dtype), by_cast(num, "integer"))
     if num.kind == "any":
-        num = Num(num.shape, _truncated(x, num.elem, per_lane=bool(num.shape)), "any", num.bits)
+        elem = _truncated(x, num.elem, per_lane=bool(num.shape))
+        if elem.op == "sym" and elem.args[0].kind is Kind.OPAQUE:
+            elem = signs.rounded(num, elem, to, x)
+        num = Num(num.shape, elem, "any", num.bits)
     if num.bits == 32 and num.elem is not None and numbers.may_have_wrapped(num.elem):
         elem = x.fits(num.elem, num.shape)  # widening happens after the 32-bit value was computed
         num = Num(num.shape, elem, num.kind, num.bits)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tilecheck.ir.expr import Expr, Kind, Symbol, const, sym
+from tilecheck.ir.expr import FALSE, Expr, Kind, Symbol, const, sym
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -62,6 +62,8 @@ class Num:
     kind: str
     bits: int | None = 32
     made: Made = NOTHING
+    natural: Expr = FALSE  # of floats: a condition on launch values under which none is negative (`signs`)
+    rests: tuple[Num, ...] = ()  # the integers that this rests on
 
     @property
     def is_scalar(self) -> bool:

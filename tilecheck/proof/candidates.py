@@ -258,7 +258,10 @@ class _BoundCandidates:
                     yield from largest(ranges, a, b)
 
     def _signs(self, goal: Expr) -> Iterator[Expr]:
-        """Numbers that an index is made of are not negative."""
+        """Numbers that an index is made of are not negative, and floats that are rounded to one are not."""
+        for node in walk(goal):
+            asked = conjuncts(node.args[0]) if node.op == "ite" and self.terms.uniform(node.args[0]) else ()
+            yield from (c for c in asked if c.op == "le" and c.args[0] is ZERO and c.args[1].op == "sym")
         for symbol in number_symbols(goal):
             if symbol.kind is Kind.SCALAR or (symbol.kind is Kind.CONSTANT and symbol not in self.terms.tiles):
                 yield le(ZERO, sym(symbol))

@@ -129,7 +129,7 @@ class Ranges:
                 for _, high in ranges_of(e, self.terms.promised):
                     yield from self.highest(sub(high, 1), depth)
             case "max" | "ite":
-                yield from self._either(e.args[-2], e.args[-1], depth)
+                yield from self._either(e.args[-2], e.args[-1], depth, larger=e.op == "max")
 
     def _sum(self, e: Expr, depth: int) -> Iterator[Expr]:
         """Sums of the terms' bounds; a varying term with a minus is at most 0."""
@@ -151,8 +151,10 @@ class Ranges:
         for p in products:
             yield mul(*p)
 
-    def _either(self, a: Expr, b: Expr, depth: int) -> Iterator[Expr]:
+    def _either(self, a: Expr, b: Expr, depth: int, *, larger: bool) -> Iterator[Expr]:
         firsts, seconds = self.highest(a, depth), self.highest(b, depth)
+        if larger and not (firsts and seconds):
+            return
         if a.op == "mod" and seconds == (ZERO,):  # a truncated remainder: the other branch is at most 0
             yield from firsts
             return

@@ -144,3 +144,13 @@ def test_numbers_without_a_block_id_are_limited_too():
 def test_compile_time_numbers_do_not_wrap():
     assert limits(E.mul(T, E.add(T, 1))) == []
     assert limits(BID) == []
+
+
+def test_a_choice_is_clamped_where_each_branch_is():
+    """`min((max(0, r) if 0 <= n else r), x.shape[0]) * T` is bounded where 0 <= n: the limit is that of this
+    branch, and TC305 asks that the other one is not taken."""
+    rounded = E.sym(Symbol("value", Kind.OPAQUE, 9, origin="rounded"))
+    natural = E.le(0, N)
+    clamped = E.minimum(E.ite(natural, E.maximum(0, rounded), rounded), EXTENT)
+    assert is_bounded(E.mul(clamped, T), {}) is natural
+    assert limits(E.mul(clamped, T)) == ["max(x.shape[0], 0) * abs(T)"]

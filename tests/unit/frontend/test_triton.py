@@ -338,7 +338,7 @@ def test_what_is_subtracted_from_integers_and_converted_is_an_integer() -> None:
 def test_a_sum_with_what_a_float_was_rounded_to_may_wrap() -> None:
     """It is the sum where that fits, and any number elsewhere: nothing asks for a proof."""
     body = """
-        first = tl.floor(tl.program_id(0) * scale).to(tl.int32)
+        first = tl.floor(tl.program_id(0) * scale - 1.0).to(tl.int32)
         right = first + 1
         tl.store(out_ptr + tl.minimum(right, 7), 1.0, mask=right > 0)
         """
@@ -393,3 +393,29 @@ def test_what_is_asked_again_is_answered() -> None:
     assert add(mul(x, y), z, mul(-1, mul(x, y))) is z
     assert add(mul(-1, x), y, x) is y
     assert add(mul(-1, x), mul(-1, x), x) is mul(-1, x)
+
+
+def test_a_loop_keeps_the_shape_of_what_it_adds_up() -> None:
+    """Triton refuses another one, so the tiles of a descriptor of unknown sizes are as large as the sum."""
+    body = """
+        total = tl.zeros((64,), dtype=tl.float32)
+        for k in range(n):
+            total += x_desc.load([k * 64])
+        tl.store(out_ptr + tl.program_id(0) * 64 + tl.arange(0, 64), total)
+        """
+    access = read(body, "x_desc, out_ptr, n").accesses[-1]
+    (lane,) = access.lanes
+    assert lane.bound is not None
+    assert render(lane.bound) == "64"
+
+
+def test_a_float_that_is_not_negative_rests_on_integers_that_fit() -> None:
+    """What is scaled, as an integer, is among what must not wrap."""
+    body = """
+        place = tl.program_id(0) * 64 + tl.arange(0, 64)
+        source = tl.floor((place.to(tl.float32) + 0.5) * scale).to(tl.int32)
+        tl.store(out_ptr + tl.minimum(source, 7), 1.0)
+        """
+    kernel = read(body, "out_ptr, scale")
+    assert "64 * ct.bid(0) + lane 0" in [render(a.value) for a in kernel.arithmetic]
+    assert "0 <= scale" in render(kernel.accesses[0].axes[0].index)

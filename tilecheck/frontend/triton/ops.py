@@ -15,7 +15,7 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import numbers
+from tilecheck.frontend import numbers, signs
 from tilecheck.frontend.accesses import Order
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import call, operate, static_items
@@ -290,6 +290,9 @@ def _function(x: Executor, name: str, args: Arguments) -> Num:
     result = _elementwise(x, args)
     if name in ("fma", "fmaf") and all(isinstance(value, Num) for value in args.positional):
         return replace(result, made=by_fma(args.positional))
+    if name in signs.KEEPING and len(args.positional) == 1 and isinstance(args.positional[0], Num):
+        rounded = args.positional[0]
+        result = replace(result, natural=signs.natural(rounded, x), rests=signs.rests(rounded))
     if (
         name not in UNARY
         or len(args.positional) != 1
@@ -780,7 +783,7 @@ class Triton:
         scalars = {s for s in E.symbols(dividend) if s.kind in (Kind.SCALAR, Kind.CONSTANT)}
         scalars = {s for s in scalars if E.sym(s) not in positive}
         floor = E.floordiv if op == "//" else E.mod
-        if is_natural(dividend, frozenset(scalars), positive):
+        if signs.is_natural(dividend, frozenset(scalars), positive):
             if scalars:
                 goal = E.all_of(*(E.le(0, E.sym(s)) for s in sorted(scalars, key=lambda s: s.name)))
                 x.check(CheckKind.DIVIDEND, goal, E.render(dividend))
@@ -806,35 +809,3 @@ class Triton:
         return Num(
             (), E.sym(Symbol(name, kind, origin="untyped")), "any", None if kind is Kind.CONSTANT else 32
         )
-
-
-def is_natural(e: Expr, assumed: frozenset[Symbol], positive: frozenset[Expr]) -> bool:
-    """Whether `e` is not negative for the look of it: sums and products of what is not, the symbols in
-    `assumed` included. `a - 1` is not negative where `a` is a sum with a term that is at least 1.
-
-    A divisor is positive, by an obligation of its own: so a quotient has the sign of what is divided, and no
-    remainder is negative.
-    """
-    match e.op:
-        case "const":
-            return bool(e.args[0] >= 0)
-        case "sym":
-            symbol = e.args[0]
-            natural = (Kind.EXTENT, Kind.GRID, Kind.BLOCK, Kind.LOOP, Kind.LANE)
-            return symbol in assumed or e in positive or symbol.kind in natural
-        case "add" if e.args[0].value is not None and e.args[0].value < 0:
-            rest = e.args[1:]
-            ones = sum(1 for t in rest if t in positive or (t.op == "sym" and t.args[0].kind is Kind.GRID))
-            return ones + e.args[0].value >= 0 and all(is_natural(t, assumed, positive) for t in rest)
-        case "floordiv":  # whose divisor has an obligation of its own
-            return is_natural(e.args[0], assumed, positive | {e.args[1]})
-        case "mod":
-            return True
-        case "add" | "mul" | "min":
-            return all(is_natural(t, assumed, positive) for t in e.args)
-        case "max":
-            return any(is_natural(t, assumed, positive) for t in e.args)
-        case "ite":
-            return all(is_natural(t, assumed, positive) for t in e.args[1:])
-        case _:
-            return False

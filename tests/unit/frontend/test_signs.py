@@ -1,0 +1,94 @@
+"""Floats that are not negative: what is said of them is held against 32-bit floats, cast as GPUs do."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from tilecheck.frontend import signs
+from tilecheck.frontend.values import Num
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr, Kind, Symbol
+
+SCALARS = tuple(Symbol(name, Kind.SCALAR, origin="untyped") for name in ("a", "b"))
+PLACE = Symbol("place", Kind.BLOCK)
+VALUES = (-3.5, -1.0, -0.5, 0.0, 0.25, 1.0, 7.0, 1e30, float("inf"))
+OPERATORS = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "min": np.fmin,
+    "max": np.fmax,
+}
+
+
+class Uses:
+    """An executor that has seen no parameter used as an integer."""
+
+    positive: frozenset[Expr] = frozenset()
+
+    def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> Expr:
+        return value
+
+    def is_integer_memory(self, value: Expr) -> bool:
+        return all(s.origin != "untyped" for s in E.symbols(value))
+
+
+def _float(rng: random.Random, depth: int) -> tuple[Num, object]:
+    """A number, and a function of the values of symbols that computes it in 32 bits."""
+    kind = rng.randrange(4) if depth else rng.randrange(3)
+    if kind == 0:
+        return Num((), E.sym(PLACE), "int"), lambda v: np.float32(v[PLACE])
+    if kind == 1:
+        symbol = rng.choice(SCALARS)
+        return Num((), E.sym(symbol), "any"), lambda v: np.float32(v[symbol])
+    if kind == 2:
+        literal = rng.choice(VALUES[:7])
+        return Num((), None, "data", natural=E.TRUE if literal >= 0 else E.FALSE), lambda v: np.float32(literal)
+    op = rng.choice(list(OPERATORS))
+    (a, of_a), (b, of_b) = _float(rng, depth - 1), _float(rng, depth - 1)
+    found = Num((), None, "data", natural=signs.by_binary(op, a, b, Uses()))
+    return found, lambda v: np.float32(OPERATORS[op](of_a(v), of_b(v)))  # type: ignore[operator]
+
+
+def _as_int32(value: np.float32) -> int:
+    if np.isnan(value):
+        return 0
+    return int(np.clip(np.trunc(np.float64(value)), -(2**31), 2**31 - 1))
+
+
+def _holds(condition: Expr, values: dict[Symbol, float]) -> bool:
+    by_name = {s.name: v for s, v in values.items()}
+    return all(by_name[part.args[1].args[0].name] >= 0 for part in E.conjuncts(condition))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_is_natural_is_not_negative_as_an_integer() -> None:
+    rng = random.Random(11)
+    said = 0
+    for _ in range(3000):
+        number, compute = _float(rng, 3)
+        condition = signs.natural(number, Uses())
+        if condition is E.FALSE:
+            continue
+        for _ in range(8):
+            values = {s: rng.choice(VALUES) for s in SCALARS} | {PLACE: rng.choice((0, 1, 5, 1000))}
+            if _holds(condition, values):
+                said += 1
+                assert _as_int32(compute(values)) >= 0, (condition, values)  # type: ignore[operator]
+    assert said > 2000
+
+
+def test_only_32_bits_are_known() -> None:
+    number, unknown = Num((), None, "data", natural=E.TRUE), E.sym(Symbol("r", Kind.OPAQUE))
+    assert signs.rounded(number, unknown, "int32", Uses()) is E.maximum(0, unknown)
+    assert signs.rounded(number, unknown, "int64", Uses()) is unknown
+
+
+def test_remainders_of_what_may_be_a_float_are_not_known() -> None:
+    remainder = E.mod(E.sym(SCALARS[0]), 3)
+    assert signs.natural(Num((), remainder, "any"), Uses()) is E.FALSE
+    assert signs.natural(Num((), E.mod(E.sym(PLACE), 3), "int"), Uses()) is E.TRUE

@@ -1,0 +1,101 @@
+"""Which numbers are not negative: integers for the look of them, floats by what they are computed from.
+
+A float that is scaled, rounded and cast to an integer is some integer (`floor(i * scale)`). It is not negative
+where all that went into it is not, whatever it was rounded to. Of a float this is remembered as a condition on
+the launch's own numbers (`scale >= 0`), so it says the same in every lane and block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+from tilecheck.frontend.values import Num
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr, Kind, Symbol
+
+SIGN = "sign"  # where a launch value comes from of which the sign alone is asked: it may be a float
+KEEPING = frozenset("floor ceil trunc round rint nearbyint sqrt sqrt_rn".split())
+
+
+def is_natural(e: Expr, assumed: frozenset[Symbol], positive: frozenset[Expr]) -> bool:
+    """Whether `e` is not negative for the look of it: sums and products of what is not, the symbols in
+    `assumed` included. `a - 1` is not negative where `a` is a sum with a term that is at least 1.
+
+    A divisor is positive, by an obligation of its own: so a quotient has the sign of what is divided, and no
+    remainder is negative.
+    """
+    match e.op:
+        case "const":
+            return bool(e.args[0] >= 0)
+        case "sym":
+            symbol = e.args[0]
+            natural = (Kind.EXTENT, Kind.GRID, Kind.BLOCK, Kind.LOOP, Kind.LANE)
+            return symbol in assumed or e in positive or symbol.kind in natural
+        case "add" if e.args[0].value is not None and e.args[0].value < 0:
+            rest = e.args[1:]
+            ones = sum(1 for t in rest if t in positive or (t.op == "sym" and t.args[0].kind is Kind.GRID))
+            return ones + e.args[0].value >= 0 and all(is_natural(t, assumed, positive) for t in rest)
+        case "floordiv":  # whose divisor has an obligation of its own
+            return is_natural(e.args[0], assumed, positive | {e.args[1]})
+        case "mod":
+            return True
+        case "add" | "mul" | "min":
+            return all(is_natural(t, assumed, positive) for t in e.args)
+        case "max":
+            return any(is_natural(t, assumed, positive) for t in e.args)
+        case "ite":
+            return all(is_natural(t, assumed, positive) for t in e.args[1:])
+        case _:
+            return False
+
+
+class Uses(Protocol):
+    """The part of the executor that is asked."""
+
+    @property
+    def positive(self) -> frozenset[Expr]: ...
+    def is_integer_memory(self, value: Expr) -> bool: ...
+    def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> Expr: ...
+
+
+def natural(num: Num, x: Uses) -> Expr:
+    """A condition on launch values under which no lane of `num` is negative; floats may be no number."""
+    if num.elem is None or num.kind == "data":
+        return num.natural
+    if num.kind == "bool":
+        return E.TRUE
+    if any(n.op in ("floordiv", "mod") and not x.is_integer_memory(n) for n in E.walk(num.elem)):
+        return E.FALSE  # of floats, a remainder has the sign of what is divided
+    needed = {s for s in E.symbols(num.elem) if s.kind in (Kind.SCALAR, Kind.CONSTANT)}
+    if not is_natural(num.elem, frozenset(needed), x.positive):
+        return E.FALSE
+    for symbol in sorted(needed, key=lambda s: s.name):
+        if is_natural(num.elem, frozenset(needed - {symbol}), x.positive):
+            needed.discard(symbol)
+    own = (E.sym(s) for s in sorted(needed, key=lambda s: s.name))
+    signs = (s if x.is_integer_memory(s) else E.sym(replace(s.args[0], origin=SIGN)) for s in own)
+    return E.all_of(*(E.le(0, s) for s in signs))
+
+
+def rests(*nums: Num) -> tuple[Num, ...]:
+    """The 32-bit integers that `natural` speaks of as such, which must not have wrapped."""
+    own = [n for n in nums if n.elem is not None and n.elem.op in ("add", "mul") and n.bits == 32]
+    return tuple(dict.fromkeys((*own, *(m for n in nums if n.elem is None for m in n.rests))))
+
+
+def by_binary(op: str, a: Num, b: Num, x: Uses) -> Expr:
+    """Of `a op b` as floats. Infinity times 0 is no number, and neither is 0 / 0: a maximum of that and a
+    negative number would be negative, so it asks for both."""
+    return E.all_of(natural(a, x), natural(b, x)) if op in ("+", "*", "/", "min", "max") else E.FALSE
+
+
+def rounded(num: Num, unknown: Expr, to: str, x: Uses) -> Expr:
+    """A float cast to the integer type `to`, some integer. In 32 bits GPUs convert what is too large to the
+    largest one, and what is no number to 0; in 64 bits that may come out negative."""
+    known = natural(num, x) if to == "int32" else E.FALSE
+    if known is not E.FALSE:
+        for whole in rests(num):
+            assert whole.elem is not None
+            x.fits(whole.elem, whole.shape)
+    return E.ite(known, E.maximum(0, unknown), unknown)
