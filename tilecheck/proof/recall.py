@@ -158,7 +158,10 @@ class Recall:
         where a proof is, there mostly is none."""
         lengths, rest = _lengths(assertions)
         search = Repair(rest, _MANY if wanted else _FEW)
-        for start in [*self._kept[: _STARTS - 1], *self._plain[:1], self._inner, self._many]:
+        plain = [*self._plain[:1], self._inner, self._many]
+        kept = self._kept[: _STARTS - 1]
+        # What was found before has tables for its own blocks; plain ones have them for all.
+        for start in [*plain, *kept] if self._inner.tables else [*kept, *plain]:
             found = search.from_(_grown(start, rest))
             if found is not None:
                 found = _grown(found, lengths)

@@ -13,6 +13,7 @@ built from symbols that have one value for both.
     scale   a * s with s shared and not 0                         gives a
     digits  a * n + l with n shared, l a block index or lane of range n   gives a and l, for 0 <= l < n
     divmod  x // n and x % n with n shared and positive           give x, which is n * (x // n) + x % n
+            x // n alone where n is 1
             the same with y // (a*n), which is x // n, where x is y // a
     lone    block ids of an axis with one block, lanes of a tile with one element
     fixed   e == s in the guards of both, with s shared           gives e
@@ -257,7 +258,8 @@ class Agreed:
                 shared = all(self.is_shared(i) for m in d for i in m)
                 if not shared or self.premises.interval(d).low < 1:
                     continue
-                if len(parts[key(x), key(d)]) == 2 or (a.op == "mod" and self._has_quotient(x, d)):
+                whole = a.op == "floordiv" and self.premises.interval(d).high <= 1
+                if whole or len(parts[key(x), key(d)]) == 2 or (a.op == "mod" and self._has_quotient(x, d)):
                     self.known.setdefault(key(x), x)
 
     def _has_quotient(self, x: Polynomial, d: Polynomial) -> bool:
