@@ -157,11 +157,15 @@ class Recall:
         """An assignment that some changes turn into a model. Few are looked at unless a model is `wanted`:
         where a proof is, there mostly is none."""
         lengths, rest = _lengths(assertions)
-        search = Repair(rest, _MANY if wanted else _FEW)
-        plain = [*self._plain[:1], self._inner, self._many]
-        kept = self._kept[: _STARTS - 1]
-        # What was found before has tables for its own blocks; plain ones have them for all.
-        for start in [*plain, *kept] if self._inner.tables else [*kept, *plain]:
+        most = _MANY if wanted else _FEW
+        plain, kept = [*self._plain[:1], self._inner, self._many], self._kept[: _STARTS - 1]
+        first = Repair(rest, most)
+        # What was found before has tables for its own blocks; plain ones have them for all, and come first.
+        searches = [(start, first) for start in (*kept, *plain)]
+        if self._inner.tables:
+            later = Repair(rest, most)
+            searches = [*((start, first) for start in plain), *((start, later) for start in kept)]
+        for start, search in searches:
             found = search.from_(_grown(start, rest))
             if found is not None:
                 found = _grown(found, lengths)
