@@ -20,6 +20,7 @@ _STARTS = 6  # models that are changed for one question
 _STEPS = 12  # changes that lead from one of them to a model
 _ROUNDS = 6  # of growing sizes
 _DIVISORS = 3  # of one symbol by which it may move
+_A_FEW = 8  # numbers of compile time, where tiles have two elements
 _FEW, _MANY = 24, 200  # changes that are looked at for one question
 
 _TILE = 4  # the size of plain tiles, where arrays are larger
@@ -132,6 +133,7 @@ class Recall:
     _plain: list[Assignment] = field(default_factory=lambda: [Assignment({}, size=n) for n in (64, 1, 2)])
     _inner: Assignment = field(default_factory=lambda: Assignment({}, size=64, inner=True))
 
+    _moved: dict[Expr, tuple[Symbol, ...]] = field(default_factory=dict)  # of assertions that were looked at
     _many: Assignment = field(default_factory=lambda: Assignment({}, size=64, blocks=16))
 
     def __post_init__(self) -> None:
@@ -158,7 +160,8 @@ class Recall:
         where a proof is, there mostly is none."""
         lengths, rest = _lengths(assertions)
         most = _MANY if wanted else _FEW
-        plain, kept = [*self._plain[:1], self._inner, self._many], self._kept[: _STARTS - 1]
+        usual = [self._usual(rest)] if wanted else []
+        plain, kept = [*usual, *self._plain[:1], self._inner, self._many], self._kept[: _STARTS - 1]
         first = Repair(rest, most)
         # What was found before has tables for its own blocks; plain ones have them for all, and come first.
         searches = [(start, first) for start in (*kept, *plain)]
@@ -174,26 +177,57 @@ class Recall:
                 return found
         return None
 
+    def _usual(self, assertions: Sequence[Expr]) -> Assignment:
+        """A launch as most are: two elements in a tile, constants of a few tiles, arrays of more than that, and
+        nothing by which a block index or a counter is moved."""
+        found = list(symbols(*assertions))
+        values: dict[Symbol, Value] = {s: _A_FEW for s in found if s.kind is Kind.CONSTANT}
+        values |= {s: 2 for lane in found if lane.bound is not None for s in symbols(lane.bound) if s in values}
+        for a in assertions:
+            if a not in self._moved:
+                self._moved[a] = tuple(_moved(a))
+            values.update((s, 0) for s in self._moved[a])
+        return Assignment(values, size=64, work=self.work)
+
+
+def _moved(assertion: Expr) -> Iterator[Symbol]:
+    """The numbers of a launch that are added to a block index or a counter."""
+    for node in walk(assertion):
+        own = [e.args[0] for e in node.args if e.op == "sym"] if node.op == "add" else []
+        if any(s.varies for s in own):
+            yield from (s for s in own if s.kind in (Kind.CONSTANT, Kind.SCALAR))
+
 
 def _lengths(assertions: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
-    """The assertions that say the least of an extent of which no other says anything; and the others. Whatever
-    the others want, such an extent can be made as large as it takes afterwards."""
+    """What the assertions ask of an extent of which none says anything but how large it is at least, as plain
+    comparisons; and the other assertions. Whatever these want, such an extent can be made as large as it takes
+    afterwards."""
     about: dict[Symbol, list[Expr]] = {}
     for a in assertions:
         for s in symbols(a):
             if s.kind is Kind.EXTENT:
                 about.setdefault(s, []).append(a)
-    free = [found for s, found in about.items() if all(_is_least(a, s) for a in found)]
-    least = {a: None for found in free for a in found}
-    return list(least), [a for a in assertions if a not in least]
+    floors: dict[Expr, None] = {}
+    least: dict[Expr, None] = {}
+    for symbol, found in about.items():
+        own = [_least(a, symbol) for a in found]
+        if all(floor is not None for floor in own):
+            floors.update((floor, None) for floor in own if floor is not None)
+            least.update(dict.fromkeys(found))
+    return list(floors), [a for a in assertions if a not in least]
 
 
-def _is_least(assertion: Expr, symbol: Symbol) -> bool:
-    """Whether it says that an extent is at least something without extents."""
+def _least(assertion: Expr, symbol: Symbol) -> Expr | None:
+    """The comparison by which it says, wherever it says anything, that an extent is at least something without
+    extents: of a disjunction, what it asks for under a flag."""
+    if assertion.op == "any":
+        about = [term for term in assertion.args if symbol in symbols(term)]
+        return _least(about[0], symbol) if len(about) == 1 else None
     if assertion.op not in ("le", "lt"):
-        return False
+        return None
     low, high = assertion.args
-    return high.op == "sym" and high.args[0] == symbol and all(s.kind is not Kind.EXTENT for s in symbols(low))
+    is_floor = high.op == "sym" and high.args[0] == symbol
+    return assertion if is_floor and all(s.kind is not Kind.EXTENT for s in symbols(low)) else None
 
 
 def _grown(start: Assignment, assertions: Sequence[Expr]) -> Assignment:
