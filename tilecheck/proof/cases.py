@@ -7,7 +7,7 @@ own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import product
 
@@ -20,6 +20,8 @@ from tilecheck.ir.expr import (
     Symbol,
     all_of,
     conjuncts,
+    eq,
+    ite,
     negate,
     substitute,
     sym,
@@ -114,9 +116,11 @@ def _case(obligation: Obligation, chosen: dict[Expr, Expr]) -> Obligation | None
     assert isinstance(goal, Holds | Disjoint)
     lanes = _lanes(goal, chosen)
     values = {**chosen, **{sym(lane): sym(same) for lane, same in lanes.items()}}
+    whole = _whole(lanes.get(lane, lane) for lane in _own_lanes(goal))
 
     def taken(e: Expr) -> Expr:
-        return substitute(e, values)
+        e = substitute(e, values)
+        return substitute(e, whole) if whole else e
 
     assume = taken(obligation.assume)
     if isinstance(goal, Holds):
@@ -140,6 +144,13 @@ def _lanes(goal: Holds | Disjoint, chosen: dict[Expr, Expr]) -> dict[Symbol, Sym
         if bound is not lane.bound:
             found[lane] = replace(lane, bound=bound)
     return found
+
+
+def _whole(lanes: Iterable[Symbol]) -> dict[Expr, Expr]:
+    """`lane` for `0 if size == 1 else lane`, which is how a tile of that size is broadcast: where the lane
+    itself is below that size, it is 0 if the size is 1."""
+    bounded = [(sym(lane), lane.bound) for lane in dict.fromkeys(lanes) if lane.bound is not None]
+    return {ite(eq(bound, 1), 0, lane): lane for lane, bound in bounded if bound.value is None}
 
 
 def _access(access: Access, taken: Callable[[Expr], Expr], under: Expr, lanes: dict[Symbol, Symbol]) -> Access:
