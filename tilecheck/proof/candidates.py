@@ -31,7 +31,7 @@ from tilecheck.ir.expr import (
     walk,
 )
 from tilecheck.ir.kernel import Access, Kernel
-from tilecheck.proof import candidates_flat
+from tilecheck.proof import candidates_flat, candidates_layout
 from tilecheck.proof.candidate_counts import Counts, inequalities, is_flag
 from tilecheck.proof.candidates_races import RaceCandidates
 from tilecheck.proof.conditions_ranges import Ranges, largest
@@ -82,7 +82,7 @@ def admissible(condition: Expr, tiles: frozenset[Symbol]) -> bool:
     found = symbols(condition)
     if not found or any(s.kind > Kind.HOST for s in found) or any(n.op == "read" for n in walk(condition)):
         return False
-    longest = _LONGEST_LENGTH if is_length(condition) or _is_product(condition) else _LONGEST
+    longest = _LONGEST_LENGTH if is_length(condition) or is_product(condition) else _LONGEST
     return len(render(condition)) <= longest and _caps_nothing(condition, found, tiles)
 
 
@@ -130,7 +130,7 @@ def is_length(condition: Expr) -> bool:
     return bool(low.op == "add" and high.op == "sym" and high.args[0].kind is Kind.EXTENT)
 
 
-def _is_product(condition: Expr) -> bool:
+def is_product(condition: Expr) -> bool:
     """`x.shape[0] >= (n * stride + m) * width`: a length too, whose terms have a common factor."""
     if condition.op != "le":
         return False
@@ -193,6 +193,8 @@ class _BoundCandidates:
         # Triton's memory is always flat. An array of cuTile has extents, and conditions on tiles are plainer.
         if self.counts.kernel.language == "triton":
             yield from flat
+            if access is not None and access.flat:
+                yield from candidates_layout.lengths(access, self.counts.kernel, terms)
         cone = (goal, given)
         clamped = any(node.op == "min" and not terms.uniform(node) for node in walk(*cone))
         if clamped:

@@ -59,31 +59,42 @@ def factored(terms: Terms, p: Polynomial) -> Expr:
 
 def highest(terms: Terms, ranges: Ranges, index: Expr) -> Iterator[Expr]:
     """Upper bounds of a sum, those that use the bounds of whole sums first."""
-    rest: Polynomial = dict(terms.poly(index))
     whole: list[Expr] = []
-    for inner, bound in sorted(ranges.known(), key=lambda found: -len(found[0])):
-        factor = factor_of(terms, rest, inner)
-        if factor is not None:
-            rest = combine(rest, times(factor, inner), -1)
-            whole.append(mul(bound, terms.expr(factor)))
-    varying = {m: c for m, c in rest.items() if terms.varies(m)}
-    still = terms.expr(combine(rest, varying, -1))
-    each = [_term(terms, ranges, m, c) for m, c in varying.items()]
-    if all(top is not None for top in each):
-        yield add(*whole, *(top for top in each if top is not None), still)
+    rest: Polynomial = {}
+    for own in (True, False):
+        whole, rest = _whole(terms, ranges, index, own=own)
+        varying = {m: c for m, c in rest.items() if terms.varies(m)}
+        still = terms.expr(combine(rest, varying, -1))
+        each = [_term(terms, ranges, m, c, own=own) for m, c in varying.items()]
+        if all(top is not None for top in each):
+            yield add(*whole, *(top for top in each if top is not None), still)
     for top in ranges.highest(terms.expr(varying))[:_ALTERNATIVES]:
         yield add(*whole, top, still)
     if whole:
         yield from ranges.highest(index)[:_ALTERNATIVES]
 
 
-def _term(terms: Terms, ranges: Ranges, m: Monomial, coefficient: int) -> Expr | None:
-    """`bound * factor` for one varying term: what varies in it is bounded alone."""
+def _whole(terms: Terms, ranges: Ranges, index: Expr, *, own: bool) -> tuple[list[Expr], Polynomial]:
+    """Bounds of the sums in `index` that conditions speak of, and what is left of it: values that have bounds
+    of their `own` are left, where only sums that they are in are bounded."""
+    rest: Polynomial = dict(terms.poly(index))
+    whole: list[Expr] = []
+    for inner, bound in sorted(ranges.known(parts=not own), key=lambda found: -len(found[0])):
+        factor = factor_of(terms, rest, inner)
+        if factor is not None:
+            rest = combine(rest, times(factor, inner), -1)
+            whole.append(mul(bound, terms.expr(factor)))
+    return whole, rest
+
+
+def _term(terms: Terms, ranges: Ranges, m: Monomial, coefficient: int, *, own: bool) -> Expr | None:
+    """`bound * factor` for one varying term: what varies in it is bounded alone, if `own` by what it is made of
+    (`x % n` by n) before what conditions say of sums that it is in."""
     if coefficient < 0:
         return None
     moving = [terms.atom(number) for number in m if not terms.uniform(terms.atom(number))]
     factor = mul(coefficient, *(terms.atom(number) for number in m if terms.uniform(terms.atom(number))))
-    bounds = [ranges.highest(e)[:1] for e in moving]
+    bounds = [ranges.highest(e, own=own)[:1] for e in moving]
     return mul(*(b[0] for b in bounds), factor) if all(bounds) else None
 
 

@@ -12,14 +12,14 @@ proof under all of the conditions, and then leaves out those that it does withou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import gcd
 
 from tilecheck.analysis.limits import promised_ranges, ranges_of
 from tilecheck.ir.expr import ONE, Expr, Kind, add, floordiv, le, mul, sub, symbols, walk
 from tilecheck.ir.kernel import Access, Kernel
-from tilecheck.proof.candidates_flat import factor_of
+from tilecheck.proof.candidates_flat import factor_of, factored
 from tilecheck.proof.conditions_ranges import Ranges
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.polynomial import (
@@ -35,6 +35,7 @@ from tilecheck.proof.polynomial import (
 )
 
 _STRIDES = (Kind.SCALAR, Kind.STRIDE, Kind.CONSTANT)
+_NUMBERS = (Kind.SCALAR, Kind.CONSTANT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +57,16 @@ def layouts(access: Access, kernel: Kernel, terms: Terms) -> Iterator[tuple[Expr
         return
     ranges = Ranges(terms, (access.guard, access.mask, access.lane_facts))
     index = terms.poly(access.axes[0].index)
-    rest: Polynomial = {m: c for m, c in index.items() if terms.varies(m)}
-    names = {param.name: position for position, param in enumerate(kernel.params)}
-    looked_up = {m: c for m, c in rest.items() if _reads(m, terms)}
+    looked_up = {m: c for m, c in index.items() if terms.varies(m) and _reads(m, terms)}
     if looked_up:
-        yield from _of_tables(index, looked_up, ranges, names, kernel, terms)
+        yield from _of_tables(index, looked_up, ranges, kernel, terms)
         return
-    outer = _digits(rest, combine(index, rest, -1), ranges, terms)
-    if outer is None:
-        return
-    for own in dict.fromkeys(_spans(outer, names, terms, beside=beside) for beside in (False, True)):
+    outer = _outer(index, ranges, terms)
+    signs = _signs(index, terms)
+    spans = (_spans(outer, kernel, terms, beside=beside) for beside in (False, True)) if outer else ()
+    for own in dict.fromkeys(spans):
         if not all(is_layout(c, terms) for c in own):
             continue
-        yield own
         inner: dict[Expr, None] = {}
         for digit in outer:
             moving = {m: c for m, c in digit.parts.items() if terms.varies(m)}
@@ -77,16 +75,17 @@ def layouts(access: Access, kernel: Kernel, terms: Terms) -> Iterator[tuple[Expr
                 if moving
                 else None
             )
-            inner.update(dict.fromkeys(c for c in _spans(found or [], names, terms) if is_layout(c, terms)))
-        if inner:
-            yield tuple(dict.fromkeys((*own, *inner)))
+            inner.update(dict.fromkeys(c for c in _spans(found or [], kernel, terms) if is_layout(c, terms)))
+        for conditions in dict.fromkeys((own, tuple(dict.fromkeys((*own, *inner))))):
+            yield conditions
+            if signs:
+                yield (*conditions, *signs)
 
 
 def _of_tables(
     index: Polynomial,
     looked_up: Polynomial,
     ranges: Ranges,
-    names: dict[str, int],
     kernel: Kernel,
     terms: Terms,
 ) -> Iterator[tuple[Expr, ...]]:
@@ -105,7 +104,7 @@ def _of_tables(
     if digits is None:
         return
     own = (
-        *_spans([*digits, _Digit(terms.expr({shared: scale}), count, shared)], names, terms),
+        *_spans([*digits, _Digit(terms.expr({shared: scale}), count, shared)], kernel, terms),
         *_last_digits(index, ranges, terms),
     )
     inner: dict[Expr, None] = {}
@@ -116,7 +115,7 @@ def _of_tables(
         step = tuple(number for number in m if terms.uniform(terms.atom(number)))
         if parts and step and _reads(m, terms):
             whole = _Digit(terms.expr({step: 1}), ONE, step)
-            inner.update(dict.fromkeys(_spans([*parts, whole], names, terms)))
+            inner.update(dict.fromkeys(_spans([*parts, whole], kernel, terms)))
     own = tuple(c for c in own if is_layout(c, terms))
     inner = {c: None for c in inner if is_layout(c, terms) or _is_of_compile_time(c)}
     yield from dict.fromkeys(found for found in (own, (*own, *inner)) if found)
@@ -150,17 +149,52 @@ def _reads(m: Monomial, terms: Terms) -> bool:
     return any(node.op == "read" for node in walk(*(terms.atom(number) for number in m)))
 
 
-def _spans(
-    digits: Sequence[_Digit], names: dict[str, int], terms: Terms, *, beside: bool = False
-) -> tuple[Expr, ...]:
-    """What each stride must span. With `beside`, a stride that is a multiple of another one comes next to it:
-    `(group * C + c) * s_c` is inside `n * s_n`, though its groups are `C * s_c` apart."""
+def lengths(access: Access, kernel: Kernel, terms: Terms) -> Iterator[Expr]:
+    """How long memory is that holds all values of the outermost digit, and what the digits within it must span
+    for that: `m * T * N` where a row `(t * N + c * B + l)` has no more than N elements."""
+    ranges = Ranges(terms, (access.guard, access.mask, access.lane_facts))
+    digits = sorted(_outer(terms.poly(access.axes[0].index), ranges, terms), key=_place(kernel))
+    if len(digits) < 2 or digits[-1].falls:
+        return
+    whole = terms.poly(mul(digits[-1].count, digits[-1].stride))
+    yield le(factored(terms, whole), access.axes[0].extent)
+    yield from (c for c in _spans(digits, kernel, terms) if is_layout(c, terms))
+
+
+def _outer(index: Polynomial, ranges: Ranges, terms: Terms) -> list[_Digit]:
+    """The digits of an index; none where it is no sum of bounded digits."""
+    rest: Polynomial = {m: c for m, c in index.items() if terms.varies(m)}
+    return _digits(rest, combine(index, rest, -1), ranges, terms) or []
+
+
+def _signs(index: Polynomial, terms: Terms) -> tuple[Expr, ...]:
+    """Numbers by which what varies is moved are not negative: `(k + first) * B`."""
+    varying = {number for m in index if terms.varies(m) for number in m}
+    added = {number for m in index if not terms.varies(m) for number in m} - varying
+    numbers = (terms.atom(number) for number in sorted(added))
+    return tuple(
+        le(0, e)
+        for e in numbers
+        if e.op == "sym" and e.args[0].kind in _NUMBERS and e.args[0] not in terms.tiles
+    )
+
+
+def _place(kernel: Kernel) -> Callable[[_Digit], tuple[int, int, int, int]]:
+    """Inner digits first: strides of fewer factors, and of those the ones named later, of one array those of later
+    axes; small literals."""
+    names = {param.name: position for position, param in enumerate(kernel.params)}
 
     def place(digit: _Digit) -> tuple[int, int, int, int]:
-        """Inner digits first: strides of fewer factors, and of those the ones named later, of one array those
-        of later axes; small literals."""
         own = [names.get(s.name.partition(".")[0], 0) for s in symbols(digit.stride)]
         return len(digit.factors), -max(own, default=0), _axis(digit), digit.stride.value or 0
+
+    return place
+
+
+def _spans(digits: Sequence[_Digit], kernel: Kernel, terms: Terms, *, beside: bool = False) -> tuple[Expr, ...]:
+    """What each stride must span. With `beside`, a stride that is a multiple of another one comes next to it:
+    `(group * C + c) * s_c` is inside `n * s_n`, though its groups are `C * s_c` apart."""
+    place = _place(kernel)
 
     def place_beside(digit: _Digit) -> tuple[tuple[int, int, int, int], int]:
         roots = [d for d in digits if d.factors and set(d.factors) <= set(digit.factors)]
@@ -214,7 +248,8 @@ def _digits(
 ) -> list[_Digit] | None:
     """The digits of a sum. `within` one that a condition bounds, that condition says nothing of its parts."""
     found: list[_Digit] = []
-    for inner, bound in [] if within else sorted(ranges.known(), key=lambda known: -len(known[0])):
+    stated = [] if within else sorted(ranges.known(parts=False), key=lambda known: -len(known[0]))
+    for inner, bound in stated:
         factor = factor_of(terms, rest, inner)
         if factor is not None:
             rest = combine(rest, times(factor, inner), -1)
@@ -228,12 +263,17 @@ def _digits(
         moving = mul(*(terms.atom(number) for number in m if number not in stride))
         by_stride.setdefault((stride, abs(c)), []).append(mul(-1, moving) if c < 0 else moving)
     for (stride, c), several in by_stride.items():
-        tops = ranges.highest(add(*several), own=within)
+        tops = ranges.highest(add(*several), own=within or _is_own(add(*several)))
         if not tops:
             return None
         falls = any(e.op == "mul" and e.args[0].value == -1 for e in several)
         found.append(_Digit(terms.expr({stride: c}), add(tops[0], 1), stride, falls=falls))
     return _shifted(found, still, terms)
+
+
+def _is_own(e: Expr) -> bool:
+    """Whether it is a remainder or a block index, which are bounded by what they are."""
+    return e.op == "mod" or (e.op == "sym" and e.args[0].kind is Kind.BLOCK)
 
 
 def _shifted(digits: list[_Digit], still: Polynomial, terms: Terms) -> list[_Digit]:

@@ -27,7 +27,7 @@ from tilecheck.ir.expr import (
     walk,
 )
 from tilecheck.proof.branches import Settle, widths
-from tilecheck.proof.candidates import candidates, is_length, tile_symbols
+from tilecheck.proof.candidates import candidates, is_length, is_product, tile_symbols
 from tilecheck.proof.candidates_layout import layouts
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.context import Context
@@ -40,6 +40,7 @@ _QUERIES = 40  # per goal
 _ALL_QUERIES = 3000  # per kernel
 _UNDECIDED = 3  # queries per goal that may end without an answer
 _ALL_UNDECIDED = 24  # per kernel; from then on a goal's first undecided query ends its search
+_LENGTHS = 4  # conditions on the length of memory that are tried one by one
 _NEW = 3  # conditions that one goal may add
 
 
@@ -249,12 +250,19 @@ class _Search:
         found = [whole for a in accesses for whole in layouts(a, self.context.kernel, terms)]
         tables = {n.args[0] for n in walk(*_expressions(part)) if n.op == "read"}
         known = tuple(c for c in old if _lengths(c) <= tables)
-        # Where tables tell, a proof is dear: without one under all that was thought of there is none.
-        first = tuple(dict.fromkeys(c for whole in found for c in whole)) if tables else ()
-        for number, whole in enumerate(dict.fromkeys((first, *sorted(found, key=len)))):
+        if not tables and self.prove(part, known):
+            return self._concerning(part, known, ())
+        # Where all that was thought of is not enough, no part of it is: where tables tell, which makes a proof
+        # dear, nothing else is tried, and of other sets inside each other the largest alone.
+        together = tuple(dict.fromkeys(c for whole in found for c in whole))
+        sets = [frozenset(whole) for whole in found]
+        largest = [whole for whole in found if not any(frozenset(whole) < other for other in sets)]
+        order = (together, *sorted(found, key=len)) if tables else (*largest, together)
+        for number, whole in enumerate(dict.fromkeys(order)):
             needed = tuple(c for c in whole if c not in old)
-            if (number and not needed) or not self.prove(part, (*known, *needed)):
-                if tables and not number:
+            is_first = bool(tables) and not number
+            if (not needed and not is_first) or not self.prove(part, (*known, *needed)):
+                if is_first:
                     return None
                 continue
             for condition in needed:
@@ -278,9 +286,10 @@ class _Search:
         def proves(some: tuple[Expr, ...]) -> bool:
             return self._may_go_on() and self.prove(part, (*old, *some))
 
-        for chosen in sufficient(proves, pool.choices):
-            if not self._is_degenerate(part, (*old, *chosen)):
-                return self._concerning(part, old, chosen)
+        for some in (*_with_signs(pool.choices), pool.choices):
+            for chosen in sufficient(proves, some):
+                if not self._is_degenerate(part, (*old, *chosen)):
+                    return self._concerning(part, old, chosen)
         return None
 
     def _refuted(self, part: Obligation, conditions: tuple[Expr, ...], *, solver: bool = True) -> Decision:
@@ -335,6 +344,15 @@ class _Search:
     def _implied(self, condition: Expr, others: tuple[Expr, ...]) -> bool:
         facts = inhabited(self.context.under(*others))
         return self.satisfiable((*facts, negate(condition)), quick=True).status == "unsat"
+
+
+def _with_signs(choices: Sequence[Expr]) -> Iterator[tuple[Expr, ...]]:
+    """Each of the first conditions on how long memory is, along with all that numbers are not negative: most
+    bounds need no more, and other lengths only lead a proof astray."""
+    signs = tuple(c for c in choices if c.op == "le" and c.args[0].value in (0, 1) and c.args[1].op == "sym")
+    lengths = [c for c in choices if is_length(c) or is_product(c)]
+    for length in lengths[:_LENGTHS]:
+        yield (length, *signs)
 
 
 class _Pool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from math import gcd
 
 from tilecheck.analysis.limits import ranges_of
-from tilecheck.ir.expr import ZERO, Expr, Kind, add, conjuncts, maximum, mul, render, sub
+from tilecheck.ir.expr import ZERO, Expr, Kind, add, conjuncts, le, lt, maximum, mul, render, sub
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.polynomial import UNIT, Key, Monomial, Polynomial, combine, constant, key, scaled
 
@@ -24,6 +24,7 @@ class Ranges:
     def __init__(self, terms: Terms, known: Iterable[Expr]) -> None:
         self.terms = terms
         self._upper: dict[Key, dict[Expr, None]] = {}
+        self._stated: dict[Key, None] = {}  # those that a condition bounds as they are
         for condition in known:
             for part in conjuncts(condition):
                 self._learn(part)
@@ -33,6 +34,9 @@ class Ranges:
         and of all where others have a minus."""
         if part.op not in ("lt", "le", "eq"):
             return
+        if part.op != "eq" and part.args[1].op == "min":  # below both: `i < min(B, n - k)` bounds `k + i` too
+            for branch in part.args[1].args:
+                self._learn(lt(part.args[0], branch) if part.op == "lt" else le(part.args[0], branch))
         terms = self.terms
         sides = [part.args] if part.op != "eq" else [part.args, part.args[::-1]]
         for a, b in sides:
@@ -57,18 +61,24 @@ class Ranges:
     def _note(self, high: Polynomial, bound: Polynomial) -> None:
         terms = self.terms
         self._add(high, terms.expr(bound))
+        self._stated[key(high)] = None
         for m, coefficient in high.items():
             moving = [number for number in m if not terms.uniform(terms.atom(number))]
             still = tuple(number for number in m if number not in moving)
             if len(moving) != 1 or (len(high) == 1 and not still and coefficient == 1):
                 continue
             # The other terms are taken to be at least 0.
+            if len(high) == 1:
+                self._stated[key({(moving[0],): 1})] = None
             self._add({(moving[0],): 1}, terms.expr(terms.quotient(bound, {still: coefficient})))
 
-    def known(self) -> Iterator[tuple[Polynomial, Expr]]:
+    def known(self, *, parts: bool = True) -> Iterator[tuple[Polynomial, Expr]]:
         """The sums that a condition bounds, each by its plainest launch value. Of one term `k * B` it is `k`
-        that is bounded best: by a whole number."""
+        that is bounded best: by a whole number. Without `parts`, not the remainders and block indices of which
+        only sums are bounded: `k * B + l < n` leaves room for `n // B` blocks, not for as many as there are."""
         for p, bounds in self._upper.items():
+            if not parts and p not in self._stated and self._has_own(p):
+                continue
             if len(p) == 1 and (len(p[0][0]) > 1 or p[0][1] != 1):
                 continue
             plain = [bound for bound in bounds if self.terms.uniform(bound)]
@@ -78,6 +88,11 @@ class Ranges:
                 )
             if plain:
                 yield dict(p), plain[0]
+
+    def _has_own(self, p: Key) -> bool:
+        """Whether it is one value that is bounded by what it is."""
+        e = self.terms.expr(dict(p))
+        return e.op == "mod" or (e.op == "sym" and e.args[0].kind is Kind.BLOCK)
 
     def _add(self, p: Polynomial, bound: Expr) -> None:
         self._upper.setdefault(key(p), {})[bound] = None

@@ -27,6 +27,7 @@ from tilecheck.proof.polynomial import (
     literal,
     monomial,
     scaled,
+    single,
     times,
     without,
 )
@@ -49,6 +50,7 @@ class Premises:
     inequalities: list[Polynomial] = field(default_factory=list)  # each is >= 0
     contradict: bool = False  # nothing satisfies them all, so everything follows
     work: Work = field(default_factory=Work)  # what asking them costs
+    patience: int = 80  # remainders that one search for a sum looks at
     # Of disjunctions that were looked at (`guarded`) the terms that nothing refutes.
     alternatives: dict[Expr, tuple[Expr, ...]] = field(default_factory=dict)
     _bounds: list[Interval] = field(default_factory=list)  # one for each atom of `forms`
@@ -449,11 +451,15 @@ class Premises:
             self._add(scaled(same, -1))
 
     def _compare_dividends(self) -> None:
-        """x >= n*d for a quotient x // d that is at least n >= 1, as d >= 1. For bounds alone: in sums it
-        would lead astray more often than it helps."""
-        for q, x, d in self.quotients():
+        """x >= n*d for a quotient x // d that is at least n >= 1, as d >= 1. Of two names (`BT // BC`) that
+        orders them; else it is for bounds alone: in sums it would lead astray more often than it helps."""
+        for q, x, d in list(self.quotients()):
             least = self._bounds[q].low
-            if isinstance(least, int) and least >= 1:
+            if not isinstance(least, int) or least < 1:
+                continue
+            if not self.moves((q,)) and single(x) is not None and single(d) is not None:
+                self._add(combine(x, d, -least))
+            else:
                 self._rows.append(Row.of(combine(x, d, -least)))
 
     def _order_quotients(self, index: int, x: Polynomial, d: Polynomial) -> None:

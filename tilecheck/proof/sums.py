@@ -27,7 +27,6 @@ from tilecheck.proof.work import NODE, TERM
 
 _DEPTH = 5  # premises in one sum
 _MOVING = 2  # and so many more that bound what moves
-_NODES = 80  # remainders looked at in one search
 _RESTS = 250  # that are made in one search
 _BRANCHING = frozenset({"min", "max", "ite"})
 _QUOTIENTS = 12  # guesses of what a quotient stays below
@@ -41,9 +40,9 @@ class Sums:
     has a coefficient of the same sign: |q_m| * p = rest + |p_m| * q, so rest >= 0 gives p >= 0.
     """
 
-    def __init__(self, premises: Premises, nodes: int = _NODES) -> None:
+    def __init__(self, premises: Premises, nodes: int | None = None) -> None:
         self._premises = premises
-        self._most = nodes
+        self._most = premises.patience if nodes is None else nodes
 
     def covers(self, p: Polynomial, depth: int = _DEPTH) -> bool:
         """Whether p >= 0 follows from at most `depth` premises, or from a few more that bound what moves: `t`

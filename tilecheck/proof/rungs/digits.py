@@ -30,6 +30,7 @@ from tilecheck.proof.sums import bound_quotients
 
 _DEPTH = 4  # premises that bound one digit
 _SPLITS = 32  # that are looked at for one goal
+_PATIENCE = 30  # remainders that one search looks at: bounds of digits are found early, and most tried are none
 _FEW = 3  # factors that are tried in any order
 
 
@@ -128,28 +129,42 @@ class _Equal:
         return False
 
     def split(self) -> bool:
-        """Split one pair into two; whether that was possible."""
-        for one, two in [*self.pairs, *((p, p) for p in self.agreed.known.values())]:
+        """Split one pair into two; whether that was possible. What was split is looked at last."""
+        whole = [pair for pair in self.pairs if (key(pair[0]), key(pair[1])) in self._replaced]
+        parts = [pair for pair in self.pairs if pair not in whole]
+        for one, two in [*parts[::-1], *((p, p) for p in self.agreed.known.values()), *whole]:
             p, q = self._without_shared(one, two)
             same = combine(one, p, -1)
             for f in self._factors(p):
                 (high, low), (other_high, other_low) = _divided(p, f), _divided(q, f)
                 if not high or not low or not other_high:
                     continue
-                if same and any(c < 0 for c in (*low.values(), *other_low.values())):
-                    # What counts down does so from something shared: (n - 1 - k) * s + ...
-                    low, other_low = combine(low, same), combine(other_low, same)
-                tried = key(low), key(other_low), key(f)
-                if tried in self._tried or len(self._tried) >= _SPLITS:
-                    continue
-                self._tried[tried] = None
-                if self._is_digit(low, f, self.goal.first) and self._is_digit(other_low, f, self.goal.second):
-                    self._replaced[key(one), key(two)] = None
-                    for pair in ((high, other_high), (low, other_low)):
-                        self.pairs.append(pair)
-                        self.agreed.learn(*pair)
-                    return True
+                for more in self._shifts(same, f, (*low.values(), *other_low.values())):
+                    digits = combine(low, more), combine(other_low, more)
+                    tried = key(digits[0]), key(digits[1]), key(f)
+                    if tried in self._tried or len(self._tried) >= _SPLITS:
+                        continue
+                    self._tried[tried] = None
+                    if self._is_digit(digits[0], f, self.goal.first) and self._is_digit(
+                        digits[1], f, self.goal.second
+                    ):
+                        self._replaced[key(one), key(two)] = None
+                        for pair in ((high, other_high), digits):
+                            self.pairs.append(pair)
+                            self.agreed.learn(*pair)
+                        return True
         return False
+
+    def _shifts(self, same: Polynomial, f: Polynomial, terms: tuple[int, ...]) -> Iterator[Polynomial]:
+        """What is added to both digits alike before they are looked at: nothing, or launch values, as a mask
+        may speak of the sum. What counts down does so from something shared: (n - 1 - k) * s + ..."""
+        if same and any(c < 0 for c in terms):
+            yield same
+            return
+        yield {}
+        _, part = _divided({m: c for m, c in same.items() if not self.agreed.premises.moves(m)}, f)
+        if part:
+            yield part
 
     def is_impossible(self) -> bool:
         """Whether two values that are to be equal lie on either side of something shared."""
@@ -240,6 +255,7 @@ class _Equal:
         if found is None:
             goal = Holds(TRUE, access.happens)
             found = self._premises[access] = self.question.premises_of(goal)
+            found.patience = _PATIENCE
         return found
 
 
