@@ -120,7 +120,12 @@ def _decided(
     def settle(kernel: Kernel) -> Decision:
         return ask(kernel, obligations, file, without=options.without, budget=options.budget, work=work)
 
-    decision = settle(kernel)
+    decision = None
+    if launches:
+        from tilecheck.proof.launch_axes import with_single_digits  # lazy
+
+        decision = with_single_digits(kernel, launches, settle)
+    decision = decision or settle(kernel)
     if launches and any(s.status in ("violated", "unknown") for s in decision.settled):
         from tilecheck.proof.launch_axes import with_single_axes  # lazy: few kernels need it
         from tilecheck.proof.launch_claims import upheld  # lazy: loads NumPy
