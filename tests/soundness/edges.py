@@ -96,6 +96,13 @@ EDGES = {
     "a digit that counts down by its base": _apart(
         Place("b0 * n + n - b1", "1", "1"), facts=("n >= 1",), guard="b1 <= n"
     ),
+    "a digit that is moved for one of two accesses": Case(
+        "blocks",
+        Reach((_lane("b0 * n + m - l0", "n"), Place("b1")), Space.ELEMENT),
+        Reach((_lane("b0 * n + m + l0", "n"), Place("b1")), Space.ELEMENT),
+        (*_SIZES, "n >= 1", "n == m + 1"),
+    ),
+    "a number that is its divisor": _least("n - 2 * m", "m >= 1", "n // m >= 1"),
     "two values for two guards": Case(
         "blocks",
         Reach((Place("b1"),), Space.TILE, "b0 == n"),

@@ -297,8 +297,26 @@ BUGS = (
     Bug(
         "a digit of the first access",
         "proof.rungs.digits:_Equal.split",
-        "self._is_digit(other_low, f, self.goal.second)",
-        "self._is_digit(other_low, f, self.goal.first)",
+        "self._is_digit(other, f, self.goal.second)",
+        "self._is_digit(other, f, self.goal.first)",
+    ),
+    Bug(
+        "one digit is moved, the other is not",
+        "proof.rungs.digits:_Equal.split",
+        "combine(other_low, more)",
+        "other_low",
+    ),
+    Bug(
+        "a quotient by any number gives its dividend",
+        "proof.rungs.provenance:Agreed._join_divisions",
+        "self.premises.interval(d).high == 1",
+        "self.premises.interval(d).high >= 1",
+    ),
+    Bug(
+        "a number is a divisor more than its multiple",
+        "proof.premises:Premises._compare_dividends",
+        "self._add(combine(x, d, -least))",
+        "self._add(combine(x, d, -least - 1))",
     ),
     Bug(
         "a value below anything",

@@ -140,16 +140,14 @@ class _Equal:
                 if not high or not low or not other_high:
                     continue
                 for more in self._shifts(same, f, (*low.values(), *other_low.values())):
-                    digits = combine(low, more), combine(other_low, more)
-                    tried = key(digits[0]), key(digits[1]), key(f)
+                    digit, other = combine(low, more), combine(other_low, more)
+                    tried = key(digit), key(other), key(f)
                     if tried in self._tried or len(self._tried) >= _SPLITS:
                         continue
                     self._tried[tried] = None
-                    if self._is_digit(digits[0], f, self.goal.first) and self._is_digit(
-                        digits[1], f, self.goal.second
-                    ):
+                    if self._is_digit(digit, f, self.goal.first) and self._is_digit(other, f, self.goal.second):
                         self._replaced[key(one), key(two)] = None
-                        for pair in ((high, other_high), digits):
+                        for pair in ((high, other_high), (digit, other)):
                             self.pairs.append(pair)
                             self.agreed.learn(*pair)
                         return True
