@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -103,7 +104,8 @@ def cast(x: Executor, num: Num, dtype: Any) -> Num:
         elem = signs.rounded(num, x.fresh(ROUNDED, per_lane=bool(num.shape)), to, x)
         return Num(num.shape, elem, "int", bits_of(dtype), by_cast(num, "integer"))
     if num.kind == "any":
-        elem = _truncated(x, num.elem, per_lane=bool(num.shape))
+        wide = dtype.name.endswith("int64")
+        elem = _truncated(x, num.elem, per_lane=bool(num.shape), wide=wide)
         if elem.op == "sym" and elem.args[0].kind is Kind.OPAQUE:
             elem = signs.rounded(num, elem, to, x)
         num = Num(num.shape, elem, "any", num.bits)
@@ -129,19 +131,20 @@ def converted(x: Executor, num: Num, name: str) -> Expr:
     return value
 
 
-def _truncated(x: Executor, elem: Expr, *, per_lane: bool) -> Expr:
-    """Memory of unknown dtype cast to an integer: some function of the memory's value, not that value.
+def _truncated(x: Executor, elem: Expr, *, per_lane: bool, wide: bool = False) -> Expr:
+    """Memory of unknown dtype cast to an integer, of 64 bits if `wide`: some function of the memory's value,
+    not that value.
 
     Of what was computed from it nothing is known: 0.5 becomes 0 and 2 * 0.5 becomes 1.
     """
     if elem.op == "ite":
         test, first, second = elem.args
-        first, second = (_truncated(x, e, per_lane=per_lane) for e in (first, second))
+        first, second = (_truncated(x, e, per_lane=per_lane, wide=wide) for e in (first, second))
         return E.ite(test, first, second)
     if x.is_integer_memory(elem):  # also what has been converted before
         return elem
     # Which parameters are pointers an earlier run has found: an address may be converted too.
-    beside = _beside_integers(elem) if x.knowledge.pointers else set()
+    beside = _beside_integers(elem, x.knowledge.integers, wide=wide) if x.knowledge.pointers else set()
     if beside and not beside & x.knowledge.pointers and memory_names(elem) <= x.knowledge.integers | beside:
         x.integers |= beside
         return elem
@@ -156,17 +159,18 @@ def _truncated(x: Executor, elem: Expr, *, per_lane: bool) -> Expr:
             return x.fresh(numbers.origin(elem), per_lane=per_lane)
 
 
-def _beside_integers(elem: Expr) -> set[str]:
+def _beside_integers(elem: Expr, integers: Collection[str], *, wide: bool) -> set[str]:
     """The parameters that are terms of a sum, a minimum or a maximum with values that vary inside a launch.
 
     All of the latter are integers; like one that is compared with an integer, such a parameter is taken for an
-    integer too, and the guard makes sure of it.
+    integer too, and the guard makes sure of it. Where a product is made `wide`, so are its factors beside one
+    that varies or is one of the `integers`: `(i * (B * n)).to(tl.int64)`, for which 32 bits may be too few.
     """
     names: set[str] = set()
     stack, varies = [elem], False
     while stack:
         node = stack.pop()
-        if node.op in ("add", "min", "max"):
+        if node.op in ("add", "min", "max") or (wide and node.op == "mul"):
             stack += node.args
         elif node.op == "mul" and len(node.args) == 2 and node.args[0].value == -1:
             stack.append(node.args[1])
@@ -174,7 +178,7 @@ def _beside_integers(elem: Expr) -> set[str]:
             names.add(node.args[0].name)
         else:
             varies |= any(s.varies for s in E.symbols(node))
-    return names if varies else set()
+    return names if varies or (elem.op == "mul" and not names.isdisjoint(integers)) else set()
 
 
 def computed(x: Executor, num: Num, *, per_lane: bool) -> Expr:

@@ -53,6 +53,9 @@ STORE = "\ntl.store(out_ptr + at, pid, mask=pid < n)"
         "v = tl.load(t_ptr)\nat = tl.where(v + 1 - v == 1, pid, 0)" + STORE,
         "v = tl.load(t_ptr)\nat = tl.where(v % 1 == 0, pid, 0)" + STORE,
         "v = tl.load(t_ptr)\nat = tl.where(v - v == 0, pid, 0)" + STORE,
+        # The product of an integer and of what memory holds need not be its multiple.
+        "w = tl.load(t_ptr)\nat = tl.where((w * n).to(tl.int64) % n == 0, pid, 0)" + STORE,
+        "at = tl.where((v * n).to(tl.int32) % n == 0, pid, 0)" + STORE,
         # Two single bits are added without a carry.
         "a = pid == 0\nat = pid - 1 + (a + a) * n" + STORE,
         # What memory holds in 64 bits is cut off.
@@ -80,15 +83,22 @@ def test_an_integer_may_still_be_cancelled(tmp_path: Path) -> None:
     assert verdict(tmp_path, TRITON, body) == "conditional"
 
 
+def test_a_product_of_sizes_may_be_made_wide(tmp_path: Path) -> None:
+    body = "rows = (v * n).to(tl.int64)\nat = pid * rows + tl.arange(0, B)"
+    store = "\ntl.store(out_ptr + at, pid, mask=tl.arange(0, B) < rows)"
+    assert verdict(tmp_path, TRITON, body + store + "\ntl.store(t_ptr, 0, mask=pid == n)") == "conditional"
+
+
+@pytest.mark.parametrize("moved", ["pid - v", "pid + v * n"])
 @pytest.mark.parametrize("given", ["0.5", "out.shape[0] / 2"])
-def test_a_float_is_not_said_to_be_an_integer(tmp_path: Path, given: str) -> None:
+def test_a_float_is_not_said_to_be_an_integer(tmp_path: Path, given: str, moved: str) -> None:
     host = f"""
 def host(t):
     out = torch.zeros(64)
     k[(64,)](out, t, {given}, 64, 1)
 """
     path = tmp_path / "k.py"
-    body = "    at = (pid - v).to(tl.int64)\n    tl.store(out_ptr + at, pid, mask=(at >= 0) & (at < n))\n"
+    body = f"    at = ({moved}).to(tl.int64)\n    tl.store(out_ptr + at, pid, mask=(at >= 0) & (at < n))\n"
     path.write_text(TRITON.format(body=body) + host, encoding="utf-8")
     (kernel,) = verify_paths([path.as_posix()]).kernels
     (launch,) = kernel.launches
