@@ -180,8 +180,8 @@ def _signs(index: Polynomial, terms: Terms) -> tuple[Expr, ...]:
 
 
 def _place(kernel: Kernel) -> Callable[[_Digit], tuple[int, int, int, int]]:
-    """Inner digits first: strides of fewer factors, and of those the ones named later, of one array those of later
-    axes; small literals."""
+    """Inner digits first: strides of fewer factors, and of those the ones named later, of one array those of
+    later axes; small literals."""
     names = {param.name: position for position, param in enumerate(kernel.params)}
 
     def place(digit: _Digit) -> tuple[int, int, int, int]:
