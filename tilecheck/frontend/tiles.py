@@ -163,14 +163,15 @@ def _beside_integers(elem: Expr, integers: Collection[str], *, wide: bool) -> se
     """The parameters that are terms of a sum, a minimum or a maximum with values that vary inside a launch.
 
     All of the latter are integers; like one that is compared with an integer, such a parameter is taken for an
-    integer too, and the guard makes sure of it. Where a product is made `wide`, so are its factors beside one
-    that varies or is one of the `integers`: `(i * (B * n)).to(tl.int64)`, for which 32 bits may be too few.
+    integer too, and the guard makes sure of it. So are in what is made `wide` the factors of a product beside
+    one of the `integers`: `(i * (B * n)).to(tl.int64)`, for which 32 bits may be too few.
     """
     names: set[str] = set()
     stack, varies = [elem], False
     while stack:
         node = stack.pop()
-        if node.op in ("add", "min", "max") or (wide and node.op == "mul"):
+        own = _untyped(node.args) if wide and node.op == "mul" else set()
+        if node.op in ("add", "min", "max") or not own.isdisjoint(integers):
             stack += node.args
         elif node.op == "mul" and len(node.args) == 2 and node.args[0].value == -1:
             stack.append(node.args[1])
@@ -179,6 +180,10 @@ def _beside_integers(elem: Expr, integers: Collection[str], *, wide: bool) -> se
         else:
             varies |= any(s.varies for s in E.symbols(node))
     return names if varies or (elem.op == "mul" and not names.isdisjoint(integers)) else set()
+
+
+def _untyped(values: Collection[Expr]) -> set[str]:
+    return {e.args[0].name for e in values if e.op == "sym" and e.args[0].origin == "untyped"}
 
 
 def computed(x: Executor, num: Num, *, per_lane: bool) -> Expr:
