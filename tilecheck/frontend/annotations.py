@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import libcst as cst
@@ -15,6 +16,9 @@ _CONSTANTS = (
     "triton.language.constexpr",
     "triton.language.core.constexpr",
 )
+_UNMODELLED = re.compile(
+    r"(?:triton\.language\.(?:core\.)?|cuda\.tile\.)(?:uint\d+|int8|int16)|u\d+|i8|i16"
+)
 _ARRAYS = ("cuda.tile.Array", "cuda.tile.IndexedWithInt64", "cuda.tile.ArrayAnnotation", "torch.Tensor")
 
 
@@ -22,7 +26,8 @@ _ARRAYS = ("cuda.tile.Array", "cuda.tile.IndexedWithInt64", "cuda.tile.ArrayAnno
 class Annotation:
     """The facts that an annotation gives; `scalar` is int, bool, float, str or empty.
 
-    `value` is what a config file says that a compile-time parameter is.
+    `value` is what a config file says that a compile-time parameter is. `unmodelled` says that it is a number of
+    a type that is not modelled: an unsigned one, or one of fewer than 32 bits.
     """
 
     constant: bool = False
@@ -32,6 +37,7 @@ class Annotation:
     wide: bool = False
     declared: Ownership | None = None
     value: int | bool | None = None
+    unmodelled: bool = False
 
 
 def read_annotation(table: ModuleTable, node: cst.BaseExpression | None) -> Annotation:
@@ -52,6 +58,7 @@ def read_annotation(table: ModuleTable, node: cst.BaseExpression | None) -> Anno
         or "cuda.tile.ScalarInt64" in marks
         or "cuda.tile.int64" in marks,
         declared=declared,
+        unmodelled=any(map(_UNMODELLED.fullmatch, marks)),
     )
 
 

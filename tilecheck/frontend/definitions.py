@@ -198,6 +198,8 @@ def initial(x: Executor, name: str, annotation: Annotation) -> Any:
     if annotation.array and not annotation.constant:
         x.arrays.add(name)
         return Array(name)
+    if annotation.unmodelled and not annotation.constant:
+        return Token(name)
     match annotation.scalar:
         case "int":
             bits = None if annotation.constant else 64 if annotation.wide else 32

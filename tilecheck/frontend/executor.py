@@ -89,6 +89,10 @@ class Dialect(Protocol):
         """`//` or `%` of machine integers, where the divisor is positive."""
         ...
 
+    def assigned(self, value: Any) -> Any:
+        """What a name holds after `name = value`."""
+        ...
+
     def lost(self, x: Executor, function: Poison, args: Arguments) -> Any:
         """A call of something whose value is not known."""
         ...
@@ -206,6 +210,7 @@ class Executor:
     arrays: set[str] = field(default_factory=set)
     constants: frozenset[str] = frozenset()  # untyped compile-time parameters
     wide: frozenset[str] = frozenset()  # arrays indexed with int64
+    unrolled: list[Expr] = field(default_factory=list)  # how often the static loops run that are open
     tables: frozenset[str] = frozenset()  # arrays of integers, by a contract about their values
     files: dict[str, None] = field(default_factory=dict)
     ways: dict[Symbol, str] = field(default_factory=dict)  # conditions for names that are bound in several ways
@@ -437,7 +442,8 @@ class Executor:
             case Num():
                 return value
             case Param():
-                return self.dialect.param(self, value.name)
+                found = self.dialect.param(self, value.name)
+                return replace(found, bits=found.bits or 32) if value.assigned else found
             case Const(bool() as b):
                 return Num((), E.TRUE if b else E.FALSE, "bool", None)
             case Const(float() as literal):
@@ -480,6 +486,8 @@ class Executor:
                 return E.bool_sym(Symbol(value.name, Kind.CONSTANT))
             case Param():
                 return numbers.as_bool(self.dialect.param(self, value.name), self)
+            case Choice() if value.truth is not None:
+                return value.truth
             case Choice():
                 return E.any_of(
                     E.all_of(value.cond, self.truth(value.first)),

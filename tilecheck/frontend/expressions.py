@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -40,7 +41,7 @@ from tilecheck.frontend.values import (
     used,
 )
 from tilecheck.ir import expr as E
-from tilecheck.ir.expr import Kind, Symbol
+from tilecheck.ir.expr import Expr, Kind, Symbol
 
 
 def evaluate(x: Executor, node: cst.BaseExpression, frame: Frame) -> Any:
@@ -400,6 +401,9 @@ def _unary(x: Executor, node: cst.UnaryOperation, frame: Frame) -> Any:
                 return num
             case cst.Minus():
                 return numbers.negative(num)
+            case _ if num.kind == "bool" and x.dialect.has_pointers and numbers.is_compile_time(num):
+                assert num.elem is not None
+                return Num((), E.ite(num.elem, -2, -1), "int", None)  # as Python inverts True and False
             case _ if num.kind == "bool":
                 return numbers.invert(num, x)
             case _:  # ~a is -a - 1 in two's complement
@@ -411,20 +415,51 @@ def _boolean(x: Executor, node: cst.BooleanOperation, frame: Frame) -> Any:
     a = evaluate(x, node.left, frame)
     truth = x.truth(a)
     stop = E.FALSE if op == "and" else E.TRUE
-    if truth is stop:
-        return a
-    if truth is E.negate(stop):
-        return evaluate(x, node.right, frame)
-    # The right side runs only where the left one did not decide; its obligations get that guard.
+    compiled = is_compiled(x, a)
+    if truth is stop and (compiled or not x.dialect.has_pointers):
+        return a if x.dialect.has_pointers else _flag(stop is E.TRUE)
+    # The right side runs only where the left one did not decide; its obligations get that guard. Of Triton's
+    # machine numbers both sides always run.
     before = x.guard
-    x.guard = E.all_of(before, truth if op == "and" else E.negate(truth))
+    if compiled or not x.dialect.has_pointers:
+        x.guard = E.all_of(before, truth if op == "and" else E.negate(truth))
     try:
         b = evaluate(x, node.right, frame)
         other = x.truth(b)
     finally:
         x.guard = before
     combined = E.all_of(truth, other) if op == "and" else E.any_of(truth, other)
-    return Num((), combined, "bool")
+    if x.dialect.has_pointers and (compiled or is_compiled(x, b)) and not (_is_truth(a) and _is_truth(b)):
+        return _operand(op, (a, truth), (b, other), combined, first=compiled)
+    return Num((), combined, "bool", None if compiled and is_compiled(x, b) else 32)
+
+
+def _operand(op: str, a: tuple[Any, Expr], b: tuple[Any, Expr], combined: Expr, *, first: bool) -> Any:
+    """`a and b`, `a or b` in Triton where one side is known when the kernel is compiled: it is the result where
+    it decides, and else it is dropped. With two such sides the `first` decides, as in Python."""
+    (known, truth), (left, _) = (a, b) if first else (b, a)
+    stops = E.negate(truth) if op == "and" else truth
+    if stops is E.TRUE:
+        return known
+    return left if stops is E.FALSE else Choice(stops, known, left, combined)
+
+
+def _is_truth(value: Any) -> bool:
+    return isinstance(value, Num) and value.kind == "bool"
+
+
+def is_compiled(x: Executor, value: Any) -> bool:
+    """Whether a value is there when the kernel is compiled: what is none is a machine number."""
+    match value:
+        case Num():
+            return numbers.is_compile_time(value)
+        case Param():
+            return value.name in x.constants and not value.assigned
+        case Choice():
+            own = all(s.kind is Kind.CONSTANT for s in E.symbols(value.cond))
+            return own and is_compiled(x, value.first) and is_compiled(x, value.second)
+        case _:
+            return True
 
 
 def _comparison(x: Executor, node: cst.Comparison, frame: Frame) -> Any:
@@ -493,13 +528,30 @@ def _numeric(value: Any) -> bool:
     return isinstance(value, Num | Param) or (isinstance(value, Const) and isinstance(value.value, float))
 
 
+_TYPE = re.compile(
+    r"(?:triton\.language\.(?:core\.)?|cuda\.tile\.|torch\.|numpy\.)((?:u?int|float|bfloat|float8)\w*)"
+)
+
+
+def _different(a: Named, b: Named) -> Num:
+    """Whether two names mean one thing: types of one library do where their last parts are the same. What else
+    two names of libraries mean is not known."""
+    first, second = _TYPE.fullmatch(a.name), _TYPE.fullmatch(b.name)
+    if first and second:
+        same = first[1] == second[1] and a.name.partition(".")[0] == b.name.partition(".")[0]
+        return Num((), E.TRUE if same else E.FALSE, "bool", None)
+    return Num((), E.bool_sym(Symbol(f"{a.name} == {b.name}", Kind.CONSTANT)), "bool", None)
+
+
 def equal(x: Executor, a: Any, b: Any) -> Num:
     """`a == b` where at least one side is not a number."""
     match a, b:
         case Const(), Const():
             return _flag(bool(a.value == b.value))
+        case Named(), Named() if a.name == b.name:
+            return _flag(True)
         case Named(), Named():
-            return _flag(a.name == b.name)
+            return _different(a, b)
         case Seq(), Seq():
             if len(a.items) != len(b.items):
                 return _flag(False)
@@ -563,9 +615,11 @@ def _contains(x: Executor, a: Any, b: Any) -> Num:
 
 
 def _conditional(x: Executor, node: cst.IfExp, frame: Frame) -> Any:
-    cond = x.truth(evaluate(x, node.test, frame))
+    test = evaluate(x, node.test, frame)
+    cond = x.truth(test)
     x.branch_on(cond)
-    return x.split(cond, lambda: evaluate(x, node.body, frame), lambda: evaluate(x, node.orelse, frame))
+    found = x.split(cond, lambda: evaluate(x, node.body, frame), lambda: evaluate(x, node.orelse, frame))
+    return found if is_compiled(x, test) else x.dialect.assigned(found)
 
 
 # ---- attributes, subscripts, calls -------------------------------------------------------------------------

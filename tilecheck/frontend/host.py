@@ -368,6 +368,9 @@ class HostDialect:
     def quotient(self, x: Executor, op: str, dividend: Expr, divisor: Expr) -> Expr:
         return E.floordiv(dividend, divisor) if op == "//" else E.mod(dividend, divisor)
 
+    def assigned(self, value: Any) -> Any:
+        return value
+
     def lost(self, x: Executor, function: Poison, args: Arguments) -> Any:
         raise UnsupportedConstruct(function.why)
 

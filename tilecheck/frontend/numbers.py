@@ -116,13 +116,23 @@ def as_bool(value: Num, machine: Machine) -> Expr:
 
 
 def _truths(e: Expr) -> list[Expr] | None:
-    """Of a product of truth values, taken for 0 and 1: what makes it 1."""
-    if e.op == "ite" and e.args[1] is E.ONE and e.args[2] is E.ZERO:
+    """Of a product of truth values, taken for 0 and 1: what makes it 1. Of what `_nonzero_where` gives, too."""
+    if e.op == "ite" and e.args[2] is E.ZERO and (e.args[1] is E.ONE or _is_never_zero(e.args[1])):
         return [e.args[0]]
     if e.op != "mul":
         return None
     parts = [_truths(factor) for factor in e.args]
     return None if None in parts else [t for part in parts if part is not None for t in part]
+
+
+def _nonzero_where(truth: Expr, machine: Machine, *, per_lane: bool) -> Expr:
+    """Some integer that is 0 exactly where `truth` does not hold."""
+    some = machine.fresh("data", per_lane=per_lane)
+    return E.ite(truth, E.ite(E.lt(some, 0), some, E.add(some, 1)), 0)
+
+
+def _is_never_zero(e: Expr) -> bool:
+    return e.op == "ite" and e.args[0] is E.lt(e.args[1], 0) and e.args[2] is E.add(e.args[1], 1)
 
 
 def is_compile_time(value: Num) -> bool:
@@ -163,13 +173,14 @@ def compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
     if op not in ("==", "!="):
         machine.numeric(a, b)
     machine.widened(shape, a, b)
+    compiled = None if is_compile_time(a) and is_compile_time(b) else 32
     if x is None or y is None or not _comparable(a, machine) or not _comparable(b, machine):
-        return Num(shape, machine.fresh(origin(x, y), per_lane=bool(shape), boolean=True), "bool")
+        return Num(shape, machine.fresh(origin(x, y), per_lane=bool(shape), boolean=True), "bool", compiled)
     if a.kind == "bool" or b.kind == "bool":
         x = as_int(Num(shape, x, a.kind), machine)
         y = as_int(Num(shape, y, b.kind), machine)
     x, y = _leave_ring(machine, _result_bits(a, b), shape, x, y)
-    return Num(shape, _COMPARE[op](x, y), "bool")
+    return Num(shape, _COMPARE[op](x, y), "bool", compiled)
 
 
 def origin(*values: Expr | None) -> str:
@@ -230,6 +241,8 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     value = _integer(op, x, y, bits, shape, machine)
     if kind == "any":
         value = machine.unfolded(value, x, y, per_lane=bool(shape))
+    if bits == 32 and value.value is not None:
+        value = E.const((value.value + 2**31) % 2**32 - 2**31)  # what is known is known to wrap
     if E.size_of(value) > LARGEST:
         raise UnsupportedConstruct("integer expression of this size")
     if bits == 32 and value.op in ("add", "mul"):
@@ -295,12 +308,33 @@ def _remainder(x: Expr, y: Expr) -> Expr | None:
 
 
 def _boolean_bits(op: str, a: Num, b: Num, machine: Machine) -> Num:
+    """`&`, `|` and `^` of which one side at least is a truth: that counts as 0 or 1 beside a number."""
+    if a.kind != b.kind:
+        return _bits_beside_truth(op, a, b, machine)
     if op in ("&", "|"):
         return logical("and" if op == "&" else "or", a, b, machine)
     both, either = logical("and", a, b, machine), logical("or", a, b, machine)
     assert both.elem is not None
     assert either.elem is not None
     return Num(both.shape, E.all_of(either.elem, E.negate(both.elem)), "bool")
+
+
+def _bits_beside_truth(op: str, a: Num, b: Num, machine: Machine) -> Num:
+    number = b if a.kind == "bool" else a
+    shape = broadcast_shapes(a.shape, b.shape)
+    if op == "&":  # 0 or 1: whether the truth holds and the number is odd
+        if _comparable(number, machine):
+            assert number.elem is not None
+            odd = Num(number.shape, E.eq(E.mod(number.elem, 2), 1), "bool", number.bits)
+        else:
+            some = machine.fresh("data", per_lane=bool(number.shape), boolean=True)
+            odd = Num(number.shape, E.all_of(as_bool(number, machine), some), "bool", number.bits)
+        return logical("and", *((a, odd) if number is b else (odd, b)), machine)
+    if op == "|":
+        truth = logical("or", a, b, machine).elem
+        assert truth is not None
+        return Num(shape, _nonzero_where(truth, machine, per_lane=bool(shape)), "int", number.bits or 32)
+    return Num(shape, machine.fresh("data", per_lane=bool(shape)), "int", number.bits or 32)
 
 
 def negative(a: Num) -> Num:

@@ -16,6 +16,7 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.annotations import read_annotation
 from tilecheck.frontend.executor import MAX_DEPTH, Arguments, Executor, Loop
 from tilecheck.frontend.expressions import (
     MAX_UNROLL,
@@ -116,19 +117,22 @@ def run_small(x: Executor, node: cst.BaseSmallStatement, frame: Frame) -> None:
         case cst.Expr():
             evaluate(x, node.value, frame)
         case cst.Assign():
-            value = evaluate(x, node.value, frame)
+            value = x.dialect.assigned(evaluate(x, node.value, frame))
             for target in node.targets:
                 assign(x, target.target, value, frame)
         case cst.AnnAssign():
             if node.value is not None:
-                assign(x, node.target, evaluate(x, node.value, frame), frame)
+                value = evaluate(x, node.value, frame)
+                is_constant = read_annotation(frame.table, node.annotation.annotation).constant
+                assign(x, node.target, value if is_constant else x.dialect.assigned(value), frame)
         case cst.AugAssign():
             before = evaluate(x, node.target, frame)
             amount = evaluate(x, node.value, frame)
             if type(node.operator) not in AUGMENTED:
                 raise _unsupported("augmented assignment", node, frame)
             with x.at(frame.table, node):
-                assign(x, node.target, operate(x, AUGMENTED[type(node.operator)], before, amount), frame)
+                after = operate(x, AUGMENTED[type(node.operator)], before, amount)
+                assign(x, node.target, x.dialect.assigned(after), frame)
         case cst.Return():
             value = Const(None) if node.value is None else evaluate(x, node.value, frame)
             if any(loop.frame is frame for loop in x.loops) and not _is_none(value):
@@ -384,6 +388,8 @@ def symbolic_loop(
     """
     before = x.guard
     x.nest.append((k.args[0], variable))
+    if static and trips is not None:
+        x.unrolled.append(trips)
     try:
         names = assigned_names(node)
         carried = [n for n in names if n in frame.names]
@@ -402,6 +408,8 @@ def symbolic_loop(
         finally:
             x.loops.pop()
     finally:
+        if static and trips is not None:
+            x.unrolled.pop()
         x.nest.pop()  # also where code of a module is given up: the kernel goes on outside of this loop
     x.guard = before
     _leave(x, entry, steps, trips, names, frame, broken=loop.broken)

@@ -39,7 +39,8 @@ def assume_where_compiled(x: Executor, fact: Expr) -> None:
 
     Code under a compile-time condition that fails is not compiled; a run-time condition is no obstacle.
     """
-    x.facts[E.any_of(E.negate(_compiled(x.guard)), fact)] = None
+    runs = E.all_of(*(E.le(1, trips) for trips in x.unrolled))  # the compiler makes as many copies of the body
+    x.facts[E.any_of(E.negate(E.all_of(runs, _compiled(x.guard))), fact)] = None
 
 
 def _compiled(guard: Expr) -> Expr:
@@ -119,7 +120,7 @@ def cast(x: Executor, num: Num, dtype: Any) -> Num:
 def converted(x: Executor, num: Num, name: str) -> Expr:
     """An integer in another integer type: itself where the type holds it, else some other integer."""
     value = numbers.as_int(num, x)
-    if num.kind == "bool":
+    if num.kind == "bool" and name in ("int32", "int64"):
         return value
     unknown = x.fresh("data", per_lane=bool(num.shape))
     if name == "int32" and num.bits == 64:

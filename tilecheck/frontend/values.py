@@ -101,9 +101,11 @@ class Seq:
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A kernel parameter whose type the text does not give: the first use decides what it is."""
+    """A kernel parameter whose type the text does not give: the first use decides what it is. A constant that
+    was `assigned` to a name is a machine number, if it is a number."""
 
     name: str
+    assigned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,11 +250,13 @@ class Poison:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A value that a branch chose: `first` where `cond` holds, else `second`."""
+    """A value that a branch chose: `first` where `cond` holds, else `second`. `truth` is its truth, where
+    that can be said in fewer words."""
 
     cond: Expr
     first: Any
     second: Any
+    truth: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)

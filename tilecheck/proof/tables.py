@@ -47,6 +47,8 @@ _OF_SEVERAL = (
 def fill_in(data: Contents, cells: Mapping[tuple[int, ...], int], promised: Sequence[Promise]) -> bool:
     """Choose the elements of `data` that `cells` does not fix; whether all promises hold then."""
     fixed = {at: v for at, v in cells.items() if _is_inside(at, data.shape)}
+    if not all(_fits(v, data) for v in fixed.values()):
+        return False
     for at, v in fixed.items():
         data[at] = v
     for part in dict.fromkeys((WHOLE, *(promise.part for promise in promised))):
@@ -56,6 +58,8 @@ def fill_in(data: Contents, cells: Mapping[tuple[int, ...], int], promised: Sequ
         places = list(np.ndindex(*seen.shape))
         inside = {here: fixed[_place(here, part)] for here in places if _place(here, part) in fixed}
         for here, v in zip(places, _values(seen, places, inside, promised, part), strict=True):
+            if not _fits(v, data):
+                return False
             seen[here] = v
     return all(_keeps(data, promise) for promise in promised)
 
@@ -65,6 +69,11 @@ def _seen(data: Contents, part: Part) -> Contents | None:
     if part and len(part) != data.ndim:
         return None
     return data[tuple(slice(first, None if step else first + 1, step or 1) for first, step in part)]
+
+
+def _fits(value: int, data: Contents) -> bool:
+    """Whether elements of this type hold a value."""
+    return data.dtype.kind not in "iu" or np.iinfo(data.dtype).min <= value <= np.iinfo(data.dtype).max
 
 
 def _place(here: tuple[int, ...], part: Part) -> tuple[int, ...]:

@@ -463,6 +463,9 @@ class CuTile:
             return memory.atomic(x, last.removeprefix("atomic_"), args)
         raise UnsupportedConstruct(f"call of `ct.{last}`")
 
+    def assigned(self, value: Any) -> Any:
+        return value
+
     def method(self, x: Executor, value: Any, name: str, args: Arguments) -> Any:
         match value:
             case Param() | ArrayList() if name == "<unpack>":

@@ -153,14 +153,34 @@ def _keyword(args: Arguments, *names: str) -> Any:
 
 def _reshape(x: Executor, args: Arguments) -> Num:
     shape = _keyword(args, "shape") or _rest(args)
-    return numbers.reshape(_first(x, args, "reshape"), tile_sizes(x, shape), x)
+    num, sizes = _first(x, args, "reshape"), tile_sizes(x, shape)
+    allowed = _keyword(args, "can_reorder")
+    return (
+        numbers.reshape(num, sizes, x)
+        if allowed is None or x.truth(allowed) is E.FALSE
+        else _reordered(x, num, sizes)
+    )
+
+
+def _view(x: Executor, args: Arguments) -> Num:
+    return _reordered(x, _first(x, args, "view"), tile_sizes(x, _keyword(args, "shape") or _rest(args)))
+
+
+def _reordered(x: Executor, num: Num, shape: tuple[Expr, ...]) -> Num:
+    """A reshape whose order is the compiler's choice."""
+    if num.elem is None or all(s.kind is Kind.CONSTANT for s in E.symbols(num.elem)):
+        return numbers.reshape(num, shape, x)
+    if num.kind == "bool":
+        return Num(shape, x.fresh("data", per_lane=True, boolean=True), "bool")
+    return Num(shape, computed(x, num, per_lane=True), num.kind, num.bits)
 
 
 def _expand_dims(x: Executor, args: Arguments) -> Any:
     axis = _keyword(args, "axis") or args.positional[1]
     value = args.positional[0] if args.positional else _keyword(args, "input")
     result = x.number_of(value, "expand_dims")
-    for k in sorted(constant(x, item, "axis") % (len(result.shape) + 1) for item in as_tuple(axis)):
+    axes = as_tuple(axis)
+    for k in sorted(constant(x, item, "axis") % (len(result.shape) + len(axes)) for item in axes):
         result = numbers.reshape(result, (*result.shape[:k], E.ONE, *result.shape[k:]), x)
     return result
 
@@ -565,6 +585,7 @@ _EXCHANGES = frozenset(
 # What the compiler or Python answers, once for a launch.
 _QUESTIONS = frozenset("constexpr_function get_num_sms num_threads num_warps get_int_dtype dtype _log2".split())
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*"}
+_OF_MACHINE_NUMBERS = frozenset({"minimum", "maximum", "clamp", "where", "abs"})  # whatever they are given
 
 _DSL: Mapping[str, Handler] = {
     "program_id": _program_id,
@@ -576,7 +597,7 @@ _DSL: Mapping[str, Handler] = {
     "cast": _cast,
     "to": _cast,
     "reshape": _reshape,
-    "view": _reshape,
+    "view": _view,
     "expand_dims": _expand_dims,
     "broadcast_to": _broadcast_to,
     "broadcast": _broadcast,
@@ -681,10 +702,12 @@ class Triton:
             return _reduction(x, last, args)
         if last in _EXCHANGES:
             x.exchanged(*(part for value in args.positional[:2] for part in as_tuple(value)))
+        if last in _OF_MACHINE_NUMBERS:
+            return self.assigned(_DSL[last](x, args))
         if last in _DSL:
             return _DSL[last](x, args)
         if last in _OPERATORS:
-            return _operator(x, args, _OPERATORS[last])
+            return self.assigned(_operator(x, args, _OPERATORS[last]))
         if last in _ELEMENTWISE:
             return _function(x, last, args)
         if last.startswith("atomic_") and last.removeprefix("atomic_") in memory.ATOMICS:
@@ -788,7 +811,37 @@ class Triton:
                 goal = E.all_of(*(E.le(0, E.sym(s)) for s in sorted(scalars, key=lambda s: s.name)))
                 x.check(CheckKind.DIVIDEND, goal, E.render(dividend))
             return floor(dividend, divisor)
-        return E.ite(E.le(0, dividend), floor(dividend, divisor), E.neg(floor(E.neg(dividend), divisor)))
+        truncated = E.ite(E.le(0, dividend), floor(dividend, divisor), E.neg(floor(E.neg(dividend), divisor)))
+        own = E.symbols(dividend, divisor)
+        numbers_of_launch = [s for s in own if s.kind is Kind.SCALAR]
+        if not numbers_of_launch or any(s.kind not in (Kind.SCALAR, Kind.CONSTANT) for s in own):
+            return truncated
+        # A number of the launch that is 1 is compiled as a constant, and with constants Python divides; unless
+        # it was assigned to a name before.
+        ones = E.all_of(*(E.eq(E.sym(s), 1) for s in numbers_of_launch))
+        either = x.fresh("data", per_lane=False, boolean=True)
+        return E.ite(E.all_of(ones, either), floor(dividend, divisor), truncated)
+
+    def assigned(self, value: Any) -> Any:
+        """A machine number, of 32 bits where it fits: Triton makes one of what is assigned."""
+        match value:
+            case Const(bool() as b):
+                return Num((), E.TRUE if b else E.FALSE, "bool", 32)
+            case Num() if value.bits is None and value.elem is not None:
+                number = value.elem.value
+                if number is None or -(2**31) <= number < 2**31:
+                    return replace(value, bits=32)
+                if 2**31 <= number < 2**32 or not -(2**63) <= number < 2**63:
+                    return data(value.shape)  # an unsigned one
+                return replace(value, bits=64)
+            case Param():
+                return replace(value, assigned=True)
+            case Seq():
+                return replace(value, items=tuple(map(self.assigned, value.items)))
+            case Choice():
+                return replace(value, first=self.assigned(value.first), second=self.assigned(value.second))
+            case _:
+                return value
 
     def lost(self, x: Executor, function: Poison, args: Arguments) -> Any:
         """A call of something that is not known, by the name of a function of data. Without a pointer among its
