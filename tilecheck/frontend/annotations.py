@@ -16,9 +16,7 @@ _CONSTANTS = (
     "triton.language.constexpr",
     "triton.language.core.constexpr",
 )
-_UNMODELLED = re.compile(
-    r"(?:triton\.language\.(?:core\.)?|cuda\.tile\.)(?:uint\d+|int8|int16)|u\d+|i8|i16"
-)
+_UNMODELLED = re.compile(r"(?:triton\.language\.(?:core\.)?|cuda\.tile\.)(?:uint\d+|int8|int16)|u\d+|i8|i16")
 _ARRAYS = ("cuda.tile.Array", "cuda.tile.IndexedWithInt64", "cuda.tile.ArrayAnnotation", "torch.Tensor")
 
 
@@ -26,8 +24,8 @@ _ARRAYS = ("cuda.tile.Array", "cuda.tile.IndexedWithInt64", "cuda.tile.ArrayAnno
 class Annotation:
     """The facts that an annotation gives; `scalar` is int, bool, float, str or empty.
 
-    `value` is what a config file says that a compile-time parameter is. `unmodelled` says that it is a number of
-    a type that is not modelled: an unsigned one, or one of fewer than 32 bits.
+    `value` is what a config file says that a compile-time parameter is. `unmodelled` says that it is a number
+    of a type that is not modelled: an unsigned one, or one of fewer than 32 bits.
     """
 
     constant: bool = False

@@ -35,7 +35,10 @@ ADD = "\ntl.atomic_add(p + at, 1.0)"
     [
         # -1 % 4 is -1 with machine numbers, of which `stage` is one; so is what a static loop's number gives.
         ("p, S: tl.constexpr", "stage = S - 3\nat = (stage - 1) % 4" + ADD),
-        ("p, N: tl.constexpr", "for i in tl.static_range(N):\n    t = i - 1\n    tl.atomic_add(p + t % 4, 1.0)"),
+        (
+            "p, N: tl.constexpr",
+            "for i in tl.static_range(N):\n    t = i - 1\n    tl.atomic_add(p + t % 4, 1.0)",
+        ),
         ("p", "x = -7\ny = x // 2\nat = -4 - y" + ADD),
         ("p, n", "y = (-7 if n > 0 else -7) // 2\nat = -4 - y" + ADD),
         ("p", "y = tl.minimum(-7, -5) // 2\nat = -4 - y" + ADD),
