@@ -207,6 +207,16 @@ def _in_range(symbol: Symbol, value: int | bool, virtual: bool) -> bool:
 
 def arguments(concrete: Concrete, kernel: Kernel) -> dict[str, Any] | None:
     """A value for every parameter, or None when the launch cannot be made."""
+    try:
+        return _arguments(concrete, kernel)
+    except (
+        ZeroDivisionError,
+        OverflowError,
+    ):  # a contract divides by a size that is 0, or asks for too large a number
+        return None
+
+
+def _arguments(concrete: Concrete, kernel: Kernel) -> dict[str, Any] | None:
     tables = {array for c in kernel.contracts if c.is_about_values for array in c.arrays}
     integers = integer_arrays(kernel) | tables
     found: dict[str, Any] = {}

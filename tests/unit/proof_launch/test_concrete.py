@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from tilecheck.ir.expr import Kind, Symbol, const, le, sym
+from tilecheck.ir.expr import Kind, Symbol, add, const, floordiv, le, sym
 from tilecheck.ir.kernel import Contract, Effect, extent_symbol, grid_symbol, stride_symbol
 from tilecheck.model import Site, Span
 from tilecheck.proof.concrete import (
@@ -122,6 +124,32 @@ def test_contents_keep_contracts_or_are_refused(cells, promised, holds):
     data = np.zeros(5, np.int32)
     assert fill_in(data, cells, promised) is holds
     assert all(data[at] == v for at, v in cells.items())
+
+
+@pytest.mark.parametrize("value", [1 << 31, -(1 << 31) - 1])
+def test_values_that_the_elements_cannot_hold_are_refused(value):
+    assert not fill_in(np.zeros(5, np.int32), {(1,): value}, [])
+
+
+@pytest.mark.parametrize("sizes", [(0, 4), (4, 1 << 40)])
+def test_contracts_that_no_launch_keeps_are_refused(build, sizes):
+    """By a division by a size that is 0, or with values that no element holds."""
+    k = build()
+    k.tiles_access("t", Effect.READ, (k.bid(0),), (1,))
+    k.tiles_access("out", Effect.WRITE, (k.bid(0),), (1,))
+    (size, low) = (sym(Symbol(name, Kind.SCALAR)) for name in ("n", "m"))
+    site = Site("k.py", Span(0, 1))
+    contract = Contract(
+        "within", "t", (low, add(low, floordiv(64, size))), "within(t, m, m + 64 // n)", None, site
+    )
+    kernel = replace(k.kernel(), contracts=(contract,))
+    values = {
+        GRID: 2,
+        OUT: 4,
+        extent_symbol("t", 0): 4,
+        **dict(zip((size.args[0], low.args[0]), sizes, strict=True)),
+    }
+    assert arguments(Concrete(values), kernel) is None
 
 
 @pytest.mark.parametrize(
