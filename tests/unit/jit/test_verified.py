@@ -512,8 +512,11 @@ def test_a_pointer_of_another_type_is_refused(load):
     assert "annotation of `x_ptr`" in refused(tilecheck.verified(k.copy)[(1,)])
 
 
-def test_an_annotation_of_the_text_that_forces_a_type_is_refused(load, tensor):
-    assert "annotation of `n`" in refused(tilecheck.verified(load().forced)[(1,)])
+def test_a_number_that_the_text_forces_to_eight_bits_is_no_bound(load, tensor):
+    """Whatever `at < n` says, the array must hold what the blocks reach."""
+    launch = tilecheck.verified(load().forced)[(1,)]
+    launch(tensor(8), tensor(8, at=64), 4, BLOCK=8)
+    assert "numel(out_ptr)" in refused(launch, tensor(8), tensor(8, at=64), 4, 16)
 
 
 # ---- tuned kernels -------------------------------------------------------------------------------------------
