@@ -125,7 +125,8 @@ def _module_name(x: Executor, table: ModuleTable, name: str) -> Any:
 def _one_of(x: Executor, table: ModuleTable, name: str) -> Any:
     """What a name is that is bound in several ways: each of them, under conditions of which nothing is known
     but that they are the same for the whole launch. What a kernel touches must not depend on them (`lower`)."""
-    lost = Poison(f"name `{name}` bound more than once")
+    changed = "that other code changes" if name in table.changed else "bound more than once"
+    lost = Poison(f"name `{name}` {changed}")
     ways = table.choices(name) if x.reads_every_way else ()
     values = [_bound(x, binding, table, name) for binding in ways]
     if not values or len(values) > _MOST_WAYS or any(isinstance(value, Poison) for value in values):
@@ -139,6 +140,7 @@ def _one_of(x: Executor, table: ModuleTable, name: str) -> Any:
 
 
 _MOST_WAYS = 4
+_FIXED = Num | Const | Named | Function | ModuleRef | RecordType | Poison
 
 
 def _bound(x: Executor, binding: Binding, table: ModuleTable, name: str) -> Any:
@@ -146,8 +148,13 @@ def _bound(x: Executor, binding: Binding, table: ModuleTable, name: str) -> Any:
     if isinstance(binding, cst.FunctionDef):
         return Function(binding, table, None)
     if isinstance(binding, cst.ClassDef):
-        return _class(x, binding, table)
+        from tilecheck.frontend.classes import read_class  # the two modules need each other
+
+        return read_class(x, binding, table)
     if isinstance(binding, Import):
+        found = table.project.find(Import(binding.module, None, binding.level), table.file)
+        if binding.member is not None and found is not None and table.changes_imported(name, binding, found):
+            return Poison(f"name `{name}` that other code changes")
         return imported(x, binding, table)
     if x.depth > 30:
         raise UnsupportedConstruct(f"name `{name}` defined through itself")
@@ -161,11 +168,19 @@ def _bound(x: Executor, binding: Binding, table: ModuleTable, name: str) -> Any:
             found = _folded(x, binding, table)
             if found is not None:
                 return found
-        return evaluate(x, binding, frame)
+        return _evaluated(x, binding, table, name, frame)
     except UnsupportedConstruct as problem:
         return Poison(f"name `{name}` ({problem.construct})")
     finally:
         x.depth -= 1
+
+
+def _evaluated(x: Executor, binding: cst.BaseExpression, table: ModuleTable, name: str, frame: Frame) -> Any:
+    value = evaluate(x, binding, frame)
+    # Another name of what another module of the project binds, changed through this one.
+    aliased = isinstance(binding, cst.Name | cst.Attribute) and not isinstance(value, _FIXED)
+    changed = aliased and table.changes.is_changed(name, flat=False)
+    return Poison(f"name `{name}` that other code changes") if changed else value
 
 
 def _folded(x: Executor, binding: cst.BaseExpression, table: ModuleTable) -> Any:
@@ -201,30 +216,6 @@ def _is_submodule(package: ModuleTable, name: str) -> bool:
     if not isinstance(bound, Import) or bound.member != name:
         return False
     return package.project.find(Import(bound.module, None, bound.level), package.file) is package
-
-
-# Methods after which the fields of an object are not what the class body and the call say.
-_MAKES_FIELDS = frozenset(
-    "__init__ __post_init__ __new__ __getattr__ __getattribute__ __setattr__ __init_subclass__".split()
-)
-
-
-def _class(x: Executor, node: cst.ClassDef, table: ModuleTable) -> Any:
-    """A class of plain fields (a dataclass, a namespace of constants, an enum)."""
-    fields: list[tuple[str, Any]] = []
-    frame = Frame({}, None, table, MODULE, [], 0)
-    for statement in node.body.body:
-        if not isinstance(statement, cst.SimpleStatementLine):
-            if isinstance(statement, cst.FunctionDef) and statement.name.value in _MAKES_FIELDS:
-                return Poison(f"class `{node.name.value}` with `{statement.name.value}`")
-            continue
-        for small in statement.body:
-            if isinstance(small, cst.AnnAssign) and isinstance(small.target, cst.Name):
-                default = None if small.value is None else evaluate(x, small.value, frame)
-                fields.append((small.target.value, default))
-            elif isinstance(small, cst.Assign) and isinstance(small.targets[0].target, cst.Name):
-                fields.append((small.targets[0].target.value, evaluate(x, small.value, frame)))
-    return RecordType(node.name.value, tuple(fields))
 
 
 # ---- literals ----------------------------------------------------------------------------------------------
@@ -627,6 +618,8 @@ def _conditional(x: Executor, node: cst.IfExp, frame: Frame) -> Any:
 
 def _attribute(x: Executor, node: cst.Attribute, frame: Frame) -> Any:
     value = evaluate(x, node.value, frame)
+    if isinstance(value, ModuleRef) and frame.table.changes_member(node, value.table):
+        return Poison(f"name `{dotted(node)}` that other code changes")
     with x.at(frame.table, node):
         return attribute(x, value, node.attr.value)
 

@@ -50,12 +50,11 @@ Recorder = Callable[["HostExecutor", LaunchCall], None]
 class Shared:
     """What is read once for all runs over a module. Mutable cache.
 
-    `changed` has, for each file, the names that are no constants, `kernels` the kernels that it defines and
-    their languages, `stores` where it stores into the containers it names. `tuning` has the configurations of
+    `kernels` has, for each file, the kernels that it defines and their languages, `stores` where it stores into
+    the containers it names. `tuning` has the configurations of
     kernels.
     """
 
-    changed: dict[str, frozenset[str]] = field(default_factory=dict)
     kernels: dict[str, dict[cst.FunctionDef, str]] = field(default_factory=dict)
     stores: dict[str, dict[str, set[int]]] = field(default_factory=dict)
     tuning: dict[cst.CSTNode, Any] = field(default_factory=dict)

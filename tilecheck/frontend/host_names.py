@@ -10,9 +10,9 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import expressions
 from tilecheck.frontend.expressions import evaluate, module_name
 from tilecheck.frontend.host import HostExecutor, text_of
-from tilecheck.frontend.host_targets import MUTATORS, kept_attribute, of_form
+from tilecheck.frontend.host_targets import kept_attribute, of_form
 from tilecheck.frontend.host_values import Gridded
-from tilecheck.frontend.modules import Import, ModuleTable, dotted
+from tilecheck.frontend.modules import ModuleTable, dotted
 from tilecheck.frontend.values import (
     Choice,
     Frame,
@@ -36,41 +36,13 @@ def module_value(x: HostExecutor, table: ModuleTable, name: str) -> Any:
         guard, allocation = x.guard, x.allocation
         x.allocation = name
         try:
-            value = x.unread(name) if name in _rebound(x, table) else module_name(x, table, name)
+            value = module_name(x, table, name)
         except UnsupportedConstruct:
             value = x.unread(name)
         finally:
             x.guard, x.allocation = guard, allocation
         x.module_values[key] = x.unread(name) if isinstance(value, Poison) else value
     return x.module_values[key]
-
-
-_CHANGING = frozenset((cst.Global, cst.AssignTarget, cst.AugAssign, cst.Call))
-
-
-def _rebound(x: HostExecutor, table: ModuleTable) -> frozenset[str]:
-    """The names that some function of the module declares `global`, and containers that some code changes."""
-    known = x.known.changed.get(table.file)
-    if known is not None:
-        return known
-    found: set[str] = set()
-    for node in table.nodes():
-        if type(node) not in _CHANGING:  # most: matching is slow for these classes
-            continue
-        match node:
-            case cst.Global():
-                found.update(item.name.value for item in node.names)
-            case cst.AssignTarget(target=cst.Subscript(value=cst.Name(name))):
-                found.add(name)
-            case cst.AugAssign(target=cst.Subscript(value=cst.Name(name))):
-                found.add(name)
-            case cst.Call(func=cst.Attribute(value=cst.Name(name), attr=cst.Name(method))) if (
-                method in MUTATORS
-            ):
-                found.add(name)
-    fixed = {n for n, b in table.bindings.items() if isinstance(b, Import | cst.FunctionDef | cst.ClassDef)}
-    x.known.changed[table.file] = frozenset(found - fixed)
-    return x.known.changed[table.file]
 
 
 def subscript(x: HostExecutor, node: cst.Subscript, frame: Frame) -> Any:
@@ -99,7 +71,10 @@ def attribute_node(x: HostExecutor, node: cst.Attribute, frame: Frame) -> Any:
     assigned = kept_attribute(dotted(node), frame) if dotted(node) else None
     if assigned is not None:
         return assigned
-    return attribute(x, evaluate(x, node.value, frame), node.attr.value)
+    value = evaluate(x, node.value, frame)
+    if isinstance(value, ModuleRef) and frame.table.changes_member(node, value.table):
+        return x.unread(dotted(node))
+    return attribute(x, value, node.attr.value)
 
 
 def attribute(x: HostExecutor, value: Any, name: str) -> Any:

@@ -50,7 +50,9 @@ def tuned(
         if name in _HEURISTICS and isinstance(node, cst.Call):
             found |= _heuristics(x, kernel, node, frame, {**given, **found}, call, args)
             continue
-        own = _autotuned(x, kernel, node, frame) if name in _AUTOTUNE and isinstance(node, cst.Call) else None
+        own = None
+        if name in _AUTOTUNE and isinstance(node, cst.Call) and kernel.name not in kernel.table.changed:
+            own = _autotuned(x, kernel, node, frame)
         if own is None:  # a decorator that is not read may set any of them
             left = [name for name in constants if name not in given and name not in found]
             own = {name: x.unread(f"{kernel.name}.{name}") for name in left}

@@ -3,7 +3,8 @@
 A module is never imported or run. Names are bound to syntax and evaluated on demand. A name that is bound more
 than one way (in an `if`, a `try`, or a loop) is ambiguous; where it is certainly one of what these bind, it is
 each of them, under a condition of its own. What is changed where this reading does not follow it (by a
-function's `global`, through an attribute or an item) is not known, and using it is unsupported.
+function's `global`, through an attribute, an item, a method or another name) is not known, and using it is
+unsupported.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from pathlib import Path
 import libcst as cst
 
 from tilecheck.errors import SourceError
+from tilecheck.frontend.changes import Changes
+from tilecheck.frontend.kinds import Kinds
+from tilecheck.frontend.namespaces import names_assigned
 from tilecheck.frontend.pragmas import Pragma, PragmaKind, read_pragmas
 from tilecheck.frontend.source import ParsedModule, load
 from tilecheck.frontend.syntax import walk
@@ -64,13 +68,62 @@ class ModuleTable:
     rebound: set[str] = field(default_factory=set)  # bound more than once: what module code saw is not known
     local_imports: dict[str, Import] = field(default_factory=dict)  # those inside functions
     pragmas: tuple[Pragma, ...] = ()
+    changed: set[str] = field(default_factory=set)  # what holds a value, or a tuner, that other code changes
     _nodes: tuple[cst.CSTNode, ...] = ()
+    _kinds: Kinds | None = None
+    _changes: Changes | None = None
+    _changes_elsewhere: dict[str, bool] = field(default_factory=dict)
 
     def nodes(self) -> tuple[cst.CSTNode, ...]:
         """All nodes of the module that are code, parents first: several passes go over them."""
         if not self._nodes:
             self._nodes = tuple(walk(self.parsed.module))
         return self._nodes
+
+    @property
+    def kinds(self) -> Kinds:
+        if self._kinds is None:
+            bound = {name: self._values(name) for name, b in self.bindings.items() if not isinstance(b, Import)}
+            every = {**self.local_imports, **self.bindings}
+            imports = {n: "." * b.level + b.name for n, b in every.items() if isinstance(b, Import)}
+            self._kinds = Kinds(bound, imports)
+        return self._kinds
+
+    @property
+    def changes(self) -> Changes:
+        if self._changes is None:
+            self._changes = Changes(self.parsed.module, self.kinds)
+        return self._changes
+
+    def _values(self, name: str) -> tuple[cst.CSTNode, ...]:
+        """The syntax of what `name` may be bound to."""
+        every = (*self.ways.get(name, ()), self.bindings[name])
+        return tuple(b.value if isinstance(b, Element) else b for b in every if not isinstance(b, Import))
+
+    def may_change(self, name: str) -> bool:
+        """Whether code of this module changes what it binds to `name`."""
+        ways = self._values(name)
+        if all(isinstance(way, cst.FunctionDef) for way in ways):  # changed is what a tuner around it is given
+            return any(map(_is_tuned, ways)) and self.changes.is_changed(name, flat=False)
+        if all(map(self.kinds.is_fixed, ways)):
+            return False
+        return self.changes.is_changed(name, flat=all(map(self.kinds.is_flat, ways)))
+
+    def changes_imported(self, path: str, binding: Import, found: ModuleTable) -> bool:
+        """Whether code of this module changes what it imports as `path` from a module that is found."""
+        if path not in self._changes_elsewhere:
+            name = binding.member or ""
+            values = found._values(name) if name in found.bindings else ()
+            changed = self.changes.path_is_changed(path, fixed=all(map(found.kinds.is_fixed, values)))
+            if not changed and any(map(_is_tuned, values)):
+                changed = self.changes.path_is_changed(f"{path}.configs", fixed=False)
+            self._changes_elsewhere[path] = changed
+        return self._changes_elsewhere[path]
+
+    def changes_member(self, node: cst.Attribute, found: ModuleTable) -> bool:
+        """Whether code of this module changes `module.member` of a module that it imports."""
+        path = dotted(node)
+        return bool(path) and self.changes_imported(path, Import("", node.attr.value), found)
 
     @property
     def replaces_functions(self) -> bool:
@@ -81,6 +134,11 @@ class ModuleTable:
         """What `name` holds is not known."""
         self.ambiguous.add(name)
         self.lost.add(name)
+
+    def lose_all(self) -> None:
+        """What any name holds is not known."""
+        for name in self.bindings:
+            self.lose(name)
 
     def settle(self, name: str) -> None:
         """`name` certainly holds what it was bound to last."""
@@ -169,6 +227,7 @@ class Project:
         self.tables[key] = table
         _bind(table, parsed.module.body, conditional=False)
         _bind_elsewhere(table)
+        _lose_changed(table)
         return table
 
 
@@ -333,6 +392,27 @@ def _bind_elsewhere(table: ModuleTable) -> None:
                 head = head.value
             if head is not node.target and isinstance(head, cst.Name):
                 _change(table, head.value)
+
+
+def _is_tuned(function: cst.CSTNode) -> bool:
+    """Whether a decorator holds configurations or the like, which other code may change."""
+    return any(
+        isinstance(d.decorator, cst.Call) and d.decorator.args for d in getattr(function, "decorators", ())
+    )
+
+
+def _lose_changed(table: ModuleTable) -> None:
+    """What holds a list or an object that code of the module may change is not known either."""
+    for name in names_assigned(table.parsed.source.text, lambda: table.changes):
+        if name is None:
+            table.lose_all()
+        elif name in table.bindings:
+            table.lose(name)
+    for name, binding in table.bindings.items():
+        if name not in table.lost and not isinstance(binding, Import) and table.may_change(name):
+            table.changed.add(name)
+            if not isinstance(binding, cst.FunctionDef):
+                table.lose(name)
 
 
 def _change(table: ModuleTable, name: str) -> None:

@@ -232,6 +232,7 @@ class RecordType:
 
     name: str
     fields: tuple[tuple[str, Any], ...]
+    sets: frozenset[str] = frozenset()  # attributes that its methods set, of whatever object
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,317 @@
+"""Module-level values that code changes where no binding shows it: what they hold is then not known."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.launches import find_launches
+from tilecheck.frontend.lower import lower
+from tilecheck.frontend.modules import ModuleTable, Project
+from tilecheck.frontend.source import load, parse
+from tilecheck.ir import expr as E
+from tilecheck.ir.launch import Launch
+from tilecheck.text import decode
+
+HEAD = """
+import random
+import sys
+
+import torch
+import triton
+import triton.language as tl
+from elsewhere import unknown
+"""
+KERNEL = """
+@triton.jit
+def kernel(p, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(p + i, 1.0)
+
+def launch():
+    out = torch.empty(128, device="cuda")
+    kernel[(2,)](out, 128, BLOCK={value})
+"""
+DATA = "@d.dataclass\n"
+
+
+def module(text: str) -> ModuleTable:
+    return Project().add(parse(decode("kernel.py", (HEAD + textwrap.dedent(text)).encode())))
+
+
+def launched(text: str) -> Launch:
+    [launch] = find_launches(module(text))
+    return launch
+
+
+def block(text: str, value: str) -> int | None:
+    """What the launch passes as BLOCK, if that is known."""
+    launch = launched(textwrap.dedent(text) + KERNEL.format(value=value))
+    assert not launch.problem
+    passed = dict(launch.arguments).get("BLOCK")
+    return passed.value if isinstance(passed, E.Expr) else None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "S = [64]\nS.append(128)",
+        "S = [64]\nS.extend([128])",
+        "S = [64]\nfor b in (128, 256):\n    S.append(b)",
+        "S = [64]\nS += [128]",
+        "S = [64]\nS[0] = 128",
+        "S = [64]\ndel S[0]",
+        "S = [64]\nA = S\nA.append(128)",
+        "S = [64]\nA = B = S\nB.append(128)",
+        "S = [64]\nm = S.append\nm(128)",
+        "S = [64]\n(A := S).append(128)",
+        "S = [64]\nA, B = S, 1\nA.append(128)",
+        "S = [64]\nA = [S]\nA[0].append(128)",
+        "S = [64]\nfor a in [S]:\n    a.append(128)",
+        "S = [64]\nfor i, a in enumerate([S]):\n    a.append(128)",
+        "S = [64]\n[a.append(128) for a in [S]]",
+        "S = [64]\nA = {'s': S}\nA['s'].append(128)",
+        "S = [64]\nA = {'s': S}\nA.get('s').append(128)",
+        "S = [64]\nfor k, v in {'s': S}.items():\n    v.append(128)",
+        "S = [64]\ndef grow(l):\n    l.append(128)\ngrow(S)",
+        "S = [64]\ndef grow(*, l):\n    l.append(128)\ngrow(l=S)",
+        "S = [64]\ndef grow(l=S):\n    l.append(128)\ngrow()",
+        "S = [64]\ndef grow(a, l):\n    inner(l)\ndef inner(m):\n    m.insert(0, 1)\ngrow(1, S)",
+        "S = [64]\ndef grow(*l):\n    l[0].append(128)\ngrow(S)",
+        "S = [64]\ndef get():\n    return S\nget().append(128)",
+        "S = [64]\ndef get():\n    return S\na = get()\na.append(128)",
+        "S = [64]\ndef get():\n    yield S\nfor a in get():\n    a.append(128)",
+        "S = [64]\nget = lambda: S\nget().append(128)",
+        "S = [64]\ndef f():\n    l = S\n    l.append(128)",
+        "S = [64]\ndef f(a):\n    l = S if a else []\n    l.append(128)",
+        "S = [64]\ndef f():\n    def g():\n        S.append(128)\n    g()",
+        "S = [64]\nunknown(S)",
+        "S = [64]\nunknown.take(S)",
+        "S = [64]\nrandom.shuffle(S)",
+        "S = [64]\nlist.append(S, 128)",
+        "S = [64]\nS.__setitem__(0, 128)",
+        "S = [64]\ngetattr(S, 'append')(128)",
+        "S = [64]\nclass C:\n    s = S\nC.s.append(128)",
+        "S = [64]\nclass C:\n    def f(self):\n        self.s = S\n",
+        "S = [64]\nx = unknown\nx.s = S",
+        "S = list((64,))\nS.append(128)",
+        "S = [b for b in (64,)]\nS.append(128)",
+        "S = {'b': 64}\nS.update(b=128)",
+        "S = {'b': 64}\nS |= {'b': 128}",
+        "S = [[64]]\nS[0].append(128)",
+        "S = [[64]]\nfor s in S:\n    s.append(128)",
+        "S = [[64]]\nlist(S)[0].append(128)",
+    ],
+)
+def test_what_code_may_change_is_lost(text: str) -> None:
+    assert "S" in module(text).lost
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "S = [64]\nA = S\nB = A[0] + len(A)",
+        "S = [64]\nfor s in S:\n    unknown(s)",
+        "S = [64]\nA = [unknown(s) for s in S]\nA.append(1)",
+        "S = [64]\nA = list(S)\nA.append(1)",
+        "S = [64]\nA = sorted(S) + S\nA.append(1)",
+        "S = [64]\nA = [*S]\nA.append(1)",
+        "S = [64]\nA = S.copy()\nA.append(1)",
+        "S = [64]\nassert 64 in S and S",
+        "S = [64]\ndef f(l):\n    return l[0]\nf(S)",
+        "S = [64]\ndef f():\n    S = []\n    S.append(1)",
+        "S = [64]\ndef f(S):\n    S.append(1)",
+        "S = [64]\nf = lambda S: S.append(1)",
+        "S = [64]\ndef f():\n    for S in ([],):\n        S.append(1)",
+        "S = [64]\n[S.append(1) for S in ([],)]",
+        "S = [64]\nclass C:\n    S = []\n",
+        "S = [64]\ntorch.empty(S)",
+        "S = {'b': 64}\nx = S.get('b')\nfor k, v in S.items():\n    unknown(k, v)",
+        "S = (64, 128)\nunknown(S)",
+        "S = 64\nunknown(S)",
+        "S = [unknown()]\n@triton.autotune(configs=S, key=[])\n@triton.jit\ndef k(p):\n    pass\nk[(1,)]()",
+    ],
+)
+def test_what_is_only_read_is_kept(text: str) -> None:
+    assert "S" not in module(text).lost
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "C = tl.constexpr(4)\nglobals()['C'] = tl.constexpr(400)",
+        "C = tl.constexpr(4)\nglobals().update(C=tl.constexpr(400))",
+        "C = tl.constexpr(4)\nfor n in ('C',):\n    globals()[n] = 400",
+        "C = tl.constexpr(4)\ng = globals()\ng['C'] = 400",
+        "C = tl.constexpr(4)\nvars()['C'] = 400",
+        "C = tl.constexpr(4)\nlocals()['C'] = 400",
+        "C = tl.constexpr(4)\nsetattr(sys.modules[__name__], 'C', 400)",
+        "C = tl.constexpr(4)\nsys.modules[__name__].C = 400",
+        "C = tl.constexpr(4)\nsys.modules[__name__].__dict__['C'] = 400",
+        "C = tl.constexpr(4)\nme = sys.modules[__name__]\nme.C = 400",
+        "C = tl.constexpr(4)\nexec('C = 400')",
+        "C = tl.constexpr(4)\nexec('C = 400', globals())",
+        "C = tl.constexpr(4)\neval('globals().update(C=400)')",
+        "C = tl.constexpr(4)\ndef f():\n    pass\nf.__globals__['C'] = 400",
+        "C = tl.constexpr(4)\nsetattr(C, 'value', 400)",
+    ],
+)
+def test_what_the_namespace_of_a_module_is_given_is_lost(text: str) -> None:
+    assert "C" in module(text).lost
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "C = tl.constexpr(4)\nx = globals()['C']",
+        "C = tl.constexpr(4)\nglobals()['D'] = 400",
+        "C = tl.constexpr(4)\nif 'C' in globals():\n    pass",
+        "C = tl.constexpr(4)\ndef f():\n    return locals()",
+        "C = tl.constexpr(4)\nexec('C = 400', {})",
+        "C = tl.constexpr(4)\nx = eval(f'tl.{C}')",
+        "C = tl.constexpr(4)\nif __name__ == '__main__':\n    print(sys.modules['x'])",
+    ],
+)
+def test_a_namespace_that_is_only_read_changes_nothing(text: str) -> None:
+    assert "C" not in module(text).lost
+
+
+CONFIGS = """
+CONFIGS = [triton.Config({"BLOCK": 64})]
+%s
+@triton.autotune(configs=CONFIGS, key=["n"])
+@triton.jit
+def kernel(p, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(p + i, 1.0)
+%s
+def launch():
+    out = torch.empty(128, device="cuda")
+    kernel[(2,)](out, 128)
+"""
+MORE = 'triton.Config({"BLOCK": 128})'
+
+
+def tuned(before: str = "", after: str = "") -> bool:
+    """Whether the configurations of the launch are known."""
+    return "kernel.BLOCK" in {
+        symbol.name for fact in launched(CONFIGS % (before, after)).facts for symbol in E.symbols(fact)
+    }
+
+
+def test_configurations_that_nothing_changes_are_read() -> None:
+    assert tuned()
+    assert tuned("assert len(CONFIGS) == 1", "print(kernel.configs[0])")
+    assert tuned("", "kernel.cache.clear()")
+    assert tuned("", "best = kernel.best_config\nunknown(best.kwargs['BLOCK'], best)")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (f"CONFIGS.append({MORE})", ""),
+        (f"for b in (128, 256):\n    CONFIGS.append({MORE})", ""),
+        (f"CONFIGS += [{MORE}]", ""),
+        (f"def grow(l):\n    l.append({MORE})\ngrow(CONFIGS)", ""),
+        ("for c in CONFIGS:\n    c.kwargs['BLOCK'] = 128", ""),
+        ("CONFIGS[0].kwargs['BLOCK'] = 128", ""),
+        ("CONFIGS[0].kwargs.update(BLOCK=128)", ""),
+        ("", f"CONFIGS.append({MORE})"),
+        ("", f"kernel.configs.append({MORE})"),
+        ("", f"kernel.configs = [{MORE}]"),
+        ("", f"k = kernel\nk.configs.append({MORE})"),
+        ("", f"c = kernel.configs\nc.append({MORE})"),
+        ("", f"def grow(k):\n    k.configs.append({MORE})\ngrow(kernel)"),
+        ("", "for c in kernel.configs:\n    c.kwargs['BLOCK'] = 128"),
+        ("", "unknown(kernel)"),
+        ("", "unknown.best = kernel.best_config\nunknown.best.kwargs['BLOCK'] = 128"),
+        ("", "unknown.best = kernel.best_config\nkw = unknown.best.kwargs\nkw.update(BLOCK=128)"),
+        ("", f"setattr(kernel, 'configs', [{MORE}])"),
+    ],
+)
+def test_configurations_that_code_changes_are_not_read(before: str, after: str) -> None:
+    assert not tuned(before, after)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("class C:\n    B = 64\n    B += 64", "C.B"),
+        ("class C:\n    B = 64\n    if True:\n        B = 128", "C.B"),
+        ("class C:\n    B = 64\n    for B in (128,):\n        pass", "C.B"),
+        ("class C:\n    B = 64\n    B, D = 128, 1", "C.B"),
+        ("class C:\n    B = 64\n    del B", "C.B"),
+        ("class C:\n    B = 64\n    vars()['B'] = 128", "C.B"),
+        ("def deco(c):\n    c.B = 128\n    return c\n@deco\nclass C:\n    B = 64", "C.B"),
+        ("@unknown\nclass C:\n    B = 64", "C.B"),
+        ("class C(metaclass=unknown):\n    B = 64", "C.B"),
+        ("class C:\n    B = 64\n    @property\n    def B(self):\n        return 128", "C().B"),
+        ("class C:\n    B = 64\n    @classmethod\n    def set(cls):\n        cls.B = 128\nC.set()", "C.B"),
+        ("class C:\n    B = 64\n    def set(self):\n        setattr(type(self), 'B', 128)\nC().set()", "C.B"),
+        ("class C:\n    B = [64]\n    def set(self):\n        self.B.append(128)\nC().set()", "C.B[-1]"),
+        ("class C:\n    B = 64\nC.B = 128", "C.B"),
+        ("class C:\n    B = 64\nsetattr(C, 'B', 128)", "C.B"),
+        ("class C:\n    B = 64\nD = C\nD.B = 128", "C.B"),
+        ("class C:\n    B = 64\ndef f(c):\n    c.B = 128\nf(C)", "C.B"),
+        ("class A:\n    def __init__(self):\n        self.B = 128\nclass C(A):\n    B = 64", "C().B"),
+        ("class A:\n    def set(self):\n        self.B = 128\nclass C(A):\n    B = 64\nC().set()", "C.B"),
+        (
+            "class A:\n    def __init_subclass__(cls):\n        cls.B = 128\nclass C(A):\n    B = 64",
+            "C.B",
+        ),
+        ("class C:\n    B = 64\nc = C()\nc.B = 128", "c.B"),
+        ("class C:\n    B = 64\nc = C()\ndef f(d):\n    d.B = 128\nf(c)", "c.B"),
+    ],
+)
+def test_fields_that_code_may_change_are_not_known(text: str, value: str) -> None:
+    assert block(text, value) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "expected"),
+    [
+        ("class C:\n    'Sizes.'\n    B: int = 64\n    def f(self):\n        return self.B", "C.B", 64),
+        ("class C:\n    B = 64\n    B = 128", "C.B", 128),
+        ("class C:\n    A = B = 64", "C.B", 64),
+        ("A = 32\nclass C:\n    A = 64\n    B = A * 2", "C.B", 128),
+        ("class A:\n    B = 64\nclass C(A):\n    D = 1", "C.B", 64),
+        ("class A:\n    B = 64\nclass C(A):\n    B = 128", "C.B", 128),
+        ("class C:\n    B = 64\n    @staticmethod\n    def f(x):\n        x.y = 1\nC.f(unknown)", "C.B", 64),
+        (
+            "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass C:\n    B: int\nc = C(64)",
+            "c.B",
+            64,
+        ),
+        (
+            f"import dataclasses as d\n{DATA}class A:\n    B: int\n{DATA}class C(A):\n    D: int\nc = C(64, 2)",
+            "c.B",
+            64,
+        ),
+    ],
+)
+def test_fields_of_plain_classes_are_read(text: str, value: str, expected: int) -> None:
+    assert block(text, value) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from sizes import S\nS.append(128)\nBLOCK = tl.constexpr(S[-1])",
+        "from sizes import S as T\nA = T\nA.append(128)\nBLOCK = tl.constexpr(T[-1])",
+        "import sizes\nsizes.S.append(128)\nBLOCK = tl.constexpr(sizes.S[-1])",
+        "import sizes\nsizes.B = 128\nBLOCK = tl.constexpr(sizes.B)",
+        "import sizes\nS = sizes.S\nS.append(128)\nBLOCK = tl.constexpr(S[-1])",
+        "from sizes import C\nC.B = 128\nBLOCK = tl.constexpr(C.B)",
+    ],
+)
+def test_what_code_changes_in_another_module_is_lost(text: str, tmp_path: Path) -> None:
+    (tmp_path / "sizes.py").write_text("S = [64]\nB = 64\nclass C:\n    B = 64\n")
+    path = tmp_path / "kernel.py"
+    path.write_text(f"{HEAD}{text}\n@triton.jit\ndef kernel(p):\n    tl.store(p + BLOCK, 1.0)\n")
+    [definition] = find_kernels(Project().add(load(path.as_posix())))
+    with pytest.raises(UnsupportedConstruct, match="that other code changes"):
+        lower(definition)
