@@ -102,6 +102,19 @@ class Changes:
             return True
         return not fixed and self._follow([], [(node, False) for node in starts])
 
+    def tuner_is_changed(self, kernel: cst.FunctionDef, tuner: cst.Call) -> bool:
+        """Whether code changes what variables of a function give the tuner of a kernel in it: one that is bound
+        more than once, or what it holds."""
+        names = [n for n in walk(tuner) if isinstance(n, cst.Name) and not self._is_name_only(n)]
+        keys = {key for n in names if isinstance((key := self.key(n))[0], cst.FunctionDef)}
+        if any(self._times_bound(key) > 1 for key in keys):
+            return True
+        return self._follow([(key, False) for key in (*keys, self.key(kernel.name))], [])
+
+    def _times_bound(self, key: Key) -> int:
+        names = [n for n in self.uses[key[1]] if self._is_name_only(n) and self.key(n) == key]
+        return sum(not isinstance(self.parents[n], cst.Attribute | cst.Arg) for n in names)
+
     def _follow(self, keys: list[tuple[Key, bool]], nodes: list[tuple[cst.CSTNode, bool]]) -> bool:
         seen = set(keys)
         while keys or nodes:

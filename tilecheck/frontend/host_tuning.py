@@ -51,13 +51,20 @@ def tuned(
             found |= _heuristics(x, kernel, node, frame, {**given, **found}, call, args)
             continue
         own = None
-        if name in _AUTOTUNE and isinstance(node, cst.Call) and kernel.name not in kernel.table.changed:
+        if name in _AUTOTUNE and isinstance(node, cst.Call) and not _is_changed(kernel, node):
             own = _autotuned(x, kernel, node, frame)
         if own is None:  # a decorator that is not read may set any of them
             left = [name for name in constants if name not in given and name not in found]
             own = {name: x.unread(f"{kernel.name}.{name}") for name in left}
         found |= own
     return found
+
+
+def _is_changed(kernel: Function, node: cst.Call) -> bool:
+    """Whether code changes the configurations after the text that is read here."""
+    if kernel.closure is None or not isinstance(kernel.node, cst.FunctionDef):
+        return kernel.name in kernel.table.changed
+    return kernel.table.changes.tuner_is_changed(kernel.node, node)
 
 
 def _decorators(kernel: Function) -> Iterator[tuple[str, cst.BaseExpression]]:

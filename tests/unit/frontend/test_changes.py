@@ -237,6 +237,30 @@ def test_configurations_that_code_changes_are_not_read(before: str, after: str) 
     assert not tuned(before, after)
 
 
+def inside(text: str) -> str:
+    """The kernel, its configurations and its launch inside one function."""
+    return "def host():\n" + textwrap.indent(text.replace("def launch():", "if True:"), "    ")
+
+
+def test_configurations_of_a_function_are_read() -> None:
+    [launch] = find_launches(module(inside(CONFIGS % ("", ""))))
+    assert any("kernel.BLOCK" in str(fact) for fact in launch.facts)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", f"CONFIGS = [{MORE}]"),
+        ("", f"kernel.configs.append({MORE})"),
+        ("", f"c = [CONFIGS]\nc[0].append({MORE})"),
+        (f"def grow(l):\n    m = l\n    m.append({MORE})\ngrow(CONFIGS)", ""),
+    ],
+)
+def test_configurations_that_a_function_changes_are_not_read(before: str, after: str) -> None:
+    [launch] = find_launches(module(inside(CONFIGS % (before, after))))
+    assert not any("kernel.BLOCK" in str(fact) for fact in launch.facts)
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [
