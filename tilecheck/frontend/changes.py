@@ -69,6 +69,7 @@ class Changes:
     parents: dict[cst.CSTNode, cst.CSTNode] = field(default_factory=dict)
     uses: dict[str, list[cst.Name]] = field(default_factory=dict)
     functions: dict[Key, list[cst.FunctionDef]] = field(default_factory=dict)
+    _lost: dict[tuple[Key, bool], bool] = field(default_factory=dict)
     _locals: dict[cst.CSTNode, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -102,9 +103,32 @@ class Changes:
             return True
         return not fixed and self._follow([], [(node, False) for node in starts])
 
+    def is_lost_from_sight(self, use: cst.Name, *, flat: bool) -> bool:
+        """Whether code changes what a variable of a function holds other than through that variable: by a
+        method or an item of it, or by a call that it is given to. These a run of the function follows."""
+        if use not in self.parents:
+            return False
+        key = self.key(use)
+        if not isinstance(key[0], cst.FunctionDef):
+            return False
+        known = (key, flat)
+        if known not in self._lost:
+            self._lost[known] = self._follow([known], [], sight=key[0])
+        return self._lost[known]
+
+    def _is_in_sight(self, node: cst.CSTNode, scope: cst.CSTNode) -> bool:
+        if not isinstance(node, cst.Name) or self.key(node)[0] is not scope:
+            return False
+        parent = self.parents[node]
+        if isinstance(parent, cst.Attribute):
+            after = self.parents[parent]
+            return isinstance(after, cst.Call) and after.func is parent
+        return isinstance(parent, cst.Subscript | cst.Arg)
+
     def tuner_is_changed(self, kernel: cst.FunctionDef, tuner: cst.Call) -> bool:
-        """Whether code changes what variables of a function give the tuner of a kernel in it: one that is bound
-        more than once, or what it holds."""
+        """Whether code changes what variables of a function give the tuner of a kernel in it: one
+        that is bound more than once, or what it holds.
+        """
         names = [n for n in walk(tuner) if isinstance(n, cst.Name) and not self._is_name_only(n)]
         keys = {key for n in names if isinstance((key := self.key(n))[0], cst.FunctionDef)}
         if any(self._times_bound(key) > 1 for key in keys):
@@ -115,7 +139,12 @@ class Changes:
         names = [n for n in self.uses[key[1]] if self._is_name_only(n) and self.key(n) == key]
         return sum(not isinstance(self.parents[n], cst.Attribute | cst.Arg) for n in names)
 
-    def _follow(self, keys: list[tuple[Key, bool]], nodes: list[tuple[cst.CSTNode, bool]]) -> bool:
+    def _follow(
+        self,
+        keys: list[tuple[Key, bool]],
+        nodes: list[tuple[cst.CSTNode, bool]],
+        sight: cst.CSTNode | None = None,
+    ) -> bool:
         seen = set(keys)
         while keys or nodes:
             if not nodes:
@@ -125,7 +154,9 @@ class Changes:
             node, flat = nodes.pop()
             found = self._step(node, flat)
             if found is None:
-                return True
+                if sight is None or not self._is_in_sight(node, sight):
+                    return True
+                continue
             for to, is_flat in found:
                 if isinstance(to, cst.CSTNode):
                     nodes.append((to, is_flat))

@@ -11,7 +11,7 @@ from tilecheck.frontend import expressions
 from tilecheck.frontend.expressions import evaluate, module_name
 from tilecheck.frontend.host import HostExecutor, text_of
 from tilecheck.frontend.host_targets import kept_attribute, of_form
-from tilecheck.frontend.host_values import Gridded
+from tilecheck.frontend.host_values import Gridded, Table
 from tilecheck.frontend.modules import ModuleTable, dotted
 from tilecheck.frontend.values import (
     Choice,
@@ -19,6 +19,8 @@ from tilecheck.frontend.values import (
     Function,
     ModuleRef,
     Poison,
+    Record,
+    Seq,
 )
 
 
@@ -26,7 +28,19 @@ def name(x: HostExecutor, node: cst.Name, frame: Frame) -> Any:
     found = frame.find(node.value)
     if isinstance(found, Poison):  # lost by a loop or a branch: from here on one unknown value
         found = frame.names[node.value] = x.unread(node.value)
+    if isinstance(found, Table) or (isinstance(found, Seq) and found.is_list):
+        if frame.table.changes.is_lost_from_sight(node, flat=_is_flat(found)):
+            return x.unread(node.value)
+        return found
     return found if found is not None else module_value(x, frame.table, node.value)
+
+
+def _is_flat(container: Seq | Table) -> bool:
+    """Whether a container holds none that could be changed in it."""
+    items = container.items if isinstance(container, Seq) else container.items.values()
+    return not any(
+        isinstance(item, Table | Record) or (isinstance(item, Seq) and item.is_list) for item in items
+    )
 
 
 def module_value(x: HostExecutor, table: ModuleTable, name: str) -> Any:

@@ -237,6 +237,26 @@ def test_configurations_that_code_changes_are_not_read(before: str, after: str) 
     assert not tuned(before, after)
 
 
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("", True),
+        ("t = [s[0]]\nt.append(128)", True),
+        ("def look(l):\n    return l[0]\nlook(s)", True),
+        ("f = s.append\nf(128)", False),
+        ("t = [s]\nt[0].append(128)", False),
+        ("def grow(l):\n    m = l\n    m.append(128)\ngrow(s)", False),
+    ],
+)
+def test_a_list_of_a_function_is_read_while_each_change_is_seen(text: str, known: bool) -> None:
+    made = '    out = torch.empty(128, device="cuda")\n    s = [64]\n'
+    lines = f"def host():\n{made}{textwrap.indent(text, '    ')}\n"
+    kernel = KERNEL.partition("def launch")[0]
+    [launch] = find_launches(module(f"{kernel}\n{lines}    kernel[(2,)](out, 128, BLOCK=s[-1])\n"))
+    passed = dict(launch.arguments)["BLOCK"]
+    assert (isinstance(passed, E.Expr) and passed.value == 64) == known
+
+
 def inside(text: str) -> str:
     """The kernel, its configurations and its launch inside one function."""
     return "def host():\n" + textwrap.indent(text.replace("def launch():", "if True:"), "    ")
