@@ -282,7 +282,10 @@ class Changes:
             case cst.Attribute():
                 return self._attribute(parent, node, flat)
             case cst.Subscript():
-                return None if self.is_stored(parent) else self._items(parent, flat)
+                of_module = isinstance(node, cst.Name) and self.key(node)[0] is None
+                if self.is_stored(parent):
+                    return None
+                return self._items(parent, flat or (of_module and self.kinds.item_is_fixed(parent)))
             case cst.Call():
                 return self._items(parent, flat)
             case cst.Arg():

@@ -121,6 +121,23 @@ class Kinds:
                 return self._makes_fixed(node, own)
         return False
 
+    def item_is_fixed(self, node: cst.Subscript) -> bool:
+        """Whether nothing can change the item of a display that has a name, such as `PAIR[0]`."""
+        match node:
+            case cst.Subscript(
+                value=cst.Name(value),
+                slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer() as place))],
+            ):
+                ways = self.bound.get(value, ())
+                return bool(ways) and all(self._holds_fixed(way, place.evaluated_value) for way in ways)
+        return False
+
+    def _holds_fixed(self, display: cst.CSTNode, place: int) -> bool:
+        if not isinstance(display, cst.Tuple | cst.List) or place >= len(display.elements):
+            return False
+        before = display.elements[: place + 1]
+        return all(isinstance(e, cst.Element) for e in before) and self.is_fixed(before[place].value)
+
     def is_flat(self, node: cst.CSTNode, own: frozenset[str] = frozenset()) -> bool:
         """Whether all items, or fields of a class, are values that nothing can change."""
         key = (node, own, False)

@@ -60,6 +60,8 @@ def block(text: str, value: str) -> int | None:
     "text",
     [
         "S = [64]\nS.append(128)",
+        "S = ([64], 4)\nunknown(S[0])",
+        "S = (4, *[[64]])\nunknown(S[1])",
         "S = [64]\nS.extend([128])",
         "S = [64]\nfor b in (128, 256):\n    S.append(b)",
         "S = [64]\nS += [128]",
@@ -114,6 +116,7 @@ def test_what_code_may_change_is_lost(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "S = (4, [64])\nunknown(S[0])",
         "S = [64]\nA = S\nB = A[0] + len(A)",
         "S = [64]\nfor s in S:\n    unknown(s)",
         "S = [64]\nA = [unknown(s) for s in S]\nA.append(1)",
