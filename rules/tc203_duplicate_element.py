@@ -122,11 +122,16 @@ from tilecheck.rule import Rule
 def check(facts: Facts) -> Iterator[Obligation]:
     """Yield one obligation for each write with several lanes."""
     for array in facts.graph.arrays():
-        for access in facts.graph.borrows(array):
-            if access.effect is Effect.WRITE and access.lanes:
+        borrows = facts.graph.borrows(array)
+        for access in borrows:
+            if access.effect is not Effect.WRITE or not access.lanes:
+                continue
+            # Lanes that are sent elsewhere are an access of their own, of the same store.
+            others = [b for b in borrows if b.spare and b.lanes == access.lanes and not access.spare]
+            for other in (access, *others):
                 yield Obligation(
                     rule=RULE.code,
-                    goal=Disjoint(access, access, Between.LANES),
+                    goal=Disjoint(access, other, Between.LANES),
                     sites=(access.site,),
                     cause=f"one store writes an element of `{array}` twice",
                     stage=2,

@@ -123,7 +123,7 @@ class Changes:
         if isinstance(parent, cst.Attribute):
             after = self.parents[parent]
             return isinstance(after, cst.Call) and after.func is parent
-        return isinstance(parent, cst.Subscript | cst.Arg)
+        return isinstance(parent, cst.Subscript | cst.Arg | cst.AugAssign)
 
     def tuner_is_changed(self, kernel: cst.FunctionDef, tuner: cst.Call) -> bool:
         """Whether code changes what variables of a function give the tuner of a kernel in it: one
@@ -169,7 +169,10 @@ class Changes:
 
     def _uses_of(self, key: Key) -> list[cst.Name]:
         return [
-            use for use in self.uses.get(key[1], ()) if not self._is_name_only(use) and self.key(use) == key
+            use
+            for use in self.uses.get(key[1], ())
+            if (not self._is_name_only(use) or isinstance(self.parents[use], cst.AugAssign))
+            and self.key(use) == key
         ]
 
     def _is_name_only(self, node: cst.Name) -> bool:
@@ -300,6 +303,8 @@ class Changes:
                 return self._targets([parent.target], flat)
             case cst.NamedExpr():
                 return [(parent, flat), *(self._targets([parent.target], flat) or ())]
+            case cst.AugAssign(target=target) if target is node:
+                return None  # `s += [1]` changes the list that `s` is another name of
             case cst.AugAssign():
                 return [] if flat else self._targets([parent.target], flat)
             case cst.For() | cst.CompFor():

@@ -165,6 +165,15 @@ class Loop:
     broken: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Unrolled:
+    """A static loop of unknown length: how often it runs, its number, and what each iteration has of that."""
+
+    trips: Expr
+    number: Symbol
+    bounds: frozenset[Expr]
+
+
 @dataclass(slots=True, eq=False)
 class Executor:
     """Mutable state of one run."""
@@ -210,7 +219,7 @@ class Executor:
     arrays: set[str] = field(default_factory=set)
     constants: frozenset[str] = frozenset()  # untyped compile-time parameters
     wide: frozenset[str] = frozenset()  # arrays indexed with int64
-    unrolled: list[Expr] = field(default_factory=list)  # how often the static loops run that are open
+    unrolled: list[Unrolled] = field(default_factory=list)  # the static loops that are open
     tables: frozenset[str] = frozenset()  # arrays of integers, by a contract about their values
     files: dict[str, None] = field(default_factory=dict)
     ways: dict[Symbol, str] = field(default_factory=dict)  # conditions for names that are bound in several ways

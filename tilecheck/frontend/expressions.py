@@ -262,9 +262,19 @@ def _lambda(x: Executor, node: cst.Lambda, frame: Frame) -> Any:
 
 
 def _named_expression(x: Executor, node: cst.NamedExpr, frame: Frame) -> Any:
-    value = evaluate(x, node.value, frame)
+    value = x.dialect.assigned(evaluate(x, node.value, frame))
     frame.names[dotted(node.target)] = value
     return value
+
+
+def binds_nothing(*nodes: cst.CSTNode) -> None:
+    """Refuse `:=` in what may not be evaluated: whether the name is bound then depends on that.
+
+    Raises:
+        UnsupportedConstruct: one of the nodes has an assignment inside.
+    """
+    if any(isinstance(inner, cst.NamedExpr) for node in nodes for inner in walk(node)):
+        raise UnsupportedConstruct("assignment inside a condition")
 
 
 # ---- operators ---------------------------------------------------------------------------------------------
@@ -406,6 +416,7 @@ def _boolean(x: Executor, node: cst.BooleanOperation, frame: Frame) -> Any:
     a = evaluate(x, node.left, frame)
     truth = x.truth(a)
     stop = E.FALSE if op == "and" else E.TRUE
+    binds_nothing(node.right)
     compiled = is_compiled(x, a)
     if truth is stop and (compiled or not x.dialect.has_pointers):
         return a if x.dialect.has_pointers else _flag(stop is E.TRUE)
@@ -606,6 +617,7 @@ def _contains(x: Executor, a: Any, b: Any) -> Num:
 
 
 def _conditional(x: Executor, node: cst.IfExp, frame: Frame) -> Any:
+    binds_nothing(node.body, node.orelse)
     test = evaluate(x, node.test, frame)
     cond = x.truth(test)
     x.branch_on(cond)

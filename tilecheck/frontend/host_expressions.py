@@ -9,7 +9,7 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import expressions, numbers
-from tilecheck.frontend.expressions import evaluate
+from tilecheck.frontend.expressions import binds_nothing, evaluate
 from tilecheck.frontend.host import HostExecutor
 from tilecheck.frontend.host_functions import call
 from tilecheck.frontend.host_methods import literal
@@ -62,6 +62,7 @@ def _unary(x: HostExecutor, node: cst.UnaryOperation, frame: Frame) -> Any:
 
 def _boolean(x: HostExecutor, node: cst.BooleanOperation, frame: Frame) -> Any:
     """`a and b`, `a or b`: one of the two values."""
+    binds_nothing(node.right)
     is_and = isinstance(node.operator, cst.And)
     a = evaluate(x, node.left, frame)
     truth = x.truth(a)
@@ -88,6 +89,7 @@ def _is_test(value: Any) -> bool:
 
 
 def _comparison(x: HostExecutor, node: cst.Comparison, frame: Frame) -> Any:
+    binds_nothing(*(c.comparator for c in node.comparisons[1:]))
     left = evaluate(x, node.left, frame)
     result: Any = None
     for target in node.comparisons:

@@ -114,7 +114,7 @@ def method(x: HostExecutor, value: Any, name: str, args: Arguments) -> Any:
             return number(E.sym(host_numel(value.of)))
         case Seq() if name == "numel":
             return product(x, value)
-        case Unknown() if name in _METHODS or name in _CONVERSIONS or name in _COPIES or name in _VIEWS:
+        case Unknown() if any(name in own for own in (_METHODS, _CONVERSIONS, _COPIES, _VIEWS, _CHANGES)):
             return _tensor_method(x, x.tensor(value), name, args)
         case Tensor():
             return _tensor_method(x, value, name, args)

@@ -19,7 +19,7 @@ from tilecheck.frontend.expressions import evaluate, joined
 from tilecheck.frontend.host_operators import operate
 from tilecheck.frontend.host_targets import assigned, change, forget, unpack_unknown
 from tilecheck.frontend.host_values import HostShape, Table, Tensor, Unknown
-from tilecheck.frontend.modules import dotted
+from tilecheck.frontend.modules import Import, dotted
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Const, Frame, Num, Range, Seq, integer
 from tilecheck.ir import expr as E
@@ -28,7 +28,7 @@ from tilecheck.ir.expr import Kind, Symbol
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
 
-_SWALLOWING = ("suppress", "raises", "assertRaises")  # context managers that swallow exceptions
+_PASSING = ("torch",)  # modules whose context managers swallow no exceptions
 _MOST_UNROLLED = 16  # items of a loop that is run item by item
 
 
@@ -246,11 +246,13 @@ def _while(x: HostExecutor, node: cst.While, frame: Frame) -> None:
 
 
 def _with(x: HostExecutor, node: cst.With, frame: Frame) -> None:
-    """Managers run around the body; past one that swallows exceptions, the body may have ended anywhere."""
+    """Managers run around the body; past one that may swallow exceptions, the body may have ended anywhere."""
     suppresses = False
     for item in node.items:
         value = evaluate(x, item.item, frame)
-        suppresses |= isinstance(value, Unknown) and any(w in value.name for w in _SWALLOWING)
+        manager = item.item.func if isinstance(item.item, cst.Call) else item.item
+        binding = frame.table.bindings.get(dotted(manager).partition(".")[0])
+        suppresses |= not isinstance(binding, Import) or binding.name.partition(".")[0] not in _PASSING
         if item.asname is not None:
             statements.assign(
                 x, item.asname.name, value if isinstance(value, Unknown) else x.unread("with"), frame
@@ -263,18 +265,17 @@ def _with(x: HostExecutor, node: cst.With, frame: Frame) -> None:
 
 def _try(x: HostExecutor, node: cst.Try, frame: Frame) -> None:
     body = [*node.body.body, *(node.orelse.body.body if node.orelse is not None else ())]
-    if node.handlers:
-        _attempt(x, body, node.handlers, node, frame)
-    else:
-        statements.run_block(x, body, frame)
-    if node.finalbody is not None:
+    if node.finalbody is not None:  # it runs however the body ended, and may hold back what ended it
+        _attempt(x, body, (*node.handlers, None), node, frame)
         statements.run_block(x, node.finalbody.body.body, frame)
+    else:
+        _attempt(x, body, node.handlers, node, frame)
 
 
 def _attempt(
     x: HostExecutor,
     body: Sequence[cst.CSTNode],
-    handlers: Sequence[cst.ExceptHandler],
+    handlers: Sequence[cst.ExceptHandler | None],
     node: cst.CSTNode,
     frame: Frame,
 ) -> None:

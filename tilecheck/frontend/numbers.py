@@ -202,7 +202,8 @@ def logical(op: str, a: Num, b: Num, machine: Machine) -> Num:
     y = stretch(Num(b.shape, as_bool(b, machine), "bool"), shape)
     assert x is not None
     assert y is not None
-    return Num(shape, E.all_of(x, y) if op == "and" else E.any_of(x, y), "bool")
+    bits = None if is_compile_time(a) and is_compile_time(b) else 32
+    return Num(shape, E.all_of(x, y) if op == "and" else E.any_of(x, y), "bool", bits)
 
 
 def invert(a: Num, machine: Machine) -> Num:
@@ -241,8 +242,7 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     value = _integer(op, x, y, bits, shape, machine)
     if kind == "any":
         value = machine.unfolded(value, x, y, per_lane=bool(shape))
-    if bits == 32 and value.value is not None:
-        value = E.const((value.value + 2**31) % 2**32 - 2**31)  # what is known is known to wrap
+    value = wrapped(value, bits)
     if E.size_of(value) > LARGEST:
         raise UnsupportedConstruct("integer expression of this size")
     if bits == 32 and value.op in ("add", "mul"):
@@ -316,7 +316,7 @@ def _boolean_bits(op: str, a: Num, b: Num, machine: Machine) -> Num:
     both, either = logical("and", a, b, machine), logical("or", a, b, machine)
     assert both.elem is not None
     assert either.elem is not None
-    return Num(both.shape, E.all_of(either.elem, E.negate(both.elem)), "bool")
+    return Num(both.shape, E.all_of(either.elem, E.negate(both.elem)), "bool", both.bits)
 
 
 def _bits_beside_truth(op: str, a: Num, b: Num, machine: Machine) -> Num:
@@ -329,7 +329,9 @@ def _bits_beside_truth(op: str, a: Num, b: Num, machine: Machine) -> Num:
         else:
             some = machine.fresh("data", per_lane=bool(number.shape), boolean=True)
             odd = Num(number.shape, E.all_of(as_bool(number, machine), some), "bool", number.bits)
-        return logical("and", *((a, odd) if number is b else (odd, b)), machine)
+        truth = logical("and", *((a, odd) if number is b else (odd, b)), machine).elem
+        assert truth is not None
+        return Num(shape, E.ite(truth, 1, 0), "int", number.bits or 32)
     if op == "|":
         truth = logical("or", a, b, machine).elem
         assert truth is not None
@@ -338,7 +340,15 @@ def _bits_beside_truth(op: str, a: Num, b: Num, machine: Machine) -> Num:
 
 
 def negative(a: Num) -> Num:
-    return Num(a.shape, None if a.elem is None or a.kind == "bool" else E.neg(a.elem), a.kind, a.bits, a.made)
+    elem = None if a.elem is None or a.kind == "bool" else wrapped(E.neg(a.elem), a.bits)
+    return Num(a.shape, elem, a.kind, a.bits, a.made)
+
+
+def wrapped(value: Expr, bits: int | None) -> Expr:
+    """What is known is known to wrap: a literal as the 32-bit number that it is."""
+    if bits != 32 or value.value is None:
+        return value
+    return E.const((value.value + 2**31) % 2**32 - 2**31)
 
 
 def select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:

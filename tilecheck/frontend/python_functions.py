@@ -38,7 +38,7 @@ def absolute(x: Executor, args: Arguments) -> Num:
     kind = "any" if num.kind == "any" else "int"
     if num.bits == 32 and numbers.may_have_wrapped(value) and (kind == "int" or x.is_integer_memory(value)):
         value = x.fits(value, num.shape)
-    return Num(num.shape, E.maximum(value, E.neg(value)), kind, num.bits)
+    return Num(num.shape, E.maximum(value, numbers.wrapped(E.neg(value), num.bits)), kind, num.bits)
 
 
 def division(x: Executor, args: Arguments) -> Seq:

@@ -85,15 +85,15 @@ def rests(*nums: Num) -> tuple[Num, ...]:
 
 
 def by_binary(op: str, a: Num, b: Num, x: Uses) -> Expr:
-    """Of `a op b` as floats. Infinity times 0 is no number, and neither is 0 / 0: a maximum of that and a
-    negative number would be negative, so it asks for both."""
-    return E.all_of(natural(a, x), natural(b, x)) if op in ("+", "*", "/", "min", "max") else E.FALSE
+    """Of `a op b` as floats. Infinity times 0 is no number: a maximum of that and a negative number would be
+    negative, so it asks for both. A quotient by -0.0, which is not below 0, may be negative."""
+    return E.all_of(natural(a, x), natural(b, x)) if op in ("+", "*", "min", "max") else E.FALSE
 
 
 def rounded(num: Num, unknown: Expr, to: str, x: Uses) -> Expr:
     """A float cast to the integer type `to`, some integer. In 32 bits GPUs convert what is too large to the
     largest one, and what is no number to 0; in 64 bits that may come out negative."""
-    known = natural(num, x) if to == "int32" else E.FALSE
+    known = natural(num, x) if to == "int32" and num.bits != 64 else E.FALSE
     if known is not E.FALSE:
         for whole in rests(num):
             assert whole.elem is not None

@@ -16,8 +16,9 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import numbers
 from tilecheck.frontend.annotations import read_annotation
-from tilecheck.frontend.executor import MAX_DEPTH, Arguments, Executor, Loop
+from tilecheck.frontend.executor import MAX_DEPTH, Arguments, Executor, Loop, Unrolled
 from tilecheck.frontend.expressions import (
     MAX_UNROLL,
     MODULE,
@@ -121,9 +122,13 @@ def run_small(x: Executor, node: cst.BaseSmallStatement, frame: Frame) -> None:
             for target in node.targets:
                 assign(x, target.target, value, frame)
         case cst.AnnAssign():
+            if node.value is None and x.dialect.has_pointers:
+                raise _unsupported("annotation without a value", node, frame)
             if node.value is not None:
                 value = evaluate(x, node.value, frame)
-                is_constant = read_annotation(frame.table, node.annotation.annotation).constant
+                note = node.annotation.annotation
+                quoted = isinstance(note, cst.SimpleString | cst.ConcatenatedString)
+                is_constant = not quoted and read_annotation(frame.table, note).constant
                 assign(x, node.target, value if is_constant else x.dialect.assigned(value), frame)
         case cst.AugAssign():
             before = evaluate(x, node.target, frame)
@@ -332,7 +337,8 @@ def range_loop(x: Executor, node: cst.For, r: Range, frame: Frame) -> None:
         x.guard = E.all_of(x.guard, E.le(0, k), within)
         assign(x, node.target, Num((), value, "int", None if r.static else bits), frame)
 
-    symbolic_loop(x, node, k, enter, trips, frame, variable=value, static=r.static)
+    bounds = frozenset({E.le(0, k), within}) if r.static else None
+    symbolic_loop(x, node, k, enter, trips, frame, variable=value, bounds=bounds)
 
 
 def _goes_down(x: Executor, step: Expr) -> bool:
@@ -379,17 +385,18 @@ def symbolic_loop(
     frame: Frame,
     variable: Expr | None = None,
     *,
-    static: bool = False,
+    bounds: frozenset[Expr] | None = None,
 ) -> bool:
     """Run a loop body for iteration `k`; returns whether a `break` was seen.
 
-    `variable` is the value of a `for` loop's variable, which the body may hand to a store as it is. `static`
-    says that the compiler unrolls the loop: then a variable may change its type.
+    `variable` is the value of a `for` loop's variable, which the body may hand to a store as it is. `bounds`
+    are given if the compiler unrolls the loop, and say what holds of `k`: then a variable may change its type.
     """
     before = x.guard
+    static = bounds is not None and trips is not None
     x.nest.append((k.args[0], variable))
-    if static and trips is not None:
-        x.unrolled.append(trips)
+    if bounds is not None and trips is not None:
+        x.unrolled.append(Unrolled(trips, k.args[0], bounds))
     try:
         names = assigned_names(node)
         carried = [n for n in names if n in frame.names]
@@ -408,7 +415,7 @@ def symbolic_loop(
         finally:
             x.loops.pop()
     finally:
-        if static and trips is not None:
+        if static:
             x.unrolled.pop()
         x.nest.pop()  # also where code of a module is given up: the kernel goes on outside of this loop
     x.guard = before
@@ -601,7 +608,7 @@ def _advance(x: Executor, entry: Any, step: Any, k: Expr) -> Any:
             if step is E.ZERO:
                 return entry
             bits = 32 if entry.bits is None else entry.bits
-            return replace(entry, elem=E.add(entry.elem, E.mul(k, step)), bits=bits)
+            return replace(entry, elem=numbers.wrapped(E.add(entry.elem, E.mul(k, step)), bits), bits=bits)
         case Num() if entry.elem is None:
             return entry
         case Num():
@@ -805,7 +812,10 @@ def _returned(x: Executor, frame: Frame, before: Expr) -> Any:
     result = paths[-1][1]
     for guard, value in reversed(paths[:-1]):
         own = E.all_of(*(c for c in E.conjuncts(guard) if c not in given))
+        # Triton returns one number from several places as a machine number.
+        same = value == result
         result = x.merge(own, value, result)
+        result = result if same else x.dialect.assigned(result)
     return result
 
 

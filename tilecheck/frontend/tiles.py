@@ -39,19 +39,28 @@ def assume_where_compiled(x: Executor, fact: Expr) -> None:
 
     Code under a compile-time condition that fails is not compiled; a run-time condition is no obstacle.
     """
-    runs = E.all_of(*(E.le(1, trips) for trips in x.unrolled))  # the compiler makes as many copies of the body
-    x.facts[E.any_of(E.negate(E.all_of(runs, _compiled(x.guard))), fact)] = None
+    runs = E.all_of(*(E.le(1, loop.trips) for loop in x.unrolled))  # the compiler copies the body so often
+    x.facts[E.any_of(E.negate(E.all_of(runs, _compiled(x, x.guard))), fact)] = None
 
 
-def _compiled(guard: Expr) -> Expr:
-    """Whether code under `guard` is compiled: each run-time condition in it may hold."""
-    if guard.op in ("all", "any"):
+def _compiled(x: Executor, guard: Expr) -> Expr:
+    """What makes sure that code under `guard` is compiled: each run-time condition in it may hold.
+
+    Not one on the number of a static loop, but for its own bounds: each copy of the body has its own number.
+    Nor one on numbers of the launch alone: where they are 1, Triton compiles them as constants.
+    """
+    if guard.op in ("all", "any") and not any(guard in loop.bounds for loop in x.unrolled):
         join = E.all_of if guard.op == "all" else E.any_of
-        return join(*map(_compiled, guard.args))
+        return join(*(_compiled(x, part) for part in guard.args))
     if guard.op == "not" and guard.args[0].op in ("all", "any"):
         join = E.any_of if guard.args[0].op == "all" else E.all_of
-        return join(*(_compiled(E.negate(part)) for part in guard.args[0].args))
-    return guard if all(s.kind is Kind.CONSTANT for s in E.symbols(guard)) else E.TRUE
+        return join(*(_compiled(x, E.negate(part)) for part in guard.args[0].args))
+    kinds = {s.kind for s in E.symbols(guard)}
+    if any(guard in loop.bounds for loop in x.unrolled):
+        return E.TRUE
+    if any(loop.number in E.symbols(guard) for loop in x.unrolled):
+        return E.FALSE
+    return guard if kinds <= {Kind.CONSTANT, Kind.SCALAR} else E.TRUE
 
 
 def tile_sizes(x: Executor, shape: Any) -> tuple[Expr, ...]:

@@ -99,6 +99,8 @@ def _counts_branches(condition: Expr, obligation: Obligation) -> bool:
     guard = all_of(goal.first.guard, goal.second.guard)
     if most is ONE:
         return grid.op == "sym" and any(map(is_flag, conjuncts(guard)))
+    if any(s.kind > Kind.HOST for s in symbols(most)) or any(n.op == "read" for n in walk(most)):
+        return False  # it would be a condition on blocks, or on memory
     asked = (node.args for node in walk(guard) if node.op == "eq")
     return any(a.op == "sym" and a.args[0].bound is grid and add(b, 2) is most for a, b in asked)
 

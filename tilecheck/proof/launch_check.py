@@ -190,7 +190,7 @@ class _Check:
         return tuple(
             (f"`{name}` is an integer", "caller")
             for name in integers
-            if name in given and (given[name] is None or isinstance(given[name], str))
+            if name in given and _may_be_no_integer(given[name])
         )
 
     def _standing(
@@ -250,6 +250,11 @@ class _Check:
     def _is_spent(self) -> bool:
         """Whether the kernel's launches had replays enough: each condition still gets one."""
         return self.judge.session.fuel.left <= 0
+
+
+def _may_be_no_integer(value: HostValue) -> bool:
+    """A truth is none: Triton makes a single bit of it."""
+    return value is None or isinstance(value, str) or (isinstance(value, Expr) and value.is_bool)
 
 
 def _tensors_in(value: HostValue) -> Iterator[HostTensor]:

@@ -213,7 +213,11 @@ def _permute(x: Executor, args: Arguments) -> Num:
 
 def _ravel(x: Executor, args: Arguments) -> Num:
     num = _first(x, args, "ravel")
-    return numbers.reshape(num, (E.mul(E.ONE, *num.shape),), x)
+    shape = (E.mul(E.ONE, *num.shape),)
+    allowed = _keyword(args, "can_reorder") or (args.positional[1] if len(args.positional) > 1 else None)
+    if allowed is None or x.truth(allowed) is E.FALSE:
+        return numbers.reshape(num, shape, x)
+    return _reordered(x, num, shape)
 
 
 def _join(x: Executor, args: Arguments) -> Num:
@@ -662,6 +666,12 @@ _DSL: Mapping[str, Handler] = {
 _DTYPES = ("float", "bfloat", "int", "uint", "fp", "bf", "pi32_t", "block_type", "pointer_type")
 
 
+def _chooses_by_launch(e: Expr) -> bool:
+    """Whether a number of the launch decides which number this is: one side may be a constant then."""
+    tests = (node.args[0] for node in E.walk(e) if node.op == "ite")
+    return any(any(s.kind is Kind.SCALAR for s in E.symbols(test)) for test in tests)
+
+
 def _array_name(value: Any) -> str:
     match value:
         case Pointer():
@@ -814,7 +824,8 @@ class Triton:
         truncated = E.ite(E.le(0, dividend), floor(dividend, divisor), E.neg(floor(E.neg(dividend), divisor)))
         own = E.symbols(dividend, divisor)
         numbers_of_launch = [s for s in own if s.kind is Kind.SCALAR]
-        if not numbers_of_launch or any(s.kind not in (Kind.SCALAR, Kind.CONSTANT) for s in own):
+        varies = any(s.kind not in (Kind.SCALAR, Kind.CONSTANT) for s in own)
+        if not numbers_of_launch or (varies and not _chooses_by_launch(dividend)):
             return truncated
         # A number of the launch that is 1 is compiled as a constant, and with constants Python divides; unless
         # it was assigned to a name before.
@@ -827,6 +838,8 @@ class Triton:
         match value:
             case Const(bool() as b):
                 return Num((), E.TRUE if b else E.FALSE, "bool", 32)
+            case Const(float()):
+                return Num((), None, "data", 32)  # of 32 bits: what is folded is not what Python computes
             case Num() if value.bits is None and value.elem is not None:
                 number = value.elem.value
                 if number is None or -(2**31) <= number < 2**31:
