@@ -16,7 +16,9 @@ _CONSTANTS = (
     "triton.language.constexpr",
     "triton.language.core.constexpr",
 )
-_UNMODELLED = re.compile(r"(?:triton\.language\.(?:core\.)?|cuda\.tile\.)(?:uint\d+|int8|int16)|u\d+|i8|i16")
+_UNMODELLED = re.compile(
+    r"(?:triton\.language\.(?:core\.)?|cuda\.tile\.)(?:uint\d+|int8|int16|float64)|u\d+|i8|i16|fp64|f64"
+)
 _ARRAYS = ("cuda.tile.Array", "cuda.tile.IndexedWithInt64", "cuda.tile.ArrayAnnotation", "torch.Tensor")
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from tilecheck.cancellation import checkpoint
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import numbers
+from tilecheck.frontend import numbers, signs
 from tilecheck.frontend.made import by_branch
 from tilecheck.frontend.modules import Import, dotted
 from tilecheck.frontend.values import (
@@ -456,7 +456,7 @@ class Executor:
             case Const(bool() as b):
                 return Num((), E.TRUE if b else E.FALSE, "bool", None)
             case Const(float() as literal):
-                return Num((), None, "data", None, natural=E.TRUE if literal >= 0 else E.FALSE)
+                return Num((), None, "data", None, natural=signs.of_literal(literal))
             case Token():
                 return Num((), None, "data", None)
             case Choice():

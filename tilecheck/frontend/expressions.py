@@ -405,6 +405,10 @@ def _unary(x: Executor, node: cst.UnaryOperation, frame: Frame) -> Any:
             case _ if num.kind == "bool" and x.dialect.has_pointers and numbers.is_compile_time(num):
                 assert num.elem is not None
                 return Num((), E.ite(num.elem, -2, -1), "int", None)  # as Python inverts True and False
+            case _ if num.kind == "bool" and x.dialect.has_pointers and _may_be_compiled(num, node.expression):
+                assert num.elem is not None
+                either = x.fresh("data", per_lane=False, boolean=True)
+                return Num((), E.ite(either, E.ite(num.elem, -2, -1), E.ite(num.elem, 0, 1)), "int", 32)
             case _ if num.kind == "bool":
                 return numbers.invert(num, x)
             case _:  # ~a is -a - 1 in two's complement
@@ -432,7 +436,18 @@ def _boolean(x: Executor, node: cst.BooleanOperation, frame: Frame) -> Any:
         x.guard = before
     combined = E.all_of(truth, other) if op == "and" else E.any_of(truth, other)
     if x.dialect.has_pointers and (compiled or is_compiled(x, b)) and not (_is_truth(a) and _is_truth(b)):
-        return _operand(op, (a, truth), (b, other), combined, first=compiled)
+        found = _operand(op, (a, truth), (b, other), combined, first=compiled)
+        if compiled or not _is_of_launch(a):
+            return found
+        return Choice(x.fresh("data", per_lane=False, boolean=True), b, found, combined)  # where `a` is 1
+    if (
+        x.dialect.has_pointers
+        and (_is_of_launch(a) or _is_of_launch(b))
+        and not (_is_truth(a) and _is_truth(b))
+    ):
+        one, two = (x.fresh("data", per_lane=False, boolean=True) for _ in range(2))
+        machine = Num((), combined, "bool")
+        return Choice(one, a, Choice(two, b, machine), combined)
     return Num((), combined, "bool", None if compiled and is_compiled(x, b) else 32)
 
 
@@ -444,6 +459,27 @@ def _operand(op: str, a: tuple[Any, Expr], b: tuple[Any, Expr], combined: Expr, 
     if stops is E.TRUE:
         return known
     return left if stops is E.FALSE else Choice(stops, known, left, combined)
+
+
+def _is_of_launch(value: Any) -> bool:
+    """Whether a value is made of numbers of the launch alone: where these are 1, Triton has constants."""
+    if isinstance(value, Param):
+        return True
+    return isinstance(value, Num) and not value.shape and _no_others(value.elem)
+
+
+def _no_others(elem: Expr | None) -> bool:
+    if elem is None or any(node.op == "read" for node in E.walk(elem)):
+        return False
+    kinds = {s.kind for s in E.symbols(elem)}
+    return kinds <= {Kind.SCALAR, Kind.CONSTANT} and Kind.SCALAR in kinds
+
+
+def _may_be_compiled(truth: Num, node: cst.BaseExpression) -> bool:
+    """Whether Triton may have a constant for a truth: where numbers of the launch are 1, and for what `and` and
+    `or` make of a constant and a machine number."""
+    joined = isinstance(node, cst.BooleanOperation | cst.UnaryOperation)
+    return not truth.shape and (joined or _no_others(truth.elem))
 
 
 def _is_truth(value: Any) -> bool:

@@ -14,6 +14,7 @@ from tilecheck.frontend.values import Num
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 
+_LARGEST = 3.4028234663852886e38  # of 32 bits
 SIGN = "sign"  # where a launch value comes from of which the sign alone is asked: it may be a float
 KEEPING = frozenset("floor ceil trunc round rint nearbyint sqrt sqrt_rn".split())
 
@@ -76,6 +77,11 @@ def natural(num: Num, x: Uses) -> Expr:
     own = (E.sym(s) for s in sorted(needed, key=lambda s: s.name))
     signs = (s if x.is_integer_memory(s) else E.sym(replace(s.args[0], origin=SIGN)) for s in own)
     return E.all_of(*(E.le(0, s) for s in signs))
+
+
+def of_literal(value: float) -> Expr:
+    """Whether a literal is not negative. One that is too large for 32 bits makes numbers of 64."""
+    return E.TRUE if 0 <= value <= _LARGEST else E.FALSE
 
 
 def rests(*nums: Num) -> tuple[Num, ...]:

@@ -59,6 +59,30 @@ ADD = "\ntl.atomic_add(p + at, 1.0)"
         ("p", "at = -5 if tl.float32 == tl.core.float32 else 0" + ADD),
         ("p, F: tl.constexpr", "at = ~(F == 1)" + ADD),
         ("p, n: tl.uint32", "at = tl.maximum(n - 9, 0)" + ADD),
+        # What `:=` binds is a machine number; whether it binds depends on what comes before.
+        ("p", "y = (x := -7) // 2\nat = -4 - y" + ADD),
+        ("p, F: tl.constexpr", "k = -1\ny = F == 1 and (k := 0) == 0\nat = k" + ADD),
+        # Constants invert as Python's, and so does a number of the launch that is 1.
+        ("p, n", "at = ~((tl.arange(0, 8) < n) & 1)" + ADD),
+        ("p, F: tl.constexpr, G: tl.constexpr", "at = ~((F == 1) & (G == 1))" + ADD),
+        ("p, F: tl.constexpr, n", "at = ~(n > 0 and F == 1)" + ADD),
+        ("p, n", "at = ~(n == 1)" + ADD),
+        ("p, n", "at = ~(not n)" + ADD),
+        ("p, n, m", "at = n and m" + ADD),
+        ("p, n", "at = (-7 if n == 1 else tl.program_id(0)) // 2 + 3" + ADD),
+        # Not compiled where n is 1, and in no copy of a loop's body.
+        ("p, n, B: tl.constexpr", "if n != 1:\n    tl.static_assert(B % 4 == 0)\nat = 0 - B % 4" + ADD),
+        # Literals wrap, also in a loop; of 32-bit floats 16777217 is none.
+        ("p", "x = -2147483648\nat = -x" + ADD),
+        ("p", "x = -2147483648\nat = tl.abs(x)" + ADD),
+        ("p", "x = 1 << 30\nfor i in range(1):\n    x += 1 << 30\nat = x" + ADD),
+        ("p", "a = 16777217.0\nb = a - 16777216.0\nat = 0 if b > 0.5 else -5" + ADD),
+        (
+            "p",
+            "a = tl.trans(tl.reshape(tl.arange(0, 64), (8, 8)))\n"
+            "at = tl.ravel(a, can_reorder=True) - tl.ravel(a)" + ADD,
+        ),
+        ("p", 'x: "tl.constexpr" = -7\ny = x // 2\nat = -4 - y' + ADD),
         ("p, n", "x = (tl.arange(0, 8) < n).to(tl.int8)\nat = x * 100 + x * 100" + ADD),
         (
             "p",
@@ -122,3 +146,28 @@ ct.atomic_add(x, ct.arange(1, dtype=ct.int32) + d, ct.full((1,), 1.0, ct.float32
 def test_an_assertion_in_an_empty_static_loop_is_not_compiled(kernel) -> None:
     body = "for i in tl.static_range(N):\n    tl.static_assert(N >= 5)\ntl.atomic_add(p + N - 5, 1.0)"
     assert "N >= 5" in conditions(kernel("p, N: tl.constexpr", body))
+
+
+def test_an_assertion_under_the_number_of_a_static_loop_is_no_fact(kernel) -> None:
+    body = """
+for i in tl.static_range(N):
+    if i > 3:
+        tl.static_assert(N > 100)
+tl.atomic_add(p + N - 4, 1.0)
+"""
+    found = kernel("p, N: tl.constexpr", body)
+    assert found.verdict.value != "conditional" or any(
+        "N >= 4" in c or "4 <= N" in c for c in conditions(found)
+    )
+
+
+def test_what_a_helper_returns_from_several_places_is_a_machine_number(tmp_path: Path) -> None:
+    path = tmp_path / "k.py"
+    path.write_text(
+        "import triton\nimport triton.language as tl\n\n@triton.jit\ndef pick(n):\n    if n > 0:\n"
+        "        return -7\n    return -9\n\n@triton.jit\ndef k(p, n):\n"
+        "    y = pick(n) // 2\n    tl.atomic_add(p + (-4 - y), 1.0)\n",
+        encoding="utf-8",
+    )
+    (found,) = [k for k in verify_paths([path.as_posix()]).kernels if k.name == "k"]
+    assert found.verdict.value in ("unknown", "violated")

@@ -839,7 +839,8 @@ class Triton:
             case Const(bool() as b):
                 return Num((), E.TRUE if b else E.FALSE, "bool", 32)
             case Const(float()):
-                return Num((), None, "data", 32)  # of 32 bits: what is folded is not what Python computes
+                # Of 32 bits: what is folded is not what Python computes.
+                return Num((), None, "data", 32, natural=signs.of_literal(value.value))
             case Num() if value.bits is None and value.elem is not None:
                 number = value.elem.value
                 if number is None or -(2**31) <= number < 2**31:
