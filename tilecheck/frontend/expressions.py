@@ -407,8 +407,7 @@ def _unary(x: Executor, node: cst.UnaryOperation, frame: Frame) -> Any:
                 return Num((), E.ite(num.elem, -2, -1), "int", None)  # as Python inverts True and False
             case _ if num.kind == "bool" and x.dialect.has_pointers and _may_be_compiled(num, node.expression):
                 assert num.elem is not None
-                either = x.fresh("data", per_lane=False, boolean=True)
-                return Num((), E.ite(either, E.ite(num.elem, -2, -1), E.ite(num.elem, 0, 1)), "int", 32)
+                return Num((), E.ite(_either(x), E.ite(num.elem, -2, -1), E.ite(num.elem, 0, 1)), "int", 32)
             case _ if num.kind == "bool":
                 return numbers.invert(num, x)
             case _:  # ~a is -a - 1 in two's complement
@@ -435,20 +434,22 @@ def _boolean(x: Executor, node: cst.BooleanOperation, frame: Frame) -> Any:
     finally:
         x.guard = before
     combined = E.all_of(truth, other) if op == "and" else E.any_of(truth, other)
-    if x.dialect.has_pointers and (compiled or is_compiled(x, b)) and not (_is_truth(a) and _is_truth(b)):
+    compiled_too = is_compiled(x, b)
+    machine = Num((), combined, "bool", None if compiled and compiled_too else 32)
+    if not x.dialect.has_pointers or (_is_truth(a) and _is_truth(b)):
+        return machine
+    if compiled or compiled_too:
         found = _operand(op, (a, truth), (b, other), combined, first=compiled)
-        if compiled or not _is_of_launch(a):
-            return found
-        return Choice(x.fresh("data", per_lane=False, boolean=True), b, found, combined)  # where `a` is 1
-    if (
-        x.dialect.has_pointers
-        and (_is_of_launch(a) or _is_of_launch(b))
-        and not (_is_truth(a) and _is_truth(b))
-    ):
-        one, two = (x.fresh("data", per_lane=False, boolean=True) for _ in range(2))
-        machine = Num((), combined, "bool")
-        return Choice(one, a, Choice(two, b, machine), combined)
-    return Num((), combined, "bool", None if compiled and is_compiled(x, b) else 32)
+        # Where `a` is 1, it may be a constant too.
+        return Choice(_either(x), b, found, combined) if not compiled and _is_of_launch(a) else found
+    if _is_of_launch(a) or _is_of_launch(b):
+        return Choice(_either(x), a, Choice(_either(x), b, machine), combined)
+    return machine
+
+
+def _either(x: Executor) -> Expr:
+    """Which of two readings Triton takes, where the text does not say."""
+    return x.fresh("data", per_lane=False, boolean=True)
 
 
 def _operand(op: str, a: tuple[Any, Expr], b: tuple[Any, Expr], combined: Expr, *, first: bool) -> Any:

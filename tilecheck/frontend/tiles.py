@@ -49,18 +49,18 @@ def _compiled(x: Executor, guard: Expr) -> Expr:
     Not one on the number of a static loop, but for its own bounds: each copy of the body has its own number.
     Nor one on numbers of the launch alone: where they are 1, Triton compiles them as constants.
     """
-    if guard.op in ("all", "any") and not any(guard in loop.bounds for loop in x.unrolled):
+    if any(guard in loop.bounds for loop in x.unrolled):
+        return E.TRUE
+    if guard.op in ("all", "any"):
         join = E.all_of if guard.op == "all" else E.any_of
         return join(*(_compiled(x, part) for part in guard.args))
     if guard.op == "not" and guard.args[0].op in ("all", "any"):
         join = E.any_of if guard.args[0].op == "all" else E.all_of
         return join(*(_compiled(x, E.negate(part)) for part in guard.args[0].args))
-    kinds = {s.kind for s in E.symbols(guard)}
-    if any(guard in loop.bounds for loop in x.unrolled):
-        return E.TRUE
-    if any(loop.number in E.symbols(guard) for loop in x.unrolled):
+    own = E.symbols(guard)
+    if any(loop.number in own for loop in x.unrolled):
         return E.FALSE
-    return guard if kinds <= {Kind.CONSTANT, Kind.SCALAR} else E.TRUE
+    return guard if all(s.kind in (Kind.CONSTANT, Kind.SCALAR) for s in own) else E.TRUE
 
 
 def tile_sizes(x: Executor, shape: Any) -> tuple[Expr, ...]:

@@ -209,10 +209,8 @@ def arguments(concrete: Concrete, kernel: Kernel) -> dict[str, Any] | None:
     """A value for every parameter, or None when the launch cannot be made."""
     try:
         return _arguments(concrete, kernel)
-    except (
-        ZeroDivisionError,
-        OverflowError,
-    ):  # a contract divides by a size that is 0, or asks for too large a number
+    except (ZeroDivisionError, OverflowError):
+        # A contract divides by a size that is 0, or asks for numbers that no element holds.
         return None
 
 

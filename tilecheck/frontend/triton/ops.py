@@ -153,17 +153,16 @@ def _keyword(args: Arguments, *names: str) -> Any:
 
 def _reshape(x: Executor, args: Arguments) -> Num:
     shape = _keyword(args, "shape") or _rest(args)
-    num, sizes = _first(x, args, "reshape"), tile_sizes(x, shape)
-    allowed = _keyword(args, "can_reorder")
-    return (
-        numbers.reshape(num, sizes, x)
-        if allowed is None or x.truth(allowed) is E.FALSE
-        else _reordered(x, num, sizes)
-    )
+    return _reshaped(x, _first(x, args, "reshape"), tile_sizes(x, shape), _keyword(args, "can_reorder"))
 
 
 def _view(x: Executor, args: Arguments) -> Num:
     return _reordered(x, _first(x, args, "view"), tile_sizes(x, _keyword(args, "shape") or _rest(args)))
+
+
+def _reshaped(x: Executor, num: Num, shape: tuple[Expr, ...], can_reorder: Any) -> Num:
+    keeps = can_reorder is None or x.truth(can_reorder) is E.FALSE
+    return numbers.reshape(num, shape, x) if keeps else _reordered(x, num, shape)
 
 
 def _reordered(x: Executor, num: Num, shape: tuple[Expr, ...]) -> Num:
@@ -213,11 +212,8 @@ def _permute(x: Executor, args: Arguments) -> Num:
 
 def _ravel(x: Executor, args: Arguments) -> Num:
     num = _first(x, args, "ravel")
-    shape = (E.mul(E.ONE, *num.shape),)
-    allowed = _keyword(args, "can_reorder") or (args.positional[1] if len(args.positional) > 1 else None)
-    if allowed is None or x.truth(allowed) is E.FALSE:
-        return numbers.reshape(num, shape, x)
-    return _reordered(x, num, shape)
+    allowed = _keyword(args, "can_reorder") or next(iter(args.positional[1:]), None)
+    return _reshaped(x, num, (E.mul(E.ONE, *num.shape),), allowed)
 
 
 def _join(x: Executor, args: Arguments) -> Num:
