@@ -129,14 +129,14 @@ class Changes:
         """Whether code changes what variables of a function give the tuner of a kernel in it: one
         that is bound more than once, or what it holds.
         """
-        names = [n for n in walk(tuner) if isinstance(n, cst.Name) and not self._is_name_only(n)]
+        names = [n for n in walk(tuner) if isinstance(n, cst.Name) and not self.is_name_only(n)]
         keys = {key for n in names if isinstance((key := self.key(n))[0], cst.FunctionDef)}
         if any(self._times_bound(key) > 1 for key in keys):
             return True
         return self._follow([(key, False) for key in (*keys, self.key(kernel.name))], [])
 
     def _times_bound(self, key: Key) -> int:
-        names = [n for n in self.uses[key[1]] if self._is_name_only(n) and self.key(n) == key]
+        names = [n for n in self.uses[key[1]] if self.is_name_only(n) and self.key(n) == key]
         return sum(not isinstance(self.parents[n], cst.Attribute | cst.Arg) for n in names)
 
     def _follow(
@@ -171,11 +171,11 @@ class Changes:
         return [
             use
             for use in self.uses.get(key[1], ())
-            if (not self._is_name_only(use) or isinstance(self.parents[use], cst.AugAssign))
+            if (not self.is_name_only(use) or isinstance(self.parents[use], cst.AugAssign))
             and self.key(use) == key
         ]
 
-    def _is_name_only(self, node: cst.Name) -> bool:
+    def is_name_only(self, node: cst.Name) -> bool:
         """Whether this binds the name, or is the name of an attribute or of a keyword argument."""
         match self.parents[node]:
             case cst.Attribute(attr=attr):
@@ -260,7 +260,7 @@ class Changes:
         for node in walk(scope.body, lambda n: not isinstance(n, inner)):
             match node:
                 case cst.Name():
-                    if self._is_name_only(node) and not isinstance(
+                    if self.is_name_only(node) and not isinstance(
                         self.parents[node], cst.Attribute | cst.Arg | cst.Param | cst.ImportAlias
                     ):
                         found.add(node.value)
@@ -341,7 +341,7 @@ class Changes:
             if name in _OF_TUNERS:
                 return []
             if name == "best_config":  # one of the configurations: what changes it goes through `kwargs`
-                found = [self.parents[use] for use in self.uses.get("kwargs", ()) if self._is_name_only(use)]
+                found = [self.parents[use] for use in self.uses.get("kwargs", ()) if self.is_name_only(use)]
                 passed = [n for n in found if isinstance(n, cst.Attribute)]
                 return None if any(map(self.is_stored, passed)) else [(n, True) for n in passed]
         if name in _CHANGING or self.is_stored(node):

@@ -8,9 +8,20 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.expressions import MODULE, evaluate
-from tilecheck.frontend.kinds import Kinds, head_of, last_of
+from tilecheck.frontend.kinds import Kinds, last_of
 from tilecheck.frontend.syntax import walk
-from tilecheck.frontend.values import Frame, Named, Poison, RecordType
+from tilecheck.frontend.values import (
+    Const,
+    Frame,
+    Function,
+    ModuleRef,
+    Named,
+    Num,
+    Poison,
+    Record,
+    RecordType,
+    Seq,
+)
 
 if TYPE_CHECKING:
     from tilecheck.frontend.executor import Executor
@@ -18,13 +29,15 @@ if TYPE_CHECKING:
 
 # Methods after which the fields of an object are not what the class body and the call say.
 _MAKES_FIELDS = frozenset(
-    "__init__ __post_init__ __new__ __getattr__ __getattribute__ __setattr__ __init_subclass__".split()
+    "__init__ __post_init__ __new__ __getattr__ __getattribute__ __setattr__ __init_subclass__ "
+    "__set_name__ __get__ __set__".split()
 )
 _KEEPING_DECORATORS = frozenset(
     "dataclasses.dataclass enum.unique typing.final functools.total_ordering typing.runtime_checkable".split()
 )
 _KEEPING_METACLASSES = frozenset("abc.ABCMeta enum.EnumMeta enum.EnumType".split())
 _READING = frozenset("get items keys values index count copy".split())
+_PLAIN = Num | Const | Seq | Function | ModuleRef | Named | Record | RecordType  # values without `__set_name__`
 # With these a method may assign to any field.
 _REFLECTION = frozenset("setattr delattr vars __dict__ __setattr__ __delattr__ locals exec eval".split())
 
@@ -43,6 +56,8 @@ def read_class(x: Executor, node: cst.ClassDef, table: ModuleTable) -> RecordTyp
     own: dict[str, Any] = {}
     for statement in node.body.body:
         for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            if isinstance(small, cst.Assign | cst.AnnAssign) and _may_set_others(x, small.value, table, frame):
+                return Poison(f"class `{name}` with a field that is not read")
             if isinstance(small, cst.AnnAssign) and isinstance(small.target, cst.Name):
                 if small.value is not None:
                     own[small.target.value] = frame.names[small.target.value] = evaluate(x, small.value, frame)
@@ -60,6 +75,17 @@ def read_class(x: Executor, node: cst.ClassDef, table: ModuleTable) -> RecordTyp
     if lost or (fields and "" in methods):
         return Poison(f"class `{name}` whose methods may set its fields")
     return RecordType(name, tuple(fields.items()), methods)
+
+
+def _may_set_others(x: Executor, node: cst.BaseExpression | None, table: ModuleTable, frame: Frame) -> bool:
+    """Whether a value may be an object whose `__set_name__` sets other fields of its class."""
+    if node is None or (isinstance(node, cst.Call) and _is_of_library(node.func, table.kinds)):
+        return False
+    return not isinstance(evaluate(x, node, frame), _PLAIN)
+
+
+def _is_of_library(node: cst.BaseExpression, kinds: Kinds) -> bool:
+    return kinds.library(node) != "" or kinds.full_name(node).partition(".")[0] in ("dataclasses", "enum")
 
 
 def _unread_part(node: cst.ClassDef, kinds: Kinds) -> str:
@@ -133,4 +159,4 @@ def _sets(method: cst.FunctionDef | cst.ClassDef) -> frozenset[str]:
 
 
 def _attributes(target: cst.CSTNode) -> set[str]:
-    return {n.attr.value for n in walk(target) if isinstance(n, cst.Attribute) and head_of(n)}
+    return {n.attr.value for n in walk(target) if isinstance(n, cst.Attribute)}

@@ -218,6 +218,8 @@ def _inline(x: HostExecutor, function: Function, args: Arguments, frame: Frame) 
 
 def _is_plain(function: Function) -> bool:
     node = function.node
+    if function.table.replaces_functions:
+        return False
     if isinstance(node, cst.Lambda):
         return True
     if node.asynchronous is not None or any(_is_generator(n) for n in walk(node.body, is_own)):

@@ -18,6 +18,7 @@ from tilecheck.frontend.expressions import MODULE, evaluate
 from tilecheck.frontend.host_configurations import read_configurations
 from tilecheck.frontend.host_values import Table
 from tilecheck.frontend.modules import dotted
+from tilecheck.frontend.prunes import only_chooses
 from tilecheck.frontend.values import Const, Frame, Function, Num
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -44,6 +45,7 @@ def tuned(
     """The parameters that the kernel's decorators set, by name; `constants` are those that they may set."""
     found: dict[str, Any] = {}
     frame = kernel.closure or Frame({}, None, kernel.table, MODULE, [], 0)
+    is_read = True  # what was met so far: any other decorator may change the tuner that it is given
     for name, node in _decorators(kernel):
         if name in _MAKERS:
             continue
@@ -51,8 +53,9 @@ def tuned(
             found |= _heuristics(x, kernel, node, frame, {**given, **found}, call, args)
             continue
         own = None
-        if name in _AUTOTUNE and isinstance(node, cst.Call) and not _is_changed(kernel, node):
+        if is_read and name in _AUTOTUNE and isinstance(node, cst.Call) and not _is_changed(kernel, node):
             own = _autotuned(x, kernel, node, frame)
+        is_read &= own is not None
         if own is None:  # a decorator that is not read may set any of them
             left = [name for name in constants if name not in given and name not in found]
             own = {name: x.unread(f"{kernel.name}.{name}") for name in left}
@@ -94,7 +97,7 @@ def _autotuned(x: HostExecutor, kernel: Function, node: cst.Call, frame: Frame) 
         known[kernel.node] = read_configurations(x, _argument(node, "configs"), frame)
         x.guard, x.steps = guard, steps  # the configurations are read once, whoever launches first
     configs = known[kernel.node]
-    if configs is None:
+    if configs is None or not only_chooses(node, kernel.table):
         return None
     names = tuple(dict.fromkeys(str(k) for config in configs.tables for k in config.items))
     kinds = {name: _kind([config.items.get(name) for config in configs.tables]) for name in names}

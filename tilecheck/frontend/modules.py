@@ -125,6 +125,21 @@ class ModuleTable:
         path = dotted(node)
         return bool(path) and self.changes_imported(path, Import("", node.attr.value), found)
 
+    def origin(self, name: str, *, imports: int = 4) -> tuple[ModuleTable, Binding] | None:
+        """The one binding of a name, and the module of the project that it stands in, over so many imports;
+        None where it is not known."""
+        binding = self.bindings.get(name)
+        if binding is None or name in self.ambiguous or name in self.lost:
+            return None
+        if not isinstance(binding, Import):
+            return self, binding
+        if binding.member is None or not imports:
+            return None
+        found = self.project.find(Import(binding.module, None, binding.level), self.file)
+        if found is None or self.changes_imported(name, binding, found):
+            return None
+        return found.origin(binding.member, imports=imports - 1)
+
     @property
     def replaces_functions(self) -> bool:
         """Whether it may give a function other code or defaults, which no binding shows."""

@@ -240,6 +240,100 @@ def test_configurations_that_code_changes_are_not_read(before: str, after: str) 
     assert not tuned(before, after)
 
 
+def pruned(prune: str, options: str = "prune_configs_by={'early_config_prune': prune}") -> bool:
+    """Whether the configurations are known of a tuner that prunes them."""
+    text = (CONFIGS % (textwrap.dedent(prune), ""))
+    text = text.replace('configs=CONFIGS, key=["n"]', f'CONFIGS, ["n"], {options}')
+    return any("kernel.BLOCK" in str(fact) for fact in launched(text).facts)
+
+
+CHOOSE = "LEAST = 32\ndef prune(configs, nargs, **kwargs):\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return configs",
+        "return [c for c in configs if c.kwargs['BLOCK'] <= {**nargs, **kwargs}['n']]",
+        "n = min(kwargs['n'], LEAST)\n    return [c for c in configs if c.kwargs['BLOCK'] > n] or configs[:1]",
+        "kept = []\n    for c in configs:\n        kw = c.kwargs\n        kept.append(c)\n    return kept",
+        "return sorted(configs, key=lambda c: triton.cdiv(c.kwargs['BLOCK'], 2))",
+        "return list(filter(small, configs))\ndef small(c):\n    return c.kwargs['BLOCK'] < 128",
+    ],
+)
+def test_a_prune_that_only_chooses_leaves_the_configurations_known(body: str) -> None:
+    assert pruned(f"{CHOOSE}    {body}")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"return [{MORE}]",
+        "return [triton.runtime.autotuner.Config({'BLOCK': 128})]",
+        "from triton import Config as C\n    return [C({'BLOCK': 128})]",
+        "return list(map(triton.Config, [{'BLOCK': 128}]))",
+        "return [type(configs[0])({'BLOCK': 128})]",
+        "return [configs[0].__class__({'BLOCK': 128})]",
+        "make = configs[0].__class__\n    return [make({'BLOCK': 128})]",
+        "return MORE\nMORE = [triton.Config({'BLOCK': 128})]",
+        "return more()\ndef more():\n    return [triton.Config({'BLOCK': 128})]",
+        "return unknown(configs)",
+        "return list(map(unknown, configs))",
+        "for c in configs:\n        c.kwargs['BLOCK'] = 128\n    return configs",
+        "for c in configs:\n        c.kwargs.update(BLOCK=128)\n    return configs",
+        "f = configs[0].kwargs.update\n    f(BLOCK=128)\n    return configs",
+        "list(map(configs[0].kwargs.update, [{'BLOCK': 128}]))\n    return configs",
+        "kw = configs[0].kwargs\n    kw |= {'BLOCK': 128}\n    return configs",
+        "for configs[0].kwargs['BLOCK'] in (128,):\n        pass\n    return configs",
+        "(c := configs[0]).kwargs = {'BLOCK': 128}\n    return configs",
+        "setattr(configs[0], 'kwargs', {'BLOCK': 128})\n    return configs",
+        "dict.update(configs[0].kwargs, BLOCK=128)\n    return configs",
+        "return nargs['p'].more(configs)",
+        "return [ONE]\nONE = triton.Config(unknown)",
+        "return [ONE]\nONE = unknown",
+        "return [ONE[0]]\nONE = (triton.Config(unknown),)",
+        "return FOUND\nFOUND = []\nFOUND.append(triton.Config({'BLOCK': 128}))",
+    ],
+)
+def test_a_prune_that_may_make_configurations_leaves_them_unknown(body: str) -> None:
+    assert not pruned(f"{CHOOSE}    {body}")
+
+
+@pytest.mark.parametrize(
+    ("options", "known"),
+    [
+        ("**{}", True),
+        ("**({'cache_results': True} if unknown else {})", True),
+        ("prune_configs_by={'perf_model': unknown, 'top_k': 2}", True),
+        ("prune_configs_by={'early_config_prune': lambda configs, nargs, **kw: configs[:1]}", True),
+        ("prune_configs_by={'early_config_prune': lambda configs, nargs, **kw: unknown(configs)}", False),
+        ("prune_configs_by=unknown", False),
+        ("prune_configs_by={'early_config_prune': unknown}", False),
+        ("prune_configs_by={**unknown}", False),
+        ("**{'prune_configs_by': {'early_config_prune': unknown}}", False),
+        ("**unknown", False),
+        ("unknown", False),
+        ("*unknown", False),
+    ],
+)
+def test_options_of_a_tuner_that_may_prune(options: str, known: bool) -> None:
+    assert pruned("", options) == known
+
+
+@pytest.mark.parametrize(
+    ("decorators", "known"),
+    [
+        ("@triton.heuristics({'M': lambda args: 1})\n@triton.autotune(configs=CONFIGS, key=[])", True),
+        ("@triton.autotune(configs=CONFIGS, key=[])\n@unknown", True),
+        ("@unknown\n@triton.autotune(configs=CONFIGS, key=[])", False),
+        ("@unknown()\n@triton.heuristics({})\n@triton.autotune(configs=CONFIGS, key=[])", False),
+    ],
+)
+def test_a_decorator_may_change_the_tuner_that_it_is_given(decorators: str, known: bool) -> None:
+    text = (CONFIGS % ("", "")).replace('@triton.autotune(configs=CONFIGS, key=["n"])', decorators)
+    assert any("kernel.BLOCK" in str(fact) for fact in launched(text).facts) == known
+
+
 @pytest.mark.parametrize(
     ("text", "known"),
     [
@@ -299,6 +393,13 @@ def test_configurations_that_a_function_changes_are_not_read(before: str, after:
         ("class C:\n    B = 64\n    @property\n    def B(self):\n        return 128", "C().B"),
         ("class C:\n    B = 64\n    @classmethod\n    def set(cls):\n        cls.B = 128\nC.set()", "C.B"),
         ("class C:\n    B = 64\n    def set(self):\n        setattr(type(self), 'B', 128)\nC().set()", "C.B"),
+        ("class C:\n    B = 64\n    def set(self):\n        type(self).B += 64\nC().set()", "C.B"),
+        ("class C:\n    B = 64\n    def set(self):\n        type(self).B = 128\nC().set()", "C.B"),
+        (
+            "class D:\n    def __set_name__(self, c, n):\n        c.B = 128\nclass C:\n    B = 64\n    d = D()",
+            "C.B",
+        ),
+        ("class D:\n    def __get__(self, c, t):\n        return 128\nclass C:\n    B = D()", "C.B"),
         ("class C:\n    B = [64]\n    def set(self):\n        self.B.append(128)\nC().set()", "C.B[-1]"),
         ("class C:\n    B = 64\nC.B = 128", "C.B"),
         ("class C:\n    B = 64\nsetattr(C, 'B', 128)", "C.B"),
@@ -316,6 +417,13 @@ def test_configurations_that_a_function_changes_are_not_read(before: str, after:
 )
 def test_fields_that_code_may_change_are_not_known(text: str, value: str) -> None:
     assert block(text, value) is None
+
+
+def test_what_a_function_with_other_code_returns_is_not_known() -> None:
+    text = "def pick():\n    return 64\n"
+    assert block(text, "pick()") == 64
+    assert block(f"{text}def other():\n    return 128\npick.__code__ = other.__code__", "pick()") is None
+    assert block("def pick(b=64):\n    return b\npick.__defaults__ = (128,)", "pick()") is None
 
 
 @pytest.mark.parametrize(
