@@ -298,7 +298,8 @@ def _tree(source: Source) -> ast.Module | None:
 def _looked_for(tree: ast.Module, importer: str) -> Iterator[str]:
     """Every path where an import of a file may look for a module, and where it is looked whether folders above
     the file are packages, which decides where absolute imports begin."""
-    from tilecheck.frontend.modules import Import, candidates  # lazy: loads libcst
+    from tilecheck.frontend.bindings import Import  # lazy: loads libcst
+    from tilecheck.frontend.modules import candidates  # lazy: loads libcst
 
     modules: dict[tuple[str, int], None] = {}
     for node in ast.walk(tree):

@@ -13,7 +13,8 @@ from tilecheck.errors import SourceError
 from tilecheck.text import Source, decode
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.modules import Import, ModuleTable, Project
+    from tilecheck.frontend.bindings import Import
+    from tilecheck.frontend.modules import ModuleTable, Project
 
 
 class Unclear(Exception):

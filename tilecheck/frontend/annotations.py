@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tilecheck.frontend.modules import Import, ModuleTable, dotted
+from tilecheck.frontend.bindings import Import, dotted
+from tilecheck.frontend.modules import ModuleTable
 from tilecheck.ir.kernel import Ownership
 
 _CONSTANTS = (

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.definitions import Definition, initial, kernel_pragmas, read_parameters
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.expressions import evaluate
-from tilecheck.frontend.modules import dotted
 from tilecheck.frontend.pragmas import PragmaKind
 from tilecheck.frontend.syntax import children
 from tilecheck.frontend.values import Frame, Named, Num, Seq

@@ -14,8 +14,9 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.annotations import Annotation, read_annotation
+from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.executor import Executor
-from tilecheck.frontend.modules import Import, ModuleTable, dotted
+from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.pragmas import Pragma
 from tilecheck.frontend.syntax import children, walk
 from tilecheck.frontend.values import START, Array, ArrayList, Choice, Num, Param, Pointer, Token

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from tilecheck.cancellation import checkpoint
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers, signs
+from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.made import by_branch
-from tilecheck.frontend.modules import Import, dotted
 from tilecheck.frontend.values import (
     Array,
     ArrayList,

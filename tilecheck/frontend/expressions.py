@@ -12,10 +12,11 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
+from tilecheck.frontend.bindings import Binding, Element, Import, dotted
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.folding import folded
 from tilecheck.frontend.folding_texts import NotConstant
-from tilecheck.frontend.modules import Binding, Element, Import, ModuleTable, dotted
+from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import (
     START,

@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterator
 
 import libcst as cst
 
+from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.definitions import Definition, kernel_pragmas
-from tilecheck.frontend.modules import Import, ModuleTable, dotted
+from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.pragmas import PragmaKind
 from tilecheck.frontend.syntax import walk
 from tilecheck.ir.kernel import Filled

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.definitions import Definition
-from tilecheck.frontend.modules import Import, ModuleTable, dotted
+from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.syntax import children, walk
 from tilecheck.model import Site, Span
 

@@ -9,6 +9,7 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import expressions, host_triton
+from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate
@@ -22,7 +23,7 @@ from tilecheck.frontend.host_targets import (
     kept_attribute,
 )
 from tilecheck.frontend.host_values import LAUNCHERS, Gridded, HostShape, LaunchCall, Starred, Table, Unknown
-from tilecheck.frontend.modules import ModuleTable, dotted
+from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.statements import call_function
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import (

@@ -8,11 +8,12 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import expressions
+from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.expressions import evaluate, module_name
 from tilecheck.frontend.host import HostExecutor, text_of
 from tilecheck.frontend.host_targets import kept_attribute, of_form
 from tilecheck.frontend.host_values import Gridded, Table
-from tilecheck.frontend.modules import ModuleTable, dotted
+from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.values import (
     Choice,
     Frame,

@@ -14,12 +14,12 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import statements
+from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate, joined
 from tilecheck.frontend.host_operators import operate
 from tilecheck.frontend.host_targets import assigned, change, forget, unpack_unknown
 from tilecheck.frontend.host_values import HostShape, Table, Tensor, Unknown
-from tilecheck.frontend.modules import Import, dotted
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Const, Frame, Num, Range, Seq, integer
 from tilecheck.ir import expr as E

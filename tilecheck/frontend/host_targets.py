@@ -8,10 +8,10 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import statements
+from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host_methods import literal
 from tilecheck.frontend.host_values import Table, Tensor, Unknown
-from tilecheck.frontend.modules import dotted
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Frame, Function, Num, Poison, Seq
 from tilecheck.ir import expr as E

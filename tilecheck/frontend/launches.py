@@ -16,13 +16,14 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.annotations import read_annotation
+from tilecheck.frontend.bindings import Import, dotted, imports_of
 from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.host import HostDialect, HostExecutor, HostStopped, HostTooLarge, Shared, parameter
 from tilecheck.frontend.host_expressions import HANDLERS
 from tilecheck.frontend.host_functions import is_own
 from tilecheck.frontend.host_values import LAUNCHERS, LaunchCall, Unknown
 from tilecheck.frontend.launch_records import record
-from tilecheck.frontend.modules import Import, ModuleTable, dotted, imports_of
+from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.statements import run_block
 from tilecheck.frontend.syntax import children, walk
 from tilecheck.frontend.values import Frame, Function

@@ -16,12 +16,13 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.annotations import Annotation
+from tilecheck.frontend.bindings import Import, imports_of
 from tilecheck.frontend.contracts import read_contracts, tables
 from tilecheck.frontend.definitions import Definition, initial, read_parameters
 from tilecheck.frontend.executor import Dialect, Executor, Knowledge
 from tilecheck.frontend.fills import read_fills
 from tilecheck.frontend.flows import destinations
-from tilecheck.frontend.modules import Import, ModuleTable, imports_of
+from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.statements import run_block
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import (

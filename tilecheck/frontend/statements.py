@@ -18,6 +18,7 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
 from tilecheck.frontend.annotations import read_annotation
+from tilecheck.frontend.bindings import dotted, imports_of
 from tilecheck.frontend.executor import MAX_DEPTH, Arguments, Executor, Loop, Unrolled
 from tilecheck.frontend.expressions import (
     MAX_UNROLL,
@@ -28,7 +29,6 @@ from tilecheck.frontend.expressions import (
     operate,
     static_items,
 )
-from tilecheck.frontend.modules import dotted, imports_of
 from tilecheck.frontend.values import (
     NOTHING,
     Array,

@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import SourceError, UnsupportedConstruct
+from tilecheck.frontend.bindings import Import
 from tilecheck.frontend.contracts import check_text
 from tilecheck.frontend.definitions import Definition, Given, find_kernels
 from tilecheck.frontend.launches import find_launches
-from tilecheck.frontend.modules import Import, ModuleTable, Project
+from tilecheck.frontend.modules import ModuleTable, Project
 from tilecheck.frontend.source import check_syntax, parse
 from tilecheck.gate.decisions import Decisions
 from tilecheck.gate.protocol import BadLine, Item

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
+from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.definitions import Definition
-from tilecheck.frontend.modules import Import, ModuleTable, dotted
+from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.syntax import walk
 from tilecheck.ir.kernel import Tuning
 

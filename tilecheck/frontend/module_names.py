@@ -1,0 +1,217 @@
+"""Which statements of a module bind which names, and what of that is known for certain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from tilecheck.frontend.bindings import Binding, Element, Import, dotted, imports_of
+from tilecheck.frontend.namespaces import names_assigned
+from tilecheck.frontend.syntax import walk
+
+if TYPE_CHECKING:
+    from tilecheck.frontend.modules import ModuleTable
+
+
+def bind_all(table: ModuleTable) -> None:
+    """Fill the table of a module with what its text binds."""
+    _bind(table, table.parsed.module.body, conditional=False)
+    _bind_elsewhere(table)
+    _lose_changed(table)
+
+
+def _bind(table: ModuleTable, body: object, *, conditional: bool) -> None:
+    for statement in body:  # type: ignore[attr-defined]
+        if isinstance(statement, cst.SimpleStatementLine):
+            for small in statement.body:
+                _bind_small(table, small, conditional=conditional)
+        elif isinstance(statement, cst.FunctionDef | cst.ClassDef):
+            _set(table, statement.name.value, statement, conditional=conditional)
+        elif isinstance(statement, cst.Try):
+            _bind_try(table, statement, conditional=conditional)
+        elif isinstance(statement, cst.If):
+            _bind_branches(table, statement, conditional=conditional)
+        elif isinstance(statement, cst.With):
+            for item in statement.items:
+                if item.asname is not None:
+                    _lose(table, item.asname.name)
+            _bind(table, statement.body.body, conditional=conditional)
+        elif isinstance(statement, cst.For | cst.While):
+            if isinstance(statement, cst.For):
+                _lose(table, statement.target)
+            _bind(table, statement.body.body, conditional=True)
+            if statement.orelse is not None:
+                _bind(table, statement.orelse.body.body, conditional=True)
+        else:  # `match` and what later versions of Python add
+            _lose(table, statement)
+
+
+def _bind_branches(table: ModuleTable, statement: cst.If, *, conditional: bool) -> None:
+    decided = _is_for_known_triton(statement.test)
+    if decided is not False:
+        _bind(table, statement.body.body, conditional=conditional or decided is None)
+    if decided:
+        return
+    if isinstance(statement.orelse, cst.If):
+        _bind_branches(table, statement.orelse, conditional=conditional or decided is None)
+    elif statement.orelse is not None:
+        _bind(table, statement.orelse.body.body, conditional=conditional or decided is None)
+
+
+_OLDEST_TRITON = (3, 4)  # what is verified is for this release or a later one
+_AT_LEAST = {cst.GreaterThanEqual: True, cst.GreaterThan: True, cst.LessThan: False, cst.LessThanEqual: False}
+
+
+def _is_for_known_triton(test: cst.BaseExpression) -> bool | None:
+    """What `Version(triton.__version__) >= Version("3.0.0")` is with every release that is known; None where it
+    depends on the release, and for any other test."""
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return None
+    operator, right = test.comparisons[0].operator, _only_argument(test.comparisons[0].comparator)
+    if dotted(_only_argument(test.left)) != "triton.__version__" or not isinstance(right, cst.SimpleString):
+        return None
+    numbers = [int(part) for part in str(right.evaluated_value).split(".") if part.isdecimal()]
+    return _AT_LEAST.get(type(operator)) if numbers and tuple(numbers) < _OLDEST_TRITON else None
+
+
+def _only_argument(node: cst.BaseExpression) -> cst.BaseExpression:
+    """What a function of versions, whatever its name, is called with."""
+    return node.args[0].value if isinstance(node, cst.Call) and len(node.args) == 1 else node
+
+
+def _bind_try(table: ModuleTable, statement: cst.Try, *, conditional: bool) -> None:
+    """`try: import a / except ImportError: a = None`: the import counts, since a kernel that needs the module
+    can only run where it imports. Any other name may have its value from any of the parts."""
+    before, unsure = dict(table.bindings), set(table.ambiguous)
+    _bind(table, statement.body.body, conditional=conditional)
+    tried = {n: b for n, b in table.bindings.items() if before.get(n) is not b}
+    for part in (*statement.handlers, statement.orelse, statement.finalbody):
+        if part is not None:
+            _bind(table, part.body.body, conditional=True)
+    for name, binding in tried.items():
+        if isinstance(binding, Import) and (name not in before or _is_none(before[name])):
+            table.bindings[name] = binding
+            table.settle(name)
+            table.rebound.discard(name)
+        elif name in before:  # the part that binds it anew may have ended before it got there
+            table.lose(name)
+    for name in unsure - tried.keys() - table.ambiguous:
+        table.lose(name)
+
+
+def _is_none(binding: Binding) -> bool:
+    return isinstance(binding, cst.Name) and binding.value == "None"
+
+
+_BINDING = frozenset(
+    (cst.Import, cst.ImportFrom, cst.NamedExpr, cst.Global, cst.AssignTarget, cst.AugAssign, cst.AnnAssign)
+)
+
+
+def _bind_elsewhere(table: ModuleTable) -> None:
+    """Names that a function declares `global` may hold what it assigned whenever a kernel is compiled; so may
+    a value or class whose attributes or items are assigned."""
+    for node in table.nodes():
+        if type(node) not in _BINDING:  # most: `isinstance` is slow for these classes
+            continue
+        if isinstance(node, cst.Import | cst.ImportFrom):
+            table.local_imports.update(imports_of(node))
+        elif isinstance(node, cst.NamedExpr):
+            _change(table, dotted(node.target))
+        elif isinstance(node, cst.Global):
+            for item in node.names:
+                table.lose(item.name.value)
+        elif isinstance(node, cst.AssignTarget | cst.AugAssign | cst.AnnAssign):
+            head: cst.BaseExpression = node.target
+            while isinstance(head, cst.Attribute | cst.Subscript):
+                head = head.value
+            if head is not node.target and isinstance(head, cst.Name):
+                _change(table, head.value)
+
+
+def _lose_changed(table: ModuleTable) -> None:
+    """What holds a list or an object that code of the module may change is not known either."""
+    for name in names_assigned(table.parsed.source.text, lambda: table.changes):
+        if name is None:
+            table.lose_all()
+        elif name in table.bindings:
+            table.lose(name)
+    for name, binding in table.bindings.items():
+        if name not in table.lost and not isinstance(binding, Import) and table.may_change(name):
+            table.changed.add(name)
+            if not isinstance(binding, cst.FunctionDef):
+                table.lose(name)
+
+
+def _change(table: ModuleTable, name: str) -> None:
+    """Something in what `name` holds is assigned; a local variable of that name is taken for it as well."""
+    known = (*table.choices(name), *((table.bindings[name],) if name in table.bindings else ()))
+    if any(not isinstance(binding, Import | cst.FunctionDef) for binding in known):
+        table.lose(name)
+
+
+def _lose(table: ModuleTable, target: cst.CSTNode) -> None:
+    """The names in a target whose value is not known."""
+    for node in walk(target):
+        if isinstance(node, cst.Name):
+            table.lose(node.value)
+
+
+def _bind_small(table: ModuleTable, small: cst.BaseSmallStatement, *, conditional: bool) -> None:
+    if isinstance(small, cst.Import | cst.ImportFrom):
+        for name, imported in imports_of(small):
+            _set(table, name, imported, conditional=conditional)
+        if isinstance(small, cst.ImportFrom) and isinstance(small.names, cst.ImportStar):
+            _bind_star(table, Import(dotted(small.module), None, len(small.relative)))
+    elif isinstance(small, cst.Assign):
+        for target in small.targets:
+            _bind_target(table, target.target, small.value, conditional=conditional)
+    elif isinstance(small, cst.AnnAssign) and small.value is not None:
+        _bind_target(table, small.target, small.value, conditional=conditional)
+    elif isinstance(small, cst.AugAssign) and isinstance(small.target, cst.Name):
+        table.lose(small.target.value)
+    elif isinstance(small, cst.Del):
+        _lose(table, small.target)
+
+
+def _bind_star(table: ModuleTable, module: Import) -> None:
+    """`from m import *` binds anew what `m` binds; of a module that is not found, all values may be new."""
+    found = table.project.find(module, table.file)
+    for name, binding in table.bindings.items():
+        values = (isinstance(b, cst.BaseExpression | Element) for b in (binding, *table.choices(name)))
+        if name in found.bindings if found is not None else any(values):
+            table.lose(name)
+
+
+def _bind_target(
+    table: ModuleTable, target: cst.BaseExpression, value: cst.BaseExpression, *, conditional: bool
+) -> None:
+    if isinstance(target, cst.Name):
+        _set(table, target.value, value, conditional=conditional)
+    elif isinstance(target, cst.Tuple | cst.List):
+        for i, element in enumerate(target.elements):
+            if isinstance(element.value, cst.Name):
+                _set(table, element.value.value, Element(value, i), conditional=conditional)
+
+
+def _is_same_function(a: Binding, b: Binding) -> bool:
+    """Whether two bindings are one function of Triton's, which it keeps at several paths."""
+    if isinstance(a, cst.Attribute) and isinstance(b, cst.Attribute):
+        ends = {tuple(dotted(node).split(".")[-2:]) for node in (a, b)}
+        return len(ends) == 1 and "libdevice" in next(iter(ends))
+    if not isinstance(a, Import) or not isinstance(b, Import):
+        return False
+    return a.member == b.member and a.module.startswith("triton.") and b.module.startswith("triton.")
+
+
+def _set(table: ModuleTable, name: str, binding: Binding, *, conditional: bool) -> None:
+    if name in table.bindings and table.bindings[name] != binding:
+        table.rebound.add(name)
+    if conditional and name in table.bindings:
+        if not _is_same_function(table.bindings[name], binding):
+            table.ambiguous.add(name)
+            table.ways[name] = (*table.ways.get(name, (table.bindings[name],)), binding)
+    elif not conditional:
+        table.settle(name)
+    table.bindings[name] = binding
