@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from tilecheck.discover import Candidate
@@ -18,6 +19,11 @@ _IMPORT = re.compile(rb"^[ \t]*import\b([^\n]*)", re.MULTILINE)
 _KERNEL = re.compile(
     rb"^[ \t]*@[^\n]*\b(?:jit|kernel)\b[^\n]*\n(?:(?![ \t]*def\b)[^\n]*\n)*?[ \t]*def\s+(\w+)", re.MULTILINE
 )
+
+# A call `name(..)` runs no kernel, so only a name that is used otherwise may be launched, or one that an import
+# gives another name. A name that another word follows, unless an expression may go on with that, is part of a text.
+_USED = rb"\b(?:%s)\b(?!\s*\(|[ \t]+(?!(?:if|else|and|or|in|is|for|not|async)\b)\w)"
+_COMMENT = re.compile(rb"#[^\n\"']*$", re.MULTILINE)  # without quotes, so that it is in no text
 
 _Imports = dict[
     bytes, list[tuple[bytes, Candidate]]
@@ -50,9 +56,14 @@ def _launchers(candidate: Candidate, imports: _Imports) -> tuple[Candidate, ...]
     # A package may hand on what its modules define; `from . import` names no module.
     origins = {module, b"", *map(os.fsencode, path.parent.parts)}
     found = {h.path: h for name in kernels for origin, h in imports.get(name, ()) if origin in origins}
-    named = re.compile(rb"\b(?:%s)\b" % b"|".join(sorted(kernels)))
-    for _, host in imports.get(module, ()) if kernels else ():
-        if host.path not in found and named.search(host.data):
-            found[host.path] = host
+    found |= {h.path: h for _, h in imports.get(module, ())} if kernels else {}
     found.pop(candidate.path, None)
-    return tuple(found[path] for path in sorted(found))
+    used = re.compile(_USED % b"|".join(sorted(kernels)))
+    renamed = re.compile(rb"\b(?:%s)\s+as\b" % b"|".join(sorted(kernels)))
+    return tuple(h for _, h in sorted(found.items()) if used.search(_code(h.data)) or renamed.search(h.data))
+
+
+@lru_cache(maxsize=1024)
+def _code(data: bytes) -> bytes:
+    """A file without its import statements and comments."""
+    return _COMMENT.sub(b"", _IMPORT.sub(b"", _FROM.sub(b"", data)))

@@ -111,6 +111,32 @@ def test_files_are_chosen_by_their_imports(tmp_path: Path) -> None:
     assert names == {"kern.py": ["host.py"]}
 
 
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("from kern import copy\ncopy[grid](x)", True),
+        ("from kern import copy\ncopy [grid](x)", True),
+        ("from kern import copy\ncopy.run(x, grid=grid)", True),
+        ("from kern import copy\nrun(copy, grid, x)", True),
+        ("from kern import copy\nk = copy if x else None\nk[grid](x)", True),
+        ("from kern import copy\nk = copy\nk[grid](x)", True),
+        ("from kern import copy\nk = None or copy  # one\nk[grid](x)", True),
+        ("from kern import copy as k\nk[grid](x)", True),
+        ("import kern\nkern.copy[grid](x)", True),
+        ("from kern import *\nf[1](x)\ncopy[grid](x)", True),
+        ("from kern import copy\nf[1](x)\n@triton.jit\ndef g(x):\n    copy(x)", False),
+        ("from kern import copy\nf[1](x)\n# copy", False),
+        ("from kern import copy\nf[1](x)\n'A copy of it.'", False),
+    ],
+)
+def test_only_files_that_may_launch_a_kernel_are_read_for_it(text: str, read: bool, tmp_path: Path) -> None:
+    write(tmp_path, kern=KERNELS, host=f"import triton\n{text}\n")
+    found = discover([tmp_path.as_posix()])
+    chosen = dict(zip(found.candidates, launchers(found.candidates, found.hosts), strict=True))
+    hosts = {Path(c.path).name: [Path(h.path).name for h in hosts] for c, hosts in chosen.items()}
+    assert hosts["kern.py"] == (["host.py"] if read else [])
+
+
 def test_importing_file_that_is_no_python(tmp_path: Path) -> None:
     write(tmp_path, kern=KERNELS, host="from kern import copy\ncopy[1](\n")
     report = verify_paths([tmp_path.as_posix()])
