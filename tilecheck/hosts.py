@@ -21,7 +21,7 @@ _KERNEL = re.compile(
 )
 
 # A call `name(..)` runs no kernel, so only a name that is used otherwise may be launched, or one that an import
-# gives another name. A name that another word follows, unless an expression may go on with that, is part of a text.
+# gives another name. A name that a word follows which no expression goes on with is part of a text.
 _USED = rb"\b(?:%s)\b(?!\s*\(|[ \t]+(?!(?:if|else|and|or|in|is|for|not|async)\b)\w)"
 _COMMENT = re.compile(rb"#[^\n\"']*$", re.MULTILINE)  # without quotes, so that it is in no text
 

@@ -116,8 +116,8 @@ def test_files_are_chosen_by_their_imports(tmp_path: Path) -> None:
     [
         ("from kern import copy\ncopy[grid](x)", True),
         ("from kern import copy\ncopy [grid](x)", True),
-        ("from kern import copy\ncopy.run(x, grid=grid)", True),
-        ("from kern import copy\nrun(copy, grid, x)", True),
+        ("from kern import copy\nf[1](x)\ncopy.run(x, grid=grid)", True),
+        ("from kern import copy\nf[1](x)\nrun(copy, grid, x)", True),
         ("from kern import copy\nk = copy if x else None\nk[grid](x)", True),
         ("from kern import copy\nk = copy\nk[grid](x)", True),
         ("from kern import copy\nk = None or copy  # one\nk[grid](x)", True),
