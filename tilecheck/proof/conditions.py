@@ -32,6 +32,7 @@ from tilecheck.proof.candidates_layout import layouts
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.context import Context
 from tilecheck.proof.degenerate import is_degenerate
+from tilecheck.proof.nested import whole_segments
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.predicate import inhabited, negation
 from tilecheck.proof.reduction import sufficient
@@ -247,7 +248,9 @@ class _Search:
             return None
         terms = Terms(self.tiles)
         accesses = dict.fromkeys((goal.first, goal.second))
-        found = [whole for a in accesses for whole in layouts(a, self.context.kernel, terms)]
+        segments = whole_segments(accesses)
+        plain = [whole for a in accesses for whole in layouts(a, self.context.kernel, terms)]
+        found = [(*segments, *whole) for whole in plain or ([()] if segments else [])]
         tables = {n.args[0] for n in walk(*_expressions(part)) if n.op == "read"}
         known = tuple(c for c in old if _lengths(c) <= tables)
         if not tables and self.prove(part, known):

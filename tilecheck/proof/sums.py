@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from tilecheck.ir.expr import Expr
 from tilecheck.proof.linear import postorder
+from tilecheck.proof.nested import below_quotients
 from tilecheck.proof.polynomial import (
     UNIT,
     Key,
@@ -199,12 +200,14 @@ def bound_quotients(premises: Premises, goal: Expr) -> bool:
     0 <= q      where 1 <= d and 0 <= x
     a*q < e     where 1 <= d = a*b, 1 <= b and x < b*e. Sound because b*a*q <= x < b*e; and where b is a
                 minimum, maximum or conditional, b*e is one of its branches times e: enough that x is below each
+    q < e       where e is a quotient of launch values, by what `nested` says
     q <= p      where p = y // d, 1 <= d and x <= y: floor division by a positive number keeps the order
     """
     within = _atoms(premises, goal)
     if not any(premises.forms.atoms[index].op == "floordiv" for index in within):
         return False
-    found = _bound_known(premises, within)
+    found = _below_others(premises, within)
+    found = _bound_known(premises, within) or found
     if _positive_divisors(premises, within):
         _bound_known(premises, within)
         found = True
@@ -243,6 +246,20 @@ def _bound_known(premises: Premises, within: frozenset[int]) -> bool:
                 continue
             if all(guess.covers(combine(times(branch, e), rest)) for branch in branches):
                 premises.learn(below)
+                found = True
+    return found
+
+
+def _below_others(premises: Premises, within: frozenset[int]) -> bool:
+    """Between quotients by two divisors, one of which is a quotient itself or divides one."""
+    known = [quotient for quotient in premises.quotients() if quotient[0] in within]
+    moving = [quotient for quotient in known if premises.moves((quotient[0],))]
+    still = [quotient for quotient in known if not premises.moves((quotient[0],))]
+    found = False
+    for quotient in moving:
+        for less, enough in below_quotients(premises, quotient, still):
+            if Sums(premises, _GUESS).covers(enough):
+                premises.learn(less)
                 found = True
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import process_time
 
-from tilecheck.ir.expr import Kind, Symbol, add, eq, floordiv, ite, le, lt, minimum, mul, sub, sym
+from tilecheck.ir.expr import Kind, Symbol, add, eq, floordiv, ite, le, lt, minimum, mod, mul, sub, sym
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.rungs.entail import entailed
 
@@ -68,3 +68,26 @@ def test_factors_of_a_row_are_left_alone() -> None:
     others = [le(mul(M, N), sym(Symbol(f"x{n}", Kind.EXTENT))) for n in range(6)]
     assert entailed(lt(row, mul(T, M, N)), Premises.of([*known, *others]))
     assert not entailed(lt(row, sub(mul(T, M, N), 1)), Premises.of([*known, *others]))
+
+
+def test_segments_of_whole_blocks() -> None:
+    """A sequence of m elements has cdiv(m, n) segments of n elements, each of n // s blocks of s elements."""
+    blocks, segments = (floordiv(add(M, size, -1), size) for size in (S, N))
+    segment = floordiv(ROW, floordiv(N, S))
+    given = [le(1, S), le(1, N), le(1, floordiv(N, S)), le(0, M), le(0, ROW), lt(ROW, blocks)]
+    whole = eq(mod(N, S), 0)
+    assert entailed(lt(segment, segments), Premises.of([*given, whole]))
+    assert not entailed(lt(add(segment, 1), segments), Premises.of([*given, whole]))
+    assert not entailed(lt(segment, segments), Premises.of(given))
+    assert not entailed(lt(segment, segments), Premises.of([*given[1:], whole]))
+
+
+def test_blocks_of_whole_passes() -> None:
+    """Of m elements in n passes there are cdiv(m // n, s) blocks of s elements a pass."""
+    blocks = floordiv(add(M, S, -1), S)
+    own = floordiv(add(floordiv(M, N), S, -1), S)
+    given = [le(1, S), le(1, N), le(0, M), le(0, ROW), lt(ROW, blocks)]
+    whole = eq(mod(M, N), 0)
+    assert entailed(lt(floordiv(ROW, N), own), Premises.of([*given, whole]))
+    assert not entailed(lt(add(floordiv(ROW, N), 1), own), Premises.of([*given, whole]))
+    assert not entailed(lt(floordiv(ROW, N), own), Premises.of(given))
