@@ -162,12 +162,12 @@ class Recall:
         most = _MANY if wanted else _FEW
         usual = [self._usual(rest)] if wanted else []
         plain, kept = [*usual, *self._plain[:1], self._inner, self._many], self._kept[: _STARTS - 1]
-        first = Repair(rest, most)
-        # What was found before has tables for its own blocks; plain ones have them for all, and come first.
-        searches = [(start, first) for start in (*kept, *plain)]
+        # Where a model is wanted, those found before leave as many changes to plain ones.
+        own, others = Repair(rest, most), Repair(rest, most)
+        searches = [*((start, own) for start in kept), *((start, others if wanted else own) for start in plain)]
         if self._inner.tables:
-            later = Repair(rest, most)
-            searches = [*((start, first) for start in plain), *((start, later) for start in kept)]
+            # What was found before has tables for its own blocks; plain ones have them for all, and come first.
+            searches = [*((start, others) for start in plain), *((start, own) for start in kept)]
         for start, search in searches:
             found = search.from_(_grown(start, rest))
             if found is not None:

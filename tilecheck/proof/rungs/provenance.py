@@ -13,7 +13,7 @@ built from symbols that have one value for both.
     scale   a * s with s shared and not 0                         gives a
     digits  a * n + l with n shared, l a block index or lane of range n   gives a and l, for 0 <= l < n
     divmod  x // n and x % n with n shared and positive           give x, which is n * (x // n) + x % n
-            x // n alone where n is 1
+            x // n alone where n is 1, and without the factors of n that are 1
             the same with y // (a*n), which is x // n, where x is y // a
     lone    block ids of an axis with one block, lanes of a tile with one element
     fixed   e == s in the guards of both, with s shared           gives e
@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, conjuncts, sym, symbols, walk
 from tilecheck.ir.kernel import Access, Axis, Space, block_symbol, common_loops
+from tilecheck.proof import interval as iv
 from tilecheck.proof.instances import Varies
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Ordered
 from tilecheck.proof.polynomial import Key, Monomial, Polynomial, key, single, times, without
@@ -40,6 +41,8 @@ from tilecheck.proof.predicate import (
 )
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.question import Question
+
+_ONE = iv.exactly(1)
 
 
 def decide(question: Question) -> bool:
@@ -253,7 +256,7 @@ class Agreed:
         for index in self.atoms:
             a = self.premises.forms.atoms[index]
             if a.op in ("floordiv", "mod"):
-                x, d = a.args
+                x, d = a.args[0], self._without_ones(a.args[1])
                 parts.setdefault((key(x), key(d)), {})[a.op] = x
                 shared = all(self.is_shared(i) for m in d for i in m)
                 if not shared or self.premises.interval(d).low < 1:
@@ -261,6 +264,13 @@ class Agreed:
                 whole = a.op == "floordiv" and self.premises.interval(d).high <= 1
                 if whole or len(parts[key(x), key(d)]) == 2 or (a.op == "mod" and self._has_quotient(x, d)):
                     self.known.setdefault(key(x), x)
+
+    def _without_ones(self, d: Polynomial) -> Polynomial:
+        """A divisor without the factors that are 1: it has the same value."""
+        if len(d) != 1:
+            return d
+        ((m, c),) = d.items()
+        return {tuple(a for a in m if self.premises.term((a,)) != _ONE): c}
 
     def _has_quotient(self, x: Polynomial, d: Polynomial) -> bool:
         """Whether x // d is agreed, written as y // (a * d) where x is y // a."""
@@ -270,6 +280,8 @@ class Agreed:
             return False
         y, a = inner.args
         return any(
-            atom.op == "floordiv" and key(atom.args[0]) == key(y) and key(atom.args[1]) == key(times(a, d))
+            atom.op == "floordiv"
+            and key(atom.args[0]) == key(y)
+            and key(self._without_ones(atom.args[1])) == key(self._without_ones(times(a, d)))
             for atom in map(self.premises.forms.atoms.__getitem__, self.atoms)
         )
