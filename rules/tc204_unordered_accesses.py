@@ -31,7 +31,9 @@ one of them a store, with no barrier between on every path, must not touch one e
 are left out, of a store over the tile that was just loaded, lane for lane: what was loaded goes
 into that store and nowhere else; or the stored value is computed from what was loaded, and from the
 load on nothing that was loaded is reduced, multiplied as a matrix, reshaped or broadcast, but for
-sums, minima and maxima of a whole row that the stored value needs.
+sums, minima and maxima of a whole row that the stored value needs, or where it is a scan of the
+row. Nor is anything asked of single elements whose loaded values reach the stores of single
+elements alone: one thread makes all of these.
 (Where a program has more threads than a tile has elements, several of them load an element and one
 stores it; and a load and a store of one tile may be laid out differently over the threads.)
 
@@ -127,7 +129,7 @@ from collections.abc import Iterator
 
 from tilecheck.analysis.accesses import sites_of, unsafe_of
 from tilecheck.analysis.facts import Facts
-from tilecheck.analysis.ordering import overwrites_its_own, separated
+from tilecheck.analysis.ordering import made_by_one_thread, overwrites_its_own, separated
 from tilecheck.ir.kernel import Access, Effect, Space
 from tilecheck.model import Severity
 from tilecheck.proof.obligation import Between, Disjoint, Obligation, Ordered
@@ -146,6 +148,8 @@ def _between_threads(facts: Facts) -> Iterator[Obligation]:
         writes = {first.effect, second.effect} not in ({Effect.READ}, {Effect.ATOMIC})
         alone = first is second and not first.loops  # lanes of one store are TC203's
         if not writes or alone or separated(facts.kernel, first, second):
+            continue
+        if made_by_one_thread(facts.kernel, first, second):
             continue
         # Equal lanes of one access in one iteration are that access once.
         over = first is second or overwrites_its_own(facts.kernel, first, second)

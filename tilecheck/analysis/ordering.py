@@ -2,6 +2,8 @@
 
 A program is many threads. Two of its accesses have an order if every thread passes a barrier between them.
 
+Or one thread alone matters (`made_by_one_thread`).
+
 There is one more case, a store over what was just loaded. What it stores must be computed from what was loaded,
 lane for lane: a load and a store of one tile may be laid out differently over the threads, and only the value
 orders the two. Or what was loaded goes nowhere else: where the value does not order the two, it is not needed.
@@ -49,6 +51,28 @@ def _loops_of(barrier: Barrier, first: Access, second: Access) -> bool:
     return set(barrier.loops) <= set(common_loops(first, second))
 
 
+def made_by_one_thread(kernel: Kernel, first: Access, second: Access) -> bool:
+    """Whether both are accesses of single elements of which the first thread's alone matter: its own are in
+    the order of the text, as all accesses of one thread to one element are.
+
+    It alone stores single elements, and it loads them, as every thread does. What the others load they may
+    load too late. It reaches the values and masks of stores of single elements, which they do not make, and
+    nothing else: no branch, no address, no other lane. So neither memory nor what a thread does changes.
+    """
+    return all(_is_of_one_thread(kernel, access) for access in (first, second))
+
+
+def _is_of_one_thread(kernel: Kernel, access: Access) -> bool:
+    if access.lanes or access.copied or access.order != "WEAK":
+        return False
+    if access.effect is Effect.READ:
+        fed = access.feeds
+        return fed is not None and all(
+            not a.lanes and not a.copied and a.effect is Effect.WRITE for a in kernel.accesses if a.site in fed
+        )
+    return access.effect is Effect.WRITE
+
+
 def overwrites_its_own(kernel: Kernel, first: Access, second: Access) -> bool:
     """Whether `second` stores over what `first` loaded before it, each element after it was loaded, and no
     thread puts to use what it loaded too late.
@@ -88,15 +112,19 @@ def _takes_all(kernel: Kernel, first: Access, second: Access) -> bool:
 
 def _is_settled(kernel: Kernel, first: Access, second: Access, since: list[Exchange]) -> bool:
     """Whether the store needs all that was exchanged since the load, which is reductions of whole tiles and
-    their results alone; and what is stored since then are tiles of one axis and of one size, lane for lane
-    computed from loaded ones, and single elements.
+    their results, and scans; or it needs a scan of what was loaded. And what is stored since then are tiles of
+    one axis and of one size, lane for lane computed from loaded ones, and single elements.
 
     A tile with as many elements as threads has no copies. A smaller one is laid out alike wherever it stands,
     with copies in the later warps. A reduction over several warps has a barrier, which the store comes after.
-    One inside a warp leaves copies with wrong results in other warps; they are not what is stored.
+    One inside a warp leaves copies with wrong results in other warps; they are not what is stored. A scan of
+    the loaded tile alone is enough: where tiles of this size lie in several warps, it has the barrier, and what
+    is reduced on the way is loaded in time; where they lie in one, each warp reduces and scans its own.
     """
     alike = len(first.lanes) == len(second.lanes) == 1 and first.lanes[0].bound is second.lanes[0].bound
-    if not alike or not all(e.whole and e.position in second.needs for e in since):
+    needed = [e for e in since if e.position in second.needs]
+    by_scan = any(first.position in e.loads for e in needed)
+    if not alike or not all(e.whole for e in since) or (len(needed) < len(since) and not by_scan):
         return False
     after = [a for a in kernel.accesses if a.position > first.position or set(a.loops) & set(first.loops)]
     return all(_is_harmless(kernel, first, a) for a in after)

@@ -413,15 +413,18 @@ class Executor:
                 if value.kind == "any" and value.elem is not None:
                     self.numbers.update(s.name for s in _untyped_terms(value.elem))
 
-    def exchanged(self, *values: Any, whole: bool = False) -> frozenset[int]:
-        """Note an operation by which threads may see what others loaded, if a value comes from memory.
+    def exchanged(
+        self, *values: Any, whole: bool = False, loads: frozenset[int] = frozenset()
+    ) -> frozenset[int]:
+        """Note an operation by which threads may see what others loaded, if a value comes from memory; a scan
+        with the `loads` whose elements it goes over.
 
         Gives its position, if it is noted."""
         if self.dry or not self.dialect.has_pointers:
             return frozenset()
         if not any(_may_change(value, self.knowledge.written) for value in values):
             return frozenset()
-        self.exchanges.append(Exchange(self.number(), tuple(k for k, _ in self.nest), whole))
+        self.exchanges.append(Exchange(self.number(), tuple(k for k, _ in self.nest), whole, loads))
         self.guards[self.serial] = self.guard
         return frozenset({self.serial})
 

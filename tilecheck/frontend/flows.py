@@ -1,4 +1,5 @@
-"""Where loaded values go: the stores that alone take what a load gave, lane for lane.
+"""Where loaded values go: the stores that alone take what a load gave, lane for lane, at once or in later
+rounds of loops.
 
 A pass over the statements of a Triton kernel. Each load is a source; names hold the sources that their values
 may be computed from. What is not known to work lane by lane, and every use in an address, a test, an operation
@@ -62,9 +63,12 @@ class Unread(Exception):
     """A statement whose flow is not modelled."""
 
 
-def destinations(definition: Definition) -> Mapping[Site, frozenset[Site]]:
+def destinations(definition: Definition, *, later: bool = False) -> Mapping[Site, frozenset[Site]]:
     """The loads of a kernel whose values reach certain stores alone, by their places; empty if it has a
-    statement that is not modelled. A load whose value is not used reaches no store."""
+    statement that is not modelled. A load whose value is not used reaches no store.
+
+    Only those whose values reach them in the same iteration, unless `later` rounds and what comes after the
+    loop count too."""
     if definition.enclosing:
         return {}  # a name may be one of the functions around
     flows, file = _Flows(definition.table), definition.table.file
@@ -72,10 +76,11 @@ def destinations(definition: Definition) -> Mapping[Site, frozenset[Site]]:
         flows.block(definition.node.body.body, flows.state(definition.node, {}))
     except Unread:
         return {}
+    lost = flows.escaped if later else flows.escaped | flows.late
     return {
         Site(file, load): frozenset(Site(file, store) for store in stores)
         for load, stores in flows.stores.items()
-        if load not in flows.escaped
+        if load not in lost
     }
 
 
@@ -89,6 +94,7 @@ class _Flows:
         self.calls = 0
         self.stores: dict[Span, set[Span]] = {}
         self.escaped: set[Span] = set()
+        self.late: set[Span] = set()  # loads that a store of a later round, or of another loop, takes
 
     def state(self, function: cst.FunctionDef, names: Mapping[str, Sources]) -> _State:
         inside = (cst.FunctionDef, cst.Lambda, cst.ListComp, cst.GeneratorExp, cst.DictComp, cst.SetComp)
@@ -293,10 +299,12 @@ class _Flows:
                 else ("pointer", "value", "mask", "")[min(number, 3)]
             )
             for source in sources:
-                if arg.star or word not in ("value", "mask") or source.stale or source.loops != self.loops:
+                if arg.star or word not in ("value", "mask"):
                     self.escaped.add(source.span)
-                else:
-                    self.stores.setdefault(source.span, set()).add(span)
+                    continue
+                self.stores.setdefault(source.span, set()).add(span)
+                if source.stale or source.loops != self.loops:
+                    self.late.add(source.span)
         return NONE
 
     def _helper(

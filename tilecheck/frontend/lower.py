@@ -285,10 +285,15 @@ def _with_destinations(accesses: list[Access], definition: Definition) -> Iterat
     """The accesses; those that load what the kernel of Triton overwrites with where their values go."""
     read = {a.array for a in accesses if a.effect is Effect.READ}
     overwritten = read & {a.array for a in accesses if a.effect is Effect.WRITE}
-    known = destinations(definition) if definition.language == "triton" and overwritten else {}
+    asked = definition.language == "triton" and overwritten
+    single = any(a.array in overwritten and not a.lanes for a in accesses)
+    known = destinations(definition) if asked else {}
+    later = destinations(definition, later=True) if asked and single else {}
     for access in accesses:
-        found = known.get(access.site) if access.effect is Effect.READ else None
-        yield access if found is None else replace(access, reaches=found)
+        if access.effect is not Effect.READ:
+            yield access
+        else:
+            yield replace(access, reaches=known.get(access.site), feeds=later.get(access.site))
 
 
 def _contracts(x: Executor, contracts: tuple[Contract, ...]) -> Iterator[Contract]:

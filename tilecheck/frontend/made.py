@@ -105,6 +105,8 @@ def by_cast(value: Num, to: str) -> Made:
     integer depends on what that does (`_product`)."""
     if to == "unknown" and value.kind in ("data", "any"):
         return replace(value.made, typed=False)
+    if to == "integer" and value.made.free and _is_plain(value):
+        return replace(value.made, typed=False, free=False)  # at least its low bits, or whether it is 0
     return value.made if value.kind == "data" or (to == "float" and _is_plain(value)) else NOTHING
 
 

@@ -11,7 +11,7 @@ from tilecheck.frontend import numbers, signs
 from tilecheck.frontend.executor import ROUNDED, Arguments, Executor, memory_names
 from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.made import by_cast
-from tilecheck.frontend.values import Const, Named, Num, Seq
+from tilecheck.frontend.values import NOTHING, Const, Named, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
 
@@ -113,8 +113,10 @@ def cast(x: Executor, num: Num, dtype: Any) -> Num:
     if num.elem is None:
         elem = signs.rounded(num, x.fresh(ROUNDED, per_lane=bool(num.shape)), to, x)
         return Num(num.shape, elem, "int", bits_of(dtype), by_cast(num, "integer"))
+    name = dtype.name.rsplit(".", 1)[-1]
+    made = by_cast(num, "integer") if name in ("int32", "int64") else NOTHING
     if num.kind == "any":
-        wide = dtype.name.endswith("int64")
+        wide = name == "int64"
         elem = _truncated(x, num.elem, per_lane=bool(num.shape), wide=wide)
         if elem.op == "sym" and elem.args[0].kind is Kind.OPAQUE:
             elem = signs.rounded(num, elem, to, x)
@@ -123,7 +125,7 @@ def cast(x: Executor, num: Num, dtype: Any) -> Num:
         elem = x.fits(num.elem, num.shape)  # widening happens after the 32-bit value was computed
         num = Num(num.shape, elem, num.kind, num.bits)
     kind = "any" if num.kind == "any" else "int"
-    return Num(num.shape, converted(x, num, dtype.name.rsplit(".", 1)[-1]), kind, bits_of(dtype))
+    return Num(num.shape, converted(x, num, name), kind, bits_of(dtype), made)
 
 
 def converted(x: Executor, num: Num, name: str) -> Expr:

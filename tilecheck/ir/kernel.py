@@ -115,7 +115,8 @@ class Access:
     value. `copied` says that a copy engine makes the access, beside the threads (descriptors of Triton): what
     orders threads does not order it. `takes` and `needs` say what a stored value is certainly computed from:
     the positions of the loads whose element it takes lane for lane, and of exchanges. `reaches` are the stores
-    that alone take what a load gives, lane for lane; None where that is not known.
+    that alone take what a load gives, lane for lane, in the same iteration; None where that is not known.
+    `feeds` are the same with those that take it in a later one, or after the loop.
     """
 
     array: str
@@ -140,6 +141,7 @@ class Access:
     takes: frozenset[int] = frozenset()
     needs: frozenset[int] = frozenset()
     reaches: frozenset[Site] | None = None
+    feeds: frozenset[Site] | None = None
     loops: tuple[Symbol, ...] = ()  # the iteration symbols of the loops around it, outermost first
     stepped_by: Symbol | None = None  # the innermost `for` loop, if its variable itself is a tile index
     spare: bool = False  # lanes that are sent to one launch value, which is to lie behind the array
@@ -226,11 +228,13 @@ class Barrier:
 class Exchange:
     """A Triton operation by which threads see values that other threads loaded: a reduction, a product, a
     change of shape, a value of few elements used beside more. `whole` says that it is a reduction to one
-    element, or such an element used in many lanes. The other fields are as those of an access."""
+    element, such an element used in many lanes, or a scan along the only axis of a tile; `loads` are those
+    whose elements such a scan goes over. The other fields are as those of an access."""
 
     position: int
     loops: tuple[Symbol, ...]
     whole: bool = False
+    loads: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def kernel(x, y, n, B: tl.constexpr, FLAG: tl.constexpr):
 """
 
 
-def lines(body: str) -> dict[int, list[int]]:
+def lines(body: str, *, later: bool = False) -> dict[int, list[int]]:
     """The lines of loads whose values reach stores alone, with those of the stores; the body starts at 1."""
     text = HEAD + textwrap.indent(textwrap.dedent(body).strip("\n"), "    ") + "\n"
     table = Project().add(parse(decode("kernel.py", text.encode())))
@@ -59,7 +59,7 @@ def lines(body: str) -> dict[int, list[int]]:
     def line(start: int) -> int:
         return text.encode()[:start].count(b"\n") + 1 - HEAD.count("\n")
 
-    found = destinations(definition)
+    found = destinations(definition, later=later)
     return {line(k.span.start): sorted(line(s.span.start) for s in v) for k, v in found.items()}
 
 
@@ -154,3 +154,24 @@ def test_a_value_after_its_loop_escapes() -> None:
 
 def test_a_statement_that_is_not_modelled_leaves_nothing_certain() -> None:
     assert lines("v = tl.load(x + i)\nwith y:\n    pass\ntl.store(x + i, v)") == {}
+
+
+def test_a_later_round_counts_where_it_is_asked_for() -> None:
+    body = """
+    total = 0
+    for k in range(n):
+        total = total + tl.load(x + k)
+        tl.store(x + k, total)
+    tl.store(y, total)
+    """
+    assert lines(body) == {}
+    assert lines(body, later=True) == {3: [4, 5]}
+
+
+@pytest.mark.parametrize(
+    "use",
+    ["for j in range(total):\n    pass", "y += total", "tl.store(y + total, 1)", "tl.store(y, tl.sum(total))"],
+)
+def test_a_later_round_escapes_as_an_earlier_one(use: str) -> None:
+    body = "total = 0\nfor k in range(n):\n    total = total + tl.load(x + k)\n" + use + "\ntl.store(y, 1)"
+    assert lines(body, later=True) == {}

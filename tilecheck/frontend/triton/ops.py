@@ -39,7 +39,7 @@ from tilecheck.frontend.tiles import (
     tile_size,
     tile_sizes,
 )
-from tilecheck.frontend.triton import dtypes, memory, pointers
+from tilecheck.frontend.triton import dtypes, memory, pointers, scans
 from tilecheck.frontend.values import (
     NOTHING,
     BlockPointer,
@@ -417,36 +417,6 @@ def _reduction(x: Executor, name: str, args: Arguments) -> Any:
     return replace(first, made=made)
 
 
-def _combined(x: Executor, args: Arguments, function: Any, tiles: list[Num]) -> None:
-    """Execute the function of a reduction or scan, for what it may do: on two unknown elements of each tile."""
-    elements = []
-    for tile in (*tiles, *tiles):
-        boolean = tile.kind == "bool"
-        elem = x.fresh("data", per_lane=True, boolean=True) if boolean else None
-        if not boolean and tile.elem is not None:
-            elem = computed(x, tile, per_lane=True)
-        elements.append(Num((), elem, tile.kind, tile.bits))
-    call(x, function, Arguments(tuple(elements), (), args.node, args.table))
-
-
-def _reduce_by(x: Executor, args: Arguments) -> Any:
-    given = args.bind(("input", "axis", "combine_fn", "keep_dims?"), "reduce")
-    value = given["input"]
-    tiles = [x.number_of(v, "reduce") for v in as_tuple(value)]
-    _combined(x, args, given["combine_fn"], tiles)
-    found = tuple(reduced(x, t, given["axis"], given.get("keep_dims", Const(False))) for t in tiles)
-    return Seq(found) if isinstance(value, Seq) else found[0]
-
-
-def _scan_by(x: Executor, args: Arguments) -> Any:
-    given = args.bind(("input", "axis", "combine_fn", "reverse?"), "associative_scan")
-    value = given["input"]
-    tiles = [x.number_of(v, "associative_scan") for v in as_tuple(value)]
-    _combined(x, args, given["combine_fn"], tiles)
-    found = tuple(scanned(x, t) for t in tiles)
-    return Seq(found) if isinstance(value, Seq) else found[0]
-
-
 def _scan(x: Executor, args: Arguments) -> Num:
     """A scan, or another order of the elements: of integers, some integers."""
     return scanned(x, _first(x, args, "scan"))
@@ -579,7 +549,7 @@ _ELEMENTWISE = frozenset(
 # Operations after which a thread holds what other threads loaded.
 _EXCHANGES = frozenset(
     "reshape view expand_dims broadcast_to broadcast permute trans ravel join split interleave cat dot "
-    "dot_scaled max min sum xor_sum argmax argmin reduce associative_scan cumsum cumprod flip sort histogram "
+    "dot_scaled max min sum xor_sum argmax argmin cumprod flip sort histogram "
     "gather".split()
 )
 # What the compiler or Python answers, once for a launch.
@@ -628,9 +598,9 @@ _DSL: Mapping[str, Handler] = {
     "xor_sum": _sum,
     "argmax": _arg_reduce,
     "argmin": _arg_reduce,
-    "reduce": _reduce_by,
-    "associative_scan": _scan_by,
-    "cumsum": _scan,
+    "reduce": scans.reduce_by,
+    "associative_scan": scans.scan_by,
+    "cumsum": scans.running_sum,
     "cumprod": _scan,
     "flip": _scan,
     "sort": _scan,
@@ -707,7 +677,8 @@ class Triton:
         if last in ("max", "min", "sum"):
             return _reduction(x, last, args)
         if last in _EXCHANGES:
-            x.exchanged(*(part for value in args.positional[:2] for part in as_tuple(value)))
+            given = (*args.positional[:2], *(value for _, value in args.keywords))
+            x.exchanged(*(part for value in given for part in as_tuple(value)))
         if last in _OF_MACHINE_NUMBERS:
             return self.assigned(_DSL[last](x, args))
         if last in _DSL:

@@ -1,0 +1,92 @@
+"""What Triton's scans mean, and what the functions do that scans and reductions are given.
+
+The compiler scans a tile that lies in several warps as it reduces one: each warp by itself, then a barrier of
+the program, then what the warps before it came to. Inside a warp each element is combined with what other
+threads pass on. So a forward scan along the only axis of a tile is an exchange like a reduction: what needs its
+result comes after every thread has loaded what is scanned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tilecheck.frontend.executor import Arguments, Executor
+from tilecheck.frontend.expressions import call
+from tilecheck.frontend.tiles import as_tuple, computed, reduced, scanned
+from tilecheck.frontend.values import NOTHING, Const, Made, Num, Seq
+from tilecheck.ir import expr as E
+
+_ONE = Made(frozenset({-1}))  # stands for what a load gives
+
+
+def reduce_by(x: Executor, args: Arguments) -> Any:
+    """`tl.reduce(input, axis, combine_fn)` of a tile or of several."""
+    given = args.bind(("input", "axis", "combine_fn", "keep_dims?"), "reduce")
+    value = given["input"]
+    tiles = [x.number_of(v, "reduce") for v in as_tuple(value)]
+    combined(x, args, given["combine_fn"], tiles)
+    found = tuple(reduced(x, t, given["axis"], given.get("keep_dims", Const(False))) for t in tiles)
+    x.exchanged(*tiles, whole=all(s is E.ONE for num in found for s in num.shape))
+    return Seq(found) if isinstance(value, Seq) else found[0]
+
+
+def scan_by(x: Executor, args: Arguments) -> Any:
+    """`tl.associative_scan(input, axis, combine_fn)` of a tile or of several."""
+    given = args.bind(("input", "axis", "combine_fn", "reverse?"), "associative_scan")
+    value = given["input"]
+    tiles = [x.number_of(v, "associative_scan") for v in as_tuple(value)]
+    combined(x, args, given["combine_fn"], tiles)
+    found = tuple(_scanned(x, tiles, _uses(x, args, given["combine_fn"], tiles), given.get("reverse")))
+    return Seq(found) if isinstance(value, Seq) else found[0]
+
+
+def running_sum(x: Executor, args: Arguments) -> Num:
+    """`tl.cumsum(input, axis)`. Each element is added to sums that other threads pass on, which the compiler
+    knows nothing of: it cannot leave it out, be they integers or floats."""
+    given = args.bind(("input", "axis?", "reverse?", "dtype?"), "cumsum")
+    num = x.number_of(given["input"], "cumsum")
+    (result,) = _scanned(x, [num], [True], given.get("reverse"))
+    return result
+
+
+def combined(
+    x: Executor, args: Arguments, function: Any, tiles: Sequence[Num], made: Sequence[Made] = (NOTHING, NOTHING)
+) -> tuple[Any, ...]:
+    """Execute the function of a reduction or scan, for what it may do: on two unknown elements of each tile.
+
+    `made` is what the first and the second of them are computed from; gives the results, one for each tile."""
+    elements = []
+    for tile, side in [(tile, side) for side in made for tile in tiles]:
+        boolean = tile.kind == "bool"
+        elem = x.fresh("data", per_lane=True, boolean=True) if boolean else None
+        if not boolean and tile.elem is not None:
+            elem = computed(x, tile, per_lane=True)
+        elements.append(Num((), elem, tile.kind, tile.bits, side))
+    return as_tuple(call(x, function, Arguments(tuple(elements), (), args.node, args.table)))
+
+
+def _uses(x: Executor, args: Arguments, function: Any, tiles: Sequence[Num]) -> list[bool]:
+    """Whether each result takes both of the elements that are combined, whichever a choice at run time takes:
+    a choice needs both of its sides, as it is made for all lanes at once."""
+    with x.dry_run():
+        ways = [combined(x, args, function, tiles, made) for made in ((_ONE, NOTHING), (NOTHING, _ONE))]
+    return [
+        all(isinstance(way[k], Num) and way[k].made.loads == _ONE.loads for way in ways)
+        for k in range(len(tiles))
+    ]
+
+
+def _scanned(x: Executor, tiles: Sequence[Num], uses: Sequence[bool], reverse: Any) -> Iterator[Num]:
+    """The results of a scan of `tiles`. One that `uses` the elements takes what its lane of the tile takes."""
+    forward = reverse is None or x.truth(reverse) is E.FALSE
+    along = forward and all(len(tile.shape) == 1 for tile in tiles)
+    every = frozenset[int]().union(*(tile.made.loads for tile in tiles)) if along else frozenset()
+    exchanged = x.exchanged(*tiles, whole=along, loads=every)
+    for tile, used in zip(tiles, uses, strict=True):
+        result = scanned(x, tile)
+        if along and used:
+            before = replace(tile.made, free=False)
+            result = replace(result, made=before | Made(exchanges=exchanged))
+        yield result
