@@ -49,10 +49,27 @@ class RaceCandidates:
             for one, other in zip(first.axes, second.axes, strict=True):
                 yield from self._apart(first, second, one, other)
         yield from self._branches(accesses)
+        yield from self._whole_walks(accesses)
         yield from late
         yield from self.counts.wholes(tuple(cones), ())
         guards = tuple(a.guard for a in accesses)
         yield from self.counts.products((*cones, *guards))
+
+    def _whole_walks(self, accesses: tuple[Access, ...]) -> Iterator[Expr]:
+        """`BS % BT == 0` where a loop goes over BS elements in steps of BT: the last step does not reach into
+        what another block goes over."""
+        terms = self.terms
+        for test in conjuncts(all_of(*(access.guard for access in accesses))):
+            if test.op != "lt":
+                continue
+            left = combine(terms.poly(test.args[1]), terms.poly(test.args[0]), -1)
+            whole = terms.expr({m: c for m, c in left.items() if not terms.varies(m)})
+            moving = terms.expr({m: c for m, c in left.items() if terms.varies(m)})
+            steps = moving.args if moving.op == "mul" else ()
+            loops = [f for f in steps if f.op == "sym" and f.args[0].kind is Kind.LOOP]
+            sizes = [f for f in steps if f.op == "sym" and f.args[0].kind is Kind.CONSTANT]
+            if len(loops) == len(sizes) == 1 and whole.value is None:
+                yield eq(mod(whole, sizes[0]), 0)
 
     def _branches(self, accesses: tuple[Access, ...]) -> Iterator[Expr]:
         """As many blocks as the branches that the accesses are in tell apart: `grid[1] <= 2` where `bid != 0`,
