@@ -285,18 +285,23 @@ class Repair:
                 self._tries += 1
                 if self._tries > self._most:
                     return None
-                left = self._left(current.changed(symbol, value), symbol, target, unmet)
+                trial, changed = current.changed(symbol, value), [symbol]
+                grid = symbol.bound if symbol.kind is Kind.BLOCK and symbol.bound is not None else None
+                if grid is not None and grid.op == "sym" and value >= current.number(grid):
+                    trial = trial.changed(grid.args[0], value + 1)  # a block of that number is in the grid
+                    changed.append(grid.args[0])
+                left = self._left(trial, changed, target, unmet)
                 if left is not None:
                     return left
         return None
 
     def _left(
-        self, trial: Assignment, changed: Symbol, target: Expr, unmet: list[Expr]
+        self, trial: Assignment, changed: Sequence[Symbol], target: Expr, unmet: list[Expr]
     ) -> tuple[Assignment, list[Expr]] | None:
         """The trial and what it leaves unmet, if it meets `target` and leaves less than before."""
         if not trial.holds(target):
             return None
-        about = self._about[changed]
+        about = {a: None for symbol in changed for a in self._about.get(symbol, ())}
         left = [a for a in unmet if a not in about]
         for a in about:
             if not trial.holds(a):

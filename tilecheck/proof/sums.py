@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from tilecheck.ir.expr import Expr
+from tilecheck.proof.counted import below_counts
 from tilecheck.proof.linear import postorder
 from tilecheck.proof.nested import below_quotients
 from tilecheck.proof.polynomial import (
@@ -200,13 +201,17 @@ def bound_quotients(premises: Premises, goal: Expr) -> bool:
     0 <= q      where 1 <= d and 0 <= x
     a*q < e     where 1 <= d = a*b, 1 <= b and x < b*e. Sound because b*a*q <= x < b*e; and where b is a
                 minimum, maximum or conditional, b*e is one of its branches times e: enough that x is below each
+    i < e       where e is a number of tiles and i one of them (`counted`)
     q < e       where e is a quotient of launch values, by what `nested` says
     q <= p      where p = y // d, 1 <= d and x <= y: floor division by a positive number keeps the order
     """
+    counted = list(below_counts(premises))
+    for below in counted:
+        premises.learn(below)
     within = _atoms(premises, goal)
     if not any(premises.forms.atoms[index].op == "floordiv" for index in within):
-        return False
-    found = _below_others(premises, within)
+        return bool(counted)
+    found = _below_others(premises, within) or bool(counted)
     found = _bound_known(premises, within) or found
     if _positive_divisors(premises, within):
         _bound_known(premises, within)

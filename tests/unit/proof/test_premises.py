@@ -91,3 +91,16 @@ def test_blocks_of_whole_passes() -> None:
     assert entailed(lt(floordiv(ROW, N), own), Premises.of([*given, whole]))
     assert not entailed(lt(add(floordiv(ROW, N), 1), own), Premises.of([*given, whole]))
     assert not entailed(lt(floordiv(ROW, N), own), Premises.of(given))
+
+
+def test_an_index_of_tiles_is_below_their_number() -> None:
+    """i*s + l < m gives i < cdiv(m, s), also times a stride; i*s <= m does not, nor does an l below 0."""
+    lane = sym(Symbol("l", Kind.LOOP, uid=8))
+    tiles = floordiv(add(M, S, -1), S)
+    given = [le(1, S), le(0, ROW), le(0, lane), lt(add(mul(ROW, S), lane), M)]
+    assert entailed(lt(ROW, tiles), Premises.of(given))
+    assert entailed(lt(mul(ROW, T), N), Premises.of([*given, le(1, T), le(mul(tiles, T), N)]))
+    assert not entailed(lt(add(ROW, 1), tiles), Premises.of(given))
+    assert not entailed(lt(ROW, tiles), Premises.of([*given[:3], le(mul(ROW, S), M)]))
+    assert not entailed(lt(ROW, tiles), Premises.of([*given[:2], given[3]]))
+    assert not entailed(lt(ROW, tiles), Premises.of(given[1:]))

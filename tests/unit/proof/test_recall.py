@@ -8,7 +8,7 @@ from proof_brute import random_boolean
 
 from tilecheck.ir import expr as ex
 from tilecheck.ir.expr import Kind, Symbol, const, eq, lt, read, sym
-from tilecheck.ir.kernel import Contract, extent_symbol
+from tilecheck.ir.kernel import Contract, block_symbol, extent_symbol, grid_symbol
 from tilecheck.model import Site, Span
 from tilecheck.proof.contracts import instances
 from tilecheck.proof.recall import Recall
@@ -81,3 +81,14 @@ def test_plain_tables_keep_their_contracts() -> None:
     assert found is not None
     assert found.cells["work", (2,)] == 1
     assert Recall().find([*extents, *asked]) is None
+
+
+def test_a_grid_grows_with_the_block_that_is_asked_for() -> None:
+    """Block indices are in the grid: to have a second digit of one is to have more blocks."""
+    block, grid = sym(block_symbol(0)), sym(grid_symbol(0))
+    question = (ex.le(1, SIZE), ex.le(0, block), lt(block, grid), ex.le(5, SIZE))
+    asked = (*question, ex.le(2, ex.floordiv(block, SIZE)))
+    found = Recall().repaired(asked, wanted=False)
+    assert found is not None
+    assert found.satisfies(asked)
+    assert found.number(block) >= 10

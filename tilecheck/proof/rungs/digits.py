@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from tilecheck.ir.expr import TRUE, ZERO, Expr, all_of, le, lt
+from tilecheck.ir.expr import TRUE, ZERO, Expr, add, all_of, conjuncts, le, lt
 from tilecheck.ir.kernel import Access
 from tilecheck.proof.linear import meaning
 from tilecheck.proof.obligation import Disjoint, Holds
@@ -82,7 +82,7 @@ def _concluded(meeting: Meeting, equal: _Equal) -> Equalities:
         meeting.agreed.conclude()
         if meeting.is_one_instance or equal.is_impossible():
             return Equalities(meeting, (), True, equal)
-        if not equal.split() and not equal.drop_divisor():
+        if not equal.split() and not equal.drop_divisor() and not equal.squeeze():
             return Equalities(meeting, tuple(equal.parts()), False, equal)
 
 
@@ -99,12 +99,13 @@ class _Equal:
     _premises: dict[Access, Premises] = field(default_factory=dict)
     _replaced: dict[tuple[Key, Key], None] = field(default_factory=dict)  # pairs that others say
     _small: dict[int, None] = field(default_factory=dict)  # remainders that were looked at
+    _squeezed: dict[Expr, None] = field(default_factory=dict)  # terms of guards that were looked at
     _inside: dict[int, frozenset[int]] | None = None
 
     def under(self, agreed: Agreed) -> _Equal:
         """The same values, to be split where more is agreed on; digits stay digits."""
         known = {digit: True for digit, is_shown in self._digits.items() if is_shown}
-        return replace(self, agreed=agreed, pairs=list(self.pairs), _tried={}, _digits=known)
+        return replace(self, agreed=agreed, pairs=list(self.pairs), _tried={}, _squeezed={}, _digits=known)
 
     def parts(self) -> Iterator[tuple[Expr, Expr]]:
         """The pairs that were not split."""
@@ -125,6 +126,23 @@ class _Equal:
                 follows(small, self._known_of(access), _DEPTH) for access in (self.goal.first, self.goal.second)
             ):
                 self.agreed.learn(a.args[0], a.args[0])
+                return True
+        return False
+
+    def squeeze(self) -> bool:
+        """Where both guards say `a <= b`, and `b <= a` follows for each instance, b - a is 0 for both: in
+        `last <= i` what may differ between them is minus what is shared."""
+        first, second = self.goal.first, self.goal.second
+        others = set(conjuncts(second.guard))
+        for term in conjuncts(first.guard):
+            if term not in others or term.op not in ("le", "lt") or term in self._squeezed:
+                continue
+            self._squeezed[term] = None
+            gap = self.agreed.premises.forms.difference(term.args[1], term.args[0])
+            moving = {m: c for m, c in gap.items() if not all(map(self.agreed.is_shared, m))}
+            back = le(term.args[1], add(term.args[0], 1 if term.op == "lt" else 0))
+            if moving and all(self._holds(back, self._known_of(access)) for access in (first, second)):
+                self.agreed.learn(moving, moving)
                 return True
         return False
 
