@@ -9,9 +9,11 @@ but some take seconds.
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -57,6 +59,64 @@ def deferred_interrupts() -> Iterator[None]:
             handler(arrived[0], None)
 
 
+class _Watcher:
+    """A thread that waits for a SIGINT while another is at work outside Python, where no handler runs. Mutable.
+    One serves many blocks: to start a thread takes as long as a short question."""
+
+    def __init__(self) -> None:
+        self._ours, self._theirs = socket.socketpair()
+        self._theirs.setblocking(False)
+        self._lock = threading.Lock()
+        self._give_up: Callable[[], None] | None = None
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while told := self._ours.recv(1):
+            while signal.SIGINT in told and self._called():  # one that comes before the work begins is lost
+                time.sleep(_AGAIN)
+
+    def _called(self) -> bool:
+        with self._lock:
+            if self._give_up is not None:
+                self._give_up()
+            return self._give_up is not None
+
+    @contextmanager
+    def watching(self, give_up: Callable[[], None]) -> Iterator[None]:
+        self._give_up = give_up
+        # Told by the system's own handler.
+        before = signal.set_wakeup_fd(self._theirs.fileno(), warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(before)
+            with self._lock:
+                self._give_up = None
+
+    def end(self) -> None:
+        """End the thread; of a signal that it was told of and has not read yet, nothing comes any more."""
+        self._theirs.close()
+        self._thread.join()
+        self._ours.close()
+
+    def forget(self) -> None:
+        """In a process that was forked there is no such thread."""
+        self._ours.close()
+        self._theirs.close()
+
+
+_watchers: list[_Watcher] = []  # none or one
+
+
+def _forget_watchers() -> None:
+    while _watchers:
+        _watchers.pop().forget()
+
+
+os.register_at_fork(after_in_child=_forget_watchers)
+
+
 @contextmanager
 def given_up_by_interrupts(give_up: Callable[[], None]) -> Iterator[None]:
     """Call `give_up`, from another thread, when a SIGINT arrives in this block: while this thread waits outside
@@ -65,29 +125,23 @@ def given_up_by_interrupts(give_up: Callable[[], None]) -> Iterator[None]:
     if _handler() is None:
         yield
         return
-    done = threading.Event()
-    ours, theirs = socket.socketpair()
-
-    def watch() -> None:
-        while not done.is_set():
-            if signal.SIGINT in ours.recv(1):
-                while not done.wait(_AGAIN):  # one that comes before the work begins is lost
-                    give_up()
-
-    theirs.setblocking(False)
-    before = signal.set_wakeup_fd(
-        theirs.fileno(), warn_on_full_buffer=False
-    )  # told by the system's own handler
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
+    if not _watchers:
+        _watchers.append(_Watcher())
+    is_whole = False
     try:
-        yield
+        with _watchers[0].watching(give_up):
+            yield
+        is_whole = not is_interrupted()
     finally:
-        signal.set_wakeup_fd(before)
-        done.set()
-        theirs.close()
-        watcher.join()
-        ours.close()
+        if not is_whole:  # what it was told of this block must not end another
+            stop_watching()
+
+
+def stop_watching() -> None:
+    """End the thread that `given_up_by_interrupts` started, if there is one: a process that forks should have
+    none. It serves the main thread, and is not ended by another."""
+    while _watchers and threading.current_thread() is threading.main_thread():
+        _watchers.pop().end()
 
 
 def _handler() -> Callable[[int, FrameType | None], object] | None:

@@ -13,7 +13,12 @@ from typing import Any, Literal
 
 from tilecheck.cancellation import checkpoint, interruptible
 from tilecheck.proof.fuel import Fuel
-from tilecheck.proof.interrupts import deferred_interrupts, given_up_by_interrupts, is_interrupted
+from tilecheck.proof.interrupts import (
+    deferred_interrupts,
+    given_up_by_interrupts,
+    is_interrupted,
+    stop_watching,
+)
 from tilecheck.proof.known_premises import KnownPremises
 from tilecheck.proof.recall import Recall
 from tilecheck.proof.work import CHARACTER, QUERY, Work
@@ -63,6 +68,7 @@ class Session:
         """Let go of the context, where no interrupt can land in the middle of it."""
         with deferred_interrupts():
             self._context = None
+            stop_watching()
 
     def query(self, text: str) -> Query:
         """A solver that holds `text`."""

@@ -6,7 +6,9 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,7 @@ def run_python(program: str, hash_seed: str = "0") -> str:
 def test_a_kernel_that_the_cheap_rungs_prove_does_not_load_z3() -> None:
     program = """
 import sys
+import threading
 sys.path.insert(0, sys.argv[1])
 import conftest
 from proof_kernels import *
@@ -55,6 +58,7 @@ print(prove(obligation(Holds(ex.le(twice, squares), TRUE)), context(), session).
 def test_answers_do_not_depend_on_the_hash_seed() -> None:
     program = """
 import sys
+import threading
 sys.path.insert(0, sys.argv[1])
 import conftest
 from proof_patterns import CATALOGUE, SINGLE
@@ -167,3 +171,13 @@ except KeyboardInterrupt:
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (ran.returncode, ran.stderr) == (130, "")
+
+
+def test_one_thread_watches_for_interrupts_until_the_session_is_closed() -> None:
+    before = threading.active_count()
+    with closing(Session()) as session:
+        for k in range(3):
+            query = session.query(f"(declare-const v Int)(assert (< v {k}))(assert (< {k} v))")
+            assert query.check(100_000) == "unsat"
+            assert threading.active_count() <= before + 1
+    assert threading.active_count() == before
