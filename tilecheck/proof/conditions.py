@@ -66,6 +66,17 @@ class Decision(Protocol):
 Prove = Callable[[Obligation, tuple[Expr, ...]], bool]
 
 
+@dataclass(frozen=True, slots=True)
+class _Undecided:
+    """For questions that count as satisfiable unless they are shown not to be."""
+
+    status: Literal["unsat", "sat", "unknown"] = "sat"
+    model: Valuation | None = None
+
+
+_POSSIBLE = _Undecided()
+
+
 class Decide(Protocol):
     """Decides a conjunction; `refutes` may show it unsatisfiable in another way, before a solver is asked.
     Without `solver` none is, and with `quick` for a few steps only."""
@@ -292,8 +303,18 @@ class _Search:
         def proves(some: tuple[Expr, ...]) -> bool:
             return self._may_go_on() and self.prove(part, (*old, *some))
 
+        def possible(assertions: Sequence[Expr]) -> Decision:
+            found = self.satisfiable(assertions, solver=False)
+            return found if found.status == "unsat" else _POSSIBLE
+
+        def refused(choice: Expr) -> bool:
+            # Races are proved most easily where few blocks are left, and no other condition brings them back.
+            bounds = is_race and _bounds_grid(choice)
+            return bounds and is_degenerate(part, self.context, (*old, choice), possible)
+
+        is_race = isinstance(part.goal, Disjoint)
         for some in (*_with_signs(pool.choices), pool.choices):
-            for chosen in sufficient(proves, some):
+            for chosen in sufficient(proves, some, refused):
                 if not self._is_degenerate(part, (*old, *chosen)):
                     return self._concerning(part, old, chosen)
         return None
@@ -350,6 +371,10 @@ class _Search:
     def _implied(self, condition: Expr, others: tuple[Expr, ...]) -> bool:
         facts = inhabited(self.context.under(*others))
         return self.satisfiable((*facts, negate(condition)), quick=True).status == "unsat"
+
+
+def _bounds_grid(condition: Expr) -> bool:
+    return condition.op == "le" and any(s.kind is Kind.GRID for s in symbols(condition.args[0]))
 
 
 def _with_signs(choices: Sequence[Expr]) -> Iterator[tuple[Expr, ...]]:

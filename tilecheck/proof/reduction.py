@@ -18,10 +18,13 @@ _PROOFS = 40  # that are tried for one obligation
 Proves = Callable[[tuple[Expr, ...]], bool]
 
 
-def sufficient(proves: Proves, candidates: Sequence[Expr]) -> Iterator[tuple[Expr, ...]]:
+def sufficient(
+    proves: Proves, candidates: Sequence[Expr], refused: Callable[[Expr], bool] = lambda _: False
+) -> Iterator[tuple[Expr, ...]]:
     """Parts of the candidates under which the obligation is proved, none of which is part of a later one.
 
-    Each next part does without the last, strongest condition of the one before.
+    Each next part does without the last, strongest condition of the one before. `refused` says of a candidate
+    that no part with it will do; it is asked once all of them together are known to be enough.
     """
     left = list(candidates)
     tried = 0
@@ -31,9 +34,13 @@ def sufficient(proves: Proves, candidates: Sequence[Expr]) -> Iterator[tuple[Exp
         tried += 1
         return tried <= _PROOFS and proves(some)
 
-    for _ in range(_PARTS):
+    for number in range(_PARTS):
         if not left or not limited(tuple(left)):
             return
+        if not number:
+            left = [c for c in left if not refused(c)]
+            if len(left) < len(candidates) and not limited(tuple(left)):
+                return
         needed = _needed(limited, (), left, changed=True)
         if tried > _PROOFS:
             return  # not all that could be left out was

@@ -40,3 +40,34 @@ def test_early_candidates_are_preferred() -> None:
 def test_a_part_that_will_not_do_is_followed_by_another() -> None:
     a, b, c = conditions(3)
     assert list(sufficient(lambda some: bool({a, c} & set(some)), (a, b, c))) == [(a,), (c,)]
+
+
+def test_what_no_part_may_have_is_left_out_at_once() -> None:
+    a, b, c, d = conditions(4)
+    asked: list[tuple[Expr, ...]] = []
+
+    def proves(some: tuple[Expr, ...]) -> bool:
+        asked.append(some)
+        return a in some or {c, d} <= set(some)
+
+    assert list(sufficient(proves, (a, b, c, d), refused=lambda choice: choice is a)) == [(c, d)]
+    assert all(a not in some for some in asked[1:])
+
+
+def test_where_all_that_is_enough_is_refused_there_is_no_part() -> None:
+    a, b, c = conditions(3)
+    asked: list[tuple[Expr, ...]] = []
+
+    def proves(some: tuple[Expr, ...]) -> bool:
+        asked.append(some)
+        return a in some
+
+    assert not list(sufficient(proves, (a, b, c), refused=lambda choice: choice is a))
+    assert asked == [(a, b, c), (b, c)]
+
+
+def test_nothing_is_refused_where_all_are_not_enough() -> None:
+    def refused(choice: Expr) -> bool:
+        raise AssertionError(choice)
+
+    assert not list(sufficient(lambda _: False, conditions(3), refused))
