@@ -39,5 +39,17 @@ def _renamed(e: Expr, instance: int, varies: Varies) -> Expr:
 
 
 def symbol_in_instance(symbol: Symbol, instance: int, varies: Varies = _varies) -> Symbol:
+    return _symbol_in_block(symbol, instance) if varies is _varies else _symbol(symbol, instance, varies)
+
+
+@lru_cache(maxsize=_KEPT)
+def _symbol_in_block(symbol: Symbol, instance: int) -> Symbol:
+    return _symbol(symbol, instance, _varies)
+
+
+def _symbol(symbol: Symbol, instance: int, varies: Varies) -> Symbol:
     bound = symbol.bound if symbol.bound is None else in_instance(symbol.bound, instance, varies)
-    return replace(symbol, bound=bound, instance=instance if varies(symbol) else symbol.instance)
+    number = instance if varies(symbol) else symbol.instance
+    if bound is symbol.bound and number == symbol.instance:
+        return symbol
+    return replace(symbol, bound=bound, instance=number)

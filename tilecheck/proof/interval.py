@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeVar
 
+Key = TypeVar("Key")
 End = int | float  # an integer, or +-math.inf; never another float
 
 
@@ -52,6 +54,32 @@ def scaled(a: Interval, scale: int) -> Interval:
         return a
     low, high = a if scale > 0 else (a.high, a.low)
     return Interval(_product(low, scale), _product(high, scale))
+
+
+def total(terms: Mapping[Key, int], of: Callable[[Key], Interval]) -> Interval:
+    """The sum of intervals, each times a literal other than 0: written out, as it is asked for all the time."""
+    low: End = 0
+    high: End = 0
+    for what, scale in terms.items():
+        least, most = of(what)
+        if scale < 0:
+            least, most = most, least
+        if not isinstance(low, float):
+            low = low + least * scale if not isinstance(least, float) else least if scale > 0 else -least
+        if not isinstance(high, float):
+            high = high + most * scale if not isinstance(most, float) else most if scale > 0 else -most
+    return Interval(low, high)
+
+
+def total_low(terms: Mapping[Key, int], of: Callable[[Key], Interval]) -> End:
+    """The low end of `total`."""
+    low = 0
+    for what, scale in terms.items():
+        end = of(what)[scale < 0]
+        if isinstance(end, float):
+            return end if scale > 0 else -end
+        low += end * scale
+    return low
 
 
 def quotient(a: Interval, d: Interval) -> Interval:

@@ -45,7 +45,7 @@ def times(p: Polynomial, q: Polynomial) -> Polynomial:
     total: dict[Monomial, int] = {}
     for m, a in p.items():
         for n, b in q.items():
-            joined = tuple(sorted(m + n))
+            joined = tuple(sorted(m + n)) if m and n else m or n
             value = total.get(joined, 0) + a * b
             if value:
                 total[joined] = value

@@ -39,6 +39,7 @@ _LONGEST = 6  # products of more factors are not looked at in all their parts
 _LARGE = 1 << 200  # larger bounds are forgotten
 _SHARES = 8  # quotients by one divisor that are compared with each other
 _NOTHING = iv.exactly(0)
+_ONE = iv.exactly(1)
 
 
 @dataclass
@@ -123,16 +124,20 @@ class Premises:
     # -- questions -----------------------------------------------------------------------------------------
 
     def interval(self, p: Polynomial) -> Interval:
-        total = _NOTHING
-        for m, coefficient in p.items():
-            total = iv.plus(total, self.term(m, coefficient))
-        return total
+        return iv.total(p, self._ends)
+
+    def low(self, p: Polynomial) -> iv.End:
+        """The low end of its interval."""
+        return iv.total_low(p, self._ends)
+
+    def _ends(self, m: Monomial) -> Interval:
+        if len(m) == 1:
+            return self._bounds[m[0]]
+        return self._product(m) if m else _ONE
 
     def term(self, m: Monomial, coefficient: int = 1) -> Interval:
         """The interval of one term."""
-        if not m:
-            return Interval(coefficient, coefficient)
-        return iv.scaled(self._bounds[m[0]] if len(m) == 1 else self._product(m), coefficient)
+        return iv.scaled(self._ends(m), coefficient)
 
     def least(self, m: Monomial, coefficient: int) -> iv.End:
         """The low end of one term other than a literal."""
@@ -160,11 +165,11 @@ class Premises:
     def quotients(self) -> Iterator[tuple[int, Polynomial, Polynomial]]:
         """The quotients x // d by what is positive and not a literal, as the atom, x and d."""
         for index, a in enumerate(self.forms.atoms):
-            if a.op == "floordiv" and literal(a.args[1]) is None and self.interval(a.args[1]).low >= 1:
+            if a.op == "floordiv" and literal(a.args[1]) is None and self.low(a.args[1]) >= 1:
                 yield index, a.args[0], a.args[1]
 
     def is_positive(self, e: Expr) -> bool:
-        return self.interval(self.form(e)).low >= 1
+        return self.low(self.form(e)) >= 1
 
     def candidates(self, m: Monomial, sign: int, *, moving: bool = False) -> Iterator[Polynomial]:
         """Polynomials that are >= 0 and in which `m` has a coefficient of the given sign: inequalities, and
@@ -325,15 +330,23 @@ class Premises:
 
     def _follows(self, p: Polynomial) -> bool:
         """p >= 0, by intervals or because p = q + r with a premise q >= 0 and r >= 0 by intervals."""
-        if self.interval(p).low >= 0:
+        if self.low(p) >= 0:
             return True
-        tried = {i for m, c in p.items() for i in self._where.get(m, ()) if self.inequalities[i][m] * c > 0}
-        return any(self.interval(combine(p, self.inequalities[i], -1)).low >= 0 for i in sorted(tried))
+        inequalities = self.inequalities
+        tried: set[int] = set()
+        open_ = [m for m, c in p.items() if m and self.least(m, c) == -math.inf]
+        for m in open_ or p:
+            having = {i for i in self._where.get(m, ()) if inequalities[i][m] * p[m] > 0}
+            # What has no lower bound is left as it is by a premise in which it does not stand.
+            tried = tried & having if open_ and m is not open_[0] else tried | having
+            if open_ and not tried:
+                return False
+        return any(self.low(combine(p, inequalities[i], -1)) >= 0 for i in sorted(tried))
 
     def _quotient(self, args: tuple[Polynomial, ...], values: list[Interval]) -> Interval:
         found = iv.quotient(values[0], values[1])
         # x >= d > 0 gives x // d >= 1, which intervals miss for cdiv(n, d) = (n + d - 1) // d.
-        if values[1].low >= 1 and self.interval(combine(args[0], args[1], -1)).low >= 0:
+        if values[1].low >= 1 and self.low(combine(args[0], args[1], -1)) >= 0:
             return iv.meet(found, Interval(1, math.inf))
         return found
 
@@ -435,7 +448,7 @@ class Premises:
                     self._add(scaled(combine(p, atom(index), -1), 1 if a.op == "min" else -1))
             elif a.op == "ite":
                 self._take_branch(index, a)
-            elif a.op in ("floordiv", "mod") and self.interval(a.args[1]).low >= 1:
+            elif a.op in ("floordiv", "mod") and self.low(a.args[1]) >= 1:
                 if a.op in self._divisions.get((key(a.args[0]), key(a.args[1])), ()):
                     continue
                 self._define_division(index, a.op, *a.args)

@@ -18,7 +18,14 @@ class Row:
 
     @classmethod
     def of(cls, p: Polynomial) -> Row:
-        linear = tuple((m[0], c) for m, c in p.items() if len(m) == 1)
-        products = tuple((m, c) for m, c in p.items() if len(m) > 1)
-        atoms = (*(a for a, _ in linear), *(a for m, _ in products for a in m))
-        return cls(linear, products, p.get(UNIT, 0), atoms)
+        linear, products = [], []
+        atoms: list[int] = []
+        factors: list[int] = []
+        for m, c in p.items():
+            if len(m) == 1:
+                linear.append((m[0], c))
+                atoms.append(m[0])
+            elif m:
+                products.append((m, c))
+                factors += m
+        return cls(tuple(linear), tuple(products), p.get(UNIT, 0), (*atoms, *factors))

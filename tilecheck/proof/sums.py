@@ -247,7 +247,7 @@ def _bound_known(premises: Premises, within: frozenset[int]) -> bool:
             below = combine(combine(e, constant(-1)), times(dict(a), {(q,): 1}), -1)
             rest = combine(constant(-1), x, -1)
             branches = _branches(premises, dict(b))
-            if below in premises.inequalities or premises.interval(below).low >= 0:
+            if below in premises.inequalities or premises.low(below) >= 0:
                 continue
             if all(guess.covers(combine(times(branch, e), rest)) for branch in branches):
                 premises.learn(below)
@@ -279,7 +279,7 @@ def _compared(premises: Premises, within: frozenset[int]) -> bool:
             if q not in within or p == q or premises.moves((p,)) or not premises.moves((q,)) or d != e:
                 continue
             above: Polynomial = {(p,): 1, (q,): -1}
-            if above in premises.inequalities or premises.interval(d).low < 1:
+            if above in premises.inequalities or premises.low(d) < 1:
                 continue
             tried += 1
             if tried > _QUOTIENTS:
@@ -293,7 +293,7 @@ def _compared(premises: Premises, within: frozenset[int]) -> bool:
 def _positive_divisors(premises: Premises, within: frozenset[int]) -> bool:
     found = False
     for a in [premises.forms.atoms[index] for index in sorted(within)]:
-        if a.op not in ("floordiv", "mod") or premises.interval(a.args[1]).low >= 1:
+        if a.op not in ("floordiv", "mod") or premises.low(a.args[1]) >= 1:
             continue
         branches = _branches(premises, a.args[1])
         if len(branches) < 2:
