@@ -264,6 +264,9 @@ class _BoundCandidates:
     def _signs(self, goal: Expr) -> Iterator[Expr]:
         """Numbers that an index is made of are not negative, and floats that are rounded to one are not."""
         for node in walk(goal):
+            if node.op == "min":  # where an index is cut off, there is an element
+                for branch in filter(self.terms.uniform, node.args):
+                    yield from self.terms.at_most({}, self.terms.poly(branch))
             asked = conjuncts(node.args[0]) if node.op == "ite" and self.terms.uniform(node.args[0]) else ()
             yield from (c for c in asked if c.op == "le" and c.args[0] is ZERO and c.args[1].op == "sym")
         for symbol in number_symbols(goal):

@@ -10,7 +10,7 @@ from tilecheck.ir.kernel import Access, Axis, grid_symbol
 from tilecheck.proof.candidate_counts import Counts, inequalities, is_flag
 from tilecheck.proof.candidates_flat import highest
 from tilecheck.proof.conditions_ranges import Ranges, largest
-from tilecheck.proof.polynomial import UNIT, combine, constant
+from tilecheck.proof.polynomial import UNIT, combine, constant, scaled
 
 
 class RaceCandidates:
@@ -144,6 +144,12 @@ class RaceCandidates:
         shared, moving, still = ranges.split(terms.poly(rest))
         below = combine(still, terms.poly(coefficient), -1)
         found: list[Expr] = []
+        if still and rest.op == "mul":  # `(i + 1) * s0`: with what is added to the row
+            factor = terms.poly(mul(*(f for f in rest.args if terms.uniform(f))))
+            for top in ranges.highest(self._unit(rest, rest)):
+                count = combine(terms.poly(top), constant(1))
+                found += terms.limited(factor, count, scaled(terms.poly(coefficient), -1))
+            return found
         for top in ranges.highest(self._unit(rest, terms.expr(moving))):
             if dict(shared) == {UNIT: 1}:
                 found += terms.limited(shared, terms.poly(top), combine(below, constant(1)))

@@ -137,9 +137,9 @@ class Ranges:
                 for divisor in self.highest(e.args[1], depth):
                     yield sub(divisor, 1)
                 yield from self.highest(e.args[0], depth)
-            case "min":
-                yield from self.highest(e.args[0], depth)
-                yield from self.highest(e.args[1], depth)
+            case "min":  # the launch value that it is cut off at, before what it is cut off from
+                for branch in sorted(e.args, key=lambda arg: not self.terms.uniform(arg)):
+                    yield from self.highest(branch, depth)
             case "read":
                 for _, high in ranges_of(e, self.terms.promised):
                     yield from self.highest(sub(high, 1), depth)

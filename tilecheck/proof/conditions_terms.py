@@ -24,7 +24,17 @@ from tilecheck.ir.expr import (
     mul,
     symbols,
 )
-from tilecheck.proof.polynomial import UNIT, Monomial, Polynomial, combine, constant, key, scaled, times
+from tilecheck.proof.polynomial import (
+    UNIT,
+    Monomial,
+    Polynomial,
+    combine,
+    constant,
+    key,
+    scaled,
+    times,
+    without,
+)
 
 _MAX_MONOMIALS = 40  # a product that would expand to more stays one atom
 
@@ -207,7 +217,7 @@ class Terms:
 
         Both sides must be uniform. None when that does not work out.
         """
-        excess = self._in_tiles(combine(count, limit, -1))
+        excess = self._in_tiles(self._without_common_grids(combine(count, limit, -1)))
         grids = [m for m in sorted(excess) if excess[m] > 0 and self.has_grid(m)]
         if not grids:
             return self._without_grid(excess)
@@ -223,6 +233,16 @@ class Terms:
         if len(head) > 1:
             return (le(self._term(head, 1), self.expr(bound)),)
         return self._isolated(self._atoms[head[0]], bound)
+
+    def _without_common_grids(self, excess: Polynomial) -> Polynomial:
+        """What is at most 0 where `excess` is, without the grid extents that divide all of it: they are at
+        least 1."""
+        grids = tuple(
+            number
+            for number in self.common(excess)
+            if self._atoms[number].op == "sym" and self._atoms[number].args[0].kind is Kind.GRID
+        )
+        return {without(m, *grids): c for m, c in excess.items()} if len(excess) > 1 else excess
 
     def _is_share(self, p: Polynomial, a: Polynomial) -> bool:
         """Whether `a` is a multiple of the launch value `p`."""
