@@ -324,7 +324,7 @@ def operate(x: Executor, op: str, a: Any, b: Any) -> Any:
     if isinstance(a, Pointer) or isinstance(b, Pointer):
         return x.dialect.offset(x, op, a, b)
     if x.dialect.has_pointers and (_is_none(a) or _is_none(b)):  # does not compile: any value is right here
-        a, b = (replace(v, elem=None, kind="data") if isinstance(v, Num) else Const(0.0) for v in (a, b))
+        a, b = (Num(v.shape, None, "data", v.bits) if isinstance(v, Num) else Const(0.0) for v in (a, b))
     folded = fold_floats(op, a, b)
     if folded is not None:
         return folded

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import signs
+from tilecheck.frontend import signs, unsigned
 from tilecheck.frontend.made import by_binary, by_choice
 from tilecheck.frontend.values import NOTHING, Made, Num, lane
 from tilecheck.ir import expr as E
@@ -174,6 +174,10 @@ def compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
         machine.numeric(a, b)
     machine.widened(shape, a, b)
     compiled = None if is_compile_time(a) and is_compile_time(b) else 32
+    sides = unsigned.ordered(op, a, b, machine)
+    if sides is not None:
+        x, y = (stretch(side, shape) for side in sides)
+        return Num(shape, unsigned.below(op, a, b, x, y), "bool", compiled)
     if x is None or y is None or not _comparable(a, machine) or not _comparable(b, machine):
         return Num(shape, machine.fresh(origin(x, y), per_lane=bool(shape), boolean=True), "bool", compiled)
     if a.kind == "bool" or b.kind == "bool":
@@ -223,6 +227,12 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
         machine.numeric(a, b)
     if op in _INTEGRAL and (a.bits is not None or b.bits is not None):
         machine.integral(a, b)
+    sides = unsigned.combined(op, a, b, machine)
+    if sides is not None:
+        return Num(shape, None, "data", 64, unsigned=binary(op, *sides, machine).elem)
+    base = unsigned.base_of(op, a, b)
+    if base is not None:  # what is added to a pointer, before it is known that it is one
+        return Num(shape, E.add(base, machine.fresh("data", per_lane=bool(shape))), "any", 64)
     kind = "any" if "any" in (a.kind, b.kind) else "int"
     bits = _result_bits(a, b)
     made = by_binary(op, a, b, "data" if a.elem is None or b.elem is None or op == "/" else kind)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import numbers, signs
+from tilecheck.frontend import numbers, signs, unsigned
 from tilecheck.frontend.executor import ROUNDED, Arguments, Executor, memory_names
 from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.made import by_cast
@@ -92,6 +92,10 @@ def is_integer(dtype: Any) -> bool | None:
     return name.startswith("int")
 
 
+def _is_uint64(dtype: Any) -> bool:
+    return isinstance(dtype, Named) and dtype.name.rpartition(".")[2] == "uint64"
+
+
 def _is_float(dtype: Any) -> bool:
     """Whether a dtype certainly holds floats; that of an array's elements (`.dtype.element_ty`) may be any."""
     return isinstance(dtype, Named) and dtype.name.rpartition(".")[2].startswith(
@@ -107,7 +111,8 @@ def cast(x: Executor, num: Num, dtype: Any) -> Num:
         single = _is_float(dtype) and bits_of(dtype) != 64  # of what is no number, a double converts otherwise
         made = by_cast(num, "float" if _is_float(dtype) else "unknown")
         natural = signs.natural(num, x) if single else E.FALSE
-        return Num(num.shape, None, "data", made=made, natural=natural, rests=signs.rests(num))
+        whole = unsigned.converted(num, x) if _is_uint64(dtype) else None
+        return Num(num.shape, None, "data", made=made, natural=natural, rests=signs.rests(num), unsigned=whole)
     # Of Triton the caller's floats have 32 bits, and so has what integers become beside them.
     to = dtype.name.rsplit(".", 1)[-1] if x.dialect.has_pointers else ""
     if num.elem is None:

@@ -64,6 +64,7 @@ class Num:
     made: Made = NOTHING
     natural: Expr = FALSE  # of floats: a condition on launch values under which none is negative (`signs`)
     rests: tuple[Num, ...] = ()  # the integers that this rests on
+    unsigned: Expr | None = None  # the value of an unsigned number, where integers tell it (`unsigned`)
 
     @property
     def is_scalar(self) -> bool:

@@ -11,7 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from tilecheck.ir.expr import ZERO, Expr, Kind, add, le, mul, number_symbols, render, substitute, sym, walk
+from tilecheck.ir.expr import (
+    ZERO,
+    Expr,
+    Kind,
+    add,
+    conjuncts,
+    le,
+    mul,
+    negate,
+    number_symbols,
+    render,
+    substitute,
+    sym,
+    walk,
+)
 from tilecheck.ir.kernel import Access
 from tilecheck.proof.conditions_ranges import Ranges
 from tilecheck.proof.conditions_terms import Terms
@@ -30,6 +44,9 @@ def conditions(terms: Terms, access: Access) -> Iterator[Expr]:
         plainest = min(add(top, 1), factored(terms, length), key=lambda e: len(render(e)))
         lengths.setdefault(key(length), plainest)
     yield from (le(length, axis.extent) for length in lengths.values())
+    for part in conjuncts(access.mask):  # `n < 0 or i < n` bounds an unsigned i where n is not negative
+        if part.op == "any" and not terms.uniform(part):
+            yield from (negate(one) for one in part.args if terms.uniform(one))
     for symbol in number_symbols(axis.index):
         if symbol.kind is Kind.SCALAR or (symbol.kind is Kind.CONSTANT and symbol not in terms.tiles):
             yield le(ZERO, sym(symbol))

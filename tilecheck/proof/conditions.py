@@ -381,9 +381,15 @@ def _with_signs(choices: Sequence[Expr]) -> Iterator[tuple[Expr, ...]]:
     """Each of the first conditions on how long memory is, along with all that numbers are not negative: most
     bounds need no more, and other lengths only lead a proof astray."""
     signs = tuple(c for c in choices if c.op == "le" and c.args[0].value in (0, 1) and c.args[1].op == "sym")
-    lengths = [c for c in choices if is_length(c) or is_product(c)]
+    lengths = [c for c in choices if is_length(c) or is_product(c) or _is_plain_length(c)]
     for length in lengths[:_LENGTHS]:
         yield (length, *signs)
+
+
+def _is_plain_length(condition: Expr) -> bool:
+    """`x.shape[0] >= n`."""
+    sides = condition.args if condition.op == "le" else ()
+    return [side.args[0].kind for side in sides if side.op == "sym"] == [Kind.SCALAR, Kind.EXTENT]
 
 
 class _Pool:

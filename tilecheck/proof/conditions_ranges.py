@@ -28,6 +28,10 @@ class Ranges:
         for condition in known:
             for part in conjuncts(condition):
                 self._learn(part)
+                if part.op == "any":  # `n < 0 or i < n`, as unsigned numbers are compared
+                    moving = [one for one in part.args if not terms.uniform(one)]
+                    if len(moving) == 1:
+                        self._learn(moving[0])
 
     def _learn(self, part: Expr) -> None:
         """Note what `a <= b`, `a < b` or `a == b` says of the varying part of `a`: of its terms with a plus,
@@ -137,8 +141,9 @@ class Ranges:
                 for divisor in self.highest(e.args[1], depth):
                     yield sub(divisor, 1)
                 yield from self.highest(e.args[0], depth)
-            case "min":  # the launch value that it is cut off at, before what it is cut off from
-                for branch in sorted(e.args, key=lambda arg: not self.terms.uniform(arg)):
+            case "min":  # where both ends are cut off, the launch value at the upper one says most
+                both = any(branch.op == "max" for branch in e.args)
+                for branch in sorted(e.args, key=lambda arg: both and not self.terms.uniform(arg)):
                     yield from self.highest(branch, depth)
             case "read":
                 for _, high in ranges_of(e, self.terms.promised):

@@ -37,6 +37,8 @@ def offset(x: Executor, op: str, a: Any, b: Any) -> Any:
 def distance(x: Executor, value: Any) -> Num:
     """A number of elements. It leaves the ring of 32-bit numbers here, for addresses have 64 bits."""
     num = x.number_of(value, "offset of a pointer")
+    if num.unsigned is not None:
+        return Num(num.shape, num.unsigned, "int", 64)
     elem = numbers.as_int(num, x)
     x.use_as_integer(elem)
     if num.bits == 32 and numbers.may_have_wrapped(elem):
