@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tilecheck.model import Severity
 
-RUNGS = ("provenance", "fold", "entail", "digits", "tables", "smt", "launch")
+RUNGS = ("provenance", "fold", "entail", "covers", "digits", "tables", "smt", "launch")
 DEFAULT_BUDGET = 2_000_000
 # Of reports; `report.formats` has the same names.
 FORMATS = ("full", "concise", "grouped", "json", "json-lines", "sarif", "github", "gitlab", "junit")

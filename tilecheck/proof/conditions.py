@@ -356,9 +356,11 @@ class _Search:
             if not self._implied(condition, others):
                 continue
             del self.base[condition]
+            left: dict[tuple[Expr, ...], tuple[Expr, ...]] = {}  # of many goals that use the same
             for number, used in self.found.items():
                 if condition in used:
-                    self.found[number] = self._without(condition, used, others)
+                    left[used] = left.get(used) or self._without(condition, used, others)
+                    self.found[number] = left[used]
 
     def _without(self, condition: Expr, used: tuple[Expr, ...], others: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """`used` with the conditions that imply `condition` in its place."""

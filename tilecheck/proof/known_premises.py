@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tilecheck.ir.expr import Expr
+from tilecheck.proof.covers import Covers
 from tilecheck.proof.guarded import learn_guarded
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.work import ATOM, FORM, Work
@@ -19,6 +20,7 @@ class KnownPremises:
     anything behind for another. Mutable: it remembers."""
 
     work: Work = field(default_factory=Work)
+    covers: Covers = field(default_factory=Covers)
     _known: dict[tuple[Expr, ...], Premises] = field(default_factory=dict)
 
     def of(self, assertions: Sequence[Expr]) -> Premises:

@@ -10,7 +10,7 @@ from tilecheck.cancellation import checkpoint
 from tilecheck.proof.context import Context, Outcome
 from tilecheck.proof.obligation import Obligation, Ordered
 from tilecheck.proof.question import Question
-from tilecheck.proof.rungs import digits, entail, fold, provenance, smt, tables
+from tilecheck.proof.rungs import covers, digits, entail, fold, provenance, smt, tables
 from tilecheck.proof.session import Session
 
 Rung = Callable[[Question], bool]
@@ -20,6 +20,7 @@ RUNGS: tuple[tuple[str, Rung], ...] = (
     ("provenance", provenance.decide),
     ("fold", fold.decide),
     ("entail", entail.decide),
+    ("covers", covers.decide),
     ("digits", digits.decide),
     ("tables", tables.decide),
 )

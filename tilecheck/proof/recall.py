@@ -135,16 +135,17 @@ class Recall:
 
     _moved: dict[Expr, tuple[Symbol, ...]] = field(default_factory=dict)  # of assertions that were looked at
     _many: Assignment = field(default_factory=lambda: Assignment({}, size=64, blocks=16))
+    _long: Assignment = field(default_factory=lambda: Assignment({}, size=1024))  # sequences of many tiles
 
     def __post_init__(self) -> None:
-        for assignment in (*self._plain, self._inner, self._many):
+        for assignment in (*self._plain, self._inner, self._many, self._long):
             assignment.work = self.work
 
     def promise(self, contracts: Sequence[Contract]) -> None:
         """Plain launches have tables that keep the contracts, where that is easy."""
         tables = {c.array: c.kind for c in contracts if c.kind != "within"}
         tables |= {c.others[0]: "counts" for c in contracts if c.kind == "prefix_sum"}
-        for assignment in (*self._plain, self._inner, self._many):
+        for assignment in (*self._plain, self._inner, self._many, self._long):
             assignment.tables = tables
 
     def learn(self, symbols: Mapping[Symbol, Value], reads: Mapping[Cell, int]) -> None:
@@ -161,7 +162,8 @@ class Recall:
         lengths, rest = _lengths(assertions)
         most = _MANY if wanted else _FEW
         usual = [self._usual(rest)] if wanted else []
-        plain, kept = [*usual, *self._plain[:1], self._inner, self._many], self._kept[: _STARTS - 1]
+        long = [self._long] if self._long.tables else []
+        plain, kept = [*usual, *self._plain[:1], *long, self._inner, self._many], self._kept[: _STARTS - 1]
         # Where a model is wanted, those found before leave as many changes to plain ones.
         own, others = Repair(rest, most), Repair(rest, most)
         searches = [*((start, own) for start in kept), *((start, others if wanted else own) for start in plain)]

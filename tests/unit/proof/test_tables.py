@@ -68,6 +68,46 @@ def kernel(out, work, start, rows, H: tl.constexpr, NC: tl.constexpr, BT: tl.con
     old = tl.load(p, mask=(row < end - first)[:, None], other=0.0)
     tl.store(p, old + 1, mask=(row < end - first)[:, None])
 """
+# Each part of a head walks over its sequence from the last row to the first.
+BACKWARDS = """
+import triton
+import triton.language as tl
+
+
+# tilecheck: requires increasing(start)
+# tilecheck: requires within(start, 0, rows + 1)
+# tilecheck: requires grid[0] < numel(start)
+# tilecheck: requires grid[2] <= H
+# tilecheck: requires H >= 1
+@triton.jit
+def kernel(out, start, rows, H: tl.constexpr):
+    pid, part, head = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    first, end = tl.load(start + pid).to(tl.int64), tl.load(start + pid + 1).to(tl.int64)
+    p = out + (part * rows + first + (end - first - 1)) * H + head
+    for _ in range(0, end - first):
+        tl.store(p, 0.0)
+        p -= H
+"""
+# The halves of a chunk, each stored for itself: chunks of fewer rows would overlap.
+HALVES = """
+import triton
+import triton.language as tl
+
+
+# tilecheck: requires chunks(work, of=start, size=BT)
+# tilecheck: requires increasing(start)
+# tilecheck: requires within(start, 0, rows + 1)
+@triton.jit
+def kernel(out, work, start, rows, H: tl.constexpr, BT: tl.constexpr):
+    pid, head = tl.program_id(0), tl.program_id(1) % H
+    sequence, chunk = tl.load(work + pid * 2), tl.load(work + pid * 2 + 1).to(tl.int64)
+    first, end = tl.load(start + sequence).to(tl.int64), tl.load(start + sequence + 1).to(tl.int64)
+    row, column = chunk * BT + tl.arange(0, 16), tl.arange(0, 16)
+    p = out + (first * H + head) * BT + row[:, None] * (H * BT) + column[None, :]
+    kept = (column < BT)[None, :]
+    tl.store(p, 0.0, mask=(row < end - first)[:, None] & kept)
+    tl.store(p + 16 * (H * BT), 0.0, mask=(row + 16 < end - first)[:, None] & kept)
+"""
 WITHOUT = Options(without=frozenset({"smt", "launch"}))
 
 
@@ -77,7 +117,7 @@ def races(text: str) -> set[str]:
     return {o.rung for o in kernel.obligations if o.rule == "TC201"}
 
 
-@pytest.mark.parametrize("text", [KERNEL, SEQUENCES, DECODED])
+@pytest.mark.parametrize("text", [KERNEL, SEQUENCES, DECODED, BACKWARDS])
 def test_blocks_that_look_up_where_to_write_are_apart(text: str) -> None:
     assert races(text) == {"tables"}
 
@@ -100,6 +140,12 @@ def test_blocks_that_look_up_where_to_write_are_apart(text: str) -> None:
         (SEQUENCES, "grid[0] < numel(start)", "grid[0] <= numel(start) + 1"),
         (SEQUENCES, "row < end - first", "row <= end - first"),
         (SEQUENCES, "tl.load(start + pid), ", "tl.load(start + pid // 2), "),
+        (BACKWARDS, "within(start, 0, rows + 1)", "within(start, 0, rows + 2)"),
+        (BACKWARDS, "within(start, 0, rows + 1)", "within(start, 0 - 1, rows + 1)"),
+        (BACKWARDS, "part * rows", "part * (rows - 1)"),
+        (BACKWARDS, "range(0, end - first)", "range(0, end - first + 1)"),
+        (BACKWARDS, "# tilecheck: requires increasing(start)\n", ""),
+        (BACKWARDS, "requires grid[2] <= H", "requires grid[2] <= H + 1"),
         (DECODED, "requires NC * BC <= BT", "requires NC * BC <= BT + BC"),
         (DECODED, "requires grid[1] <= H", "requires grid[1] <= H + 1"),
         (DECODED, "2 * cdiv(grid[0], NC) <= numel(work)", "2 * (grid[0] // NC) <= numel(work)"),
@@ -121,6 +167,12 @@ def test_the_conditions_of_decoded_blocks_are_found_without_a_solver() -> None:
     [kernel] = check_source(text, "kernel.py", Options(without=frozenset({"smt"}))).kernels
     assert kernel.verdict.value == "conditional"
     assert {"grid[1] <= H", "BT >= NC * BC"} <= set(kernel.conditions)
+
+
+def test_conditions_on_long_chunks_leave_launches_that_are_found() -> None:
+    [kernel] = check_source(HALVES, "kernel.py", Options(without=frozenset({"smt"}))).kernels
+    assert kernel.verdict.value == "conditional"
+    assert {"grid[1] <= H", "BT >= 32"} <= set(kernel.conditions)
 
 
 def test_blocks_along_an_axis_with_one_block_are_one() -> None:

@@ -173,9 +173,11 @@ class _Equal:
 
     def _shifts(self, same: Polynomial, f: Polynomial, terms: tuple[int, ...]) -> Iterator[Polynomial]:
         """What is added to both digits alike before they are looked at: nothing, or launch values, as a mask
-        may speak of the sum. What counts down does so from something shared: (n - 1 - k) * s + ..."""
-        if same and any(c < 0 for c in terms):
+        may speak of the sum. What counts down does so from something shared, (n - 1 - k) * s + ..., or from one
+        place before an end that is not."""
+        if any(c < 0 for c in terms):
             yield same
+            yield constant(-1)  # the last place before an end: `end - 1 - k`
             return
         yield {}
         _, part = _divided({m: c for m, c in same.items() if not self.agreed.premises.moves(m)}, f)
