@@ -34,6 +34,7 @@ from tilecheck.ir.kernel import Access, Kernel
 from tilecheck.proof import candidates_flat, candidates_layout
 from tilecheck.proof.candidate_counts import Counts, inequalities, is_flag
 from tilecheck.proof.candidates_races import RaceCandidates
+from tilecheck.proof.candidates_tables import with_chunks
 from tilecheck.proof.conditions_ranges import Ranges, largest
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
@@ -51,6 +52,7 @@ def candidates(obligation: Obligation, kernel: Kernel, tiles: frozenset[Symbol])
     found: dict[Expr, None] = {}
     # How large a value in memory may be limits the length of memory, not how far blocks are apart.
     promised = promised_ranges(kernel) if isinstance(obligation.goal, Holds) else {}
+    obligation = with_chunks(obligation, kernel)
     for condition in _conditions(obligation, Counts(kernel, Terms(tiles, promised))):
         if len(found) == LIMIT:
             break

@@ -47,12 +47,15 @@ def instances(contracts: Sequence[Contract], assertions: Sequence[Expr]) -> tupl
     for contract in contracts:
         if contract.is_about_values:  # what arrays share no memory is no matter of values
             found.update(dict.fromkeys(INSTANCES[contract.kind](contract, reads)))
-    # Elements that instances name besides: how large they may be.
+    # Elements that instances name besides: how large they may be, and where the ends of chunks lie.
     named = {n for n in walk(*found) if n.op == "read" and n.args[0] in reads}.difference(*reads.values())
     more: _Reads = {array: [n for n in walk(*found) if n in named and n.args[0] == array] for array in reads}
+    both: _Reads = {array: [*nodes, *more[array]] for array, nodes in reads.items()}
     for contract in contracts if named else ():
         if contract.kind == "within":
             found.update(dict.fromkeys(_within(contract, more)))
+        elif contract.kind == "increasing" and more[contract.array]:
+            found.update(dict.fromkeys(_increasing(contract, both)))
     return tuple(found)
 
 

@@ -165,7 +165,7 @@ def _bounds(access: Access, digits: list[_Digit], terms: Terms) -> Iterator[Expr
         if term.op == "lt":
             excess = combine(excess, {UNIT: 1})
         found = _written(excess, digits, terms)
-        if found is not None:
+        if found is not None and len([m for m in found if terms.varies(m)]) > 1:  # else its range says it
             yield le(terms.expr({m: c for m, c in found.items() if c > 0}), _minus(found, terms))
 
 

@@ -13,6 +13,7 @@ from itertools import combinations
 
 from tilecheck.ir.expr import Expr, conjuncts, negate
 from tilecheck.proof import interval as iv
+from tilecheck.proof.extrema import with_branches
 from tilecheck.proof.forms import Atom, Forms
 from tilecheck.proof.interval import Interval
 from tilecheck.proof.polynomial import (
@@ -75,7 +76,7 @@ class Premises:
     @classmethod
     def of(cls, assertions: Sequence[Expr]) -> Premises:
         found = cls()
-        found.facts = dict.fromkeys(c for a in assertions for c in conjuncts(a))
+        found.facts = dict.fromkeys(with_branches(c for a in assertions for c in conjuncts(a)))
         found._identify()
         for fact in list(found.facts):
             found._learn(fact)

@@ -88,6 +88,25 @@ def kernel(out, start, rows, H: tl.constexpr):
         tl.store(p, 0.0)
         p -= H
 """
+# A row of the output for each row that a table lists: no mask says that it is inside its sequence.
+TOKENS = """
+import triton
+import triton.language as tl
+
+
+# tilecheck: requires chunks(work, of=start, size=1)
+# tilecheck: requires increasing(start)
+# tilecheck: requires within(start, 0, rows + 1)
+# tilecheck: requires 2 * grid[0] <= numel(work)
+# tilecheck: requires H >= 1
+# tilecheck: requires grid[1] <= H
+@triton.jit
+def kernel(out, work, start, rows, H: tl.constexpr):
+    pid, head = tl.program_id(0), tl.program_id(1) % H
+    sequence, row = tl.load(work + pid * 2), tl.load(work + pid * 2 + 1).to(tl.int64)
+    first = tl.load(start + sequence).to(tl.int64)
+    tl.store(out + (first + row) * H + head, 0.0)
+"""
 # The halves of a chunk, each stored for itself: chunks of fewer rows would overlap.
 HALVES = """
 import triton
@@ -117,7 +136,7 @@ def races(text: str) -> set[str]:
     return {o.rung for o in kernel.obligations if o.rule == "TC201"}
 
 
-@pytest.mark.parametrize("text", [KERNEL, SEQUENCES, DECODED, BACKWARDS])
+@pytest.mark.parametrize("text", [KERNEL, SEQUENCES, DECODED, BACKWARDS, TOKENS])
 def test_blocks_that_look_up_where_to_write_are_apart(text: str) -> None:
     assert races(text) == {"tables"}
 
@@ -146,6 +165,10 @@ def test_blocks_that_look_up_where_to_write_are_apart(text: str) -> None:
         (BACKWARDS, "range(0, end - first)", "range(0, end - first + 1)"),
         (BACKWARDS, "# tilecheck: requires increasing(start)\n", ""),
         (BACKWARDS, "requires grid[2] <= H", "requires grid[2] <= H + 1"),
+        (TOKENS, "chunks(work, of=start, size=1)", "distinct_pairs(work)"),
+        (TOKENS, "# tilecheck: requires increasing(start)\n", ""),
+        (TOKENS, "requires grid[1] <= H", "requires grid[1] <= H + 1"),
+        (TOKENS, "(first + row)", "(first + row * 2)"),
         (DECODED, "requires NC * BC <= BT", "requires NC * BC <= BT + BC"),
         (DECODED, "requires grid[1] <= H", "requires grid[1] <= H + 1"),
         (DECODED, "2 * cdiv(grid[0], NC) <= numel(work)", "2 * (grid[0] // NC) <= numel(work)"),
@@ -167,6 +190,12 @@ def test_the_conditions_of_decoded_blocks_are_found_without_a_solver() -> None:
     [kernel] = check_source(text, "kernel.py", Options(without=frozenset({"smt"}))).kernels
     assert kernel.verdict.value == "conditional"
     assert {"grid[1] <= H", "BT >= NC * BC"} <= set(kernel.conditions)
+
+
+def test_the_length_of_memory_for_listed_rows_is_found() -> None:
+    [kernel] = check_source(TOKENS, "kernel.py", Options(without=frozenset({"smt"}))).kernels
+    assert kernel.verdict.value == "conditional"
+    assert "numel(out) >= H * rows" in kernel.conditions
 
 
 def test_conditions_on_long_chunks_leave_launches_that_are_found() -> None:
