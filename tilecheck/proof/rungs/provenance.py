@@ -31,6 +31,7 @@ from tilecheck.ir.kernel import Access, Axis, Space, block_symbol, common_loops
 from tilecheck.proof import interval as iv
 from tilecheck.proof.instances import Varies
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Ordered
+from tilecheck.proof.paired import with_equal_lanes
 from tilecheck.proof.polynomial import Key, Monomial, Polynomial, key, single, times, without
 from tilecheck.proof.predicate import (
     are_paired,
@@ -52,6 +53,11 @@ def decide(question: Question) -> bool:
         return goal.first.array == goal.second.array == goal.array
     if isinstance(goal, Holds):
         return _is_given(goal, question)
+    renamed = with_equal_lanes(goal)
+    return _is_one(goal, question) or (renamed is not None and _is_one(renamed, question))
+
+
+def _is_one(goal: Disjoint, question: Question) -> bool:
     meeting = meeting_of(goal, question)
     if meeting is None:
         return False

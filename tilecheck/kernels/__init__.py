@@ -1,0 +1,1 @@
+"""Verified kernels; each file holds kernels, the host functions that launch them, and a NumPy reference."""

@@ -1,0 +1,1 @@
+"""Verified kernels in Triton."""

@@ -1,0 +1,1 @@
+"""The rules, one file each; installed as `tilecheck.rules` and found by `tilecheck.registry`."""
