@@ -8,12 +8,12 @@ model, only what evaluates to true counts, so nothing rests on how inputs are ch
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 
-from tilecheck.ir.expr import Expr, Kind, Symbol, symbols
+from tilecheck.ir.expr import Expr, Kind, Symbol, symbols, walk
 from tilecheck.ir.host import EXTENT, NUMEL, TEST
 from tilecheck.proof.recall import Assignment, Repair, Value
 from tilecheck.proof.work import Work
@@ -44,9 +44,16 @@ class Inputs:
                 return start
             if unmet <= _MOST_UNMET:
                 near.append(start)
-        repair = Repair(goal, _CHANGES, lambda a: _parts(a, self._defined))
-        found = (repair.from_(start) for start in near)
-        return next((one for one in found if one is not None and one.satisfies(goal)), None)
+        loose = [self._loose] if self.usual else []
+        found = chain(self._repaired(goal, near, self._defined), self._repaired(goal, loose, self._stated))
+        return next((one for one in found if one.satisfies(goal)), None)
+
+    def _repaired(
+        self, goal: Sequence[Expr], starts: Sequence[Assignment], defined: Mapping[Symbol, Expr]
+    ) -> Iterator[Assignment]:
+        repair = Repair(goal, _CHANGES, lambda a: _parts(a, defined))
+        found = (repair.from_(start) for start in starts)
+        return (one for one in found if one is not None)
 
     def _starts(self, goal: Sequence[Expr]) -> Iterator[Assignment]:
         yield from self._even
@@ -64,6 +71,12 @@ class Inputs:
         return Assignment(values, size=size, work=self.work, defined=self._defined)
 
     @cached_property
+    def _loose(self) -> Assignment:
+        """Tensors of which the text says all: they need not be contiguous."""
+        truths = {n.args[0]: False for n in walk(*self.premises) if n.op == "bsym"}
+        return Assignment({**truths, **self._literals}, size=_LARGE, work=self.work, defined=self._stated)
+
+    @cached_property
     def _literals(self) -> dict[Symbol, Value]:
         """Truths: those that the text decides, and else that no argument is None or of a special type."""
         found: dict[Symbol, Value] = {s: False for s in symbols(*self.premises) if s.origin == TEST}
@@ -74,18 +87,28 @@ class Inputs:
         return found
 
     @cached_property
+    def _stated(self) -> dict[Symbol, Expr]:
+        """What values are equal to by the text."""
+        return _definitions(p.args for p in self.premises if p.op == "eq")
+
+    @cached_property
     def _defined(self) -> dict[Symbol, Expr]:
-        """What values are equal to, by the text or where tensors are contiguous: nothing is its own part."""
-        found: dict[Symbol, Expr] = {}
-        said = [p.args for p in self.premises if p.op == "eq"]
-        for one, two in (*said, *self.usual.items()):
-            for name, meant in ((one, two), (two, one)):
-                if name.op == "sym" and name.args[0].kind is Kind.HOST and name.args[0] not in found:
-                    symbol: Symbol = name.args[0]
-                    if symbol not in _parts(meant, found):
-                        found[symbol] = meant
-                        break
-        return found
+        """What values are equal to, by the text or where tensors are contiguous."""
+        said = (p.args for p in self.premises if p.op == "eq")
+        return _definitions((*said, *self.usual.items()))
+
+
+def _definitions(equal: Iterable[tuple[Expr, Expr]]) -> dict[Symbol, Expr]:
+    """One side of each pair as the meaning of the other, a value of the host: nothing is its own part."""
+    found: dict[Symbol, Expr] = {}
+    for one, two in equal:
+        for name, meant in ((one, two), (two, one)):
+            if name.op == "sym" and name.args[0].kind is Kind.HOST and name.args[0] not in found:
+                symbol: Symbol = name.args[0]
+                if symbol not in _parts(meant, found):
+                    found[symbol] = meant
+                    break
+    return found
 
 
 def _parts(meant: Expr, defined: Mapping[Symbol, Expr]) -> tuple[Symbol, ...]:

@@ -75,3 +75,12 @@ def test_no_argument_is_none_unless_the_text_says_so() -> None:
 def test_what_cannot_be_met_is_not() -> None:
     assert not meets((lt(ROWS, COLUMNS), lt(COLUMNS, ROWS)))
     assert not meets((eq(floordiv(ROWS, 0), 0),))  # no value at all
+
+
+def test_tensors_need_not_be_contiguous_where_the_text_does_not_say_so() -> None:
+    """Memory is shorter than the elements are many: an expanded tensor, which no contiguous one is like."""
+    count, span = (sym(Symbol(name, Kind.HOST)) for name in ("x.numel()", "x.span()"))
+    contiguous = bool_sym(Symbol("x.is_contiguous()", Kind.HOST))
+    said = (any_of(negate(contiguous), eq(span, count)),)
+    assert meets((lt(span, count),), said, {span: count})
+    assert not meets((lt(span, count),), (*said, contiguous), {span: count})
