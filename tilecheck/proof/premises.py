@@ -32,6 +32,7 @@ from tilecheck.proof.polynomial import (
     times,
     without,
 )
+from tilecheck.proof.resolution import resolved
 from tilecheck.proof.rows import Row
 from tilecheck.proof.work import Work
 
@@ -88,6 +89,8 @@ class Premises:
         found._divide_products()
         found._compare_dividends()
         found._propagate()
+        if found._apart:  # divisors that are not 0 may be positive
+            found._define(0, again=True)
         return found
 
     def copy(self) -> Premises:
@@ -257,14 +260,9 @@ class Premises:
                     self.forms.identify(a, b)
 
     def _resolve(self) -> None:
-        """Of a disjunction all but one term of which contradict a fact, learn that term."""
-        for fact in [f for f in self.facts if f.op == "any"]:
-            left = [t for t in fact.args if not all(c in self.facts for c in conjuncts(negate(t)))]
-            if len(left) == 1:
-                for part in conjuncts(left[0]):
-                    if part not in self.facts:
-                        self.facts[part] = None
-                        self._learn(part)
+        for part in resolved(self.facts):
+            self.facts[part] = None
+            self._learn(part)
 
     def _separate(self) -> None:
         """What is not 0, and not below 0 (or not above), is at least 1 away from it."""
