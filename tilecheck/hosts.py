@@ -22,7 +22,10 @@ _KERNEL = re.compile(
 
 # A call `name(..)` runs no kernel, so only a name that is used otherwise may be launched, or one that an import
 # gives another name. A name that a word follows which no expression goes on with is part of a text.
-_USED = rb"\b(?:%s)\b(?!\s*\(|[ \t]+(?!(?:if|else|and|or|in|is|for|not|async)\b)\w)"
+_USED = rb"\b(?:%s)\b(?![ \t]*\(|[ \t]+(?!(?:if|else|and|or|in|is|for|not|async)\b)\w)"
+_STATEMENT = re.compile(
+    rb"^[ \t]*(?:from\s+[\w.]+\s+)?import\b[ \t]*(?:\([^)]*\)|(?:[^\n;]*\\\n)*[^\n;]*)", re.MULTILINE
+)
 _COMMENT = re.compile(rb"#[^\n\"']*$", re.MULTILINE)  # without quotes, so that it is in no text
 
 _Imports = dict[
@@ -66,4 +69,4 @@ def _launchers(candidate: Candidate, imports: _Imports) -> tuple[Candidate, ...]
 @lru_cache(maxsize=1024)
 def _code(data: bytes) -> bytes:
     """A file without its import statements and comments."""
-    return _COMMENT.sub(b"", _IMPORT.sub(b"", _FROM.sub(b"", data)))
+    return _COMMENT.sub(b"", _STATEMENT.sub(b"", data))

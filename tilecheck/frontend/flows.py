@@ -24,6 +24,7 @@ Sources = frozenset["Source"]
 NONE: Sources = frozenset()
 MOST_ROUNDS = 8  # a loop's names settle after as many rounds as they stand in a chain
 MOST_CALLS = 8  # helpers that call helpers
+_MOST_OF_RANGE = 3  # start, end and step
 
 # Functions of which each lane of the result takes the same lane of the operands alone.
 LANEWISE = frozenset(
@@ -68,7 +69,7 @@ def destinations(definition: Definition, *, later: bool = False) -> Mapping[Site
     statement that is not modelled. A load whose value is not used reaches no store.
 
     Only those whose values reach them in the same iteration, unless `later` rounds and what comes after the
-    loop count too."""
+    loop count too. Then no load is named that may be made rounds before its own."""
     if definition.enclosing:
         return {}  # a name may be one of the functions around
     flows, file = _Flows(definition.table), definition.table.file
@@ -76,7 +77,7 @@ def destinations(definition: Definition, *, later: bool = False) -> Mapping[Site
         flows.block(definition.node.body.body, flows.state(definition.node, {}))
     except Unread:
         return {}
-    lost = flows.escaped if later else flows.escaped | flows.late
+    lost = flows.escaped | (flows.early if later else flows.late)
     return {
         Site(file, load): frozenset(Site(file, store) for store in stores)
         for load, stores in flows.stores.items()
@@ -95,6 +96,8 @@ class _Flows:
         self.stores: dict[Span, set[Span]] = {}
         self.escaped: set[Span] = set()
         self.late: set[Span] = set()  # loads that a store of a later round, or of another loop, takes
+        self.early: set[Span] = set()  # loads in loops that the compiler may pipeline
+        self.pipelined = 0  # such loops around
 
     def state(self, function: cst.FunctionDef, names: Mapping[str, Sources]) -> _State:
         inside = (cst.FunctionDef, cst.Lambda, cst.ListComp, cst.GeneratorExp, cst.DictComp, cst.SetComp)
@@ -124,7 +127,10 @@ class _Flows:
                     self._if(statement, state)
                 case cst.For(orelse=None, asynchronous=None):
                     self.escape(self.value(statement.iter, state))
+                    pipelined = not self._keeps_order(statement.iter)
+                    self.pipelined += pipelined
                     self._loop(statement, state)
+                    self.pipelined -= pipelined
                 case cst.While(orelse=None):
                     self._loop(statement, state)
                 case cst.FunctionDef():
@@ -203,6 +209,18 @@ class _Flows:
         else:
             raise Unread
         self.loops, state.jumps = self.loops[:-1], outer
+
+    def _keeps_order(self, source: cst.BaseExpression) -> bool:
+        """Whether a loop goes over a plain range. The compiler makes loads of rounds to come, also of single
+        elements, where `tl.range` has options; without them only those that a matrix product needs."""
+        if not isinstance(source, cst.Call) or len(source.args) > _MOST_OF_RANGE:
+            return False
+        if any(arg.keyword is not None or arg.star for arg in source.args):
+            return False
+        name = dotted(source.func)
+        if name == "range":
+            return "range" not in self.table.bindings
+        return set(_meanings(self.table, name)) <= {"triton.language.range", "triton.language.static_range"}
 
     def _staled(self, sources: Sources) -> Sources:
         """Sources after a round of the innermost loop."""
@@ -291,6 +309,8 @@ class _Flows:
         if kind == _LOAD:
             self._lost(NONE.union(*(sources for _, sources in arguments)))
             self.stores.setdefault(span, set())
+            if self.pipelined:
+                self.early.add(span)
             return frozenset({Source(span, self.loops)})
         for number, (arg, sources) in enumerate(arguments):
             word = (

@@ -26,24 +26,31 @@ def by_binary(op: str, a: Num, b: Num, result: str) -> Made:
     if op not in ("+", "-", "*", "/"):
         return NOTHING
     one, two = (_counted(side, result) for side in (a, b))
-    common = one.loads & two.loads or one.exchanges & two.exchanges
+    same = bool(one.loads & two.loads) or _may_be_one_load(a, b)
+    common = same or one.exchanges & two.exchanges
     both = replace(one | two, free=one.free and two.free and not common)
     if result == "data" and one.typed and two.typed:
         return both
-    if op == "/" or (one.loads & two.loads and op != "*") or one.exchanges & two.exchanges:
+    if op == "/" or (same and op != "*") or one.exchanges & two.exchanges:
         return NOTHING
     if op == "*":
-        return _product(a, b, both)
+        return _product(a, b, both, same=same)
     return both
 
 
-def _product(a: Num, b: Num, both: Made) -> Made:
+def _may_be_one_load(a: Num, b: Num) -> bool:
+    """Whether both are loaded from one array, perhaps from one place: the compiler then loads once."""
+    loaded = any(p >= 0 for p in a.made.loads) and any(p >= 0 for p in b.made.loads)
+    return loaded and not (_names(a) and _names(b) and _names(a).isdisjoint(_names(b)))
+
+
+def _product(a: Num, b: Num, both: Made, *, same: bool) -> Made:
     """Of factors that may be integers: no zero, and not so many factors of 2 that nothing is left of a byte."""
     literals = [side.elem.value for side in (a, b) if side.elem is not None and side.elem.value is not None]
     even = any(value % 2 == 0 for value in literals)
     if _may_be_zero(a) or _may_be_zero(b) or any(value % 128 == 0 for value in literals):
         return NOTHING
-    if even or a.made.loads & b.made.loads:
+    if even or same:
         return replace(both, free=False) if a.made.free and b.made.free else NOTHING
     return both
 
@@ -66,15 +73,58 @@ def by_extreme(value: Num, other: Num | None, result: str) -> Made:
     return replace(_counted(value, result) | other.made, free=False) if _is_plain(other) else NOTHING
 
 
-def by_choice(cond: Expr | None, a: Num, b: Num, result: str) -> Made:
+def by_comparison(op: str, a: Num, b: Num) -> Made:
+    """A truth that no compiler knows: of two loaded values, which differ. Of equality it makes something of a
+    choice between the two (`b if a == b else a` is a): such a truth is not `free`."""
+    one, two = a.made, b.made
+    if not one.loads or not two.loads or one.loads & two.loads or _may_be_one_load(a, b):
+        return NOTHING
+    return Made(one.loads | two.loads, free=op not in ("==", "!="))
+
+
+def by_logic(a: Num, b: Num) -> Made:
+    """`a & b` and `a | b` of truths that are not known."""
+    one, two = a.made, b.made
+    if a.kind != "bool" or b.kind != "bool" or not one.loads or not two.loads:
+        return NOTHING
+    return Made(one.loads | two.loads, free=one.free or two.free)
+
+
+def by_choice(cond: Num, a: Num, b: Num, result: str) -> Made:
     """`where(cond, a, b)`: what both sides are computed from, or one side where the other is a constant."""
-    if cond is None or not any(s.kind not in (Kind.CONSTANT, Kind.LANE) for s in E.symbols(cond)):
+    unknown = cond.kind == "bool" and bool(cond.made.loads)
+    if not unknown and (cond.elem is None or not _is_open(cond.elem)):
         return NOTHING
     one, two = _counted(a, result), _counted(b, result)
     for this, other in ((one, b), (two, a)):
         if not (other.made.loads or other.made.exchanges or other.shape):
             return Made(this.loads, typed=this.typed, free=False)
-    return one & two
+    both = one & two
+    if unknown and not cond.made.free:
+        return both
+    # An element that a scan combines is needed where the choice may take it.
+    return replace(both, loads=both.loads | {p for p in one.loads | two.loads if p < 0})
+
+
+def _is_open(cond: Expr) -> bool:
+    """Whether no compiler knows a condition: places of lanes, or ids of blocks, compared with values of the
+    launch. Of memory it may (`x != x`), and of numbers alone (`n > 1`, where n is 1) it does."""
+    if cond.op == "not" or cond.op in ("all", "any"):
+        return all(map(_is_open, cond.args))
+    if cond.op not in ("lt", "le", "eq"):
+        return False
+    terms = [term for side in cond.args for term in (side.args if side.op == "add" else (side,))]
+    factors = [[f for f in (t.args if t.op == "mul" else (t,)) if f.value is None] for t in terms]
+    if not all(f.op == "sym" for own in factors for f in own):
+        return False
+    alone = {own[0].args[0].kind for own in factors if len(own) == 1}
+    bounds = {f.args[0].bound for own in factors for f in own if f.args[0].kind is Kind.LANE}
+    # `bid * SIZE`, where a tile has SIZE lanes: no factor is 0.
+    blocks = Kind.BLOCK in alone or any(
+        len(own) == 2 and any(f.args[0].kind is Kind.BLOCK and g in bounds for f, g in (own, own[::-1]))
+        for own in factors
+    )
+    return blocks or (Kind.LANE in alone and bool(alone & {Kind.SCALAR, Kind.EXTENT}))
 
 
 def by_branch(cond: Expr, a: Num, b: Num, result: str, guards: Mapping[int, Expr]) -> Made:
@@ -129,6 +179,11 @@ def _is_leaf(elem: Expr) -> bool:
 
 def _arrays(value: Num) -> int:
     """From how many arrays a value is computed, at least."""
+    return len(_names(value))
+
+
+def _names(value: Num) -> set[str]:
+    """Arrays and parameters that a value is computed from; none where they are not known."""
     names: set[str] = set()
     for node in E.walk(value.elem) if value.elem is not None else ():
         if node.op == "read":
@@ -137,7 +192,7 @@ def _arrays(value: Num) -> int:
             names.update(node.args[0].origin.partition(":")[2].split(","))
         elif node.op == "sym" and node.args[0].kind in (Kind.SCALAR, Kind.CONSTANT):
             names.add(node.args[0].name)
-    return len(names)
+    return names
 
 
 def _may_be_zero(value: Num) -> bool:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import signs, unsigned
-from tilecheck.frontend.made import by_binary, by_choice
+from tilecheck.frontend.made import by_binary, by_choice, by_comparison, by_logic
 from tilecheck.frontend.values import NOTHING, Made, Num, lane
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -178,13 +178,15 @@ def compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
     if sides is not None:
         x, y = (stretch(side, shape) for side in sides)
         return Num(shape, unsigned.below(op, a, b, x, y), "bool", compiled)
+    made = by_comparison(op, a, b)
     if x is None or y is None or not _comparable(a, machine) or not _comparable(b, machine):
-        return Num(shape, machine.fresh(origin(x, y), per_lane=bool(shape), boolean=True), "bool", compiled)
+        some = machine.fresh(origin(x, y), per_lane=bool(shape), boolean=True)
+        return Num(shape, some, "bool", compiled, made)
     if a.kind == "bool" or b.kind == "bool":
         x = as_int(Num(shape, x, a.kind), machine)
         y = as_int(Num(shape, y, b.kind), machine)
     x, y = _leave_ring(machine, _result_bits(a, b), shape, x, y)
-    return Num(shape, _COMPARE[op](x, y), "bool", compiled)
+    return Num(shape, _COMPARE[op](x, y), "bool", compiled, made)
 
 
 def origin(*values: Expr | None) -> str:
@@ -207,11 +209,11 @@ def logical(op: str, a: Num, b: Num, machine: Machine) -> Num:
     assert x is not None
     assert y is not None
     bits = None if is_compile_time(a) and is_compile_time(b) else 32
-    return Num(shape, E.all_of(x, y) if op == "and" else E.any_of(x, y), "bool", bits)
+    return Num(shape, E.all_of(x, y) if op == "and" else E.any_of(x, y), "bool", bits, by_logic(a, b))
 
 
 def invert(a: Num, machine: Machine) -> Num:
-    return Num(a.shape, E.negate(as_bool(a, machine)), "bool")
+    return Num(a.shape, E.negate(as_bool(a, machine)), "bool", made=a.made if a.kind == "bool" else NOTHING)
 
 
 def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
@@ -369,7 +371,7 @@ def select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:
     kind = "any" if "any" in (a.kind, b.kind) else "int"
     if a.elem is None or b.elem is None:
         kind = "data"
-    made = by_choice(cond.elem, a, b, kind)
+    made = by_choice(cond, a, b, kind)
     if made != NOTHING:
         made |= Made(exchanges=exchanged)
     if kind == "data":

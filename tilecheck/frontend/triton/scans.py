@@ -18,8 +18,6 @@ from tilecheck.frontend.tiles import as_tuple, computed, reduced, scanned
 from tilecheck.frontend.values import NOTHING, Const, Made, Num, Seq
 from tilecheck.ir import expr as E
 
-_ONE = Made(frozenset({-1}))  # stands for what a load gives
-
 
 def reduce_by(x: Executor, args: Arguments) -> Any:
     """`tl.reduce(input, axis, combine_fn)` of a tile or of several."""
@@ -52,13 +50,15 @@ def running_sum(x: Executor, args: Arguments) -> Num:
 
 
 def combined(
-    x: Executor, args: Arguments, function: Any, tiles: Sequence[Num], made: Sequence[Made] = (NOTHING, NOTHING)
+    x: Executor, args: Arguments, function: Any, tiles: Sequence[Num], *, marked: bool = False
 ) -> tuple[Any, ...]:
     """Execute the function of a reduction or scan, for what it may do: on two unknown elements of each tile.
 
-    `made` is what the first and the second of them are computed from; gives the results, one for each tile."""
+    Gives the results, one for each tile. Where the elements are `marked`, the first one of tile k is computed
+    from "load" -1 - k alone, and the second one from -1 - k - (number of tiles)."""
     elements = []
-    for tile, side in [(tile, side) for side in made for tile in tiles]:
+    for number, tile in enumerate((*tiles, *tiles)):
+        side = Made(frozenset({-1 - number})) if marked else NOTHING
         boolean = tile.kind == "bool"
         elem = x.fresh("data", per_lane=True, boolean=True) if boolean else None
         if not boolean and tile.elem is not None:
@@ -68,14 +68,11 @@ def combined(
 
 
 def _uses(x: Executor, args: Arguments, function: Any, tiles: Sequence[Num]) -> list[bool]:
-    """Whether each result takes both of the elements that are combined, whichever a choice at run time takes:
-    a choice needs both of its sides, as it is made for all lanes at once."""
+    """Whether each result takes both of the elements of its own tile that are combined."""
     with x.dry_run():
-        ways = [combined(x, args, function, tiles, made) for made in ((_ONE, NOTHING), (NOTHING, _ONE))]
-    return [
-        all(isinstance(way[k], Num) and way[k].made.loads == _ONE.loads for way in ways)
-        for k in range(len(tiles))
-    ]
+        results = combined(x, args, function, tiles, marked=True)
+    wanted = [{-1 - k, -1 - k - len(tiles)} for k in range(len(tiles))]
+    return [isinstance(r, Num) and w <= r.made.loads for r, w in zip(results, wanted, strict=False)]
 
 
 def _scanned(x: Executor, tiles: Sequence[Num], uses: Sequence[bool], reverse: Any) -> Iterator[Num]:
