@@ -37,6 +37,7 @@ from tilecheck.proof.candidates_races import RaceCandidates
 from tilecheck.proof.candidates_tables import with_chunks
 from tilecheck.proof.conditions_ranges import Ranges, largest
 from tilecheck.proof.conditions_terms import Terms
+from tilecheck.proof.multiples import whole_steps
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.polynomial import combine, constant, times
 
@@ -211,6 +212,7 @@ class _BoundCandidates:
         for attempt in (*(reversed(attempts) if clamped else attempts), self._one_each):
             for a, b in demands:
                 yield from attempt(ranges, a, b, counts)
+        yield from whole_steps(given, terms)
         yield from self._branches(ranges, goal)
         yield from self._signs(goal)
         if not clamped:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tilecheck.ir.expr import Expr, Symbol, children, floordiv, mod, symbols
+from tilecheck.ir.expr import Expr, Symbol, children, floordiv, mod, sym, symbols
 from tilecheck.proof.linear import meaning, postorder
 from tilecheck.proof.polynomial import (
     ZERO,
@@ -83,7 +83,9 @@ class Forms:
             if index is not None and (e.op not in ("add", "mul") or self.atoms[index].op == "mul"):
                 found.setdefault(index, e)
         for index, a in enumerate(self.atoms):  # arguments have lower numbers
-            if index not in found:  # a division of a dividend without its multiples of the divisor
+            if index not in found and a.op == "sym":  # what is written as a product elsewhere
+                found[index] = sym(a.symbols[0])
+            elif index not in found:  # a division of a dividend without its multiples of the divisor
                 x, d = (meaning(p, found) for p in a.args)
                 found[index] = floordiv(x, d) if a.op == "floordiv" else mod(x, d)
         return found

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from tilecheck.ir.expr import Expr, Kind, eq, mod, walk
 from tilecheck.ir.kernel import Access
 from tilecheck.proof import interval as iv
-from tilecheck.proof.polynomial import Polynomial, combine, constant, key, single, times
+from tilecheck.proof.polynomial import Polynomial, combine, constant, key, single, times, without
 from tilecheck.proof.premises import Premises
 
 _Quotient = tuple[int, Polynomial, Polynomial]
@@ -43,8 +43,12 @@ def _is_nested(premises: Premises, y: Polynomial) -> bool:
 
 
 def _share(premises: Premises, d: Polynomial, f: Polynomial) -> Polynomial | None:
-    """t with f = t*d, where d is f // t, t >= 1, and f % t is known to be 0."""
+    """t >= 1 with f = t*d: where f is written as such a product, or d is f // t and f % t is known to be 0."""
     index = single(d)
+    if index is not None and len(f) == 1 and index in next(iter(f)):
+        ((m, c),) = f.items()
+        t = {without(m, index): c}
+        return t if premises.interval(t).low >= 1 else None
     inner = None if index is None else premises.forms.atoms[index]
     if inner is None or inner.op != "floordiv" or key(inner.args[0]) != key(f):
         return None

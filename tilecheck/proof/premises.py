@@ -16,6 +16,7 @@ from tilecheck.proof import interval as iv
 from tilecheck.proof.extrema import with_branches
 from tilecheck.proof.forms import Atom, Forms
 from tilecheck.proof.interval import Interval
+from tilecheck.proof.multiples import as_multiples
 from tilecheck.proof.polynomial import (
     UNIT,
     Key,
@@ -250,7 +251,8 @@ class Premises:
         self._rows.append(Row.of(p))
 
     def _identify(self) -> None:
-        """Write one symbol for two that are equal, and a literal for a symbol that equals one."""
+        """Write one symbol for two that are equal, a literal for a symbol that equals one, and a product for a
+        multiple."""
         for fact in self.facts:
             if fact.op == "eq":
                 a, b = fact.args
@@ -258,6 +260,9 @@ class Premises:
                     a, b = b, a
                 if a.op == "sym" and a not in self.forms and b.op in ("sym", "const"):
                     self.forms.identify(a, b)
+        for multiple, same in as_multiples(self.facts):
+            if multiple not in self.forms:
+                self.forms.identify(multiple, same)
 
     def _resolve(self) -> None:
         for part in resolved(self.facts):

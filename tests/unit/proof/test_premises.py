@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import process_time
 
-from tilecheck.ir.expr import Kind, Symbol, add, eq, floordiv, ite, le, lt, minimum, mod, mul, sub, sym
+from tilecheck.ir.expr import Kind, Symbol, add, eq, floordiv, ite, le, lt, maximum, minimum, mod, mul, sub, sym
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.rungs.entail import entailed
 
@@ -104,3 +104,38 @@ def test_an_index_of_tiles_is_below_their_number() -> None:
     assert not entailed(lt(ROW, tiles), Premises.of([*given[:3], le(mul(ROW, S), M)]))
     assert not entailed(lt(ROW, tiles), Premises.of([*given[:2], given[3]]))
     assert not entailed(lt(ROW, tiles), Premises.of(given[1:]))
+
+
+def test_what_is_below_a_minimum_is_below_each_branch() -> None:
+    """Also where the branch is what cancels: i + j stays below m for j < min(s, m - i)."""
+    bound = minimum(S, sub(M, ROW))
+    assert entailed(lt(mul(add(ROW, COLUMN), T), mul(M, T)), Premises.of([le(1, T), lt(COLUMN, bound)]))
+    assert entailed(le(N, COLUMN), Premises.of([le(maximum(N, S), COLUMN)]))
+    assert not entailed(lt(add(ROW, COLUMN), M), Premises.of([lt(COLUMN, maximum(S, sub(M, ROW)))]))
+    assert not entailed(le(N, COLUMN), Premises.of([le(minimum(N, S), COLUMN)]))
+
+
+def test_steps_back_to_a_multiple_do_not_go_below_it() -> None:
+    """From i*big down in steps of `step` to more than -step: that is 0 at least, where step divides big."""
+    big, step = (sym(Symbol(name, Kind.CONSTANT)) for name in ("BT", "BS"))
+    place = sub(mul(ROW, big), mul(add(COLUMN, 1), step))
+    given = [le(1, step), le(1, big), le(0, ROW), le(0, COLUMN), lt(mul(-1, step), place)]
+    whole = eq(mod(big, step), 0)
+    assert entailed(le(0, place), Premises.of([*given, whole]))
+    assert entailed(le(0, mul(place, M)), Premises.of([*given, whole, le(0, M)]))
+    assert not entailed(le(1, place), Premises.of([*given, whole]))
+    assert not entailed(le(0, place), Premises.of(given))
+    assert not entailed(le(0, place), Premises.of([*given[1:], whole]))
+    assert not entailed(le(0, place), Premises.of([*given[:4], le(mul(-1, step), place), whole]))
+
+
+def test_multiples_of_each_other_are_written_once() -> None:
+    """BT % BS == 0 along with BS % BT == 0, and chains of three."""
+    a, b, c = (sym(Symbol(name, Kind.CONSTANT)) for name in "abc")
+    sizes = [le(1, a), le(1, b), le(1, c)]
+    both = Premises.of([*sizes, eq(mod(a, b), 0), eq(mod(b, a), 0)])
+    assert entailed(le(b, a), both)
+    assert not entailed(le(add(b, 1), a), both)
+    chain = Premises.of([*sizes, eq(mod(a, b), 0), eq(mod(b, c), 0)])
+    assert entailed(le(b, a), chain)
+    assert not entailed(le(a, b), chain)
