@@ -83,7 +83,10 @@ def lower(definition: Definition) -> Kernel:
         if learned == knowledge:
             if x.unclear is not None:
                 raise x.unclear
-            return _kernel(x, definition)
+            kernel = _kernel(x, definition)
+            learned = _learned(x)  # also what contracts use as integers, as launches are asked for them
+            if learned == knowledge:
+                return kernel
         knowledge = learned
     raise UnsupportedConstruct("kernel whose types do not settle")
 
