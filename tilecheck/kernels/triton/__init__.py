@@ -1,1 +1,0 @@
-"""Verified kernels in Triton."""

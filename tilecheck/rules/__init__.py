@@ -1,1 +1,0 @@
-"""The rules, one file each; installed as `tilecheck.rules` and found by `tilecheck.registry`."""
