@@ -25,6 +25,7 @@ SAMPLE = [
     "fixtures/cutile/races/grid2d.py",
     "fixtures/cutile/swizzle/paired_blocks.py",
     "fixtures/triton/attention/sequences.py",
+    "fixtures/triton/loops/rows_in_pieces.py",
 ]
 LAUNCHES = 6
 # What a verdict may become: what is said with less to go by, never the contrary.
