@@ -28,7 +28,7 @@ def by_binary(op: str, a: Num, b: Num, result: str) -> Made:
     one, two = (_counted(side, result) for side in (a, b))
     same = bool(one.loads & two.loads) or _may_be_one_load(a, b)
     common = same or one.exchanges & two.exchanges
-    both = replace(one | two, free=one.free and two.free and not common)
+    both = replace(one | two, free=one.free and two.free and not common, product=False)
     if result == "data" and one.typed and two.typed:
         return both
     if op == "/" or (same and op != "*") or one.exchanges & two.exchanges:
@@ -40,8 +40,16 @@ def by_binary(op: str, a: Num, b: Num, result: str) -> Made:
 
 def _may_be_one_load(a: Num, b: Num) -> bool:
     """Whether both are loaded from one array, perhaps from one place: the compiler then loads once."""
-    loaded = any(p >= 0 for p in a.made.loads) and any(p >= 0 for p in b.made.loads)
-    return loaded and not (_names(a) and _names(b) and _names(a).isdisjoint(_names(b)))
+    if not any(p >= 0 for p in a.made.loads) or not any(p >= 0 for p in b.made.loads):
+        return False
+    one, two = _names(a, arrays_only=True), _names(b, arrays_only=True)
+    # Products with factors from different arrays are two values, and neither is a sum with the other in it.
+    apart = one != two if _is_atom(a) and _is_atom(b) else one.isdisjoint(two)
+    return not (one and two and apart)
+
+
+def _is_atom(value: Num) -> bool:
+    return value.made.product or _is_plain(value)
 
 
 def _product(a: Num, b: Num, both: Made, *, same: bool) -> Made:
@@ -51,8 +59,8 @@ def _product(a: Num, b: Num, both: Made, *, same: bool) -> Made:
     if _may_be_zero(a) or _may_be_zero(b) or any(value % 128 == 0 for value in literals):
         return NOTHING
     if even or same:
-        return replace(both, free=False) if a.made.free and b.made.free else NOTHING
-    return both
+        return replace(both, free=False, product=True) if a.made.free and b.made.free else NOTHING
+    return replace(both, product=True)
 
 
 def by_fma(values: Sequence[Num]) -> Made:
@@ -65,11 +73,15 @@ def by_fma(values: Sequence[Num]) -> Made:
 
 
 def by_extreme(value: Num, other: Num | None, result: str) -> Made:
-    """A minimum or maximum of `value` and a finite literal, or an `other` that memory gave as it is."""
+    """A minimum or maximum of `value` and a finite literal, or an `other` that memory gave as it is.
+
+    Of integers one with a literal may be the literal: a minimum of 0 and an unsigned number is 0.
+    """
     if not value.made.free:
         return NOTHING
     if other is None:
-        return replace(_counted(value, result), free=False)
+        known = result == "data" and value.kind == "data" and value.made.typed
+        return replace(value.made, free=False) if known else NOTHING
     return replace(_counted(value, result) | other.made, free=False) if _is_plain(other) else NOTHING
 
 
@@ -77,13 +89,14 @@ def by_comparison(op: str, a: Num, b: Num) -> Made:
     """A truth that no compiler knows: of two loaded values, which differ. Of equality it makes something of a
     choice between the two (`b if a == b else a` is a): such a truth is not `free`."""
     one, two = a.made, b.made
-    if not one.loads or not two.loads or one.loads & two.loads or _may_be_one_load(a, b):
+    known = not (one.free and two.free) or one.loads & two.loads or _may_be_one_load(a, b)
+    if known or not one.loads or not two.loads:
         return NOTHING
     return Made(one.loads | two.loads, free=op not in ("==", "!="))
 
 
 def by_logic(a: Num, b: Num) -> Made:
-    """`a & b` and `a | b` of truths that are not known."""
+    """`a & b` and `a | b` of truths that are not known, none of them the opposite of one (`~a`)."""
     one, two = a.made, b.made
     if a.kind != "bool" or b.kind != "bool" or not one.loads or not two.loads:
         return NOTHING
@@ -91,25 +104,29 @@ def by_logic(a: Num, b: Num) -> Made:
 
 
 def by_choice(cond: Num, a: Num, b: Num, result: str) -> Made:
-    """`where(cond, a, b)`: what both sides are computed from, or one side where the other is a constant."""
+    """`where(cond, a, b)`: what both sides are computed from, or one side where the other is a constant.
+
+    Of choices inside choices nothing counts: under one condition, the inner one is known.
+    """
     unknown = cond.kind == "bool" and bool(cond.made.loads)
-    if not unknown and (cond.elem is None or not _is_open(cond.elem)):
-        return NOTHING
     one, two = _counted(a, result), _counted(b, result)
+    if one.chosen or two.chosen or not (unknown or (cond.elem is not None and _is_open(cond.elem))):
+        return NOTHING
     for this, other in ((one, b), (two, a)):
         if not (other.made.loads or other.made.exchanges or other.shape):
-            return Made(this.loads, typed=this.typed, free=False)
+            return Made(this.loads, typed=this.typed, free=False, chosen=True)
     both = one & two
-    if unknown and not cond.made.free:
-        return both
-    # An element that a scan combines is needed where the choice may take it.
-    return replace(both, loads=both.loads | {p for p in one.loads | two.loads if p < 0})
+    if not unknown or cond.made.free:
+        # An element that a scan combines is needed where the choice may take it.
+        both = replace(both, loads=both.loads | {p for p in one.loads | two.loads if p < 0})
+    return replace(both, chosen=bool(both.loads or both.exchanges))
 
 
 def _is_open(cond: Expr) -> bool:
-    """Whether no compiler knows a condition: places of lanes, or ids of blocks, compared with values of the
-    launch. Of memory it may (`x != x`), and of numbers alone (`n > 1`, where n is 1) it does."""
-    if cond.op == "not" or cond.op in ("all", "any"):
+    """Whether no compiler knows a condition: places of lanes, compared with values of the launch or ids of
+    blocks. Of memory it may (`x != x`), and of numbers alone (`n > 1`, where n is 1) it does; what is one
+    value for all lanes is known inside an `if` that asks it."""
+    if cond.op in ("all", "any"):
         return all(map(_is_open, cond.args))
     if cond.op not in ("lt", "le", "eq"):
         return False
@@ -124,7 +141,7 @@ def _is_open(cond: Expr) -> bool:
         len(own) == 2 and any(f.args[0].kind is Kind.BLOCK and g in bounds for f, g in (own, own[::-1]))
         for own in factors
     )
-    return blocks or (Kind.LANE in alone and bool(alone & {Kind.SCALAR, Kind.EXTENT}))
+    return Kind.LANE in alone and (blocks or bool(alone & {Kind.SCALAR, Kind.EXTENT}))
 
 
 def by_branch(cond: Expr, a: Num, b: Num, result: str, guards: Mapping[int, Expr]) -> Made:
@@ -141,6 +158,7 @@ def by_branch(cond: Expr, a: Num, b: Num, result: str, guards: Mapping[int, Expr
         kept(one.exchanges, two.exchanges, cond) | kept(two.exchanges, one.exchanges, other),
         one.typed and two.typed,
         one.free and two.free,
+        one.chosen or two.chosen,
     )
 
 
@@ -182,7 +200,7 @@ def _arrays(value: Num) -> int:
     return len(_names(value))
 
 
-def _names(value: Num) -> set[str]:
+def _names(value: Num, *, arrays_only: bool = False) -> set[str]:
     """Arrays and parameters that a value is computed from; none where they are not known."""
     names: set[str] = set()
     for node in E.walk(value.elem) if value.elem is not None else ():
@@ -190,7 +208,7 @@ def _names(value: Num) -> set[str]:
             names.add(node.args[0])
         elif node.op == "sym" and node.args[0].kind is Kind.OPAQUE:
             names.update(node.args[0].origin.partition(":")[2].split(","))
-        elif node.op == "sym" and node.args[0].kind in (Kind.SCALAR, Kind.CONSTANT):
+        elif not arrays_only and node.op == "sym" and node.args[0].kind in (Kind.SCALAR, Kind.CONSTANT):
             names.add(node.args[0].name)
     return names
 

@@ -213,7 +213,7 @@ def logical(op: str, a: Num, b: Num, machine: Machine) -> Num:
 
 
 def invert(a: Num, machine: Machine) -> Num:
-    return Num(a.shape, E.negate(as_bool(a, machine)), "bool", made=a.made if a.kind == "bool" else NOTHING)
+    return Num(a.shape, E.negate(as_bool(a, machine)), "bool")
 
 
 def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:

@@ -34,15 +34,18 @@ class Made:
     exchanges: frozenset[int] = frozenset()
     typed: bool = True  # not converted to a type that the text does not show, which may be one of integers
     free: bool = True  # a compiler can know neither a range nor low bits of it
+    chosen: bool = False  # counts only where a choice was not known
+    product: bool = False  # of untyped factors: no sum, of which a compiler could take one operand out again
 
     def __or__(self, other: Made) -> Made:
-        return Made(self.loads | other.loads, self.exchanges | other.exchanges, *self._alike(other))
+        product = (self.product and not other.loads) or (other.product and not self.loads)
+        return Made(self.loads | other.loads, self.exchanges | other.exchanges, *self._alike(other), product)
 
     def __and__(self, other: Made) -> Made:
         return Made(self.loads & other.loads, self.exchanges & other.exchanges, *self._alike(other))
 
-    def _alike(self, other: Made) -> tuple[bool, bool]:
-        return self.typed and other.typed, self.free and other.free
+    def _alike(self, other: Made) -> tuple[bool, bool, bool]:
+        return self.typed and other.typed, self.free and other.free, self.chosen or other.chosen
 
 
 NOTHING = Made()
