@@ -26,9 +26,9 @@ def by_binary(op: str, a: Num, b: Num, result: str) -> Made:
     if op not in ("+", "-", "*", "/"):
         return NOTHING
     one, two = (_counted(side, result) for side in (a, b))
-    same = bool(one.loads & two.loads) or _may_be_one_load(a, b)
+    same = bool(one.loads & two.loads) or _may_be_one_load(one, two)
     common = same or one.exchanges & two.exchanges
-    both = replace(one | two, free=one.free and two.free and not common, product=False)
+    both = replace(one | two, free=one.free and two.free and not common, atom=False)
     if result == "data" and one.typed and two.typed:
         return both
     if op == "/" or (same and op != "*") or one.exchanges & two.exchanges:
@@ -38,18 +38,15 @@ def by_binary(op: str, a: Num, b: Num, result: str) -> Made:
     return both
 
 
-def _may_be_one_load(a: Num, b: Num) -> bool:
-    """Whether both are loaded from one array, perhaps from one place: the compiler then loads once."""
-    if not any(p >= 0 for p in a.made.loads) or not any(p >= 0 for p in b.made.loads):
+def _may_be_one_load(one: Made, two: Made) -> bool:
+    """Whether both are loaded from one array, perhaps from one place: the compiler then loads once.
+
+    Products of elements from different arrays are two values, and neither is a sum with the other in it.
+    """
+    if not any(p >= 0 for p in one.loads) or not any(p >= 0 for p in two.loads):
         return False
-    one, two = _names(a, arrays_only=True), _names(b, arrays_only=True)
-    # Products with factors from different arrays are two values, and neither is a sum with the other in it.
-    apart = one != two if _is_atom(a) and _is_atom(b) else one.isdisjoint(two)
-    return not (one and two and apart)
-
-
-def _is_atom(value: Num) -> bool:
-    return value.made.product or _is_plain(value)
+    apart = one.arrays != two.arrays if one.atom and two.atom else one.arrays.isdisjoint(two.arrays)
+    return not apart
 
 
 def _product(a: Num, b: Num, both: Made, *, same: bool) -> Made:
@@ -58,9 +55,10 @@ def _product(a: Num, b: Num, both: Made, *, same: bool) -> Made:
     even = any(value % 2 == 0 for value in literals)
     if _may_be_zero(a) or _may_be_zero(b) or any(value % 128 == 0 for value in literals):
         return NOTHING
+    atom = a.made.atom and b.made.atom
     if even or same:
-        return replace(both, free=False, product=True) if a.made.free and b.made.free else NOTHING
-    return replace(both, product=True)
+        return replace(both, free=False, atom=atom) if a.made.free and b.made.free else NOTHING
+    return replace(both, atom=atom)
 
 
 def by_fma(values: Sequence[Num]) -> Made:
@@ -89,7 +87,7 @@ def by_comparison(op: str, a: Num, b: Num) -> Made:
     """A truth that no compiler knows: of two loaded values, which differ. Of equality it makes something of a
     choice between the two (`b if a == b else a` is a): such a truth is not `free`."""
     one, two = a.made, b.made
-    known = not (one.free and two.free) or one.loads & two.loads or _may_be_one_load(a, b)
+    known = not (one.free and two.free) or one.loads & two.loads or _may_be_one_load(one, two)
     if known or not one.loads or not two.loads:
         return NOTHING
     return Made(one.loads | two.loads, free=op not in ("==", "!="))
@@ -114,7 +112,7 @@ def by_choice(cond: Num, a: Num, b: Num, result: str) -> Made:
         return NOTHING
     for this, other in ((one, b), (two, a)):
         if not (other.made.loads or other.made.exchanges or other.shape):
-            return Made(this.loads, typed=this.typed, free=False, chosen=True)
+            return replace(this, exchanges=frozenset(), free=False, chosen=True, atom=False)
     both = one & two
     if not unknown or cond.made.free:
         # An element that a scan combines is needed where the choice may take it.
@@ -159,6 +157,7 @@ def by_branch(cond: Expr, a: Num, b: Num, result: str, guards: Mapping[int, Expr
         one.typed and two.typed,
         one.free and two.free,
         one.chosen or two.chosen,
+        one.arrays | two.arrays,
     )
 
 
@@ -200,7 +199,7 @@ def _arrays(value: Num) -> int:
     return len(_names(value))
 
 
-def _names(value: Num, *, arrays_only: bool = False) -> set[str]:
+def _names(value: Num) -> set[str]:
     """Arrays and parameters that a value is computed from; none where they are not known."""
     names: set[str] = set()
     for node in E.walk(value.elem) if value.elem is not None else ():
@@ -208,7 +207,7 @@ def _names(value: Num, *, arrays_only: bool = False) -> set[str]:
             names.add(node.args[0])
         elif node.op == "sym" and node.args[0].kind is Kind.OPAQUE:
             names.update(node.args[0].origin.partition(":")[2].split(","))
-        elif not arrays_only and node.op == "sym" and node.args[0].kind in (Kind.SCALAR, Kind.CONSTANT):
+        elif node.op == "sym" and node.args[0].kind in (Kind.SCALAR, Kind.CONSTANT):
             names.add(node.args[0].name)
     return names
 

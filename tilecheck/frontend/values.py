@@ -35,17 +35,26 @@ class Made:
     typed: bool = True  # not converted to a type that the text does not show, which may be one of integers
     free: bool = True  # a compiler can know neither a range nor low bits of it
     chosen: bool = False  # counts only where a choice was not known
-    product: bool = False  # of untyped factors: no sum, of which a compiler could take one operand out again
+    arrays: frozenset[str] = frozenset()  # those that the loads are from
+    atom: bool = False  # a loaded element, or a product of such: no sum, whose operands may be taken out again
 
     def __or__(self, other: Made) -> Made:
-        product = (self.product and not other.loads) or (other.product and not self.loads)
-        return Made(self.loads | other.loads, self.exchanges | other.exchanges, *self._alike(other), product)
+        both = self._with(other, self.loads | other.loads, self.exchanges | other.exchanges)
+        atom = (self.atom and not other.loads) or (other.atom and not self.loads)
+        return replace(both, atom=atom)
 
     def __and__(self, other: Made) -> Made:
-        return Made(self.loads & other.loads, self.exchanges & other.exchanges, *self._alike(other))
+        return self._with(other, self.loads & other.loads, self.exchanges & other.exchanges)
 
-    def _alike(self, other: Made) -> tuple[bool, bool, bool]:
-        return self.typed and other.typed, self.free and other.free, self.chosen or other.chosen
+    def _with(self, other: Made, loads: frozenset[int], exchanges: frozenset[int]) -> Made:
+        return Made(
+            loads,
+            exchanges,
+            typed=self.typed and other.typed,
+            free=self.free and other.free,
+            chosen=self.chosen or other.chosen,
+            arrays=self.arrays | other.arrays,
+        )
 
 
 NOTHING = Made()
