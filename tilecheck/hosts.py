@@ -14,7 +14,10 @@ from pathlib import PurePosixPath
 
 from tilecheck.discover import Candidate
 
-_FROM = re.compile(rb"^[ \t]*from\s+([\w.]+)\s+import\b\s*(\([^)]*\)|(?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE)
+_LISTED = rb"\((?:[^)#]|#[^\n]*)*\)"  # comments may have parentheses
+_FROM = re.compile(
+    rb"^[ \t]*from\s+([\w.]+)\s+import\b\s*(" + _LISTED + rb"|(?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE
+)
 _IMPORT = re.compile(rb"^[ \t]*import\b([^\n]*)", re.MULTILINE)
 _KERNEL = re.compile(
     rb"^[ \t]*@[^\n]*\b(?:jit|kernel)\b[^\n]*\n(?:(?![ \t]*def\b)[^\n]*\n)*?[ \t]*def\s+(\w+)", re.MULTILINE
@@ -24,7 +27,7 @@ _KERNEL = re.compile(
 # gives another name. A name that a word follows which no expression goes on with is part of a text.
 _USED = rb"\b(?:%s)\b(?![ \t]*\(|[ \t]+(?!(?:if|else|and|or|in|is|for|not|async)\b)\w)"
 _STATEMENT = re.compile(
-    rb"^[ \t]*(?:from\s+[\w.]+\s+)?import\b[ \t]*(?:\([^)]*\)|(?:[^\n;]*\\\n)*[^\n;]*)", re.MULTILINE
+    rb"^[ \t]*(?:from\s+[\w.]+\s+)?import\b[ \t]*(?:" + _LISTED + rb"|(?:[^\n;]*\\\n)*[^\n;]*)", re.MULTILINE
 )
 _COMMENT = re.compile(rb"#[^\n\"']*$", re.MULTILINE)  # without quotes, so that it is in no text
 

@@ -80,7 +80,7 @@ def by_extreme(value: Num, other: Num | None, result: str) -> Made:
     if other is None:
         known = result == "data" and value.kind == "data" and value.made.typed
         return replace(value.made, free=False) if known else NOTHING
-    return replace(_counted(value, result) | other.made, free=False) if _is_plain(other) else NOTHING
+    return replace(_counted(value, result) | other.made, free=False) if other.made.atom else NOTHING
 
 
 def by_comparison(op: str, a: Num, b: Num) -> Made:
@@ -121,25 +121,37 @@ def by_choice(cond: Num, a: Num, b: Num, result: str) -> Made:
 
 
 def _is_open(cond: Expr) -> bool:
-    """Whether no compiler knows a condition: places of lanes, compared with values of the launch or ids of
-    blocks. Of memory it may (`x != x`), and of numbers alone (`n > 1`, where n is 1) it does; what is one
-    value for all lanes is known inside an `if` that asks it."""
+    """Whether no compiler knows a condition when it lays out tiles: places of lanes, compared with values of
+    the launch or ids of blocks. Of memory it may (`x != x`), and of numbers alone (`n > 1`, where n is 1) it
+    does; what is one value for all lanes is known inside an `if` that asks it."""
     if cond.op in ("all", "any"):
         return all(map(_is_open, cond.args))
     if cond.op not in ("lt", "le", "eq"):
         return False
-    terms = [term for side in cond.args for term in (side.args if side.op == "add" else (side,))]
-    factors = [[f for f in (t.args if t.op == "mul" else (t,)) if f.value is None] for t in terms]
+    sides = [[_factors(t) for t in (side.args if side.op == "add" else (side,))] for side in cond.args]
+    factors = [own for side in sides for own in side]
     if not all(f.op == "sym" for own in factors for f in own):
         return False
+    lanes = [own for own in factors if any(f.args[0].kind is Kind.LANE for f in own)]
+    # Where n is 1, `lane * n` is a lane: lanes stand alone, and on one side.
+    if not lanes or any(len(own) > 1 for own in lanes) or not any(_without(side, lanes) for side in sides):
+        return False
     alone = {own[0].args[0].kind for own in factors if len(own) == 1}
-    bounds = {f.args[0].bound for own in factors for f in own if f.args[0].kind is Kind.LANE}
+    bounds = {own[0].args[0].bound for own in lanes}
     # `bid * SIZE`, where a tile has SIZE lanes: no factor is 0.
     blocks = Kind.BLOCK in alone or any(
         len(own) == 2 and any(f.args[0].kind is Kind.BLOCK and g in bounds for f, g in (own, own[::-1]))
         for own in factors
     )
-    return Kind.LANE in alone and (blocks or bool(alone & {Kind.SCALAR, Kind.EXTENT}))
+    return blocks or bool(alone & {Kind.SCALAR, Kind.EXTENT})
+
+
+def _factors(term: Expr) -> list[Expr]:
+    return [f for f in (term.args if term.op == "mul" else (term,)) if f.value is None]
+
+
+def _without(side: list[list[Expr]], lanes: list[list[Expr]]) -> bool:
+    return not any(own is lane for own in side for lane in lanes)
 
 
 def by_branch(cond: Expr, a: Num, b: Num, result: str, guards: Mapping[int, Expr]) -> Made:
@@ -215,8 +227,10 @@ def _names(value: Num) -> set[str]:
 def _may_be_zero(value: Num) -> bool:
     """Whether a factor may be zero at compile time. What certainly depends on memory is no constant there,
     nor is a parameter or an id; but `n - 1` may be: the compiler puts in an n that is 1."""
-    if value.elem is None or _is_plain(value) or value.made.loads or value.made.exchanges:
+    if value.made.atom or value.made.loads or value.made.exchanges:
         return False
+    if value.elem is None:
+        return True
     if value.elem.value is not None:
         return value.elem.value == 0
     known = (Kind.SCALAR, Kind.BLOCK, Kind.GRID, Kind.EXTENT)

@@ -124,6 +124,7 @@ def test_files_are_chosen_by_their_imports(tmp_path: Path) -> None:
         ("from kern import copy as k\nk[grid](x)", True),
         ("from kern import copy\nk = copy\n(grid, n) = ((8,), 4)\nk[grid](x)", True),
         ("from kern import copy; copy[grid](x)", True),
+        ("from kern import (\n    host,  # (of no use)\n    copy,\n)\ncopy[grid](x)", True),
         ("import kern\nkern.copy[grid](x)", True),
         ("from kern import *\nf[1](x)\ncopy[grid](x)", True),
         ("from kern import copy\nf[1](x)\n@triton.jit\ndef g(x):\n    copy(x)", False),

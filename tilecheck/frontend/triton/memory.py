@@ -129,8 +129,9 @@ def _elements(
         return updated(x, array, Space.ELEMENT, (axis,), lanes, shape, mask, order, operands, unchecked=E.TRUE)
     record(x, array, effect, Space.ELEMENT, (axis,), lanes, mask, order, unchecked=E.TRUE)
     x.guards[x.serial] = x.guard
-    itself = Made(frozenset({x.serial}), arrays=frozenset({target.array}), atom=True)
-    made = itself if shape and effect is Effect.READ else NOTHING
+    lanes_of = frozenset({x.serial} if shape else ())
+    itself = Made(lanes_of, arrays=frozenset({target.array}), atom=True)
+    made = itself if effect is Effect.READ else NOTHING
     # An element that is not inside is an error of its own (TC303): what is read was inside.
     return replace(loaded(x, array, [index], test, shape, order), made=made)
 
