@@ -56,18 +56,18 @@ def read_class(x: Executor, node: cst.ClassDef, table: ModuleTable) -> RecordTyp
     own: dict[str, Any] = {}
     for statement in node.body.body:
         for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
-            if isinstance(small, cst.Assign | cst.AnnAssign) and _may_set_others(x, small.value, table, frame):
+            if not isinstance(small, cst.Assign | cst.AnnAssign):
+                continue
+            targets = [t.target for t in small.targets] if isinstance(small, cst.Assign) else [small.target]
+            names = [target.value for target in targets if isinstance(target, cst.Name)]
+            if small.value is None:
+                own.update((n, None) for n in names if n not in own)
+                continue
+            value = evaluate(x, small.value, frame)
+            if _may_set_others(small.value, value, table.kinds):
                 return Poison(f"class `{name}` with a field that is not read")
-            if isinstance(small, cst.AnnAssign) and isinstance(small.target, cst.Name):
-                if small.value is not None:
-                    own[small.target.value] = frame.names[small.target.value] = evaluate(x, small.value, frame)
-                else:
-                    own.setdefault(small.target.value, None)
-            elif isinstance(small, cst.Assign):
-                value = evaluate(x, small.value, frame)
-                for target in small.targets:
-                    if isinstance(target.target, cst.Name):
-                        own[target.target.value] = frame.names[target.target.value] = value
+            for n in names:
+                own[n] = frame.names[n] = value
     fields = {**dict(inherited.fields), **own}
     defined = [s for s in node.body.body if isinstance(s, cst.FunctionDef | cst.ClassDef)]
     methods = frozenset().union(inherited.sets, *map(_sets, defined))
@@ -77,11 +77,10 @@ def read_class(x: Executor, node: cst.ClassDef, table: ModuleTable) -> RecordTyp
     return RecordType(name, tuple(fields.items()), methods)
 
 
-def _may_set_others(x: Executor, node: cst.BaseExpression | None, table: ModuleTable, frame: Frame) -> bool:
-    """Whether a value may be an object whose `__set_name__` sets other fields of its class."""
-    if node is None or (isinstance(node, cst.Call) and _is_of_library(node.func, table.kinds)):
-        return False
-    return not isinstance(evaluate(x, node, frame), _PLAIN)
+def _may_set_others(node: cst.BaseExpression, value: Any, kinds: Kinds) -> bool:
+    """Whether the value of `node` may be an object whose `__set_name__` sets other fields of its class."""
+    of_library = isinstance(node, cst.Call) and _is_of_library(node.func, kinds)
+    return not of_library and not isinstance(value, _PLAIN)
 
 
 def _is_of_library(node: cst.BaseExpression, kinds: Kinds) -> bool:

@@ -64,25 +64,36 @@ class Unread(Exception):
     """A statement whose flow is not modelled."""
 
 
-def destinations(definition: Definition, *, later: bool = False) -> Mapping[Site, frozenset[Site]]:
-    """The loads of a kernel whose values reach certain stores alone, by their places; empty if it has a
-    statement that is not modelled. A load whose value is not used reaches no store.
+@dataclass(frozen=True, slots=True)
+class Destinations:
+    """The loads of a kernel whose values reach certain stores alone, by their places. A load whose value is not
+    used reaches no store.
 
-    Only those whose values reach them in the same iteration, unless `later` rounds and what comes after the
-    loop count too. Then no load is named that may be made rounds before its own."""
+    `now` has those whose values reach them in the same iteration. In `ever`, later rounds and what comes after
+    the loop count too; loads that may be made rounds before their own are left out."""
+
+    now: Mapping[Site, frozenset[Site]] = field(default_factory=dict)
+    ever: Mapping[Site, frozenset[Site]] = field(default_factory=dict)
+
+
+def destinations(definition: Definition) -> Destinations:
+    """Where the loads of a kernel go; nothing is said of any if it has a statement that is not modelled."""
     if definition.enclosing:
-        return {}  # a name may be one of the functions around
+        return Destinations()  # a name may be one of the functions around
     flows, file = _Flows(definition.table), definition.table.file
     try:
         flows.block(definition.node.body.body, flows.state(definition.node, {}))
     except Unread:
-        return {}
-    lost = flows.escaped | (flows.early if later else flows.late)
-    return {
-        Site(file, load): frozenset(Site(file, store) for store in stores)
-        for load, stores in flows.stores.items()
-        if load not in lost
-    }
+        return Destinations()
+
+    def without(lost: set[Span]) -> Mapping[Site, frozenset[Site]]:
+        return {
+            Site(file, load): frozenset(Site(file, store) for store in stores)
+            for load, stores in flows.stores.items()
+            if load not in lost
+        }
+
+    return Destinations(without(flows.escaped | flows.late), without(flows.escaped | flows.early))
 
 
 class _Flows:

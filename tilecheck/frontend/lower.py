@@ -21,7 +21,7 @@ from tilecheck.frontend.contracts import read_contracts, tables
 from tilecheck.frontend.definitions import Definition, initial, read_parameters
 from tilecheck.frontend.executor import Dialect, Executor, Knowledge
 from tilecheck.frontend.fills import read_fills
-from tilecheck.frontend.flows import destinations
+from tilecheck.frontend.flows import Destinations, destinations
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.statements import run_block
 from tilecheck.frontend.syntax import walk
@@ -288,15 +288,13 @@ def _with_destinations(accesses: list[Access], definition: Definition) -> Iterat
     """The accesses; those that load what the kernel of Triton overwrites with where their values go."""
     read = {a.array for a in accesses if a.effect is Effect.READ}
     overwritten = read & {a.array for a in accesses if a.effect is Effect.WRITE}
-    asked = definition.language == "triton" and overwritten
-    single = any(a.array in overwritten and not a.lanes for a in accesses)
-    known = destinations(definition) if asked else {}
-    later = destinations(definition, later=True) if asked and single else {}
+    known = destinations(definition) if definition.language == "triton" and overwritten else Destinations()
+    ever = known.ever if any(a.array in overwritten and not a.lanes for a in accesses) else {}
     for access in accesses:
         if access.effect is not Effect.READ:
             yield access
         else:
-            yield replace(access, reaches=known.get(access.site), feeds=later.get(access.site))
+            yield replace(access, reaches=known.now.get(access.site), feeds=ever.get(access.site))
 
 
 def _contracts(x: Executor, contracts: tuple[Contract, ...]) -> Iterator[Contract]:

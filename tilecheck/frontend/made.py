@@ -208,11 +208,6 @@ def _is_leaf(elem: Expr) -> bool:
 
 def _arrays(value: Num) -> int:
     """From how many arrays a value is computed, at least."""
-    return len(_names(value))
-
-
-def _names(value: Num) -> set[str]:
-    """Arrays and parameters that a value is computed from; none where they are not known."""
     names: set[str] = set()
     for node in E.walk(value.elem) if value.elem is not None else ():
         if node.op == "read":
@@ -221,7 +216,7 @@ def _names(value: Num) -> set[str]:
             names.update(node.args[0].origin.partition(":")[2].split(","))
         elif node.op == "sym" and node.args[0].kind in (Kind.SCALAR, Kind.CONSTANT):
             names.add(node.args[0].name)
-    return names
+    return len(names)
 
 
 def _may_be_zero(value: Num) -> bool:

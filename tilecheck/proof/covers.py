@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from tilecheck.ir.expr import ONE, ZERO, Expr, Kind, Symbol, all_of, conjuncts, le, sym, symbols
 from tilecheck.ir.kernel import Access, Effect, Kernel, Space
+from tilecheck.proof.candidate_counts import is_flag
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.polynomial import UNIT, Monomial, Polynomial, combine, divides, times, without
 
@@ -97,7 +98,7 @@ def cover_of(access: Access, terms: Terms) -> Cover | None:
     covering = replace(
         access,
         axes=(axis,),
-        guard=all_of(*(t for t in conjuncts(access.guard) if _is_flag(t))),
+        guard=all_of(*(t for t in conjuncts(access.guard) if is_flag(t))),
         mask=all_of(*_bounds(access, digits, terms)),
         lanes=tuple(digit.place.args[0] for digit in digits),
         loops=(),
@@ -148,11 +149,6 @@ def _limit(stride: Monomial, rest: Polynomial, terms: Terms) -> Expr | None:
                 e = terms.expr(step)
                 steps.append((len(fixed), str(e), e))
     return min(steps, key=lambda found: found[:2])[2] if steps else None
-
-
-def _is_flag(term: Expr) -> bool:
-    found = symbols(term)
-    return bool(found) and all(s.kind is Kind.CONSTANT for s in found)
 
 
 def _bounds(access: Access, digits: list[_Digit], terms: Terms) -> Iterator[Expr]:

@@ -59,7 +59,8 @@ def lines(body: str, *, later: bool = False) -> dict[int, list[int]]:
     def line(start: int) -> int:
         return text.encode()[:start].count(b"\n") + 1 - HEAD.count("\n")
 
-    found = destinations(definition, later=later)
+    whole = destinations(definition)
+    found = whole.ever if later else whole.now
     return {line(k.span.start): sorted(line(s.span.start) for s in v) for k, v in found.items()}
 
 
