@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from proof_patterns import Notation
 
-from tilecheck.ir.expr import ONE, TRUE, ZERO, Expr, Kind, Symbol, all_of, le, lt, mul, render, sym, walk
+from tilecheck.ir.expr import FALSE, ONE, TRUE, ZERO, Expr, Kind, Symbol, all_of, le, lt, mul, render, sym, walk
 from tilecheck.ir.kernel import (
     Access,
     Axis,
@@ -71,6 +71,7 @@ class Case:
     facts: tuple[str, ...]
     lets: tuple[str, ...] = ()  # lines `name = expression`, computed by every block in every iteration
     contract: str = ""  # of the table
+    copies: int = 0  # how often the kernel makes the first access, in other places of its text
 
     def text(self) -> str:
         """Everything that is needed to look at the case."""
@@ -153,7 +154,8 @@ def _kernel(case: Case) -> Kernel:
     axes = tuple(k for k in (0, 1) if case.mentions(f"b{k}") or case.mentions(f"G{k}"))
     bounds = (ZERO, sym(_symbol("n"))) if case.contract == "within" else ()
     contracts = (Contract(case.contract, "t", bounds, "", None, SITE),) if case.contract else ()
-    return Kernel("case", "cutile", SITE, (), axes, (), (), (), tuple(facts), contracts=contracts)
+    accesses = tuple(replace(access(case, case.first), position=k) for k in range(case.copies))
+    return Kernel("case", "cutile", SITE, (), axes, accesses, (), (), tuple(facts), contracts=contracts)
 
 
 def _goal(case: Case) -> Goal:
@@ -193,6 +195,7 @@ def access(case: Case, reach: Reach) -> Access:
         tuple(lanes.values()),
         SITE,
         0,
+        unchecked=TRUE if case.copies else FALSE,
         loops=(loop,),
         stepped_by=loop,
     )

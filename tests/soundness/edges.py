@@ -21,17 +21,22 @@ def _least(index: str, *facts: str) -> Case:
     return _bounds(index, *facts, guard=f"({index}) < E0")
 
 
-def _bounds(index: str, *facts: str, guard: str = "True") -> Case:
-    reach = Reach((Place(index),), Space.ELEMENT, guard)
+def _bounds(index: str, *facts: str, guard: str = "True", extent: str = "E0") -> Case:
+    reach = Reach((Place(index, extent=extent),), Space.ELEMENT, guard)
     return Case("bounds", reach, reach, (*_SIZES, *facts))
 
 
 def _apart(
-    *places: Place, goal: str = "blocks", facts: tuple[str, ...] = (), guard: str = "True", contract: str = ""
+    *places: Place,
+    goal: str = "blocks",
+    facts: tuple[str, ...] = (),
+    guard: str = "True",
+    contract: str = "",
+    copies: int = 0,
 ) -> Case:
     space = Space.ELEMENT if any(p.has_lane for p in places) else Space.TILE
     reach = Reach(places, space, guard)
-    return Case(goal, reach, reach, (*_SIZES, *facts), contract=contract)
+    return Case(goal, reach, reach, (*_SIZES, *facts), contract=contract, copies=copies)
 
 
 def _lane(index: str, size: str = "T") -> Place:
@@ -115,6 +120,18 @@ EDGES = {
     "a quotient that may be 0": _least("n // m - 1", "m >= 1", "n >= m - 1"),
     "a part that is not shared": _apart(Place("(b0 + b1) // 2 - b1 + 4"), Place("b0")),
     "two iterations": _apart(Place("b0"), goal="iterations", guard="k < 2"),
+    "segments that are not whole": _bounds(
+        "b0 // (n // T)", "n >= T", "m >= 0", guard="b0 * T < m", extent="cdiv(m, n)"
+    ),
+    "a part behind the last segment": _bounds(
+        "b0 // (n // T)", "n >= T", "n % T == 0", "m >= 0", guard="b0 * T <= m", extent="cdiv(m, n)"
+    ),
+    "a tile that is not whole": _bounds("b0", "E0 == n // T", guard="b0 * T < n"),
+    "tiles of more than there is": _bounds("b0 - 1", "E0 == n // T", guard="1 <= b0 and b0 * T < n + m"),
+    "either of two": _bounds("b0", "G0 <= n or G0 <= m", "E0 == n"),
+    "two that share a part": _least("m - 2", "not (n >= 2 and m >= 2)", "n >= 2 and S >= 2 or m >= 2"),
+    "a multiple and one": _least("S * (T // S) - T", "T % S == 1"),
+    "a piece that is longer than its part": _apart(_lane("b0 * n + l0", "4"), facts=("n >= 3",), copies=3),
 }
 
 

@@ -53,7 +53,7 @@ class Bug:
             owner = getattr(owner, part)
         right = owner[name] if isinstance(owner, dict) else getattr(owner, name)
         put = owner.__setitem__ if isinstance(owner, dict) else partial(setattr, owner)
-        put(name, self._changed(right, vars(module)))
+        put(name, self._changed(right, getattr(right, "__globals__", vars(module))))
         try:
             with patch.object(solver, "_decided_cheaply", lambda *_, **__: None):
                 yield
@@ -326,6 +326,29 @@ BUGS = (
     ),
     Bug("shared if one symbol is", "proof.rungs.provenance:Agreed.is_shared", "all(s in", "any(s in"),
     Bug("digits for any divisors", "proof.solver:_Search._normalised", '_A) == "unsat"', '_A) != "unknown"'),
+    Bug("any segments are whole", "proof.nested:_share", "is_whole and ", ""),
+    Bug(
+        "one part behind the last segment",
+        "proof.sums:below_quotients",
+        "constant(1)",
+        "constant(2)",
+    ),
+    Bug(
+        "a tile that begins is whole",
+        "proof.counted:_index",
+        "combine(combine(y, f, -1), p, -1)",
+        "combine(y, p, -1)",
+    ),
+    Bug("whatever is left is not negative", "proof.counted:_index", "premises.term(m, c).low < 0", "False"),
+    Bug("the first of those that are left", "proof.premises:resolved", "len(left) == 1", "left"),
+    Bug(
+        "one part of what does not hold together",
+        "proof.resolution:_is_refuted",
+        "some.issubset(parts)",
+        "not some.isdisjoint(parts)",
+    ),
+    Bug("any remainder is 0", "proof.premises:as_multiples", " or ZERO not in fact.args", ""),
+    Bug("a cover of any range", "proof.rungs.covers:_is_inside", "all_of(ranges, ", "all_of("),
     Bug(
         "divisors prove themselves",
         "proof.decide:_with_divisors",
