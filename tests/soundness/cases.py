@@ -241,6 +241,8 @@ _PAIRS = (  # of indices that together tell blocks apart, most of the time
     ("t[b0]", "b1"),
     ("pm", "pn"),
     ("pn", "pm"),
+    ("b0 // (n // T)", "b0 % (n // T)"),
+    ("b0 // (m // n)", "b0 % (m // n) * G1 + b1"),
 )
 _SINGLES = (
     "b0",
@@ -258,6 +260,9 @@ _SINGLES = (
     "min(b0, {d})",
     "b0 * (b0 + 1) // 2 + k",
     "pm * columns + pn",
+    "b0 // (n // T)",
+    "b0 * T // n",
+    "b0 // (n // S) * n + b0 % (n // S) * S",
 )
 _DIVISORS = ("n", "m", "T", "S", "2", "3", "G1", "cdiv(n, T)", "n * m", "T * 2")
 _FACTS = (
@@ -278,6 +283,13 @@ _FACTS = (
     "G0 <= L",
     "G0 <= E0",
     "G1 <= E1",
+    "m % n == 0",
+    "n >= m",
+    "T % S == 0",
+    "n // T >= 1",
+    "G0 <= n or G0 <= m",
+    "not (n >= 2 and m >= 2)",
+    "n == 1 and m >= 2 or m >= n",
 )
 _LOOPS = (
     "k < S",
@@ -288,6 +300,20 @@ _LOOPS = (
     "k < cdiv(n, T)",
     "b0 * S + k < n",
     "k <= b0",
+    "k * S < T",
+    "k * S < b0 * T",
+    "T - k * S > 0",
+)
+_CONDITIONS = (
+    "b0 < n",
+    "b0 % 2 == 0",
+    "b0 == 0",
+    "b1 < m",
+    "b0 * T < n",
+    "b0 * T < m",
+    "b0 * T < n + m",
+    "b0 // {d} < m",
+    "b0 < {d} or b1 < {d}",
 )
 _LEAVES = ("b0", "b0", "b1", "k", "T", "S", "n", "m", "1", "2", "3", "G0", "t[b0]", "t[k]")
 
@@ -305,8 +331,14 @@ class Draw:
         first = self.reach()
         second = first if rng.random() < 0.5 else self.other(first)
         goal = rng.choices(GOALS, (8, 2, 2, 2))[0]
-        facts = ("T >= 1", "S >= 1", *rng.sample(_FACTS, rng.randint(0, 5)))
+        facts = (
+            "T >= 1",
+            "S >= 1",
+            *rng.sample(_FACTS, rng.randint(*((5, 10) if goal == "bounds" else (0, 5)))),
+        )
         case = Case(goal, first, second, facts, self.lets)
+        if first.space is second.space is Space.ELEMENT and len(first.places) == 1 and rng.random() < 0.5:
+            case = replace(case, copies=3)
         return replace(case, contract=rng.choice(CONTRACTS)) if case.mentions("t") else case
 
     def reach(self) -> Reach:
@@ -339,6 +371,8 @@ class Draw:
             base, extent = rng.choice(
                 (("n", f"E{axis} - n"), ("S", "T"), ("b1 * T", "T"), ("t[b0]", "t[b0 + 1] - t[b0]"))
             )
+        elif rng.random() < 0.1:
+            extent = rng.choice(("cdiv(m, n)", "cdiv(n, T)", "n // T"))
         if rng.random() < 0.3:
             return Place(index, base=base, extent=extent)
         size = rng.choice(("T", "S", "2", "3"))
@@ -403,9 +437,7 @@ class Draw:
         return self.filled(rng.choice(forms).replace("{x}", x).replace("{y}", y))
 
     def condition(self) -> str:
-        return self.filled(
-            self.rng.choice(("b0 < n", "b0 % 2 == 0", "b0 == 0", "b1 < m", "b0 * T < n", "b0 // {d} < m"))
-        )
+        return self.filled(self.rng.choice(_CONDITIONS))
 
 
 def drawn(seed: int) -> Case:
