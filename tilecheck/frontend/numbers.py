@@ -59,15 +59,23 @@ def broadcast_shapes(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> tuple[Expr, ..
     b = (E.ONE,) * (rank - len(b)) + b
     shape = []
     for x, y in zip(a, b, strict=True):
-        if x is y or y is E.ONE:
+        if _is_one_or(x, y):
             shape.append(x)
-        elif x is E.ONE:
+        elif _is_one_or(y, x):
             shape.append(y)
         elif x.value is not None and y.value is not None:
             raise UnsupportedConstruct(f"broadcast of tile sizes {x.value} and {y.value}")
         else:
             shape.append(E.maximum(x, y))
     return tuple(shape)
+
+
+def _is_one_or(size: Expr, other: Expr) -> bool:
+    """Whether `other` is `size` or 1, by a condition of compile time if need be: no size is below 1, so the
+    larger of the two is `size`."""
+    if other.op in ("ite", "max"):
+        return all(_is_one_or(size, branch) for branch in other.args[1 if other.op == "ite" else 0 :])
+    return other is size or other is E.ONE
 
 
 def stretch(value: Num, shape: tuple[Expr, ...]) -> Expr | None:

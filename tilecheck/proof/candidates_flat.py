@@ -47,9 +47,20 @@ def conditions(terms: Terms, access: Access) -> Iterator[Expr]:
     for part in conjuncts(access.mask):  # `n < 0 or i < n` bounds an unsigned i where n is not negative
         if part.op == "any" and not terms.uniform(part):
             yield from (negate(one) for one in part.args if terms.uniform(one))
+    yield from _first(terms, terms.poly(axis.index))
     for symbol in number_symbols(axis.index):
         if symbol.kind is Kind.SCALAR or (symbol.kind is Kind.CONSTANT and symbol not in terms.tiles):
             yield le(ZERO, sym(symbol))
+
+
+def _first(terms: Terms, index: Polynomial) -> Iterator[Expr]:
+    """Where what all elements are moved by is a difference, it is not negative: n >= c in
+    `(n - c + i) * stride`."""
+    still = {m: c for m, c in index.items() if not terms.varies(m)}
+    shared = terms.common(still)
+    start = {without(m, *shared): c for m, c in still.items()}
+    if any(c < 0 for c in start.values()) and any(c > 0 for c in start.values()):
+        yield from terms.at_most({m: -c for m, c in start.items()}, {})
 
 
 def _branches(terms: Terms, index: Expr) -> Iterator[Expr]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from math import gcd
 
 from tilecheck.analysis.limits import promised_ranges, ranges_of
-from tilecheck.ir.expr import ONE, Expr, Kind, add, floordiv, le, mul, sub, symbols, walk
+from tilecheck.ir.expr import ONE, Expr, Kind, add, const, floordiv, le, mul, sub, symbols, walk
 from tilecheck.ir.kernel import Access, Kernel
 from tilecheck.proof.candidates_flat import factor_of, factored
 from tilecheck.proof.conditions_ranges import Ranges
@@ -63,7 +63,8 @@ def layouts(access: Access, kernel: Kernel, terms: Terms) -> Iterator[tuple[Expr
         return
     outer = _outer(index, ranges, terms)
     signs = _signs(index, terms)
-    spans = (_spans(outer, kernel, terms, beside=beside) for beside in (False, True)) if outer else ()
+    digits = [outer, [*outer, *places]] if outer and (places := _places(index, outer, terms)) else [outer]
+    spans = [_spans(d, kernel, terms, beside=beside) for d in digits if d for beside in (False, True)]
     for own in dict.fromkeys(spans):
         if not all(is_layout(c, terms) for c in own):
             continue
@@ -165,6 +166,20 @@ def _outer(index: Polynomial, ranges: Ranges, terms: Terms) -> list[_Digit]:
     """The digits of an index; none where it is no sum of bounded digits."""
     rest: Polynomial = {m: c for m, c in index.items() if terms.varies(m)}
     return _digits(rest, combine(index, rest, -1), ranges, terms) or []
+
+
+def _places(index: Polynomial, digits: Sequence[_Digit], terms: Terms) -> list[_Digit]:
+    """Digits that are literals: the third part of a row, `2 * s_part`, where nothing else has that stride."""
+    strides = {number for digit in digits for number in digit.factors}
+    return [
+        _Digit(terms.expr({m: 1}), const(c + 1), m)
+        for m, c in index.items()
+        if c > 0 and len(m) == 1 and m[0] not in strides and _is_stride(terms.atom(m[0]), terms)
+    ]
+
+
+def _is_stride(e: Expr, terms: Terms) -> bool:
+    return e.op == "sym" and e.args[0].kind in _STRIDES and e.args[0] not in terms.tiles
 
 
 def _signs(index: Polynomial, terms: Terms) -> tuple[Expr, ...]:
