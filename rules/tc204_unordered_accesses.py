@@ -129,7 +129,7 @@ from collections.abc import Iterator
 
 from tilecheck.analysis.accesses import sites_of, unsafe_of
 from tilecheck.analysis.facts import Facts
-from tilecheck.analysis.ordering import made_by_one_thread, overwrites_its_own, separated
+from tilecheck.analysis.ordering import made_by_one_thread, overwrites_its_own, reduced_before, separated
 from tilecheck.ir.kernel import Access, Effect, Space
 from tilecheck.model import Severity
 from tilecheck.proof.obligation import Between, Disjoint, Obligation, Ordered
@@ -149,7 +149,7 @@ def _between_threads(facts: Facts) -> Iterator[Obligation]:
         alone = first is second and not first.loops  # lanes of one store are TC203's
         if not writes or alone or separated(facts.kernel, first, second):
             continue
-        if made_by_one_thread(facts.kernel, first, second):
+        if made_by_one_thread(facts.kernel, first, second) or reduced_before(facts.kernel, first, second):
             continue
         # Equal lanes of one access in one iteration are that access once.
         over = first is second or overwrites_its_own(facts.kernel, first, second)

@@ -14,7 +14,7 @@ reduction before the store is no barrier: where each warp holds the whole tile, 
 
 from __future__ import annotations
 
-from tilecheck.ir.expr import Kind, conjuncts, symbols
+from tilecheck.ir.expr import Expr, Kind, conjuncts, negate, symbols, walk
 from tilecheck.ir.kernel import Access, Barrier, Effect, Exchange, Kernel, common_loops
 
 
@@ -73,23 +73,57 @@ def _is_of_one_thread(kernel: Kernel, access: Access) -> bool:
     return access.effect is Effect.WRITE
 
 
+def reduced_before(kernel: Kernel, first: Access, second: Access) -> bool:
+    """Whether `second` stores after all rounds of the loops in which `first` loads, and needs a reduction of
+    what it loaded, which is in the same round: then the store comes after every thread's load, or, where the
+    tile lies in one warp, after those of that warp, which alone stores (`_is_settled`)."""
+    if first.effect is not Effect.READ or second.effect is not Effect.WRITE or first.order != "WEAK":
+        return False
+    if common_loops(first, second) or first.position > second.position or first.copied or second.copied:
+        return False
+    since = _exchanges_since(kernel, first)
+    reduced = _is_gathered(first, second, [e for e in since if not e.scans])
+    return reduced and _is_settled(kernel, first, second, since)
+
+
 def overwrites_its_own(kernel: Kernel, first: Access, second: Access) -> bool:
     """Whether `second` stores over what `first` loaded before it, each element after it was loaded, and no
     thread puts to use what it loaded too late.
 
     What is stored in a lane takes what was loaded in it, so it comes after the load of the thread that it has
-    this from. Other threads may have copies of the element. They matter nowhere if, from the load on, nothing
-    that was loaded is reduced, multiplied, reshaped or broadcast; or as `_is_settled` says. A value without
-    lanes is used by every thread as it is.
+    this from. Or it needs a reduction or scan of all that was loaded. Other threads may have copies of the
+    element. They matter nowhere if, from the load on, nothing that was loaded is reduced, multiplied, reshaped
+    or broadcast; or as `_is_settled` says. A value without lanes is used by every thread as it is.
     """
     if first.effect is not Effect.READ or second.effect is not Effect.WRITE:
         return False
     if _takes_all(kernel, first, second):
         return True
-    if not first.lanes or first.position > second.position or first.position not in second.takes:
+    if not first.lanes or first.position > second.position:
         return False
-    since = [e for e in kernel.exchanges if e.position > first.position or set(e.loops) & set(first.loops)]
+    since = _exchanges_since(kernel, first)
+    if first.position not in second.takes and (first.copied or not _is_gathered(first, second, since)):
+        return False
     return not since or _is_settled(kernel, first, second, since)
+
+
+def _exchanges_since(kernel: Kernel, first: Access) -> list[Exchange]:
+    return [e for e in kernel.exchanges if _may_follow(first, e)]
+
+
+def _may_follow(first: Access, other: Access | Exchange) -> bool:
+    """Whether `other` may happen after `first` in one block: not in the other branch of a condition that is one
+    for the block."""
+    if other.position <= first.position and not set(other.loops) & set(first.loops):
+        return False
+    given = set(conjuncts(first.guard))
+    return not any(negate(c) in given and _is_of_block(c) for c in conjuncts(other.guard))
+
+
+def _is_of_block(cond: Expr) -> bool:
+    return all(s.kind <= Kind.BLOCK and s.kind is not Kind.HOST for s in symbols(cond)) and not any(
+        node.op == "read" for node in walk(cond)
+    )
 
 
 def _takes_all(kernel: Kernel, first: Access, second: Access) -> bool:
@@ -112,26 +146,46 @@ def _takes_all(kernel: Kernel, first: Access, second: Access) -> bool:
 
 def _is_settled(kernel: Kernel, first: Access, second: Access, since: list[Exchange]) -> bool:
     """Whether the store needs all that was exchanged since the load, which is reductions of whole tiles and
-    their results, and scans; or it needs a scan of what was loaded. And what is stored since then are tiles of
-    one axis and of one size, lane for lane computed from loaded ones, and single elements.
+    their results, and scans; or it needs a reduction or scan of what was loaded, and all others are of tiles of
+    this size. And what is stored since then are tiles of one axis and of one size, lane for lane computed from
+    loaded ones, and single elements.
 
     A tile with as many elements as threads has no copies. A smaller one is laid out alike wherever it stands,
     with copies in the later warps. A reduction over several warps has a barrier, which the store comes after.
-    One inside a warp leaves copies with wrong results in other warps; they are not what is stored. A scan of
-    the loaded tile alone is enough: where tiles of this size lie in several warps, it has the barrier, and what
-    is reduced on the way is loaded in time; where they lie in one, each warp reduces and scans its own.
+    One inside a warp leaves copies with wrong results in other warps; they are not what is stored. One of the
+    loaded tile alone is enough: where tiles of this size lie in several warps, it has the barrier, and what is
+    reduced on the way is loaded in time; where they lie in one, each warp reduces and scans its own. (What is
+    made of a larger tile goes through all warps, also those with wrong results.)
     """
     alike = len(first.lanes) == len(second.lanes) == 1 and first.lanes[0].bound is second.lanes[0].bound
-    needed = [e for e in since if e.position in second.needs]
-    by_scan = any(first.position in e.loads for e in needed)
-    if not alike or not all(e.whole for e in since) or (len(needed) < len(since) and not by_scan):
+    if not alike or not all(e.whole for e in since):
         return False
-    after = [a for a in kernel.accesses if a.position > first.position or set(a.loops) & set(first.loops)]
-    return all(_is_harmless(kernel, first, a) for a in after)
+    small = all(e.shape == (first.lanes[0].bound,) for e in since)
+    if not all(e.position in second.needs for e in since) and not (
+        small and _is_gathered(first, second, since)
+    ):
+        return False
+    after = [a for a in kernel.accesses if _may_follow(first, a)]
+    return all(_is_harmless(kernel, first, a, second) for a in after)
 
 
-def _is_harmless(kernel: Kernel, first: Access, access: Access) -> bool:
-    """Whether copies of what `first` loaded cannot reach memory through the access."""
+def _is_gathered(first: Access, second: Access, since: list[Exchange]) -> bool:
+    """Whether the store needs a reduction or scan of all that was loaded, which was certainly made in between:
+    in the same rounds as the load, and wherever the load and the store are."""
+    given = set(conjuncts(first.guard)) | set(conjuncts(second.guard))
+    return any(
+        first.position in e.loads
+        and e.position in second.needs
+        and e.position > first.position
+        and e.loops == first.loops
+        and set(conjuncts(e.guard)) <= given
+        for e in since
+    )
+
+
+def _is_harmless(kernel: Kernel, first: Access, access: Access, second: Access) -> bool:
+    """Whether copies of what `first` loaded cannot reach memory through the access, the store `second` or one
+    that takes loaded values lane for lane."""
     written = {a.array for a in kernel.accesses if a.effect is not Effect.READ}
     for symbol in symbols(access.guard, access.mask, *(axis.coordinate for axis in access.axes)):
         origin, _, names = symbol.origin.partition(":")
@@ -141,4 +195,4 @@ def _is_harmless(kernel: Kernel, first: Access, access: Access) -> bool:
     if access.effect is Effect.READ or not access.lanes:
         return True
     same = len(access.lanes) == 1 and access.lanes[0].bound is first.lanes[0].bound
-    return access.effect is Effect.WRITE and same and bool(access.takes)
+    return access.effect is Effect.WRITE and same and (access is second or bool(access.takes))

@@ -414,24 +414,30 @@ class Executor:
                     self.numbers.update(s.name for s in _untyped_terms(value.elem))
 
     def exchanged(
-        self, *values: Any, whole: bool = False, loads: frozenset[int] = frozenset()
+        self,
+        *values: Any,
+        whole: bool = False,
+        loads: frozenset[int] = frozenset(),
+        shape: tuple[Expr, ...] = (),
+        scans: bool = False,
     ) -> frozenset[int]:
-        """Note an operation by which threads may see what others loaded, if a value comes from memory; a scan
-        with the `loads` whose elements it goes over.
+        """Note an operation by which threads may see what others loaded, if a value comes from memory; of a
+        reduction or scan of a tile of this `shape` the `loads` whose elements it goes over.
 
         Gives its position, if it is noted."""
         if self.dry or not self.dialect.has_pointers:
             return frozenset()
         if not any(_may_change(value, self.knowledge.written) for value in values):
             return frozenset()
-        self.exchanges.append(Exchange(self.number(), tuple(k for k, _ in self.nest), whole, loads))
+        loops = tuple(k for k, _ in self.nest)
+        self.exchanges.append(Exchange(self.number(), loops, whole, loads, shape, self.guard, scans))
         self.guards[self.serial] = self.guard
         return frozenset({self.serial})
 
     def widened(self, shape: tuple[Expr, ...], *values: Num) -> frozenset[int]:
         """Note the values that are used beside more elements than they have."""
         fewer = [v for v in values if v.shape != shape]
-        return self.exchanged(*fewer, whole=all(s is E.ONE for v in fewer for s in v.shape))
+        return self.exchanged(*fewer, whole=all(s is E.ONE for v in fewer for s in v.shape), shape=shape)
 
     def made(self, value: Expr) -> None:
         self.makers.setdefault(value, self.site)

@@ -28,14 +28,44 @@ def by_binary(op: str, a: Num, b: Num, result: str) -> Made:
     one, two = (_counted(side, result) for side in (a, b))
     same = bool(one.loads & two.loads) or _may_be_one_load(one, two)
     common = same or one.exchanges & two.exchanges
-    both = replace(one | two, free=one.free and two.free and not common, atom=False)
+    closed = is_closed(a) and is_closed(b)
+    both = replace(one | two, free=one.free and two.free and not common, atom=False, closed=closed)
     if result == "data" and one.typed and two.typed:
-        return both
-    if op == "/" or (same and op != "*") or one.exchanges & two.exchanges:
+        return replace(both, closed=True)  # nothing goes out of a sum of floats again
+    if op == "/" or one.exchanges & two.exchanges:
         return NOTHING
     if op == "*":
         return _product(a, b, both, same=same)
-    return both
+    return _sum(a, b, both, result, same=same)
+
+
+def _sum(a: Num, b: Num, both: Made, result: str, *, same: bool) -> Made:
+    """A sum or difference of what may be integers: a compiler takes out again what is in both.
+
+    It finds equal tiles and equal scalars; no tile that is loaded or scanned is a scalar in many lanes, so
+    beside a scalar a tile stays what it is. Of a scan and what was loaded, the scan stays, of which the
+    compiler knows nothing: `cumsum(x) - x` needs the scan, though its lanes need not take x.
+    """
+    for tile, scalar in ((a, b), (b, a)):
+        if tile.shape and not scalar.shape and not (same or (is_closed(tile) and is_closed(scalar))):
+            return replace(_counted(tile, result), free=False, atom=False, closed=False)
+    if not both.closed:
+        return NOTHING
+    if not same:
+        return both
+    scan = bool(a.made.exchanges) != bool(b.made.exchanges)
+    return Made(exchanges=both.exchanges, typed=both.typed, free=False) if scan else NOTHING
+
+
+def is_closed(value: Num) -> bool:
+    """Whether all loads and exchanges that go into a value, but for those inside a function of which the
+    compiler knows nothing, are counted: else a sum of integers may take out what is counted of the other."""
+    if value.made.closed:
+        return True
+    known = (Kind.SCALAR, Kind.CONSTANT, Kind.BLOCK, Kind.GRID, Kind.EXTENT, Kind.LANE)
+    if value.elem is None:
+        return False
+    return all(n.op != "read" and (n.op != "sym" or n.args[0].kind in known) for n in E.walk(value.elem))
 
 
 def _may_be_one_load(one: Made, two: Made) -> bool:
@@ -71,7 +101,8 @@ def by_fma(values: Sequence[Num]) -> Made:
 
 
 def by_extreme(value: Num, other: Num | None, result: str) -> Made:
-    """A minimum or maximum of `value` and a finite literal, or an `other` that memory gave as it is.
+    """A minimum or maximum of `value` and a finite literal, or an `other` that memory gave as it is, or of
+    floats of which a compiler knows no range.
 
     Of integers one with a literal may be the literal: a minimum of 0 and an unsigned number is 0.
     """
@@ -80,7 +111,10 @@ def by_extreme(value: Num, other: Num | None, result: str) -> Made:
     if other is None:
         known = result == "data" and value.kind == "data" and value.made.typed
         return replace(value.made, free=False) if known else NOTHING
-    return replace(_counted(value, result) | other.made, free=False) if other.made.atom else NOTHING
+    floats = all(side.kind == "data" and side.made.typed and side.made.free for side in (value, other))
+    if not other.made.atom and not (floats and NOTHING not in (value.made, other.made)):
+        return NOTHING
+    return replace(_counted(value, result) | other.made, free=False)
 
 
 def by_comparison(op: str, a: Num, b: Num) -> Made:
@@ -112,12 +146,20 @@ def by_choice(cond: Num, a: Num, b: Num, result: str) -> Made:
         return NOTHING
     for this, other in ((one, b), (two, a)):
         if not (other.made.loads or other.made.exchanges or other.shape):
-            return replace(this, exchanges=frozenset(), free=False, chosen=True, atom=False)
+            closed = this.closed and not this.exchanges
+            bare = replace(this, exchanges=frozenset(), carried=frozenset(), free=False, atom=False)
+            return replace(bare, chosen=True, closed=closed)
     both = one & two
     if not unknown or cond.made.free:
         # An element that a scan combines is needed where the choice may take it.
         both = replace(both, loads=both.loads | {p for p in one.loads | two.loads if p < 0})
-    return replace(both, chosen=bool(both.loads or both.exchanges))
+    return replace(both, chosen=bool(both.loads or both.exchanges), closed=_has_all(both, one, two))
+
+
+def _has_all(both: Made, one: Made, two: Made) -> bool:
+    """Whether all that is counted of the sides is counted of what is one of them."""
+    every = one | two
+    return every.closed and (both.loads, both.exchanges) == (every.loads, every.exchanges)
 
 
 def _is_open(cond: Expr) -> bool:
@@ -163,7 +205,7 @@ def by_branch(cond: Expr, a: Num, b: Num, result: str, guards: Mapping[int, Expr
         return frozenset(p for p in mine if p in theirs or inside <= set(E.conjuncts(guards.get(p, E.TRUE))))
 
     other = E.negate(cond)
-    return Made(
+    either = Made(
         kept(one.loads, two.loads, cond) | kept(two.loads, one.loads, other),
         kept(one.exchanges, two.exchanges, cond) | kept(two.exchanges, one.exchanges, other),
         one.typed and two.typed,
@@ -171,12 +213,13 @@ def by_branch(cond: Expr, a: Num, b: Num, result: str, guards: Mapping[int, Expr
         one.chosen or two.chosen,
         one.arrays | two.arrays,
     )
+    return replace(either, closed=_has_all(either, one, two))
 
 
 def by_function(value: Num) -> Made:
     """A function of floats."""
     known = value.kind == "data" or _is_plain(value) or _arrays(value) == 1
-    return replace(value.made, free=False) if known else NOTHING
+    return replace(value.made, free=False, closed=True) if known else NOTHING
 
 
 def by_cast(value: Num, to: str) -> Made:

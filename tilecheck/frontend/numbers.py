@@ -247,7 +247,7 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     bits = _result_bits(a, b)
     made = by_binary(op, a, b, "data" if a.elem is None or b.elem is None or op == "/" else kind)
     if made != NOTHING:
-        made |= Made(exchanges=exchanged)
+        made |= Made(exchanges=exchanged, closed=True)
     if a.elem is None or b.elem is None or op == "/":
         # `//` and `%` of unmodelled data are float operations or give an unknown; division by zero of
         # floats is defined, and of integers it needs a divisor that we know.
@@ -381,7 +381,7 @@ def select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:
         kind = "data"
     made = by_choice(cond, a, b, kind)
     if made != NOTHING:
-        made |= Made(exchanges=exchanged)
+        made |= Made(exchanges=exchanged, closed=True)
     if kind == "data":
         return Num(shape, None, "data", bits or 32, made)
     test = stretch(Num(cond.shape, as_bool(cond, machine), "bool"), shape)

@@ -17,6 +17,7 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
+from tilecheck.frontend.accumulated import gathered, keep, mark
 from tilecheck.frontend.annotations import read_annotation
 from tilecheck.frontend.bindings import dotted, imports_of
 from tilecheck.frontend.executor import MAX_DEPTH, Arguments, Executor, Loop, Unrolled
@@ -406,6 +407,7 @@ def symbolic_loop(
             raise _unsupported("tile whose shape changes in a loop of unknown length", node, frame)
         for n in carried:
             frame.names[n] = _advance(x, entry[n], steps[n], k)
+        mark(frame.names, carried if x.dialect.has_pointers else (), k.args[0])
         loop = Loop(frame)
         x.loops.append(loop)
         try:
@@ -419,7 +421,9 @@ def symbolic_loop(
             x.unrolled.pop()
         x.nest.pop()  # also where code of a module is given up: the kernel goes on outside of this loop
     x.guard = before
+    needed = {} if loop.broken or trips is None else gathered(frame.names, k.args[0])
     _leave(x, entry, steps, trips, names, frame, broken=loop.broken)
+    keep(frame.names, needed)
     return loop.broken
 
 

@@ -37,11 +37,13 @@ class Made:
     chosen: bool = False  # counts only where a choice was not known
     arrays: frozenset[str] = frozenset()  # those that the loads are from
     atom: bool = False  # a loaded element, or a product of such: no sum, whose operands may be taken out again
+    closed: bool = False  # all that could be taken out of it again is counted
+    carried: frozenset[tuple[int, str]] = frozenset()  # variables of loops, in a round of those (`accumulated`)
 
     def __or__(self, other: Made) -> Made:
         both = self._with(other, self.loads | other.loads, self.exchanges | other.exchanges)
         atom = (self.atom and not other.loads) or (other.atom and not self.loads)
-        return replace(both, atom=atom)
+        return replace(both, atom=atom, carried=self.carried | other.carried)
 
     def __and__(self, other: Made) -> Made:
         return self._with(other, self.loads & other.loads, self.exchanges & other.exchanges)
@@ -54,6 +56,7 @@ class Made:
             free=self.free and other.free,
             chosen=self.chosen or other.chosen,
             arrays=self.arrays | other.arrays,
+            closed=self.closed and other.closed,
         )
 
 

@@ -228,13 +228,17 @@ class Barrier:
 class Exchange:
     """A Triton operation by which threads see values that other threads loaded: a reduction, a product, a
     change of shape, a value of few elements used beside more. `whole` says that it is a reduction to one
-    element, such an element used in many lanes, or a scan along the only axis of a tile; `loads` are those
-    whose elements such a scan goes over. The other fields are as those of an access."""
+    element, such an element used in many lanes, or a scan along the only axis of a tile; `shape` is that of the
+    tile then, and `loads` are those whose elements the reduction, or what `scans`, goes over along that axis.
+    The other fields are as those of an access."""
 
     position: int
     loops: tuple[Symbol, ...]
     whole: bool = False
     loads: frozenset[int] = frozenset()
+    shape: tuple[Expr, ...] = ()
+    guard: Expr = TRUE
+    scans: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,7 @@ def _elements(
     record(x, array, effect, Space.ELEMENT, (axis,), lanes, mask, order, unchecked=E.TRUE)
     x.guards[x.serial] = x.guard
     lanes_of = frozenset({x.serial} if shape else ())
-    itself = Made(lanes_of, arrays=frozenset({target.array}), atom=True)
+    itself = Made(lanes_of, arrays=frozenset({target.array}), atom=True, closed=True)
     made = itself if effect is Effect.READ else NOTHING
     # An element that is not inside is an error of its own (TC303): what is read was inside.
     return replace(loaded(x, array, [index], test, shape, order), made=made)

@@ -410,8 +410,11 @@ def _reduction(x: Executor, name: str, args: Arguments) -> Any:
     result = _sum(x, args) if name == "sum" else _reduce(x, args)
     first = result.items[0] if isinstance(result, Seq) else result
     whole = all(s is E.ONE for s in first.shape)
-    exchanged = x.exchanged(*args.positional[:1], *(v for n, v in args.keywords if n == "input"), whole=whole)
-    made = Made(exchanges=exchanged) if whole else NOTHING
+    given = [*args.positional[:1], *(v for n, v in args.keywords if n == "input")]
+    tiles = [v for v in given if isinstance(v, Num) and len(v.shape) == 1 and whole]
+    loads = frozenset[int]().union(*(tile.made.loads for tile in tiles))
+    exchanged = x.exchanged(*given, whole=whole, loads=loads, shape=tiles[0].shape if tiles else ())
+    made = Made(exchanges=exchanged, closed=True) if whole else NOTHING
     if isinstance(result, Seq):
         return Seq((replace(first, made=made), *result.items[1:]))
     return replace(first, made=made)

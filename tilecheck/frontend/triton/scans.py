@@ -26,7 +26,8 @@ def reduce_by(x: Executor, args: Arguments) -> Any:
     tiles = [x.number_of(v, "reduce") for v in as_tuple(value)]
     combined(x, args, given["combine_fn"], tiles)
     found = tuple(reduced(x, t, given["axis"], given.get("keep_dims", Const(False))) for t in tiles)
-    x.exchanged(*tiles, whole=all(s is E.ONE for num in found for s in num.shape))
+    shape = tiles[0].shape if tiles else ()
+    x.exchanged(*tiles, whole=all(s is E.ONE for num in found for s in num.shape), shape=shape)
     return Seq(found) if isinstance(value, Seq) else found[0]
 
 
@@ -58,7 +59,7 @@ def combined(
     from "load" -1 - k alone, and the second one from -1 - k - (number of tiles)."""
     elements = []
     for number, tile in enumerate((*tiles, *tiles)):
-        side = Made(frozenset({-1 - number})) if marked else NOTHING
+        side = Made(frozenset({-1 - number}), closed=True) if marked else NOTHING
         boolean = tile.kind == "bool"
         elem = x.fresh("data", per_lane=True, boolean=True) if boolean else None
         if not boolean and tile.elem is not None:
@@ -80,10 +81,11 @@ def _scanned(x: Executor, tiles: Sequence[Num], uses: Sequence[bool], reverse: A
     forward = reverse is None or x.truth(reverse) is E.FALSE
     along = forward and all(len(tile.shape) == 1 for tile in tiles)
     every = frozenset[int]().union(*(tile.made.loads for tile in tiles)) if along else frozenset()
-    exchanged = x.exchanged(*tiles, whole=along, loads=every)
+    shape = tiles[0].shape if along else ()
+    exchanged = x.exchanged(*tiles, whole=along, loads=every, shape=shape, scans=True)
     for tile, used in zip(tiles, uses, strict=True):
         result = scanned(x, tile)
         if along and used:
-            before = replace(tile.made, free=False)
-            result = replace(result, made=before | Made(exchanges=exchanged))
+            before = replace(tile.made, free=False, closed=True)
+            result = replace(result, made=before | Made(exchanges=exchanged, closed=True))
         yield result
