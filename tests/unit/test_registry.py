@@ -107,7 +107,11 @@ def test_a_good_rule_is_loaded_and_helpers_are_not(package) -> None:
 
 def test_rules_that_are_not_installed_are_said_to_be(tmp_path: Path) -> None:
     """`python -m tilecheck` in the root of a checkout sees a `tilecheck` without rules in it."""
-    (tmp_path / "tilecheck").symlink_to(ROOT / "tilecheck")
+    package = tmp_path / "tilecheck"
+    package.mkdir()
+    for part in (ROOT / "tilecheck").iterdir():
+        if part.name != "rules":  # a checkout may hold a copy
+            (package / part.name).symlink_to(part)
     command = [sys.executable, "-S", "-m", "tilecheck", "rules"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 2
