@@ -36,10 +36,10 @@ def by_binary(op: str, a: Num, b: Num, result: str) -> Made:
         return NOTHING
     if op == "*":
         return _product(a, b, both, same=same)
-    return _sum(a, b, both, result, same=same)
+    return _sum(op, a, b, both, result, same=same)
 
 
-def _sum(a: Num, b: Num, both: Made, result: str, *, same: bool) -> Made:
+def _sum(op: str, a: Num, b: Num, both: Made, result: str, *, same: bool) -> Made:
     """A sum or difference of what may be integers: a compiler takes out again what is in both.
 
     It finds equal tiles and equal scalars; no tile that is loaded or scanned is a scalar in many lanes, so
@@ -49,12 +49,19 @@ def _sum(a: Num, b: Num, both: Made, result: str, *, same: bool) -> Made:
     for tile, scalar in ((a, b), (b, a)):
         if tile.shape and not scalar.shape and not (same or (is_closed(tile) and is_closed(scalar))):
             return replace(_counted(tile, result), free=False, atom=False, closed=False)
+    if op == "+" and (same or not both.closed) and _is_open_sum(a) and _is_open_sum(b):
+        return Made(typed=both.typed, free=False, arrays=both.arrays, summed=True)
     if not both.closed:
         return NOTHING
     if not same:
         return both
     scan = bool(a.made.exchanges) != bool(b.made.exchanges)
     return Made(exchanges=both.exchanges, typed=both.typed, free=False) if scan else NOTHING
+
+
+def _is_open_sum(value: Num) -> bool:
+    """Whether a value is loaded, a product of such, or a sum of these: adding more of them leaves something."""
+    return value.made.atom or value.made.summed
 
 
 def is_closed(value: Num) -> bool:
@@ -83,6 +90,11 @@ def _product(a: Num, b: Num, both: Made, *, same: bool) -> Made:
     """Of factors that may be integers: no zero, and not so many factors of 2 that nothing is left of a byte."""
     literals = [side.elem.value for side in (a, b) if side.elem is not None and side.elem.value is not None]
     even = any(value % 2 == 0 for value in literals)
+    if a.made.summed or b.made.summed:
+        # A product of what no compiler knows is taken out by an equal product alone: one from the same arrays.
+        known = not (_is_open_sum(a) and _is_open_sum(b)) or (a.made.summed and b.made.summed)
+        arrays = a.made.arrays | b.made.arrays
+        return NOTHING if same or known else replace(both, free=False, atom=True, closed=True, arrays=arrays)
     if _may_be_zero(a) or _may_be_zero(b) or any(value % 128 == 0 for value in literals):
         return NOTHING
     atom = a.made.atom and b.made.atom
@@ -147,8 +159,8 @@ def by_choice(cond: Num, a: Num, b: Num, result: str) -> Made:
     for this, other in ((one, b), (two, a)):
         if not (other.made.loads or other.made.exchanges or other.shape):
             closed = this.closed and not this.exchanges
-            bare = replace(this, exchanges=frozenset(), carried=frozenset(), free=False, atom=False)
-            return replace(bare, chosen=True, closed=closed)
+            bare = replace(this, exchanges=frozenset(), carried=frozenset(), atom=False, summed=False)
+            return replace(bare, free=False, chosen=True, closed=closed)
     both = one & two
     if not unknown or cond.made.free:
         # An element that a scan combines is needed where the choice may take it.

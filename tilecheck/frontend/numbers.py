@@ -8,12 +8,13 @@ a widening) must it fit. So `fits` is asked for there, and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import signs, unsigned
 from tilecheck.frontend.made import by_binary, by_choice, by_comparison, by_logic
-from tilecheck.frontend.values import NOTHING, Made, Num, lane
+from tilecheck.frontend.values import NOTHING, Num, lane
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 
@@ -247,7 +248,7 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     bits = _result_bits(a, b)
     made = by_binary(op, a, b, "data" if a.elem is None or b.elem is None or op == "/" else kind)
     if made != NOTHING:
-        made |= Made(exchanges=exchanged, closed=True)
+        made = replace(made, exchanges=made.exchanges | exchanged)
     if a.elem is None or b.elem is None or op == "/":
         # `//` and `%` of unmodelled data are float operations or give an unknown; division by zero of
         # floats is defined, and of integers it needs a divisor that we know.
@@ -381,7 +382,7 @@ def select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:
         kind = "data"
     made = by_choice(cond, a, b, kind)
     if made != NOTHING:
-        made |= Made(exchanges=exchanged, closed=True)
+        made = replace(made, exchanges=made.exchanges | exchanged)
     if kind == "data":
         return Num(shape, None, "data", bits or 32, made)
     test = stretch(Num(cond.shape, as_bool(cond, machine), "bool"), shape)

@@ -38,6 +38,7 @@ class Made:
     arrays: frozenset[str] = frozenset()  # those that the loads are from
     atom: bool = False  # a loaded element, or a product of such: no sum, whose operands may be taken out again
     closed: bool = False  # all that could be taken out of it again is counted
+    summed: bool = False  # a sum of such atoms, with nothing subtracted: no compiler knows it for a constant
     carried: frozenset[tuple[int, str]] = frozenset()  # variables of loops, in a round of those (`accumulated`)
 
     def __or__(self, other: Made) -> Made:
