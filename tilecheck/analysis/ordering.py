@@ -14,7 +14,7 @@ reduction before the store is no barrier: where each warp holds the whole tile, 
 
 from __future__ import annotations
 
-from tilecheck.ir.expr import Expr, Kind, conjuncts, negate, symbols, walk
+from tilecheck.ir.expr import ONE, Expr, Kind, conjuncts, negate, symbols, walk
 from tilecheck.ir.kernel import Access, Barrier, Effect, Exchange, Kernel, common_loops
 
 
@@ -160,13 +160,14 @@ def _is_settled(kernel: Kernel, first: Access, second: Access, since: list[Excha
     alike = len(first.lanes) == len(second.lanes) == 1 and first.lanes[0].bound is second.lanes[0].bound
     if not alike or not all(e.whole for e in since):
         return False
-    small = all(e.shape == (first.lanes[0].bound,) for e in since)
+    sizes = (first.lanes[0].bound, ONE)
+    small = all(len(e.shape) == 1 and any(e.shape[0] is size for size in sizes) for e in since)
     if not all(e.position in second.needs for e in since) and not (
         small and _is_gathered(first, second, since)
     ):
         return False
     after = [a for a in kernel.accesses if _may_follow(first, a)]
-    return all(_is_harmless(kernel, first, a, second) for a in after)
+    return all(_is_harmless(kernel, first, a) for a in after)
 
 
 def _is_gathered(first: Access, second: Access, since: list[Exchange]) -> bool:
@@ -183,9 +184,9 @@ def _is_gathered(first: Access, second: Access, since: list[Exchange]) -> bool:
     )
 
 
-def _is_harmless(kernel: Kernel, first: Access, access: Access, second: Access) -> bool:
-    """Whether copies of what `first` loaded cannot reach memory through the access, the store `second` or one
-    that takes loaded values lane for lane."""
+def _is_harmless(kernel: Kernel, first: Access, access: Access) -> bool:
+    """Whether copies of what `first` loaded cannot reach memory through the access: a store takes loaded values
+    lane for lane, or needs what is exchanged."""
     written = {a.array for a in kernel.accesses if a.effect is not Effect.READ}
     for symbol in symbols(access.guard, access.mask, *(axis.coordinate for axis in access.axes)):
         origin, _, names = symbol.origin.partition(":")
@@ -195,4 +196,4 @@ def _is_harmless(kernel: Kernel, first: Access, access: Access, second: Access) 
     if access.effect is Effect.READ or not access.lanes:
         return True
     same = len(access.lanes) == 1 and access.lanes[0].bound is first.lanes[0].bound
-    return access.effect is Effect.WRITE and same and (access is second or bool(access.takes))
+    return access.effect is Effect.WRITE and same and bool(access.takes or access.needs)

@@ -77,7 +77,8 @@ def _uses(x: Executor, args: Arguments, function: Any, tiles: Sequence[Num]) -> 
 
 
 def _scanned(x: Executor, tiles: Sequence[Num], uses: Sequence[bool], reverse: Any) -> Iterator[Num]:
-    """The results of a scan of `tiles`. One that `uses` the elements takes what its lane of the tile takes."""
+    """The results of a scan of `tiles`. One that `uses` the elements takes what its lane of the tile takes; any
+    of them needs the scan, which the compiler keeps whole, whatever its function makes of the elements."""
     forward = reverse is None or x.truth(reverse) is E.FALSE
     along = forward and all(len(tile.shape) == 1 for tile in tiles)
     every = frozenset[int]().union(*(tile.made.loads for tile in tiles)) if along else frozenset()
@@ -85,7 +86,8 @@ def _scanned(x: Executor, tiles: Sequence[Num], uses: Sequence[bool], reverse: A
     exchanged = x.exchanged(*tiles, whole=along, loads=every, shape=shape, scans=True)
     for tile, used in zip(tiles, uses, strict=True):
         result = scanned(x, tile)
-        if along and used:
-            before = replace(tile.made, free=False, closed=True)
-            result = replace(result, made=before | Made(exchanges=exchanged, closed=True))
+        if along:
+            before = tile.made if used else NOTHING
+            made = Made(exchanges=exchanged, free=False, closed=True)
+            result = replace(result, made=replace(before, closed=True) | made)
         yield result
