@@ -138,10 +138,23 @@ def _takes_all(kernel: Kernel, first: Access, second: Access) -> bool:
         return False
     if first.copied or second.copied or first.order != "WEAK" or first.loops != second.loops:
         return False
-    sites = [access.site for access in kernel.accesses]
-    once = sites.count(first.site) == sites.count(second.site) == 1  # not those of a loop that is unrolled
+    once = all(_is_made_once(kernel, access) for access in (first, second))  # not in a loop that is unrolled
     bounds = [tuple(lane.bound for lane in access.lanes) for access in (first, second)]
     return once and bounds[0] == bounds[1]
+
+
+def _is_made_once(kernel: Kernel, access: Access) -> bool:
+    """Whether its statement makes no other access in one iteration: in other launches it may, through another
+    pointer that numbers of the launch choose."""
+
+    def other_launches(other: Access) -> bool:
+        terms = set(conjuncts(other.guard))
+        return any(
+            negate(term) in terms and all(s.kind in (Kind.CONSTANT, Kind.SCALAR) for s in symbols(term))
+            for term in conjuncts(access.guard)
+        )
+
+    return all(a is access or other_launches(a) for a in kernel.accesses if a.site == access.site)
 
 
 def _is_settled(kernel: Kernel, first: Access, second: Access, since: list[Exchange]) -> bool:

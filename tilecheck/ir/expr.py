@@ -286,6 +286,9 @@ def maximum(a: Expr | int, b: Expr | int) -> Expr:
         return a
     if a.value is not None and b.value is not None:
         return const(max(a.value, b.value))
+    for larger, other in ((a, b), (b, a)):
+        if larger.op == "max" and any(other is part for part in larger.args):
+            return larger
     return _node("max", a, b)
 
 

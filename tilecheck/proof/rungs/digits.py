@@ -21,6 +21,7 @@ from tilecheck.ir.expr import TRUE, ZERO, Expr, add, all_of, conjuncts, le, lt
 from tilecheck.ir.kernel import Access
 from tilecheck.proof.linear import meaning
 from tilecheck.proof.obligation import Disjoint, Holds
+from tilecheck.proof.paired import with_equal_lanes
 from tilecheck.proof.polynomial import Key, Monomial, Polynomial, combine, constant, key, without
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.question import Question
@@ -36,6 +37,11 @@ _FEW = 3  # factors that are tried in any order
 
 def decide(question: Question) -> bool:
     found = equalities(question)
+    if found is not None and found.is_refuted:
+        return True
+    goal = question.obligation.goal
+    renamed = with_equal_lanes(goal) if isinstance(goal, Disjoint) else None
+    found = None if renamed is None else _equalities(question, renamed)
     return found is not None and found.is_refuted
 
 
@@ -60,15 +66,13 @@ class Equalities:
 def equalities(question: Question) -> Equalities | None:
     """None where equal elements do not mean equal coordinates."""
     if "equalities" not in question.found:
-        question.found["equalities"] = _equalities(question)
+        goal = question.obligation.goal
+        question.found["equalities"] = _equalities(question, goal) if isinstance(goal, Disjoint) else None
     found: Equalities | None = question.found["equalities"]
     return found
 
 
-def _equalities(question: Question) -> Equalities | None:
-    goal = question.obligation.goal
-    if not isinstance(goal, Disjoint):
-        return None
+def _equalities(question: Question, goal: Disjoint) -> Equalities | None:
     meeting = meeting_of(goal, question)
     if meeting is None:
         return None
