@@ -51,10 +51,7 @@ def settled(obligation: Obligation) -> Obligation:
 
 def cases(obligation: Obligation) -> tuple[Obligation, ...]:
     """The cases of an obligation; itself where no flag decides between its terms."""
-    goal = obligation.goal
-    if not isinstance(goal, Holds | Disjoint):
-        return (obligation,)
-    flags = tuple(dict.fromkeys((*_flags(goal)[:_MOST_FLAGS], *_size_flag(goal))))
+    flags = deciding(obligation)
     found = []
     for values in product((TRUE, FALSE), repeat=len(flags)) if flags else ():
         chosen = dict(zip(flags, values, strict=True))
@@ -62,6 +59,14 @@ def cases(obligation: Obligation) -> tuple[Obligation, ...]:
         if case is not None:
             found.append(case)
     return tuple(found) or (obligation,)
+
+
+def deciding(obligation: Obligation) -> tuple[Expr, ...]:
+    """The flags by which an obligation is taken apart."""
+    goal = obligation.goal
+    if not isinstance(goal, Holds | Disjoint):
+        return ()
+    return tuple(dict.fromkeys((*_flags(goal)[:_MOST_FLAGS], *_size_flag(goal))))
 
 
 def _flags(goal: Holds | Disjoint) -> tuple[Expr, ...]:

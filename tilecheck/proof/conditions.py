@@ -37,6 +37,7 @@ from tilecheck.proof.nested import whole_segments
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.predicate import inhabited, negation
 from tilecheck.proof.reduction import sufficient
+from tilecheck.proof.wholes import Wholes
 
 _QUERIES = 40  # per goal
 _ALL_QUERIES = 3000  # per kernel
@@ -114,6 +115,7 @@ def derive(
     solver: bool = True,
     spare: Callable[[], Callable[[], bool]] = lambda: lambda: True,
     settle: Settle = lambda obligation, _: obligation,
+    wholes: Wholes | None = None,
 ) -> Derivation:
     """Find launch conditions for obligations that do not follow from the kernel's text.
 
@@ -126,14 +128,17 @@ def derive(
         solver: whether one may be asked for proofs.
         spare: called for each goal; what it returns says whether more may be spent on that.
         settle: an obligation that says the same under the conditions of a context, written plainer.
+        wholes: says which of the obligations are tried; those it leaves out count as cut short.
     """
     order = sorted(range(len(open_)), key=lambda i: (open_[i].stage, _reads(open_[i], context), i))
-    search = _Search(context, prove, satisfiable, tile_symbols(context.kernel), stopped, solver, spare, settle)
+    search = _Search(
+        context, prove, satisfiable, tile_symbols(context.kernel), stopped, solver, spare, settle, wholes
+    )
     search.solve_all(open_, order)
     contested = [i for i in order if i in search.contested and i not in search.found]
     if contested:
         # Conditions found for others left no launch for these: let them choose first.
-        again = _Search(context, prove, satisfiable, search.tiles, stopped, solver, spare, settle)
+        again = _Search(context, prove, satisfiable, search.tiles, stopped, solver, spare, settle, wholes)
         again.solve_all(open_, [*contested, *(i for i in order if i not in contested)])
         search = again if len(again.found) > len(search.found) else search
     search.simplify()
@@ -154,6 +159,7 @@ class _Search:
     solver: bool
     spare: Callable[[], Callable[[], bool]]
     settle: Settle
+    wholes: Wholes | None = None
     base: dict[Expr, None] = field(default_factory=dict)
     found: dict[int, tuple[Expr, ...]] = field(default_factory=dict)
     cut: dict[int, None] = field(default_factory=dict)  # obligations whose search met a limit
@@ -171,9 +177,18 @@ class _Search:
             before = len(self.base)
             for i in order:
                 if i not in self.found:
-                    self.solve(i, obligations[i])
+                    self._try(i, obligations[i])
             if len(self.base) == before:
                 return
+
+    def _try(self, number: int, obligation: Obligation) -> None:
+        if self.wholes is None:
+            self.solve(number, obligation)
+        elif self.wholes.is_tried(obligation):
+            self.solve(number, obligation)
+            self.wholes.note(obligation, saved=number in self.found)
+        else:
+            self.cut[number] = None
 
     def solve(self, number: int, obligation: Obligation) -> None:
         """Find conditions for one obligation; on failure nothing is kept."""

@@ -31,6 +31,7 @@ from tilecheck.ir.expr import (
 )
 from tilecheck.ir.kernel import Contract, Kernel, extent_symbol
 from tilecheck.ir.parts import lies_in, residue
+from tilecheck.proof.contract_rooms import rooms
 
 _Reads = dict[str, list[Expr]]  # by the array that is read
 
@@ -56,6 +57,7 @@ def instances(contracts: Sequence[Contract], assertions: Sequence[Expr]) -> tupl
             found.update(dict.fromkeys(_within(contract, more)))
         elif contract.kind == "increasing" and more[contract.array]:
             found.update(dict.fromkeys(_increasing(contract, both)))
+    found.update(dict.fromkeys(rooms(contracts, reads, _inside)))
     return tuple(found)
 
 

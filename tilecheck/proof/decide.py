@@ -231,6 +231,7 @@ def _prove(
 ) -> Outcome:
     """The ladder's answer; that of each case, if it has several and they need no solver."""
     parts = cases(obligation)
+    is_late = "launch" not in without and _is_looked_up(obligation)
     if len(parts) > 1:
         for part in parts:
             outcome = prove(part, context, session, without | {"smt"})
@@ -238,7 +239,22 @@ def _prove(
                 break
         else:
             return outcome
-    return prove(obligation, context, session, without, budget)
+        if is_late:
+            return replace(outcome, reason=Reason.NEEDS_CONTRACT.value)
+    if not is_late:
+        return prove(obligation, context, session, without, budget)
+    # Of races in flat memory where tables tell, the solver knows little that the rungs before it do not; it is
+    # asked when conditions are sought.
+    outcome = prove(obligation, context, session, without | {"smt"})
+    return outcome if outcome.proved else replace(outcome, reason=Reason.NEEDS_CONTRACT.value)
+
+
+def _is_looked_up(obligation: Obligation) -> bool:
+    """Whether it is a race in flat memory where tables tell."""
+    goal = obligation.goal
+    if not isinstance(goal, Disjoint) or not (goal.first.flat and goal.second.flat):
+        return False
+    return any(node.op == "read" for node in walk(*_terms(obligation)))
 
 
 def _rank(obligation: Obligation) -> tuple[int, int]:
@@ -285,6 +301,7 @@ def _derive(
     """
     from tilecheck.proof.branches import Branches  # lazy, as below
     from tilecheck.proof.conditions import derive  # lazy: most kernels of a proved library never need it
+    from tilecheck.proof.wholes import Wholes  # lazy, as above
 
     branches = Branches(session.premises)
     limit = session.spent + _DERIVATION * session.budget
@@ -343,6 +360,7 @@ def _derive(
                 solver=solver,
                 spare=always if solver else spare,
                 settle=branches.settled,
+                wholes=wholes,
             )
             for condition in derivation.conditions:
                 other = any_of(flags, condition)  # what is asked with the flag and without it is asked
@@ -358,7 +376,9 @@ def _derive(
     apart = dict(enumerate(map(cases, open_)))
     # What needs no solver comes first: its conditions help the rest, and a goal that takes all there is to
     # spend leaves nothing for others.
+    wholes: Wholes | None = Wholes()
     open_still = unsaved(list(enumerate(open_)), solver=False)
+    wholes = None
     for solver in (False, True):
         if not solver and all(len(apart[k]) == 1 for k in open_still):
             continue

@@ -19,14 +19,15 @@ from tilecheck.proof import interval as iv
 from tilecheck.proof.polynomial import Polynomial, combine, constant, key, single, times, without
 from tilecheck.proof.premises import Premises
 
-_Quotient = tuple[int, Polynomial, Polynomial]
+Quotient = tuple[int, Polynomial, Polynomial]
 
 
 def below_quotients(
-    premises: Premises, quotient: _Quotient, others: Iterable[_Quotient]
-) -> Iterator[tuple[Polynomial, Polynomial]]:
-    """Bounds of q = x // d by other quotients, of launch values: pairs of polynomials, the first of which is
-    not negative if the second is not. All divisors are positive."""
+    premises: Premises, quotient: Quotient, others: Iterable[Quotient]
+) -> Iterator[tuple[Polynomial, Polynomial, int]]:
+    """Bounds of q = x // d by other quotients, of launch values or looked-up numbers: pairs of polynomials, the
+    first of which is not negative if the second is not, each with the atom of the other quotient. All divisors
+    are positive."""
     q, x, d = quotient
     for e, y, f in others:
         less: Polynomial = {(e,): 1, (q,): -1, (): -1}
@@ -35,7 +36,14 @@ def below_quotients(
             continue
         least = combine(combine(y, f, -1), constant(1))
         high, low = (times(d, least), times(f, x)) if t is None else (least, times(t, x))
-        yield less, combine(combine(high, constant(-1)), low, -1)
+        yield less, combine(combine(high, constant(-1)), low, -1), e
+
+
+def is_count(premises: Premises, quotient: Quotient) -> bool:
+    """Whether looked-up numbers are divided, and nothing else that may differ between blocks: the number of
+    blocks of a sequence, `(ends[n] - starts[n] + B - 1) // B`."""
+    moving = [a for m in quotient[1] for a in m if premises.moves((a,))]
+    return bool(moving) and all(premises.forms.atoms[a].op.startswith("read ") for a in moving)
 
 
 def _is_nested(premises: Premises, y: Polynomial) -> bool:

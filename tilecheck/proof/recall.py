@@ -189,7 +189,7 @@ class Recall:
             if a not in self._moved:
                 self._moved[a] = tuple(_moved(a))
             values.update((s, 0) for s in self._moved[a])
-        return Assignment(values, size=64, work=self.work)
+        return Assignment(values, size=64, work=self.work, tables=self._inner.tables)
 
 
 def _moved(assertion: Expr) -> Iterator[Symbol]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tilecheck.ir.expr import Expr
 from tilecheck.proof.counted import below_counts
 from tilecheck.proof.linear import postorder
-from tilecheck.proof.nested import below_quotients
+from tilecheck.proof.nested import Quotient, below_quotients, is_count
 from tilecheck.proof.polynomial import (
     UNIT,
     Key,
@@ -202,7 +202,7 @@ def bound_quotients(premises: Premises, goal: Expr) -> bool:
     a*q < e     where 1 <= d = a*b, 1 <= b and x < b*e. Sound because b*a*q <= x < b*e; and where b is a
                 minimum, maximum or conditional, b*e is one of its branches times e: enough that x is below each
     i < e       where e is a number of tiles and i one of them (`counted`)
-    q < e       where e is a quotient of launch values, by what `nested` says
+    q < e       where e is a quotient of launch values or looked-up numbers, by what `nested` says
     q <= p      where p = y // d, 1 <= d and x <= y: floor division by a positive number keeps the order
     """
     counted = list(below_counts(premises))
@@ -257,16 +257,36 @@ def _bound_known(premises: Premises, within: frozenset[int]) -> bool:
 
 def _below_others(premises: Premises, within: frozenset[int]) -> bool:
     """Between quotients by two divisors, one of which is a quotient itself or divides one."""
-    known = [quotient for quotient in premises.quotients() if quotient[0] in within]
-    moving = [quotient for quotient in known if premises.moves((quotient[0],))]
-    still = [quotient for quotient in known if not premises.moves((quotient[0],))]
+    everywhere = list(premises.quotients())
+    known = [quotient for quotient in everywhere if quotient[0] in within]
+    counts = [quotient for quotient in everywhere if is_count(premises, quotient)]
+    moving = [quotient for quotient in known if premises.moves((quotient[0],)) and quotient not in counts]
+    still = [*(quotient for quotient in known if not premises.moves((quotient[0],))), *counts]
     found = False
     for quotient in moving:
-        for less, enough in below_quotients(premises, quotient, still):
-            if Sums(premises, _GUESS).covers(enough):
-                premises.learn(less)
-                found = True
+        for less, _ in _proved_below(premises, quotient, still):
+            premises.learn(less)
+            found = True
     return found
+
+
+def _proved_below(
+    premises: Premises, quotient: Quotient, others: Iterable[Quotient]
+) -> Iterator[tuple[Polynomial, int]]:
+    """The others that a quotient is less than: a polynomial that is not negative, and the atom of the other."""
+    for less, enough, other in below_quotients(premises, quotient, others):
+        if Sums(premises, _GUESS).covers(enough):
+            yield less, other
+
+
+def below_counts_of(premises: Premises, value: Expr) -> Iterator[tuple[int, int]]:
+    """The quotients in `value` that are less than a number of blocks that is looked up, as pairs of atoms."""
+    within = _atoms(premises, value)
+    everywhere = list(premises.quotients())
+    counts = [quotient for quotient in everywhere if is_count(premises, quotient)]
+    for quotient in everywhere if counts else ():
+        if quotient[0] in within and premises.moves((quotient[0],)) and quotient not in counts:
+            yield from ((quotient[0], other) for _, other in _proved_below(premises, quotient, counts))
 
 
 def _compared(premises: Premises, within: frozenset[int]) -> bool:

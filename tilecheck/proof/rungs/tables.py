@@ -46,6 +46,7 @@ from tilecheck.proof.question import Question
 from tilecheck.proof.rungs.digits import Equalities, equalities
 from tilecheck.proof.rungs.entail import entailed, follows
 from tilecheck.proof.rungs.provenance import Agreed
+from tilecheck.proof.sums import below_counts_of
 
 _CASES = 24  # that are looked at
 _DEPTH = 5  # premises in one sum
@@ -77,6 +78,7 @@ def decide(question: Question) -> bool:
         *(ne(one, two) for one, two in apart),
         *_functional(first, second),
         *_digits(question, goal, found.meeting.agreed, chosen),
+        *_counted(question, goal, chosen),
     )
     return _Search(pairs, apart).refutes(question.known.of(facts))
 
@@ -199,6 +201,20 @@ def _digits(question: Question, goal: Disjoint, agreed: Agreed, pairs: _Pairs) -
                 digit = all_of(le(ZERO, low), lt(low, step))
                 if entailed(digit, known):
                     yield from (in_instance(fact, instance) for fact in conjuncts(digit))
+
+
+def _counted(question: Question, goal: Disjoint, pairs: _Pairs) -> Iterator[Expr]:
+    """`i // n < cdiv(ends[n] - starts[n], B)`, where it follows for the instance that computes it: with
+    `before[n]` added, it is one of the blocks of sequence n."""
+    for instance, access in enumerate((goal.first, goal.second), start=1):
+        values = [pair[instance - 1] for pair in pairs]
+        if not any(node.op == "floordiv" for node in walk(*values)):
+            continue
+        known = question.premises_of(Holds(TRUE, access.happens))
+        for value in values:
+            for less, more in below_counts_of(known, value):
+                terms = known.forms.meanings()
+                yield in_instance(lt(terms[less], terms[more]), instance)
 
 
 def _steps(value: Expr, agreed: Agreed) -> Iterator[tuple[Expr, Expr]]:
