@@ -134,7 +134,10 @@ def _takes_all(kernel: Kernel, first: Access, second: Access) -> bool:
     other thread's loaded value reaches memory. Two tiles of the same sizes are alike lane for lane: only what
     moves elements between lanes takes an axis away, or puts it elsewhere.
     """
-    if first.reaches is None or not first.reaches <= {second.site} or first.position > second.position:
+    if first.reaches is None or first.position > second.position:
+        return False
+    taking = (a for a in kernel.accesses if a.site in first.reaches and not _are_of_two_launches(first, a))
+    if any(a.site != second.site for a in taking):
         return False
     if first.copied or second.copied or first.order != "WEAK" or first.loops != second.loops:
         return False
@@ -146,15 +149,17 @@ def _takes_all(kernel: Kernel, first: Access, second: Access) -> bool:
 def _is_made_once(kernel: Kernel, access: Access) -> bool:
     """Whether its statement makes no other access in one iteration: in other launches it may, through another
     pointer that numbers of the launch choose."""
+    others = (a for a in kernel.accesses if a.site == access.site and a is not access)
+    return all(_are_of_two_launches(access, other) for other in others)
 
-    def other_launches(other: Access) -> bool:
-        terms = set(conjuncts(other.guard))
-        return any(
-            negate(term) in terms and all(s.kind in (Kind.CONSTANT, Kind.SCALAR) for s in symbols(term))
-            for term in conjuncts(access.guard)
-        )
 
-    return all(a is access or other_launches(a) for a in kernel.accesses if a.site == access.site)
+def _are_of_two_launches(one: Access, other: Access) -> bool:
+    """Whether no launch makes both: numbers of the launch say which."""
+    terms = set(conjuncts(other.guard))
+    return any(
+        negate(term) in terms and all(s.kind in (Kind.CONSTANT, Kind.SCALAR) for s in symbols(term))
+        for term in conjuncts(one.guard)
+    )
 
 
 def _is_settled(kernel: Kernel, first: Access, second: Access, since: list[Exchange]) -> bool:
