@@ -42,6 +42,11 @@ def dotted(node: cst.BaseExpression | None) -> str:
     return ""
 
 
+def is_language(imported: Import) -> bool:
+    """Whether an import is one of Triton or cuTile, or of a part of them."""
+    return not imported.level and f"{imported.name}.".startswith(("triton.", "cuda.tile."))
+
+
 def imports_of(statement: cst.Import | cst.ImportFrom) -> list[tuple[str, Import]]:
     """The names that an import statement binds."""
     found: list[tuple[str, Import]] = []

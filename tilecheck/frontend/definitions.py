@@ -83,10 +83,11 @@ def _without_device_functions(table: ModuleTable, found: list[Definition]) -> li
         return found
     called: set[str] = set()
     for definition in jitted:
+        own = _own_names(definition.node)
         for node in walk(definition.node.body):
             if isinstance(node, cst.Call):
                 called.add(dotted(node.func))
-            elif isinstance(node, cst.Arg) and isinstance(node.value, cst.Name):
+            elif isinstance(node, cst.Arg) and isinstance(node.value, cst.Name) and node.value.value not in own:
                 called.add(node.value.value)  # the function of a reduction
     launched = {
         dotted(node.func.value)
@@ -102,6 +103,16 @@ def _without_device_functions(table: ModuleTable, found: list[Definition]) -> li
         return definition.name not in called or len(definition.node.decorators) > 1
 
     return [definition for definition in found if is_kernel(definition)]
+
+
+def _own_names(function: cst.FunctionDef) -> set[str]:
+    """The names of parameters and local variables."""
+    params = function.params
+    names = {p.name.value for p in (*params.posonly_params, *params.params, *params.kwonly_params)}
+    targets = (
+        node for node in walk(function.body) if isinstance(node, cst.AssignTarget | cst.For | cst.AnnAssign)
+    )
+    return names | {n.value for t in targets for n in walk(t.target) if isinstance(n, cst.Name)}
 
 
 def _returns_a_value(function: cst.FunctionDef) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import Binding, Element, Import, dotted, imports_of
+from tilecheck.frontend.bindings import Binding, Element, Import, dotted, imports_of, is_language
 from tilecheck.frontend.namespaces import names_assigned
 from tilecheck.frontend.syntax import walk
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def bind_all(table: ModuleTable) -> None:
     """Fill the table of a module with what its text binds."""
     _bind(table, table.parsed.module.body, conditional=False)
+    _settle_languages(table)
     _bind_elsewhere(table)
     _lose_changed(table)
 
@@ -104,6 +105,23 @@ def _is_none(binding: Binding) -> bool:
     return isinstance(binding, cst.Name) and binding.value == "None"
 
 
+def _settle_languages(table: ModuleTable) -> None:
+    """`if HAS_TRITON: import triton / else: triton = Placeholder()`: the import counts, as in a `try`. Where
+    the name holds an object of the program's own nothing is compiled: no kernel may use such a global."""
+    for name, ways in list(table.ways.items()):
+        modules = {way for way in ways if isinstance(way, Import)}
+        others = [way for way in ways if not isinstance(way, Import)]
+        if len(modules) != 1 or name in table.lost or not all(isinstance(w, _OBJECTS) for w in others):
+            continue
+        [module] = modules
+        if is_language(module):
+            table.settle(name)
+            table.rebound.discard(name)
+            table.bindings[name] = module
+
+
+_OBJECTS = (cst.Call, cst.Name, cst.ClassDef)  # `None` or a stand-in
+
 _BINDING = frozenset(
     (cst.Import, cst.ImportFrom, cst.NamedExpr, cst.Global, cst.AssignTarget, cst.AugAssign, cst.AnnAssign)
 )
@@ -161,7 +179,7 @@ def _lose(table: ModuleTable, target: cst.CSTNode) -> None:
 def _bind_small(table: ModuleTable, small: cst.BaseSmallStatement, *, conditional: bool) -> None:
     if isinstance(small, cst.Import | cst.ImportFrom):
         for name, imported in imports_of(small):
-            _set(table, name, imported, conditional=conditional)
+            _set(table, name, _handed_on(table, imported), conditional=conditional)
         if isinstance(small, cst.ImportFrom) and isinstance(small.names, cst.ImportStar):
             _bind_star(table, Import(dotted(small.module), None, len(small.relative)))
     elif isinstance(small, cst.Assign):
@@ -173,6 +191,24 @@ def _bind_small(table: ModuleTable, small: cst.BaseSmallStatement, *, conditiona
         table.lose(small.target.value)
     elif isinstance(small, cst.Del):
         _lose(table, small.target)
+
+
+_USUAL = {"triton": "triton", "tl": "triton.language"}
+_HANDED_ON = frozenset((*_USUAL, "language", "tldevice", "libdevice", "ct"))
+
+
+def _handed_on(table: ModuleTable, imported: Import) -> Import:
+    """What an import of a language by way of another module, `from package.compat import triton, tl`, leads to:
+    what that module imports, or where it is not found, what everybody means by these names."""
+    if imported.member not in _HANDED_ON or is_language(imported):
+        return imported
+    found = table.project.find(Import(imported.module, None, imported.level), table.file)
+    if found is None:
+        usual = _USUAL.get(imported.member)
+        return imported if usual is None else Import(usual, None)
+    there = found.bindings.get(imported.member)
+    known = isinstance(there, Import) and is_language(there) and imported.member not in found.ambiguous
+    return there if known and isinstance(there, Import) else imported
 
 
 def _bind_star(table: ModuleTable, module: Import) -> None:

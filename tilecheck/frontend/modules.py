@@ -234,7 +234,9 @@ def candidates(imported: Import, importer: Path) -> list[Path]:
         top = importer.parent
         while (top / "__init__.py").is_file() and top.parent != top:
             top = top.parent
-        roots = [top, importer.parent]
+        # Packages may have no `__init__.py`: what is named as a folder around the importer is that folder.
+        around = [folder.parent for folder in importer.parents if folder.name == parts[0]]
+        roots = [*dict.fromkeys((top, importer.parent, *around))]
     found = []
     for root in roots:
         where = root.joinpath(*parts) if parts else root

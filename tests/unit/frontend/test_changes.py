@@ -242,7 +242,7 @@ def test_configurations_that_code_changes_are_not_read(before: str, after: str) 
 
 def pruned(prune: str, options: str = "prune_configs_by={'early_config_prune': prune}") -> bool:
     """Whether the configurations are known of a tuner that prunes them."""
-    text = (CONFIGS % (textwrap.dedent(prune), ""))
+    text = CONFIGS % (textwrap.dedent(prune), "")
     text = text.replace('configs=CONFIGS, key=["n"]', f'CONFIGS, ["n"], {options}')
     return any("kernel.BLOCK" in str(fact) for fact in launched(text).facts)
 

@@ -6,6 +6,7 @@ import textwrap
 
 import pytest
 
+from tilecheck import check_source
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
@@ -419,3 +420,20 @@ def test_a_float_that_is_not_negative_rests_on_integers_that_fit() -> None:
     kernel = read(body, "out_ptr, scale")
     assert "64 * ct.bid(0) + lane 0" in [render(a.value) for a in kernel.arithmetic]
     assert "0 <= scale" in render(kernel.accesses[0].axes[0].index)
+
+
+def test_a_parameter_with_a_kernel_s_name_does_not_hide_the_kernel() -> None:
+    text = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def rows(x_ptr, BT: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, BT), 1.0 + tl.program_id(0))
+
+@triton.jit
+def other(x_ptr, rows, BT: tl.constexpr):
+    tl.store(x_ptr + tl.program_id(0), rows)
+"""
+    found = {k.name: k.verdict.value for k in check_source(text, "kernels.py").kernels}
+    assert found == {"rows": "violated", "other": "conditional"}
