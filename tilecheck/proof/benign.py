@@ -5,8 +5,8 @@ could have saved the kernel, and not all of them are derived: contracts about va
 between scalars, sizes that follow from several others. So before a counterexample counts, ordinary launches
 are replayed, with the compile-time flags of the counterexample, and the kernel is not called violated if
 
-    memory   the claim depends on values read from memory, and a launch in which memory holds zeros, ones or
-             distinct, increasing values performs the accesses without it
+    memory   the claim depends on values read from memory, and a launch in which each array holds zeros, ones,
+             or distinct, increasing values performs the accesses without it
     numbers  it is a race that depends on scalars, and for some values of them no launch shows it, whatever
              its shapes and grid
     room     it is about bounds, and a small grid over large arrays performs the access without it, or it is
@@ -18,19 +18,20 @@ A race that depends on none of these is settled by the search for conditions alo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice, product
 from math import ceil, prod
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, symbols, walk
-from tilecheck.ir.kernel import Kernel, extent_symbol, grid_symbol
+from tilecheck.ir.kernel import Effect, Kernel, extent_symbol, grid_symbol
 from tilecheck.jit.reference import Launch, Log, NotInterpretable, ReplayError
 from tilecheck.model import Site, Witness
 from tilecheck.proof.concrete import (
     FILLS,
     ROWS,
+    SPACED,
     Concrete,
     arguments,
     is_admitted_by_grid,
@@ -41,7 +42,7 @@ from tilecheck.proof.concrete import (
 )
 from tilecheck.proof.context import Context
 from tilecheck.proof.fuel import Fuel, OutOfFuel
-from tilecheck.proof.obligation import Disjoint, Holds, Obligation
+from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.replay import at_site, seen
 from tilecheck.proof.scope import Mixture, meet_equalities, with_extents
 
@@ -58,6 +59,9 @@ _GRIDS = (12, 6, 4, 3, 2)
 _TILES = (2, 4)
 _TILES_PER_AXIS = (4, 3, 8)
 _SCALARS = (2, 4, 3, 8, 16, 64)
+_SPACED_SCALARS = (1, 4, 2, 16, 64)  # strides that may be those of nested axes
+_CONTENTS = (ROWS, "ones", SPACED, "zeros")
+_LAUNCHES_FOR_CONTENTS = 60
 _ROOMY_GRIDS = (3, 2)
 _ROOMY_TILES_PER_AXIS = (64, 16, 8)
 _ROOMY_FLAT = (1 << 14, 1 << 12, 1 << 16)  # elements of flat memory: all axes of a tensor share them
@@ -91,6 +95,9 @@ def may_be_saved(
 def _may_be_saved(trial: _Trial, *, searched: bool) -> bool:
     obligation, context = trial.obligation, trial.context
     if isinstance(obligation.goal, Holds):
+        is_divisor = obligation.goal.access is None and obligation.kind == "undefined"
+        if is_divisor and any(map(is_memory, walk(obligation.goal.goal))) and trial.some_contents_are_clean():
+            return True  # a contract may say that it is not 0
         answers = {*trial.in_roomy_launches(), *trial.at_its_flags()}
         unseen = False not in answers and context.kernel.language == "triton" and obligation.kind != "overflow"
         return True in answers or unseen
@@ -98,13 +105,33 @@ def _may_be_saved(trial: _Trial, *, searched: bool) -> bool:
         return True
     terms = _terms(obligation)
     if any(is_memory(node) for node in walk(*terms)):
-        return any(trial.some_launch_is_clean(fill=fill) for fill in (*FILLS, ROWS))
+        same = any(trial.some_launch_is_clean(fill=fill) for fill in (*FILLS, ROWS))
+        return same or (_is_of_contents(obligation) and trial.some_contents_are_clean())
     tiles = frozenset(symbols(*context.kernel.powers_of_two))
     numbers = [s for s in symbols(*terms) if s.kind in (Kind.SCALAR, Kind.CONSTANT) and s not in tiles]
     numbers = [s for s in numbers if s not in _booleans(context)]
     if len(numbers) > _MOST_NUMBERS:
         return True  # too many to try: how they are related is not known
     return bool(numbers) and trial.some_numbers_are_clean(tuple(numbers))
+
+
+def _is_of_contents(obligation: Obligation) -> bool:
+    """Whether it is a race between blocks, or memory decides if its accesses are made at all."""
+    goal = obligation.goal
+    if not isinstance(goal, Disjoint):
+        return False
+    guards = walk(*(part for a in (goal.first, goal.second) for part in (a.guard, a.mask)))
+    return goal.between is Between.BLOCKS or any(map(is_memory, guards))
+
+
+def _deciding(obligation: Obligation) -> set[str]:
+    """The arrays whose contents decide a claim."""
+    goal = obligation.goal
+    terms = [goal.goal, goal.given] if isinstance(goal, Holds) else _terms(obligation)
+    names: set[str] = set()
+    for node in filter(is_memory, walk(*terms)):
+        names.update([node.args[0]] if node.op == "read" else node.args[0].origin.partition(":")[2].split(","))
+    return names
 
 
 def _is_beyond_the_end(obligation: Obligation, kernel: Kernel, witness: Witness) -> bool:
@@ -147,6 +174,24 @@ class _Trial:
     def some_launch_is_clean(self, *, fill: str = FILLS[0]) -> bool:
         launches = ordinary_launches(self.context, self.flags)
         return any(self._is_clean(replace(launch, fill=fill)) for launch in islice(launches, _LAUNCHES))
+
+    def some_contents_are_clean(self) -> bool:
+        """The same where each array holds something of its own: lengths beside starts, say, or indices of rows
+        that are as far apart as they are long. Of what the kernel itself writes no contract speaks, and one
+        that speaks of an array is kept."""
+        kernel = self.context.kernel
+        written = {access.array for access in kernel.accesses if access.effect is not Effect.READ}
+        said = {name for contract in kernel.contracts for name in contract.arrays}
+        arrays = [p.name for p in kernel.params if p.is_array and p.name not in written | said]
+        if not _deciding(self.obligation) & set(arrays):
+            return False
+        launches = ordinary_launches(self.context, self.flags, wide=True, scalars=_SPACED_SCALARS)
+        mixture = Mixture()
+        for launch in islice(launches, _LAUNCHES_FOR_CONTENTS):
+            fills = {name: _CONTENTS[mixture.below(len(_CONTENTS))] for name in arrays}
+            if self._is_clean(replace(launch, fills=fills)):
+                return True
+        return False
 
     def in_roomy_launches(self) -> Iterator[bool | None]:
         """Whether the claim is absent, launch by launch, up to the first that is clean."""
@@ -244,7 +289,13 @@ def _blocks_at(site: Site, log: Log) -> int:
 
 
 def ordinary_launches(
-    context: Context, flags: Flags, *, roomy: bool = False, fixed: Mapping[Symbol, int] | None = None
+    context: Context,
+    flags: Flags,
+    *,
+    roomy: bool = False,
+    wide: bool = False,
+    fixed: Mapping[Symbol, int] | None = None,
+    scalars: Sequence[int] | None = None,
 ) -> Iterator[Concrete]:
     """Launches with several blocks and tiles on every axis.
 
@@ -252,12 +303,14 @@ def ordinary_launches(
         context: the conditions to meet.
         flags: values of compile-time flags, by name.
         roomy: small grids over large arrays, instead of the largest grids that are admitted.
+        wide: the largest grids, over large arrays.
         fixed: launch values that are not varied.
+        scalars: what others are, if not the usual numbers.
     """
-    scalars = _ROOMY_SCALARS if roomy else _SCALARS
+    scalars = scalars or (_ROOMY_SCALARS if roomy else _SCALARS)
     kernel = context.kernel
     room = _ROOMY_FLAT if kernel.language == "triton" else _ROOMY_TILES_PER_AXIS
-    counts = room if roomy else _TILES_PER_AXIS
+    counts = room if roomy or wide else _TILES_PER_AXIS
     launch = launch_symbols(context)
     booleans = _booleans(context)
     tiles = frozenset(symbols(*kernel.powers_of_two))

@@ -22,10 +22,13 @@ from tilecheck.ir.expr import (
     add,
     all_of,
     conjuncts,
+    const,
     floordiv,
     le,
+    mul,
     number_symbols,
     render,
+    substitute,
     sym,
     symbols,
     walk,
@@ -54,14 +57,16 @@ def candidates(obligation: Obligation, kernel: Kernel, tiles: frozenset[Symbol])
     # How large a value in memory may be limits the length of memory, not how far blocks are apart.
     promised = promised_ranges(kernel) if isinstance(obligation.goal, Holds) else {}
     obligation = with_chunks(obligation, kernel)
-    for condition in _conditions(obligation, Counts(kernel, Terms(tiles, promised))):
+    for stated in _conditions(obligation, Counts(kernel, Terms(tiles, promised))):
         if len(found) == LIMIT:
             break
+        condition = _divided(stated)
         if condition not in found and (
             admissible(condition, tiles)
             or _counts_branches(condition, obligation)
             or _is_layout(condition, kernel, tiles)
             or _divides(condition, obligation)
+            or _is_of_literal_rows(condition, obligation, kernel)
         ):
             found[condition] = None
             yield condition
@@ -162,6 +167,26 @@ def _caps_nothing(condition: Expr, found: tuple[Symbol, ...], tiles: frozenset[S
     if Kind.GRID in low_kinds or Kind.SCALAR in low_kinds:
         return bool(ceiling)
     return True
+
+
+def _divided(condition: Expr) -> Expr:
+    """`grid[1] <= 24` for `256 * grid[1] <= 6144`."""
+    if condition.op != "le" or condition.args[0].op != "mul" or condition.args[1].value is None:
+        return condition
+    (scale, *rest), most = condition.args[0].args, condition.args[1].value
+    return le(mul(*rest), most // scale.value) if scale.value is not None and scale.value > 0 else condition
+
+
+def _is_of_literal_rows(condition: Expr, obligation: Obligation, kernel: Kernel) -> bool:
+    """`256 * grid[1] <= 6144`: a text that says how long a row is says how many blocks have room."""
+    if condition.op != "le" or len(kernel.grid_axes) < 2 or not isinstance(obligation.goal, Disjoint):
+        return False
+    low, high = condition.args
+    [*found] = symbols(low)
+    if high.value is None or [s.kind for s in found] != [Kind.GRID]:
+        return False
+    several = substitute(low, {sym(found[0]): const(2)}).value
+    return several is not None and several <= high.value
 
 
 def _positive(condition: Expr) -> bool:

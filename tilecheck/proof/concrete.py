@@ -24,12 +24,14 @@ from tilecheck.proof.tables import Promise, fill_chunk_sums, fill_chunks, fill_i
 
 Memory = Mapping[str, Mapping[tuple[int, ...], int]]
 FILLS = ("ramp", "zeros", "ones")  # what memory holds where no model says
-ROWS = "rows"  # another fill: each element of an array is its index along the first axis
+ROWS = "rows"  # other fills: each element of an array is its index along the first axis,
+SPACED = "spaced"  # or some way behind the element before it, as the starts of parts are
 _MOST_ELEMENTS = 1 << 22
 _VIRTUAL = 1 << 40
 _EXTENT = 4  # of an array that nothing else speaks of
 _MOST_PROMISED = 1 << 14  # elements of an array with contracts
 _MOST_MEMBERS = 64
+_SPACE = 16  # between values that are spaced
 _MEMBERS = 2  # of a list that nothing else speaks of
 
 
@@ -45,6 +47,7 @@ class Concrete:
     values: Mapping[Symbol, int | bool]
     memory: Memory = field(default_factory=dict)
     fill: str = FILLS[0]
+    fills: Mapping[str, str] = field(default_factory=dict)  # of single arrays, by name
     integers: bool = False
     virtual: bool = False
 
@@ -318,7 +321,7 @@ def _array(
 ) -> Any:
     """An array of that shape and layout, filled, then set to the cells that a model fixes."""
     span = span_of(shape, strides)
-    if any(s < 0 for s in strides) or (span > _MOST_ELEMENTS and not concrete.virtual):
+    if any(n < 0 for n in (*shape, *strides)) or (span > _MOST_ELEMENTS and not concrete.virtual):
         return _Impossible()
     if param.ownership is Ownership.MUT and overlaps_itself(shape, strides):
         return _Impossible()
@@ -327,7 +330,8 @@ def _array(
         if prod(shape) * dtype.itemsize > sys.maxsize:
             return _Impossible()  # NumPy has no such shape, not even in one cell
         return np.lib.stride_tricks.as_strided(np.zeros(1, dtype), shape, (0,) * len(shape))
-    base = _filled(max(1, span), concrete.fill, strides[0] if strides else 1).astype(dtype)
+    fill = concrete.fills.get(param.name, concrete.fill)
+    base = _filled(max(1, span), fill, strides[0] if strides else 1).astype(dtype)
     data = np.lib.stride_tricks.as_strided(base, shape, tuple(s * dtype.itemsize for s in strides))
     for at, value in cells.items():
         inside = len(at) == len(shape) and all(0 <= i < n for i, n in zip(at, shape, strict=True))
@@ -362,6 +366,8 @@ def overlaps_itself(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 def _filled(span: int, fill: str, row: int) -> np.ndarray[Any, Any]:
     if fill == ROWS:
         return np.arange(span) // max(1, row)
+    if fill == SPACED:
+        return np.arange(span) * _SPACE
     if fill == "ramp":
         return np.arange(span) % 7
     return np.zeros(span, np.int64) if fill == "zeros" else np.ones(span, np.int64)

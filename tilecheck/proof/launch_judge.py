@@ -19,12 +19,24 @@ from tilecheck.ir.expr import (
     le,
     mul,
     negate,
+    number_symbols,
     substitute,
     sym,
     symbols,
     walk,
 )
-from tilecheck.ir.host import DEFINED, EXTENT, NUMEL, TRUTHS, axis_of, host_extent, host_rank, owner, owners
+from tilecheck.ir.host import (
+    ARGUMENT,
+    DEFINED,
+    EXTENT,
+    NUMEL,
+    TRUTHS,
+    axis_of,
+    host_extent,
+    host_rank,
+    owner,
+    owners,
+)
 from tilecheck.ir.kernel import Kernel, extent_symbol
 from tilecheck.ir.launch import HostTensor, Launch
 from tilecheck.ir.launch_ranks import with_known_ranks
@@ -42,6 +54,7 @@ _SEARCHES = 2  # for inputs of some size that may end undecided before no more a
 # Of the budget of a question: launches have many, most of which take little.
 _SHARE, _SEARCH, _QUICK = 10, 30, 50
 _SIZES = (EXTENT, NUMEL)
+_GIVEN = (*_SIZES, ARGUMENT)
 _MOST_AXES = 8
 _LARGEST_TILE = 12  # log2
 _BOUNDS = (8, 70, 300, 5000, 40_000)
@@ -123,22 +136,26 @@ class Judge:
     def is_hosts(self, condition: Expr) -> bool:
         """Whether the host function itself must meet a condition."""
         tensors = self.tensors(condition)
-        if any(t.fresh for t in tensors.values()):
-            return not is_least_size(condition) and not self._is_of_callers(condition, tensors)
-        if self.kernel.language == "triton" and self._is_own_arithmetic(condition):
-            return not is_least_size(condition)
         asked = _under_flags(condition)
+        if any(t.fresh for t in tensors.values()):
+            return not is_least_size(asked) and not self._is_of_callers(condition, tensors)
+        if self.kernel.language == "triton" and self._is_own_arithmetic(condition):
+            return not is_least_size(asked)
         if condition_kind(asked) not in "ab" or is_least_size(asked):
             return False
         return len(owners(self.in_usual(condition))) <= 1
 
     def _is_of_callers(self, condition: Expr, tensors: Mapping[str, HostTensor]) -> bool:
         """Whether a condition relates several of the caller's values, of which each fresh tensor in it follows
-        one: `torch.empty_like(q)` is as large as `q`, and must agree with `k` as `q` must."""
-        if self.kernel.language != "triton" or len(owners(self.in_usual(condition))) < 2:
+        one: `torch.empty_like(q)` is as large as `q`, and must agree with `k` as `q` must; so is
+        `torch.empty(n)` for a number `n` that is passed. So does one to a number that only the kernel gets."""
+        if self.kernel.language != "triton" or len(_givers(self.in_usual(condition))) < 2:
             return False
         spans = [self.in_usual(sym(extent_symbol(n, 0))) for n, t in tensors.items() if t.fresh]
-        return all(len(owners(s)) == 1 and all(x.origin in _SIZES for x in symbols(s)) for s in spans)
+        numbers = {s for s in number_symbols(self.in_usual(condition)) if s.origin == ARGUMENT}
+        if numbers.difference(symbols(*spans)):
+            return True
+        return all(len(_givers(s)) == 1 and all(x.origin in _GIVEN for x in symbols(s)) for s in spans)
 
     def _is_own_arithmetic(self, condition: Expr) -> bool:
         """Whether a condition is about numbers that the host computes from the extents of one tensor."""
@@ -161,7 +178,7 @@ class Judge:
     def _sizes(self) -> tuple[Expr, ...]:
         """A tensor of unknown rank has as many elements as the extents that are asked for say, or more."""
         said = (*self.known.values(), *self.usual.values(), *(g for g in self.launch.grid or () if g))
-        spoken = symbols(*said)
+        spoken = symbols(*said, *self.launch.facts)
         counts = {owner(s) or "": sym(s) for s in spoken if s.origin == NUMEL}
         axes: dict[str, list[int]] = {}
         for symbol in spoken:
@@ -173,6 +190,7 @@ class Judge:
             ends = ([k for k in asked if k >= 0], [k for k in asked if k < 0])
             if count is not None:
                 found += [le(mul(*(sym(host_extent(name, k)) for k in ks)), count) for ks in ends if ks]
+                found += [_of_both_ends(name, *ends, count)] if all(ends) else []
             if any(k < 0 for k in asked):
                 found += [_of_rank(name, rank, asked, count) for rank in self._ranks_asked(name, said)]
         return tuple(found)
@@ -348,6 +366,19 @@ class Judge:
 
 def _is_power(size: Expr) -> Expr:
     return any_of(*(eq(size, 1 << k) for k in range(_LARGEST_TILE + 1)))
+
+
+def _of_both_ends(name: str, first: Sequence[int], last: Sequence[int], count: Expr) -> Expr:
+    """What holds of the first axes and the last ones: where none is both, there are as many elements. Who asks
+    for the first axis and the last one has two of them."""
+    axes = {k: sym(host_extent(name, k)) for k in (*first, *last)}
+    same = (eq(axes[k], axes[j]) for k in first for j in last if (k, j) != (0, -1))
+    return any_of(*same, le(mul(*axes.values()), count))
+
+
+def _givers(e: Expr) -> frozenset[str]:
+    """The tensors and numbers of the caller in an expression."""
+    return frozenset(s.name if s.origin == ARGUMENT else owner(s) or "" for s in number_symbols(e)) - {""}
 
 
 def _of_rank(name: str, rank: int, asked: Sequence[int], count: Expr | None) -> Expr:
