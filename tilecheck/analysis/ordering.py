@@ -14,7 +14,17 @@ reduction before the store is no barrier: where each warp holds the whole tile, 
 
 from __future__ import annotations
 
-from tilecheck.ir.expr import ONE, Expr, Kind, conjuncts, negate, symbols, walk
+from tilecheck.ir.expr import (
+    ONE,
+    Expr,
+    Kind,
+    Symbol,
+    conjuncts,
+    negate,
+    sym,
+    symbols,
+    walk,
+)
 from tilecheck.ir.kernel import Access, Barrier, Effect, Exchange, Kernel, common_loops
 
 
@@ -93,7 +103,8 @@ def overwrites_its_own(kernel: Kernel, first: Access, second: Access) -> bool:
     What is stored in a lane takes what was loaded in it, so it comes after the load of the thread that it has
     this from. Or it needs a reduction or scan of all that was loaded. Other threads may have copies of the
     element. They matter nowhere if, from the load on, nothing that was loaded is reduced, multiplied, reshaped
-    or broadcast; or as `_is_settled` says. A value without lanes is used by every thread as it is.
+    or broadcast, and no other store has the compiler load it once more, in another layout (`_is_alike`);
+    or as `_is_settled` says. A value without lanes is used by every thread as it is.
     """
     if first.effect is not Effect.READ or second.effect is not Effect.WRITE:
         return False
@@ -104,7 +115,31 @@ def overwrites_its_own(kernel: Kernel, first: Access, second: Access) -> bool:
     since = _exchanges_since(kernel, first)
     if first.position not in second.takes and (first.copied or not _is_gathered(first, second, since)):
         return False
-    return not since or _is_settled(kernel, first, second, since)
+    if not since:
+        return _is_alike(kernel)
+    return _is_settled(kernel, first, second, since)
+
+
+def _is_alike(kernel: Kernel) -> bool:
+    """Whether all tiles of one size are laid out alike, so that none that is loaded once is loaded once more,
+    in another layout, for another store: a compiler does that with fewer elements than there are threads.
+
+    Such tiles are laid out by the axis along which their elements are next to each other in memory, which has
+    to be the same in all accesses; unless they are what is left of others.
+    """
+    near = {_near(access) for access in kernel.accesses if len(access.lanes) > 1}
+    return not near or (not kernel.folds_planes and len(near) == 1 and any(next(iter(near))))
+
+
+def _near(access: Access) -> tuple[bool, ...]:
+    """Along which of its lanes neighbours are next to each other in memory."""
+    index = access.axes[-1].coordinate
+    return tuple(_is_unit(index, lane) for lane in access.lanes)
+
+
+def _is_unit(index: Expr, lane: Symbol) -> bool:
+    terms = index.args if index.op == "add" else (index,)
+    return [term for term in terms if lane in symbols(term)] == [sym(lane)]
 
 
 def _exchanges_since(kernel: Kernel, first: Access) -> list[Exchange]:
@@ -169,14 +204,16 @@ def _is_settled(kernel: Kernel, first: Access, second: Access, since: list[Excha
     loaded ones, and single elements.
 
     A tile with as many elements as threads has no copies. A smaller one is laid out alike wherever it stands,
-    with copies in the later warps. A reduction over several warps has a barrier, which the store comes after.
+    with copies in the later warps, unless the kernel reduces tiles of several axes: what is left of one of
+    these lies in several warps, and so does what stands beside it. A reduction over several warps has a
+    barrier, which the store comes after.
     One inside a warp leaves copies with wrong results in other warps; they are not what is stored. One of the
     loaded tile alone is enough: where tiles of this size lie in several warps, it has the barrier, and what is
     reduced on the way is loaded in time; where they lie in one, each warp reduces and scans its own. (What is
     made of a larger tile goes through all warps, also those with wrong results.)
     """
     alike = len(first.lanes) == len(second.lanes) == 1 and first.lanes[0].bound is second.lanes[0].bound
-    if not alike or not all(e.whole for e in since):
+    if kernel.folds_planes or not alike or not all(e.whole for e in since):
         return False
     sizes = (first.lanes[0].bound, ONE)
     small = all(len(e.shape) == 1 and any(e.shape[0] is size for size in sizes) for e in since)

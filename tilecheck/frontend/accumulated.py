@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from tilecheck.frontend.made import is_real
 from tilecheck.frontend.values import Made, Num
 from tilecheck.ir.expr import Symbol
 
@@ -21,7 +22,9 @@ def mark(names: dict[str, Any], carried: Iterable[str], loop: Symbol) -> None:
     for name in carried:
         value = names[name]
         if isinstance(value, Num) and value.kind == "data" and value.elem is None:
-            names[name] = replace(value, made=Made(carried=frozenset({(loop.uid, name)})))
+            own = value.made
+            marked = Made(carried=frozenset({(loop.uid, name)}), typed=own.typed, real=is_real(value))
+            names[name] = replace(value, made=marked)
 
 
 def gathered(names: Mapping[str, Any], loop: Symbol) -> dict[str, Made]:

@@ -200,6 +200,7 @@ class Executor:
     unsafe_blocks: list[UnsafeBlock] = field(default_factory=list)
     barriers: list[Barrier] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
+    folds_planes: bool = False  # a tile of several axes was reduced, reshaped, multiplied, ...
     waits: list[Access] = field(default_factory=list)
     guards: dict[int, Expr] = field(default_factory=dict)  # of loads and exchanges, by position
     leaving: bool = False  # the condition with which a `while` loop ends is evaluated
@@ -433,6 +434,10 @@ class Executor:
         self.exchanges.append(Exchange(self.number(), loops, whole, loads, shape, self.guard, scans))
         self.guards[self.serial] = self.guard
         return frozenset({self.serial})
+
+    def folds(self, *values: Any) -> None:
+        """Note an operation that takes axes away or puts elements elsewhere, if it has to do with planes."""
+        self.folds_planes |= any(isinstance(value, Num) and len(value.shape) > 1 for value in values)
 
     def widened(self, shape: tuple[Expr, ...], *values: Num) -> frozenset[int]:
         """Note the values that are used beside more elements than they have."""

@@ -277,6 +277,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         powers_of_two=tuple(x.powers),
         barriers=tuple(x.barriers),
         exchanges=tuple(x.exchanges),
+        folds_planes=x.folds_planes,
         waits=tuple(x.waits),
         globals=tuple(g for (file, name), value in x.globals.items() for g in _meanings(file, name, value)),
         tuning=_tuning(definition),

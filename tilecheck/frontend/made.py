@@ -23,6 +23,29 @@ UNARY = frozenset("exp exp2 log log2 sqrt sqrt_rn rsqrt sin cos tanh erf sigmoid
 
 def by_binary(op: str, a: Num, b: Num, result: str) -> Made:
     """`a op b`, which is of the kind `result`."""
+    made = _of_binary(op, a, b, result)
+    real = result == "data" and (op == "/" or is_real(a) or is_real(b))
+    return replace(made, real=real, typed=made.typed and (real or _is_typed(a, b)))
+
+
+def _is_typed(*values: Num) -> bool:
+    """Whether none was converted to a type that the text does not show: of such a value nothing says again that
+    it is a float, whatever is done to it."""
+    return all(value.made.typed for value in values)
+
+
+def is_real(value: Num) -> bool:
+    """Whether a value is certainly a floating-point number: literals are."""
+    literal = value.kind == "data" and value.elem is None and value.bits is None and not value.shape
+    return value.made.real or literal
+
+
+def _is_lost(value: Num) -> bool:
+    """Whether nothing is known of how a value was made, which may have been by integers."""
+    return value.kind == "data" and not (value.made.loads or value.made.exchanges)
+
+
+def _of_binary(op: str, a: Num, b: Num, result: str) -> Made:
     if op not in ("+", "-", "*", "/"):
         return NOTHING
     one, two = (_counted(side, result) for side in (a, b))
@@ -30,7 +53,8 @@ def by_binary(op: str, a: Num, b: Num, result: str) -> Made:
     common = same or one.exchanges & two.exchanges
     closed = is_closed(a) and is_closed(b)
     both = replace(one | two, free=one.free and two.free and not common, atom=False, closed=closed)
-    if result == "data" and one.typed and two.typed:
+    certain = is_real(a) or is_real(b) or not (_is_lost(a) or _is_lost(b))
+    if result == "data" and one.typed and two.typed and certain:
         return replace(both, closed=True)  # nothing goes out of a sum of floats again
     if op == "/" or one.exchanges & two.exchanges:
         return NOTHING
@@ -43,12 +67,13 @@ def _sum(op: str, a: Num, b: Num, both: Made, result: str, *, same: bool) -> Mad
     """A sum or difference of what may be integers: a compiler takes out again what is in both.
 
     It finds equal tiles and equal scalars; no tile that is loaded or scanned is a scalar in many lanes, so
-    beside a scalar a tile stays what it is. Of a scan and what was loaded, the scan stays, of which the
-    compiler knows nothing: `cumsum(x) - x` needs the scan, though its lanes need not take x.
+    beside a scalar a tile takes what it is loaded or scanned from. Of a scan and what was loaded, the
+    scan stays, of which the compiler knows nothing: `cumsum(x) - x` needs it, though its lanes need not take x.
     """
     for tile, scalar in ((a, b), (b, a)):
         if tile.shape and not scalar.shape and not (same or (is_closed(tile) and is_closed(scalar))):
-            return replace(_counted(tile, result), free=False, atom=False, closed=False)
+            own = _counted(tile, result)
+            return replace(own, exchanges=own.exchanges & own.scans, free=False, atom=False, closed=False)
     if op == "+" and (same or not both.closed) and _is_open_sum(a) and _is_open_sum(b):
         return Made(typed=both.typed, free=False, arrays=both.arrays, summed=True)
     if not both.closed:
@@ -56,7 +81,7 @@ def _sum(op: str, a: Num, b: Num, both: Made, result: str, *, same: bool) -> Mad
     if not same:
         return both
     scan = bool(a.made.exchanges) != bool(b.made.exchanges)
-    return Made(exchanges=both.exchanges, typed=both.typed, free=False) if scan else NOTHING
+    return Made(exchanges=both.exchanges, typed=both.typed, free=False, scans=both.scans) if scan else NOTHING
 
 
 def _is_open_sum(value: Num) -> bool:
@@ -118,6 +143,11 @@ def by_extreme(value: Num, other: Num | None, result: str) -> Made:
 
     Of integers one with a literal may be the literal: a minimum of 0 and an unsigned number is 0.
     """
+    sides = (value,) if other is None else (value, other)
+    return replace(_of_extreme(value, other, result), typed=_is_typed(*sides), real=any(map(is_real, sides)))
+
+
+def _of_extreme(value: Num, other: Num | None, result: str) -> Made:
     if not value.made.free:
         return NOTHING
     if other is None:
@@ -152,6 +182,11 @@ def by_choice(cond: Num, a: Num, b: Num, result: str) -> Made:
 
     Of choices inside choices nothing counts: under one condition, the inner one is known.
     """
+    real = any(is_real(side) for side in (a, b))
+    return replace(_of_choice(cond, a, b, result), typed=_is_typed(a, b), real=real)
+
+
+def _of_choice(cond: Num, a: Num, b: Num, result: str) -> Made:
     unknown = cond.kind == "bool" and bool(cond.made.loads)
     one, two = _counted(a, result), _counted(b, result)
     if one.chosen or two.chosen or not (unknown or (cond.elem is not None and _is_open(cond.elem))):
@@ -225,23 +260,27 @@ def by_branch(cond: Expr, a: Num, b: Num, result: str, guards: Mapping[int, Expr
         one.chosen or two.chosen,
         one.arrays | two.arrays,
     )
-    return replace(either, closed=_has_all(either, one, two))
+    real = a.made.real and b.made.real
+    return replace(either, closed=_has_all(either, one, two), real=real, typed=_is_typed(a, b))
 
 
 def by_function(value: Num) -> Made:
     """A function of floats."""
     known = value.kind == "data" or _is_plain(value) or _arrays(value) == 1
-    return replace(value.made, free=False, closed=True) if known else NOTHING
+    return replace(value.made, free=False, closed=True, real=True) if known else NOTHING
 
 
 def by_cast(value: Num, to: str) -> Made:
     """A conversion to a `float`, of a float to an `integer`, or to an `unknown` type. A byte that is left of an
     integer depends on what that does (`_product`)."""
     if to == "unknown" and value.kind in ("data", "any"):
-        return replace(value.made, typed=False)
+        return replace(value.made, typed=False, real=False)
     if to == "integer" and value.made.free and _is_plain(value):
-        return replace(value.made, typed=False, free=False)  # at least its low bits, or whether it is 0
-    return value.made if value.kind == "data" or (to == "float" and _is_plain(value)) else NOTHING
+        return replace(
+            value.made, typed=False, real=False, free=False
+        )  # at least its low bits, or whether it is 0
+    known = value.kind == "data" or (to == "float" and _is_plain(value))
+    return replace(value.made if known else NOTHING, real=to == "float")
 
 
 def _counted(side: Num, result: str) -> Made:

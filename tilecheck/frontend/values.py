@@ -39,6 +39,8 @@ class Made:
     atom: bool = False  # a loaded element, or a product of such: no sum, whose operands may be taken out again
     closed: bool = False  # all that could be taken out of it again is counted
     summed: bool = False  # a sum of such atoms, with nothing subtracted: no compiler knows it for a constant
+    real: bool = False  # certainly a floating-point number
+    scans: frozenset[int] = frozenset()  # those of the exchanges that are scans, whose results are tiles
     carried: frozenset[tuple[int, str]] = frozenset()  # variables of loops, in a round of those (`accumulated`)
 
     def __or__(self, other: Made) -> Made:
@@ -58,6 +60,7 @@ class Made:
             chosen=self.chosen or other.chosen,
             arrays=self.arrays | other.arrays,
             closed=self.closed and other.closed,
+            scans=self.scans | other.scans,
         )
 
 

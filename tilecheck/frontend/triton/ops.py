@@ -41,7 +41,6 @@ from tilecheck.frontend.tiles import (
 )
 from tilecheck.frontend.triton import dtypes, memory, pointers, scans
 from tilecheck.frontend.values import (
-    NOTHING,
     BlockPointer,
     Choice,
     Const,
@@ -414,7 +413,9 @@ def _reduction(x: Executor, name: str, args: Arguments) -> Any:
     tiles = [v for v in given if isinstance(v, Num) and len(v.shape) == 1 and whole]
     loads = frozenset[int]().union(*(tile.made.loads for tile in tiles))
     exchanged = x.exchanged(*given, whole=whole, loads=loads, shape=tiles[0].shape if tiles else ())
-    made = Made(exchanges=exchanged, closed=True) if whole else NOTHING
+    parts = [part for value in given for part in as_tuple(value) if isinstance(part, Num)]
+    typed, real = (all(getattr(p.made, name) for p in parts) for name in ("typed", "real"))
+    made = Made(exchanges=exchanged if whole else frozenset(), closed=whole, typed=typed, real=real)
     if isinstance(result, Seq):
         return Seq((replace(first, made=made), *result.items[1:]))
     return replace(first, made=made)
@@ -555,6 +556,10 @@ _EXCHANGES = frozenset(
     "dot_scaled max min sum xor_sum argmax argmin cumprod flip sort histogram "
     "gather".split()
 )
+# Those and others after which a tile of several axes, or what is left of it, may lie in threads in its own way.
+_FOLDS = (_EXCHANGES - {"expand_dims", "broadcast_to", "broadcast"}) | frozenset(
+    "reduce associative_scan cumsum reduce_or topk bitonic_merge matmul xor_sum argmax argmin".split()
+)
 # What the compiler or Python answers, once for a launch.
 _QUESTIONS = frozenset("constexpr_function get_num_sms num_threads num_warps get_int_dtype dtype _log2".split())
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*"}
@@ -657,6 +662,13 @@ class Triton:
     has_pointers = True
 
     def call(self, x: Executor, name: str, args: Arguments) -> Any:
+        result = self._called(x, name, args)
+        if name.rpartition(".")[2] in _FOLDS:
+            given = (*args.positional, *(value for _, value in args.keywords), result)
+            x.folds(*(part for value in given for part in as_tuple(value)))
+        return result
+
+    def _called(self, x: Executor, name: str, args: Arguments) -> Any:
         if name == "range":
             return _range(x, args)  # what Python's takes no options for is left out
         if name in PYTHON:
@@ -757,6 +769,7 @@ class Triton:
             case Num() if name == "numel":
                 return Num((), E.mul(E.ONE, *value.shape), "int", None)
             case Num() if name == "T":
+                x.folds(value)
                 return numbers.permute(value, [1, 0], x)
             case _:
                 return Method(value, name)

@@ -88,6 +88,7 @@ def _scanned(x: Executor, tiles: Sequence[Num], uses: Sequence[bool], reverse: A
         result = scanned(x, tile)
         if along:
             before = tile.made if used else NOTHING
-            made = Made(exchanges=exchanged, free=False, closed=True)
+            typed = tile.made.typed
+            made = Made(exchanges=exchanged, scans=exchanged, free=False, closed=True, typed=typed)
             result = replace(result, made=replace(before, closed=True) | made)
         yield result
