@@ -17,7 +17,7 @@ from pathlib import Path
 import libcst as cst
 
 from tilecheck.errors import SourceError
-from tilecheck.frontend.bindings import Binding, Element, Import, dotted
+from tilecheck.frontend.bindings import Binding, Element, Import, dotted, is_language
 from tilecheck.frontend.changes import Changes
 from tilecheck.frontend.kinds import Kinds
 from tilecheck.frontend.module_names import bind_all
@@ -234,8 +234,10 @@ def candidates(imported: Import, importer: Path) -> list[Path]:
         top = importer.parent
         while (top / "__init__.py").is_file() and top.parent != top:
             top = top.parent
-        # Packages may have no `__init__.py`: what is named as a folder around the importer is that folder.
-        around = [folder.parent for folder in importer.parents if folder.name == parts[0]]
+        # Packages may have no `__init__.py`: a module of what is named as a folder around the importer is one of
+        # that folder, unless it is one of a language's: those folders have such names, too.
+        own = len(parts) > 1 and not is_language(imported)
+        around = [folder.parent for folder in importer.parents if own and folder.name == parts[0]]
         roots = [*dict.fromkeys((top, importer.parent, *around))]
     found = []
     for root in roots:

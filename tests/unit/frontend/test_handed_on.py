@@ -82,3 +82,11 @@ def test_a_stand_in_is_no_module(tmp_path: Path, head: str) -> None:
 def test_another_language_is_not_taken_for_triton(tmp_path: Path, text: str) -> None:
     assert verdicts(tmp_path / "here", None, text) == ["unknown"]
     assert verdicts(tmp_path / "there", text, ABSOLUTE) == ["unknown"]
+
+
+def test_a_folder_may_have_the_name_of_a_language(tmp_path: Path) -> None:
+    folder = tmp_path / "package" / "triton"
+    folder.mkdir(parents=True)
+    (folder / "language.py").touch()
+    (folder / "kernels.py").write_text(TRIED + KERNEL)
+    assert [k.verdict.value for k in verify_paths([str(folder / "kernels.py")]).kernels] == ["conditional"]
