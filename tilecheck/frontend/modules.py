@@ -234,8 +234,8 @@ def candidates(imported: Import, importer: Path) -> list[Path]:
         top = importer.parent
         while (top / "__init__.py").is_file() and top.parent != top:
             top = top.parent
-        # Packages may have no `__init__.py`: a module of what is named as a folder around the importer is one of
-        # that folder, unless it is one of a language's: those folders have such names, too.
+        # Packages may have no `__init__.py`: a module of what a folder around the importer is called is one of
+        # that folder, unless it is a language's: folders have such names, too.
         own = len(parts) > 1 and not is_language(imported)
         around = [folder.parent for folder in importer.parents if own and folder.name == parts[0]]
         roots = [*dict.fromkeys((top, importer.parent, *around))]
