@@ -114,6 +114,12 @@ class Arguments:
     node: cst.CSTNode
     table: ModuleTable
 
+    def at(self, position: int) -> Any:
+        """A positional argument that the call must have."""
+        if position >= len(self.positional):
+            raise UnsupportedConstruct("call with an argument missing")
+        return self.positional[position]
+
     def bind(self, names: tuple[str, ...], what: str) -> dict[str, Any]:
         """Match against parameter names; a name ending in `?` may be absent, `*` starts keyword-only."""
         bound: dict[str, Any] = {}
@@ -130,6 +136,12 @@ class Arguments:
             if name != "*" and not name.endswith("?") and name not in bound:
                 raise UnsupportedConstruct(f"{what} without argument `{name}`")
         return bound
+
+
+def _both_ends(a: Range, b: Range) -> tuple[tuple[Num, Num], ...] | None:
+    """What two ranges have at the same place, if these are single numbers."""
+    ends = ((a.start, b.start), (a.stop, b.stop), (a.step, b.step))
+    return ends if all(end.is_scalar for pair in ends for end in pair) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -613,8 +625,7 @@ class Executor:
                 # A pointer is to one element or to several: an offset that is either is no offset.
                 split = isinstance(a, Pointer) and any(isinstance(part, Choice) for part in merged)
                 return Choice(cond, a, b) if split else rebuilt(a, merged)
-            case Range(), Range() if a.static == b.static:
-                ends = ((a.start, b.start), (a.stop, b.stop), (a.step, b.step))
+            case Range(), Range() if a.static == b.static and (ends := _both_ends(a, b)) is not None:
                 start, stop, step = (self._merge_numbers(cond, one, two) for one, two in ends)
                 return Range(start, stop, step, static=a.static)
             case Array(), Array() if a.name == b.name and dict(a.views).keys() == dict(b.views).keys():

@@ -30,7 +30,7 @@ def meaning(name: str) -> Handler | None:
     if name in _PYTHON:
         return _PYTHON[name]
     if name == "tilecheck.verified":
-        return lambda _, a: _first(a)  # launches as the kernel that it is given
+        return lambda _, a: a.at(0)  # launches as the kernel that it is given
     head, _, last = name.rpartition(".")
     if head in ("numpy", "cupy") and last in ("empty", "zeros", "ones"):
         return _filled  # the second argument is a type
@@ -46,12 +46,6 @@ def meaning(name: str) -> Handler | None:
 # ---- Python ------------------------------------------------------------------------------------------------
 
 
-def _first(args: Arguments) -> Any:
-    if not args.positional:
-        raise UnsupportedConstruct("call without arguments")
-    return args.positional[0]
-
-
 def _cdiv(x: HostExecutor, args: Arguments) -> Any:
     if len(args.positional) != 2 or args.keywords:
         raise UnsupportedConstruct("cdiv")
@@ -61,7 +55,7 @@ def _cdiv(x: HostExecutor, args: Arguments) -> Any:
 
 
 def _ceil(x: HostExecutor, args: Arguments) -> Any:
-    value = _first(args)
+    value = args.at(0)
     match value:
         case Ratio():
             return number(E.cdiv(value.top, value.bottom))
@@ -74,7 +68,7 @@ def _ceil(x: HostExecutor, args: Arguments) -> Any:
 
 
 def _floor(x: HostExecutor, args: Arguments) -> Any:
-    value = _first(args)
+    value = args.at(0)
     match value:
         case Ratio():
             return number(E.floordiv(value.top, value.bottom))
@@ -87,7 +81,7 @@ def _floor(x: HostExecutor, args: Arguments) -> Any:
 
 
 def _int(x: HostExecutor, args: Arguments) -> Any:
-    value = _first(args)
+    value = args.at(0)
     match value:
         case Ratio():  # rounds towards zero
             floor, up = E.floordiv(value.top, value.bottom), E.cdiv(value.top, value.bottom)
@@ -106,12 +100,12 @@ def _int(x: HostExecutor, args: Arguments) -> Any:
 
 
 def _bool(x: HostExecutor, args: Arguments) -> Any:
-    return Num((), x.truth(_first(args)), "bool", None)
+    return Num((), x.truth(args.at(0)), "bool", None)
 
 
 def _extreme(op: str) -> Handler:
     def handler(x: HostExecutor, args: Arguments) -> Any:
-        items = args.positional if len(args.positional) > 1 else static_items(x, _first(args), op)
+        items = args.positional if len(args.positional) > 1 else static_items(x, args.at(0), op)
         if not items or args.keywords:
             raise UnsupportedConstruct(op)
         combine = E.minimum if op == "min" else E.maximum
@@ -124,12 +118,12 @@ def _extreme(op: str) -> Handler:
 
 
 def _abs(x: HostExecutor, args: Arguments) -> Any:
-    value = x.scalar(_first(args), "abs")
+    value = x.scalar(args.at(0), "abs")
     return number(E.maximum(value, E.neg(value)))
 
 
 def _len(x: HostExecutor, args: Arguments) -> Any:
-    value = _first(args)
+    value = args.at(0)
     match value:
         case Seq():
             return integer(len(value.items))
@@ -158,7 +152,7 @@ def _range(x: HostExecutor, args: Arguments) -> Any:
 def _sequence(x: HostExecutor, args: Arguments) -> Any:
     if not args.positional:
         return Seq((), True)
-    value = args.positional[0]
+    value = args.at(0)
     return value if isinstance(value, HostShape) else Seq(static_items(x, value, "sequence"), True)
 
 
@@ -168,7 +162,7 @@ def _tuple(x: HostExecutor, args: Arguments) -> Any:
 
 
 def _sum(x: HostExecutor, args: Arguments) -> Any:
-    items = static_items(x, _first(args), "sum")
+    items = static_items(x, args.at(0), "sum")
     return number(E.add(E.ZERO, *(x.scalar(i, "sum") for i in items)))
 
 
@@ -178,30 +172,30 @@ def _zip(x: HostExecutor, args: Arguments) -> Any:
 
 
 def _enumerate(x: HostExecutor, args: Arguments) -> Any:
-    items = static_items(x, _first(args), "enumerate")
+    items = static_items(x, args.at(0), "enumerate")
     return Seq(tuple(Seq((integer(k), item)) for k, item in enumerate(items)))
 
 
 def _reversed(x: HostExecutor, args: Arguments) -> Any:
-    return Seq(tuple(reversed(static_items(x, _first(args), "reversed"))))
+    return Seq(tuple(reversed(static_items(x, args.at(0), "reversed"))))
 
 
 def _divmod(x: HostExecutor, args: Arguments) -> Any:
-    a, b = (x.scalar(v, "divmod") for v in args.positional)
+    a, b = x.scalar(args.at(0), "divmod"), x.scalar(args.at(1), "divmod")
     x.divides(b)
     return Seq((number(E.floordiv(a, b)), number(E.mod(a, b))))
 
 
 def _all(x: HostExecutor, args: Arguments) -> Any:
-    return Num((), E.all_of(*(x.truth(i) for i in static_items(x, _first(args), "all"))), "bool", None)
+    return Num((), E.all_of(*(x.truth(i) for i in static_items(x, args.at(0), "all"))), "bool", None)
 
 
 def _any(x: HostExecutor, args: Arguments) -> Any:
-    return Num((), E.any_of(*(x.truth(i) for i in static_items(x, _first(args), "any"))), "bool", None)
+    return Num((), E.any_of(*(x.truth(i) for i in static_items(x, args.at(0), "any"))), "bool", None)
 
 
 def _prod(x: HostExecutor, args: Arguments) -> Any:
-    value = _first(args)
+    value = args.at(0)
     if isinstance(value, HostShape) and not value.strides:
         return number(E.sym(host_numel(value.of)))
     return product(x, Seq(static_items(x, value, "prod")))
@@ -209,24 +203,24 @@ def _prod(x: HostExecutor, args: Arguments) -> Any:
 
 def _reduce(x: HostExecutor, args: Arguments) -> Any:
     """`functools.reduce(operator.mul, sizes, 1)`."""
-    function = _first(args)
+    function = args.at(0)
     if not isinstance(function, Named) or function.name not in ("operator.mul", "_operator.mul"):
         raise UnsupportedConstruct("reduce")
     if len(args.positional) > 2:
-        start = x.scalar(args.positional[2], "start")
+        start = x.scalar(args.at(2), "start")
         if start.value != 1:
             raise UnsupportedConstruct("reduce")
     return _prod(x, type(args)(args.positional[1:2], (), args.node, args.table))
 
 
 def _assert(x: HostExecutor, args: Arguments) -> Any:
-    x.assume(x.truth(_first(args)))
+    x.assume(x.truth(args.at(0)))
     return Const(None)
 
 
 def _isinstance(x: HostExecutor, args: Arguments) -> Any:
-    value = _first(args)
-    kind = args.positional[1] if len(args.positional) > 1 else None
+    value = args.at(0)
+    kind = args.at(1) if len(args.positional) > 1 else None
     if isinstance(value, Tensor) and isinstance(kind, Named) and kind.name == "torch.Tensor":
         return Num((), E.TRUE, "bool", None)
     names = [v.name for v in (value, kind) if isinstance(v, Unknown | Named | Tensor | Token)]
@@ -243,7 +237,7 @@ def _dict(x: HostExecutor, args: Arguments) -> Any:
 
 def _config(x: HostExecutor, args: Arguments) -> Any:
     """`triton.Config(kwargs, num_warps=4, ...)`."""
-    kwargs = args.positional[0] if args.positional else dict(args.keywords).get("kwargs")
+    kwargs = args.at(0) if args.positional else dict(args.keywords).get("kwargs")
     if not isinstance(kwargs, Table):
         raise UnsupportedConstruct("configuration that is not a dictionary display")
     return Config(kwargs)
@@ -255,7 +249,7 @@ def _namespace(x: HostExecutor, args: Arguments) -> Any:
 
 def _next_power(x: HostExecutor, args: Arguments) -> Num:
     """`triton.next_power_of_2(n)`: 0 below 1, as Triton computes it."""
-    n = x.scalar(args.positional[0], "number")
+    n = x.scalar(args.at(0), "number")
     return number(E.ite(E.lt(n, 1), 0, numbers.as_int(power_above(x, E.sub(n, 1)), x)))
 
 
@@ -310,7 +304,7 @@ _PYTHON: Mapping[str, Handler] = {
 
 def _sized(x: HostExecutor, args: Arguments) -> Tensor:
     """`torch.empty(2, 3)`, `torch.zeros((2, 3))`, `torch.ones(x.shape)`."""
-    first = args.positional[0] if args.positional else dict(args.keywords).get("size")
+    first = args.at(0) if args.positional else dict(args.keywords).get("size")
     if isinstance(first, HostShape) and not first.strides:
         return T.fresh("empty", x.storage("empty"), None, first.of)
     sizes = tuple(integers(x, args))
@@ -324,7 +318,7 @@ def _filled(x: HostExecutor, args: Arguments) -> Tensor:
 
 
 def _like(x: HostExecutor, args: Arguments) -> Tensor:
-    source = _first(args)
+    source = args.at(0)
     if isinstance(source, Choice):
         raise UnsupportedConstruct("empty_like of this value")
     return T.like(x.known_rank(x.tensor(source)), "empty", x.storage("empty"))
@@ -333,16 +327,21 @@ def _like(x: HostExecutor, args: Arguments) -> Tensor:
 def _as_tensor_method(name: str) -> Handler:
     def handler(x: HostExecutor, args: Arguments) -> Any:
         rest = type(args)(args.positional[1:], args.keywords, args.node, args.table)
-        return x.dialect.method(x, x.tensor(_first(args)), name, rest)
+        return x.dialect.method(x, x.tensor(args.at(0)), name, rest)
 
     return handler
 
 
 def _arange(x: HostExecutor, args: Arguments) -> Tensor:
-    ends = [x.scalar(v, "arange") for v in args.positional]
-    start, stop = (E.ZERO, ends[0]) if len(ends) == 1 else (ends[0], ends[1])
-    step = ends[2] if len(ends) > 2 else E.ONE
-    return T.fresh("arange", x.storage("arange"), (E.maximum(0, E.cdiv(E.sub(stop, start), step)),))
+    given = {"end" if k == "stop" else k: v for k, v in args.keywords if k in ("start", "end", "stop", "step")}
+    names = ("end",) if len(args.positional) == 1 and "end" not in given else ("start", "end", "step")
+    if given.keys() & set(names[: len(args.positional)]) or len(args.positional) > 3:
+        raise UnsupportedConstruct("arange")
+    ends = {k: x.scalar(v, "arange") for k, v in [*given.items(), *zip(names, args.positional, strict=False)]}
+    if "end" not in ends:
+        raise UnsupportedConstruct("arange")
+    length = E.cdiv(E.sub(ends["end"], ends.get("start", E.ZERO)), ends.get("step", E.ONE))
+    return T.fresh("arange", x.storage("arange"), (E.maximum(0, length),))
 
 
 def _random_integers(x: HostExecutor, args: Arguments) -> Tensor:

@@ -196,8 +196,8 @@ def _launch_on_grid(x: HostExecutor, gridded: Gridded, args: Arguments, frame: F
 
 def _kernel_of(x: HostExecutor, args: Arguments) -> Any:
     """`ct.kernel(f)` and `ct.kernel(k._pyfunc, occupancy=2)`: a kernel with the body of its argument."""
-    if args.positional and isinstance(args.positional[0], Function):
-        return args.positional[0]
+    if args.positional and isinstance(args.at(0), Function):
+        return args.at(0)
     raise UnsupportedConstruct("kernel made of a value that is not a function of the project")
 
 

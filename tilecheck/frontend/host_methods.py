@@ -123,14 +123,14 @@ def method(x: HostExecutor, value: Any, name: str, args: Arguments) -> Any:
         case Num() if name in ("item", "__int__", "__index__"):
             return value
         case Table() if name == "get" and args.positional:
-            return _lookup(x, value, args.positional[0], args.positional[1:])
+            return _lookup(x, value, args.at(0), args.positional[1:])
         case _:
             raise unsupported(f"method `.{name}`")
 
 
 def _unpack(x: HostExecutor, value: Any, args: Arguments) -> Any:
     """The items of a value that is assigned to so many targets."""
-    count = x.scalar(args.positional[0], "length").value or 0
+    count = x.scalar(args.at(0), "length").value or 0
     match value:
         case HostShape():
             x.assume(E.eq(E.sym(host_rank(value.of)), count))
@@ -223,7 +223,7 @@ def _optional_axis(x: HostExecutor, args: Arguments, default: int) -> int:
 
 
 def _view(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
-    first = args.positional[0] if args.positional else None
+    first = args.at(0) if args.positional else None
     if isinstance(first, HostShape) and not first.strides and len(args.positional) == 1:
         kept = t.shape_of == first.of
         return t if kept else replace(t, shape=None, shape_of=first.of, strides=None, strides_of="")
@@ -288,8 +288,10 @@ def _t(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
 
 
 def _transpose(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
-    first, second = _constants(x, args)
-    return _known(T.swapped(t, first, second))
+    axes = _constants(x, args)
+    if len(axes) != 2:
+        raise unsupported("transpose")
+    return _known(T.swapped(t, *axes))
 
 
 def _permute(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
@@ -298,15 +300,15 @@ def _permute(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
 
 
 def _expand(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
-    if args.positional and isinstance(args.positional[0], HostShape):
-        other = replace(t, shape=None, shape_of=args.positional[0].of, strides=None, strides_of="")
+    if args.positional and isinstance(args.at(0), HostShape):
+        other = replace(t, shape=None, shape_of=args.at(0).of, strides=None, strides_of="")
         return replace(other, expanded=True, contiguous=False)
     found = T.expanded(t, integers(x, args))
     return found or replace(T.piece(t, x.unread(f"{t.name}.expand()").name), expanded=True)
 
 
 def _expand_as(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
-    other = shape(x, x.tensor(args.positional[0]))
+    other = shape(x, x.tensor(args.at(0)))
     args = type(args)((other,), (), args.node, args.table)
     return _expand(x, t, args)
 
@@ -359,8 +361,8 @@ def _one_chunk(x: HostExecutor, t: Tensor, axis: int | None, k: int, pieces: int
 
 
 def _new(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
-    if args.positional and isinstance(args.positional[0], HostShape):
-        return T.fresh("new", x.storage("new"), None, args.positional[0].of)
+    if args.positional and isinstance(args.at(0), HostShape):
+        return T.fresh("new", x.storage("new"), None, args.at(0).of)
     return T.fresh("new", x.storage("new"), tuple(integers(x, args)))
 
 

@@ -161,6 +161,7 @@ def permuted(t: Tensor, axes: Sequence[int]) -> Tensor | None:
     t = with_rank(t, len(axes))
     if t.shape is None or sorted(a % len(t.shape) for a in axes) != list(range(len(t.shape))):
         return None
+    axes = [a % len(t.shape) for a in axes]
     strides = strides_of(t)
     return replace(
         t,

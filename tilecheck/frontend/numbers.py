@@ -95,6 +95,8 @@ def stretch(value: Num, shape: tuple[Expr, ...]) -> Expr | None:
 
 
 def broadcast(value: Num, shape: tuple[Expr, ...]) -> Num:
+    if len(value.shape) > len(shape):
+        raise UnsupportedConstruct("broadcast to fewer axes")
     return Num(broadcast_shapes(value.shape, shape), stretch(value, shape), value.kind, value.bits)
 
 

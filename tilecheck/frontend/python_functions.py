@@ -77,16 +77,16 @@ def _python_extreme(x: Executor, args: Arguments, op: str) -> Any:
 
 
 def _python_int(x: Executor, args: Arguments) -> Any:
-    num = x.number_of(args.positional[0], "int")
+    num = x.number_of(args.at(0), "int")
     return Num(num.shape, numbers.as_int(num, x), "int" if num.kind != "any" else "any", num.bits)
 
 
 def _python_bool(x: Executor, args: Arguments) -> Num:
-    return Num((), x.truth(args.positional[0]), "bool")
+    return Num((), x.truth(args.at(0)), "bool")
 
 
 def _python_float(x: Executor, args: Arguments) -> Any:
-    value = args.positional[0]
+    value = args.at(0)
     if not isinstance(value, Const):
         return data(())
     try:
@@ -98,7 +98,7 @@ def _python_float(x: Executor, args: Arguments) -> Any:
 def _python_sequence(x: Executor, args: Arguments, *, is_list: bool) -> Seq:
     if not args.positional:
         return Seq((), is_list)
-    return Seq(static_items(x, args.positional[0], "sequence"), is_list)
+    return Seq(static_items(x, args.at(0), "sequence"), is_list)
 
 
 def _python_zip(x: Executor, args: Arguments) -> Seq:
@@ -107,17 +107,17 @@ def _python_zip(x: Executor, args: Arguments) -> Seq:
 
 
 def _python_enumerate(x: Executor, args: Arguments) -> Seq:
-    items = static_items(x, args.positional[0], "enumerate")
+    items = static_items(x, args.at(0), "enumerate")
     return Seq(tuple(Seq((integer(i), item)) for i, item in enumerate(items)))
 
 
 def _python_reversed(x: Executor, args: Arguments) -> Seq:
-    return Seq(tuple(reversed(static_items(x, args.positional[0], "reversed"))))
+    return Seq(tuple(reversed(static_items(x, args.at(0), "reversed"))))
 
 
 def _python_sum(x: Executor, args: Arguments) -> Any:
     result: Any = integer(0)
-    for item in static_items(x, args.positional[0], "sum"):
+    for item in static_items(x, args.at(0), "sum"):
         result = operate(x, "+", result, item)
     return result
 

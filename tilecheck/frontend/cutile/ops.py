@@ -315,13 +315,13 @@ def _scan(x: Executor, args: Arguments) -> Any:
 
 
 def _arg_reduce(x: Executor, args: Arguments) -> Num:
-    num, options = x.number_of(args.positional[0], "argmax"), dict(_arg_keywords(args))
+    num, options = x.number_of(args.at(0), "argmax"), dict(_arg_keywords(args))
     return place(x, num, options.get("axis", Const(None)), _reduced(x, num, options).shape)
 
 
 def _arg_keywords(args: Arguments) -> list[tuple[str, Any]]:
     found = [(name, value) for name, value in args.keywords if name in ("axis", "keepdims")]
-    return [("axis", args.positional[1]), *found] if len(args.positional) > 1 else found
+    return [("axis", args.at(1)), *found] if len(args.positional) > 1 else found
 
 
 def _mma(x: Executor, args: Arguments) -> Num:
@@ -347,7 +347,7 @@ def _matmul(x: Executor, args: Arguments) -> Num:
 
 
 def _same(x: Executor, args: Arguments) -> Any:
-    return args.positional[0]
+    return args.at(0)
 
 
 def _opaque_constant(x: Executor, args: Arguments) -> Any:
@@ -433,7 +433,7 @@ class CuTile:
         if name in PYTHON:
             return PYTHON[name](x, args)
         if name == "tilecheck.numel":  # in contracts
-            array = x.array_of(args.positional[0], "argument of numel")
+            array = x.array_of(args.at(0), "argument of numel")
             return Num((), memory.storage(x, array), "int", None)
         head, _, last = name.rpartition(".")
         if head == "math":
@@ -469,7 +469,7 @@ class CuTile:
     def method(self, x: Executor, value: Any, name: str, args: Arguments) -> Any:
         match value:
             case Param() | ArrayList() if name == "<unpack>":
-                return _unpack(x, value.name, x.scalar(args.positional[0], "length").value or 0)
+                return _unpack(x, value.name, x.scalar(args.at(0), "length").value or 0)
             case Array() | Param():
                 return memory.array_method(x, x.array_of(value, f"object of `.{name}`"), name, args)
             case TiledView():
@@ -477,7 +477,7 @@ class CuTile:
             case RawMemory():
                 return memory.raw_method(x, value, name, args)
             case Shape() if name == "<unpack>":
-                length = x.scalar(args.positional[0], "length").value
+                length = x.scalar(args.at(0), "length").value
                 return memory.shape_items(x, value, length or 0)
             case Num():
                 return self._tile_method(x, value, name, args)

@@ -174,8 +174,8 @@ def _reordered(x: Executor, num: Num, shape: tuple[Expr, ...]) -> Num:
 
 
 def _expand_dims(x: Executor, args: Arguments) -> Any:
-    axis = _keyword(args, "axis") or args.positional[1]
-    value = args.positional[0] if args.positional else _keyword(args, "input")
+    axis = _keyword(args, "axis") or args.at(1)
+    value = args.at(0) if args.positional else _keyword(args, "input")
     result = x.number_of(value, "expand_dims")
     axes = as_tuple(axis)
     for k in sorted(constant(x, item, "axis") % (len(result.shape) + len(axes)) for item in axes):
@@ -185,7 +185,7 @@ def _expand_dims(x: Executor, args: Arguments) -> Any:
 
 def _broadcast_to(x: Executor, args: Arguments) -> Any:
     shape = tile_sizes(x, _keyword(args, "shape") or _rest(args))
-    value = args.positional[0] if args.positional else _keyword(args, "input")
+    value = args.at(0) if args.positional else _keyword(args, "input")
     if isinstance(value, Pointer):
         return Pointer(value.array, numbers.broadcast(value.offset, shape))
     return numbers.broadcast(x.number_of(value, "broadcast_to"), shape)
@@ -223,6 +223,8 @@ def _join(x: Executor, args: Arguments) -> Num:
 
 def _split(x: Executor, args: Arguments) -> Seq:
     num = _first(x, args, "split")
+    if not num.shape:
+        raise UnsupportedConstruct("split of a number")
     half = data(num.shape[:-1])
     return Seq((half, half))
 
@@ -309,29 +311,26 @@ def _function(x: Executor, name: str, args: Arguments) -> Num:
     result = _elementwise(x, args)
     if name in ("fma", "fmaf") and all(isinstance(value, Num) for value in args.positional):
         return replace(result, made=by_fma(args.positional))
-    if name in signs.KEEPING and len(args.positional) == 1 and isinstance(args.positional[0], Num):
-        rounded = args.positional[0]
+    if name in signs.KEEPING and len(args.positional) == 1 and isinstance(args.at(0), Num):
+        rounded = args.at(0)
         result = replace(result, natural=signs.natural(rounded, x), rests=signs.rests(rounded))
-    if (
-        name not in UNARY
-        or len(args.positional) != 1
-        or args.keywords
-        or not isinstance(args.positional[0], Num)
-    ):
+    if name not in UNARY or len(args.positional) != 1 or args.keywords or not isinstance(args.at(0), Num):
         return result
-    return replace(result, made=by_function(args.positional[0]))
+    return replace(result, made=by_function(args.at(0)))
 
 
 def _dot(x: Executor, args: Arguments) -> Num:
-    a = x.number_of(args.positional[0] if args.positional else _keyword(args, "input"), "operand")
-    b = x.number_of(args.positional[1] if len(args.positional) > 1 else _keyword(args, "other"), "operand")
+    a = x.number_of(args.at(0) if args.positional else _keyword(args, "input"), "operand")
+    b = x.number_of(args.at(1) if len(args.positional) > 1 else _keyword(args, "other"), "operand")
     if len(a.shape) < 2 or len(b.shape) < 2:
         raise UnsupportedConstruct("dot of a vector")
     return data((*a.shape[:-1], b.shape[-1]))
 
 
 def _dot_scaled(x: Executor, args: Arguments) -> Num:
-    a, b = x.number_of(args.positional[0], "operand"), x.number_of(args.positional[3], "operand")
+    a, b = x.number_of(args.at(0), "operand"), x.number_of(args.at(3), "operand")
+    if len(a.shape) < 2 or len(b.shape) < 2:
+        raise UnsupportedConstruct("dot of a vector")
     return data((*a.shape[:-1], b.shape[-1]))
 
 
@@ -428,8 +427,10 @@ def _scan(x: Executor, args: Arguments) -> Num:
 
 def _histogram(x: Executor, args: Arguments) -> Num:
     given = args.bind(("input", "num_bins", "mask?"), "histogram")
-    (size,) = tile_sizes(x, given["num_bins"])
-    return Num((size,), x.fresh("data", per_lane=True), "int", 32)
+    sizes = tile_sizes(x, given["num_bins"])
+    if len(sizes) != 1:
+        raise UnsupportedConstruct("histogram")
+    return Num(sizes, x.fresh("data", per_lane=True), "int", 32)
 
 
 def _gather(x: Executor, args: Arguments) -> Num:
@@ -475,7 +476,7 @@ def _number(x: Executor, args: Arguments) -> Any:
 
 def _static_assert(x: Executor, args: Arguments) -> Const:
     """A kernel whose static assertion fails does not compile, so it holds wherever this code is compiled."""
-    cond = x.truth(args.positional[0])
+    cond = x.truth(args.at(0))
     if all(s.kind is Kind.CONSTANT for s in E.symbols(cond)):
         assume_where_compiled(x, cond)
     return Const(None)
@@ -513,7 +514,7 @@ def _next_power_of_two(x: Executor, args: Arguments) -> Num | Token:
 
 
 def _descriptor_load(x: Executor, args: Arguments) -> Num:
-    block, offsets = args.positional[0], args.positional[1]
+    block, offsets = args.at(0), args.at(1)
     return memory.descriptor_access(x, _descriptor(block), offsets, Effect.READ)
 
 
@@ -522,7 +523,7 @@ def _descriptor_store(x: Executor, args: Arguments) -> Const:
     lists = [v for v in args.positional[1:] if isinstance(v, Seq)]
     if len(lists) != 1:
         raise UnsupportedConstruct("descriptor store without a list of offsets")
-    memory.descriptor_access(x, _descriptor(args.positional[0]), lists[0], Effect.WRITE)
+    memory.descriptor_access(x, _descriptor(args.at(0)), lists[0], Effect.WRITE)
     return Const(None)
 
 
@@ -674,7 +675,7 @@ class Triton:
         if name in PYTHON:
             return _number(x, args) if name == "int" and len(args.positional) == 1 else PYTHON[name](x, args)
         if name == "tilecheck.numel":  # in contracts
-            return Num((), memory.flat(x, _array_name(args.positional[0]))[1], "int", None)
+            return Num((), memory.flat(x, _array_name(args.at(0)))[1], "int", None)
         head, _, last = name.rpartition(".")
         if head == "math":
             return math_function(x, args)
@@ -726,7 +727,7 @@ class Triton:
                 return memory.advance(x, value, args.bind(("offsets",), name)["offsets"])
             case Token() | Param() if name.startswith("is_"):  # a question about a dtype
                 return dtypes.answer(value.name, name)
-            case Param() if name in ("load", "store") and isinstance(args.positional[0], Seq):
+            case Param() if name in ("load", "store") and isinstance(args.at(0), Seq):
                 given = args.bind(("offsets", "value?"), name)
                 return memory.host_descriptor_access(x, value.name, given["offsets"], given.get("value"))
             case Num() | Param() | Pointer():
@@ -769,6 +770,8 @@ class Triton:
             case Num() if name == "numel":
                 return Num((), E.mul(E.ONE, *value.shape), "int", None)
             case Num() if name == "T":
+                if len(value.shape) != 2:
+                    raise UnsupportedConstruct("transpose of a tile without two axes")
                 x.folds(value)
                 return numbers.permute(value, [1, 0], x)
             case _:
