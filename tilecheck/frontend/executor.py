@@ -152,7 +152,8 @@ class Knowledge:
     used as integers, `ranks` the number of axes of each array, `lists` the parameters that are lists. Of
     Triton kernels: `pointers` are the parameters that memory is reached through, `numbers` those that certainly
     are none of them, `positive` the expressions that are tile sizes. `flagged` are the compile-time conditions
-    that hold wherever memory is reached through a parameter.
+    that hold wherever memory is reached through a parameter. With `by_name` no run could tell some pointer, and
+    names of parameters may.
     """
 
     written: frozenset[str] = frozenset()
@@ -163,6 +164,7 @@ class Knowledge:
     numbers: frozenset[str] = frozenset()
     positive: frozenset[Expr] = frozenset()
     flagged: tuple[tuple[str, Expr], ...] = ()
+    by_name: bool = False
 
     def rank(self, array: str) -> int | None:
         return dict(self.ranks).get(array)

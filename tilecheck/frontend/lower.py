@@ -81,6 +81,9 @@ def lower(definition: Definition) -> Kernel:
         x = _run(definition, knowledge)
         learned = _learned(x)
         if learned == knowledge:
+            if x.unclear is not None and not knowledge.by_name:
+                knowledge = replace(knowledge, by_name=True)
+                continue
             if x.unclear is not None:
                 raise x.unclear
             kernel = _kernel(x, definition)
@@ -101,6 +104,7 @@ def _learned(x: Executor) -> Knowledge:
         numbers=frozenset(x.numbers) | x.knowledge.numbers,
         positive=frozenset(size for size in x.powers if E.le(1, size) in x.facts),
         flagged=_flagged(x),
+        by_name=x.knowledge.by_name,
     )
 
 

@@ -14,7 +14,8 @@ from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import Launch as HostLaunch
 from tilecheck.jit.reference import AccessRecord, Launch, Log, ReplayError
 from tilecheck.model import Witness
-from tilecheck.proof.benign import Flags, is_memory, ordinary_launches
+from tilecheck.proof.benign import Flags, ordinary_launches
+from tilecheck.proof.claims import is_memory
 from tilecheck.proof.concrete import Concrete, arguments, launch_symbols
 from tilecheck.proof.context import Context
 from tilecheck.proof.fuel import Fuel

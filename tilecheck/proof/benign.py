@@ -11,7 +11,8 @@ are replayed, with the compile-time flags of the counterexample, and the kernel 
              its shapes and grid
     room     it is about bounds, and a small grid over large arrays performs the access without it, or it is
              about the end of flat memory, which a launch can always put further away, or, in Triton, where the
-             numbers that are passed follow from each other, no launch was found that performs the access
+             numbers that are passed follow from each other, or where memory decides the claim, no launch was
+             found that performs the access
 
 A race that depends on none of these is settled by the search for conditions alone.
 """
@@ -19,15 +20,17 @@ A race that depends on none of these is settled by the search for conditions alo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice, product
 from math import ceil, prod
 
-from tilecheck.ir.expr import Expr, Kind, Symbol, symbols, walk
+from tilecheck.ir.expr import Kind, Symbol, symbols, walk
 from tilecheck.ir.kernel import Effect, Kernel, extent_symbol, grid_symbol
 from tilecheck.jit.reference import Launch, Log, NotInterpretable, ReplayError
 from tilecheck.model import Site, Witness
+from tilecheck.proof.claims import deciding, is_between_blocks, is_memory, is_of_contents, terms_of
 from tilecheck.proof.concrete import (
     FILLS,
     ROWS,
@@ -42,7 +45,7 @@ from tilecheck.proof.concrete import (
 )
 from tilecheck.proof.context import Context
 from tilecheck.proof.fuel import Fuel, OutOfFuel
-from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
+from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.replay import at_site, seen
 from tilecheck.proof.scope import Mixture, meet_equalities, with_extents
 
@@ -99,39 +102,21 @@ def _may_be_saved(trial: _Trial, *, searched: bool) -> bool:
         if is_divisor and any(map(is_memory, walk(obligation.goal.goal))) and trial.some_contents_are_clean():
             return True  # a contract may say that it is not 0
         answers = {*trial.in_roomy_launches(), *trial.at_its_flags()}
-        unseen = False not in answers and context.kernel.language == "triton" and obligation.kind != "overflow"
+        free = context.kernel.language == "triton" or any(map(is_memory, walk(obligation.goal.goal)))
+        unseen = False not in answers and free and obligation.kind != "overflow"
         return True in answers or unseen
     if not searched and trial.some_launch_is_clean():
         return True
-    terms = _terms(obligation)
+    terms = terms_of(obligation)
     if any(is_memory(node) for node in walk(*terms)):
         same = any(trial.some_launch_is_clean(fill=fill) for fill in (*FILLS, ROWS))
-        return same or (_is_of_contents(obligation) and trial.some_contents_are_clean())
+        return same or (is_of_contents(obligation) and trial.some_contents_are_clean())
     tiles = frozenset(symbols(*context.kernel.powers_of_two))
     numbers = [s for s in symbols(*terms) if s.kind in (Kind.SCALAR, Kind.CONSTANT) and s not in tiles]
     numbers = [s for s in numbers if s not in _booleans(context)]
     if len(numbers) > _MOST_NUMBERS:
         return True  # too many to try: how they are related is not known
     return bool(numbers) and trial.some_numbers_are_clean(tuple(numbers))
-
-
-def _is_of_contents(obligation: Obligation) -> bool:
-    """Whether it is a race between blocks, or memory decides if its accesses are made at all."""
-    goal = obligation.goal
-    if not isinstance(goal, Disjoint):
-        return False
-    guards = walk(*(part for a in (goal.first, goal.second) for part in (a.guard, a.mask)))
-    return goal.between is Between.BLOCKS or any(map(is_memory, guards))
-
-
-def _deciding(obligation: Obligation) -> set[str]:
-    """The arrays whose contents decide a claim."""
-    goal = obligation.goal
-    terms = [goal.goal, goal.given] if isinstance(goal, Holds) else _terms(obligation)
-    names: set[str] = set()
-    for node in filter(is_memory, walk(*terms)):
-        names.update([node.args[0]] if node.op == "read" else node.args[0].origin.partition(":")[2].split(","))
-    return names
 
 
 def _is_beyond_the_end(obligation: Obligation, kernel: Kernel, witness: Witness) -> bool:
@@ -145,22 +130,6 @@ def _is_beyond_the_end(obligation: Obligation, kernel: Kernel, witness: Witness)
     return witness.element[0] >= 0 or any(map(is_memory, walk(goal.access.axes[0].coordinate)))
 
 
-def _terms(obligation: Obligation) -> list[Expr]:
-    goal = obligation.goal
-    if not isinstance(goal, Disjoint):
-        return []
-    found: list[Expr] = []
-    for access in (goal.first, goal.second):
-        found += [access.guard, access.mask, *(axis.coordinate for axis in access.axes)]
-    return found
-
-
-def is_memory(node: Expr) -> bool:
-    if node.op == "read":
-        return True
-    return node.op in ("sym", "bsym") and node.args[0].origin.startswith(("memory", "atomic"))
-
-
 @dataclass(frozen=True, slots=True)
 class _Trial:
     """One claim, ready to be replayed."""
@@ -170,6 +139,7 @@ class _Trial:
     path: str
     flags: Flags
     fuel: Fuel
+    answers: set[bool | None] = field(default_factory=set)  # of the launches that were run
 
     def some_launch_is_clean(self, *, fill: str = FILLS[0]) -> bool:
         launches = ordinary_launches(self.context, self.flags)
@@ -179,19 +149,23 @@ class _Trial:
         """The same where each array holds something of its own: lengths beside starts, say, or indices of rows
         that are as far apart as they are long. Of what the kernel itself writes no contract speaks, and one
         that speaks of an array is kept."""
-        kernel = self.context.kernel
-        written = {access.array for access in kernel.accesses if access.effect is not Effect.READ}
-        said = {name for contract in kernel.contracts for name in contract.arrays}
-        arrays = [p.name for p in kernel.params if p.is_array and p.name not in written | said]
-        if not _deciding(self.obligation) & set(arrays):
+        arrays = self.readable()
+        if not deciding(self.obligation) & set(arrays):
             return False
         launches = ordinary_launches(self.context, self.flags, wide=True, scalars=_SPACED_SCALARS)
         mixture = Mixture()
         for launch in islice(launches, _LAUNCHES_FOR_CONTENTS):
             fills = {name: _CONTENTS[mixture.below(len(_CONTENTS))] for name in arrays}
-            if self._is_clean(replace(launch, fills=fills)):
+            if self._is_clean(replace(launch, fills=fills), apart=True):
                 return True
-        return False
+        return False not in self.answers and is_between_blocks(self.obligation)  # only rare contents reach it
+
+    def readable(self) -> list[str]:
+        """The arrays that a contract may still speak of."""
+        kernel = self.context.kernel
+        written = {access.array for access in kernel.accesses if access.effect is not Effect.READ}
+        said = {name for contract in kernel.contracts for name in contract.arrays}
+        return [p.name for p in kernel.params if p.is_array and p.name not in written | said]
 
     def in_roomy_launches(self) -> Iterator[bool | None]:
         """Whether the claim is absent, launch by launch, up to the first that is clean."""
@@ -215,7 +189,7 @@ class _Trial:
 
     def some_numbers_are_clean(self, numbers: tuple[Symbol, ...]) -> bool:
         """Whether for some values of `numbers` every launch that performs the accesses is clean."""
-        for values in islice(product(_SCALARS, repeat=len(numbers)), _CHOICES):
+        for values in self._choices(len(numbers)):
             fixed = dict(zip(numbers, values, strict=True))
             launches = ordinary_launches(self.context, self.flags, fixed=fixed)
             clean = False
@@ -229,20 +203,28 @@ class _Trial:
                 return True
         return False
 
-    def _is_clean(self, concrete: Concrete) -> bool | None:
+    def _choices(self, count: int) -> Iterator[tuple[int, ...]]:
+        """Values for some numbers: the smallest first, and if no launch performs the accesses there, others."""
+        yield from islice(product(_SCALARS, repeat=count), _CHOICES)
+        if self.answers <= {None}:
+            every = max(1, len(_SCALARS) ** count // _CHOICES)
+            yield from islice(product(_SCALARS, repeat=count), every // 2, None, every)
+
+    def _is_clean(self, concrete: Concrete, *, apart: bool = False) -> bool | None:
         """Whether the claim is absent; None if the accesses are not performed or nothing can be run.
 
-        Which arrays hold integers is a guess: where it is wrong, all of them do.
+        Which arrays hold integers is a guess: where it is wrong, all of them do. With `apart` it is enough that
+        the two accesses of a race are performed by two blocks between them.
         """
-        try:
-            return self._ran_clean(concrete)
-        except NotInterpretable:
-            try:
-                return self._ran_clean(replace(concrete, integers=True))
-            except NotInterpretable:
-                return None
+        answer = None
+        for integers in (concrete.integers, True):
+            with suppress(NotInterpretable):
+                answer = self._ran_clean(replace(concrete, integers=integers), apart=apart)
+                break
+        self.answers.add(answer)
+        return answer
 
-    def _ran_clean(self, concrete: Concrete) -> bool | None:
+    def _ran_clean(self, concrete: Concrete, *, apart: bool) -> bool | None:
         """The same of one guess.
 
         The first blocks run alone first: what they do they do in the whole launch as well, where they run
@@ -264,7 +246,7 @@ class _Trial:
                 return None
             if seen(self.obligation, log, layouts(given)) is not None:
                 return False
-        return True if is_performed(self.obligation, log, kernel) else None
+        return True if is_performed(self.obligation, log, kernel, apart=apart) else None
 
 
 def _in_order(grid: tuple[int, int, int]) -> Iterator[tuple[int, int, int]]:
@@ -273,19 +255,25 @@ def _in_order(grid: tuple[int, int, int]) -> Iterator[tuple[int, int, int]]:
         yield i, j, k
 
 
-def is_performed(obligation: Obligation, log: Log, kernel: Kernel) -> bool:
-    """Whether the accesses were reached: by two blocks for a race, if there can be two; else by one."""
+def is_performed(obligation: Obligation, log: Log, kernel: Kernel, *, apart: bool = False) -> bool:
+    """Whether the accesses were reached: by two blocks for a race, if there can be two; else by one.
+
+    With `apart` it is enough that of two blocks one reaches the first access and one the second.
+    """
     least = 2 if kernel.grid_axes else 1
     goal = obligation.goal
     if isinstance(goal, Disjoint):
-        return all(_blocks_at(a.site, log) >= least for a in (goal.first, goal.second))
+        first, second = (_blocks_at(a.site, log) for a in (goal.first, goal.second))
+        if apart:
+            return min(len(first), len(second)) >= 1 and len(first | second) >= least
+        return min(len(first), len(second)) >= least
     if isinstance(goal, Holds) and goal.access is not None:
-        return _blocks_at(goal.access.site, log) >= 1
+        return len(_blocks_at(goal.access.site, log)) >= 1
     return len({r.block for r in log.accesses if len(r.elements)}) >= least
 
 
-def _blocks_at(site: Site, log: Log) -> int:
-    return len({r.block for r in at_site(site, log.accesses) if len(r.elements)})
+def _blocks_at(site: Site, log: Log) -> set[tuple[int, int, int]]:
+    return {r.block for r in at_site(site, log.accesses) if len(r.elements)}
 
 
 def ordinary_launches(

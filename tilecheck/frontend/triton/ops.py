@@ -627,6 +627,10 @@ _DSL: Mapping[str, Handler] = {
     "device_print": nothing,
     "assume": nothing,  # an unchecked promise of the author's: not a fact to us
     "debug_barrier": _barrier,
+    # They order launches of one stream: they touch no memory, and no part of this launch waits for
+    # another, so they are no barriers either.
+    "gdc_wait": nothing,
+    "gdc_launch_dependents": nothing,
     "load": memory.load,
     "store": memory.store,
     "make_block_ptr": memory.make_block_pointer,

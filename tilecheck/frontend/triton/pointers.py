@@ -73,13 +73,17 @@ def _reached(x: Executor, *names: str) -> None:
 def _bases(elem: Expr, x: Executor) -> frozenset[str]:
     """The parameters that `elem` is a pointer into, each in a case of its own; none where that is not clear.
 
-    A sum has one term that is a pointer. Where several could be, it is one that is known to be a pointer.
+    A sum has one term that is a pointer. Where several could be, it is one that is known to be a pointer or,
+    where no reading of the kernel tells, the only one that is called so. That settles what a verdict is about:
+    the others are integers then, which launches are asked to pass, and the guard refuses other ones.
     """
     match elem.op:
         case "add":
             found = [names for names in (_bases(term, x) for term in elem.args) if names]
             known = [names for names in found if names <= x.pointers | x.knowledge.pointers]
             clear = known or found
+            if len(clear) > 1 and x.knowledge.by_name:
+                clear = [names for names in clear if all(map(_is_called_pointer, names))]
             return clear[0] if len(clear) == 1 else frozenset()
         case "ite":
             # A number of the text, as in `p if FLAG else 0`, is no pointer that memory is reached through.
@@ -91,3 +95,7 @@ def _bases(elem: Expr, x: Executor) -> frozenset[str]:
             return frozenset() if number else frozenset({name})
         case _:
             return frozenset()
+
+
+def _is_called_pointer(name: str) -> bool:
+    return name.lower().endswith(("_ptr", "_ptrs", "_pointer"))
