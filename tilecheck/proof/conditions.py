@@ -28,7 +28,7 @@ from tilecheck.ir.expr import (
 )
 from tilecheck.proof.branches import Settle, widths
 from tilecheck.proof.candidates import candidates, is_length, is_product, tile_symbols
-from tilecheck.proof.candidates_last import last_blocks
+from tilecheck.proof.candidates_last import last_blocks, lone_blocks
 from tilecheck.proof.candidates_layout import layouts
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.context import Context
@@ -288,8 +288,8 @@ class _Search:
         sets = [frozenset(whole) for whole in found]
         largest = [whole for whole in found if not any(frozenset(whole) < other for other in sets)]
         order = (together, *sorted(found, key=len)) if tables else (*largest, together)
-        last = last_blocks(accesses, terms)
-        order = (*order, *((*last, *whole) for whole in (largest or [()]) if last))
+        for few in (last_blocks(accesses, terms), lone_blocks(accesses, self.context.kernel)):
+            order = (*order, *((*few, *whole) for whole in (largest or [()]) if few))
         for number, whole in enumerate(dict.fromkeys(order)):
             needed = tuple(c for c in whole if c not in old)
             is_first = bool(tables) and not number

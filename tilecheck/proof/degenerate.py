@@ -147,11 +147,15 @@ def _negated(node: Expr) -> Expr | None:
 def _is_frozen(digit: Expr, context: Context, conditions: tuple[Expr, ...], satisfiable: Decide) -> bool:
     """Whether the conditions force a digit to 0 that is not 0 in every launch anyway.
 
-    Otherwise `grid[0] <= n` would rescue a kernel that decodes `bid // n` and then forgets to use it.
+    Otherwise `grid[0] <= n` would rescue a kernel that decodes `bid // n` and then forgets to use it. An axis
+    that may have one block, as the conditions ask for under a flag, is looked at with one.
     """
 
     def moves(under: Context) -> str:
-        assertions = (*under.uniform_facts, *several_blocks(context.kernel), le(1, digit))
+        several = (
+            term for term in several_blocks(context.kernel) if le(term.args[1], 1) not in under.conditions
+        )
+        assertions = (*under.uniform_facts, *several, le(1, digit))
         return satisfiable((*assertions, *ranges(assertions))).status
 
     return moves(context.under(*conditions)) != "sat" and moves(context) != "unsat"

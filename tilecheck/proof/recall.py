@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols, walk
+from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, sym, symbols, walk
 from tilecheck.ir.kernel import Contract
 from tilecheck.proof.work import EVALUATION, Work
 
@@ -292,10 +292,20 @@ class Repair:
                 if grid is not None and grid.op == "sym" and value >= current.number(grid):
                     trial = trial.changed(grid.args[0], value + 1)  # a block of that number is in the grid
                     changed.append(grid.args[0])
+                for outside in self._outside(symbol, value, trial):
+                    trial = trial.changed(outside, value - 1)
+                    changed.append(outside)
                 left = self._left(trial, changed, target, unmet)
                 if left is not None:
                     return left
         return None
+
+    def _outside(self, grid: Symbol, blocks: Value, at: Assignment) -> list[Symbol]:
+        """The block indices that are in no grid of so few blocks."""
+        if grid.kind is not Kind.GRID:
+            return []
+        along = [s for s in self._about if s.kind is Kind.BLOCK and s.bound is sym(grid)]
+        return [s for s in along if at.value(s) >= blocks]
 
     def _left(
         self, trial: Assignment, changed: Sequence[Symbol], target: Expr, unmet: list[Expr]

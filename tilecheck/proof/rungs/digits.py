@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from tilecheck.ir.expr import TRUE, ZERO, Expr, add, all_of, conjuncts, le, lt
 from tilecheck.ir.kernel import Access
+from tilecheck.proof.divisions import dividends
 from tilecheck.proof.linear import meaning
 from tilecheck.proof.obligation import Disjoint, Holds
 from tilecheck.proof.paired import with_equal_lanes
@@ -86,7 +87,7 @@ def _concluded(meeting: Meeting, equal: _Equal) -> Equalities:
         meeting.agreed.conclude()
         if meeting.is_one_instance or equal.is_impossible():
             return Equalities(meeting, (), True, equal)
-        if not equal.split() and not equal.drop_divisor() and not equal.squeeze():
+        if not (equal.split() or equal.drop_divisor() or equal.join() or equal.squeeze()):
             return Equalities(meeting, tuple(equal.parts()), False, equal)
 
 
@@ -132,6 +133,14 @@ class _Equal:
                 self.agreed.learn(a.args[0], a.args[0])
                 return True
         return False
+
+    def join(self) -> bool:
+        """Quotients and remainders by what is positive for the instances give what was divided."""
+        known = self._known_of(self.goal.first)
+        found = list(dividends(self.agreed, lambda goal: follows(goal, known, _DEPTH)))
+        for y in found:
+            self.agreed.learn(y, y)
+        return bool(found)
 
     def squeeze(self) -> bool:
         """Where both guards say `a <= b`, and `b <= a` follows for each instance, b - a is 0 for both: in
