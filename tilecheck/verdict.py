@@ -11,7 +11,7 @@ from tilecheck.analysis.facts import Facts
 from tilecheck.analysis.limits import int32_limits, values_in_memory
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, render, symbols, walk
 from tilecheck.ir.kernel import Access, Effect, Kernel, Ownership
-from tilecheck.ir.launch import Launch
+from tilecheck.ir.launch import HostList, Launch
 from tilecheck.model import (
     ConditionAt,
     Diagnostic,
@@ -469,12 +469,15 @@ def _check_one(
 
     seen: dict[str, Witness] = {}
     open_ = tuple(s.obligation for s in decision.settled if s.status in ("unknown", "trusted"))
+    given = dict(launch.arguments)
+    lists = [p.name for p in kernel.params if p.is_list]
+    unknown = {name for name in lists if not isinstance(given.get(name), HostList)}
 
     def replayed(broken: Broken) -> bool | None:
         from tilecheck.proof.launch_replay import TooLarge, replay_launch  # lazy: loads NumPy
 
         try:
-            witness = replay_launch(kernel, broken, path, session.fuel, open_)
+            witness = replay_launch(kernel, broken, path, session.fuel, open_, unknown)
         except TooLarge:
             return None
         if witness is not None:

@@ -434,8 +434,10 @@ def _boolean(x: Executor, node: cst.BooleanOperation, frame: Frame) -> Any:
         other = x.truth(b)
     finally:
         x.guard = before
-    combined = E.all_of(truth, other) if op == "and" else E.any_of(truth, other)
     compiled_too = is_compiled(x, b)
+    if x.dialect.has_pointers and not (compiled or compiled_too) and _are_tiles(a, b):
+        return numbers.logical(op, a, b, x)  # lane by lane
+    combined = E.all_of(truth, other) if op == "and" else E.any_of(truth, other)
     machine = Num((), combined, "bool", None if compiled and compiled_too else 32)
     if not x.dialect.has_pointers or (_is_truth(a) and _is_truth(b)):
         return machine
@@ -482,6 +484,11 @@ def _may_be_compiled(truth: Num, node: cst.BaseExpression) -> bool:
     `or` make of a constant and a machine number."""
     joined = isinstance(node, cst.BooleanOperation | cst.UnaryOperation)
     return not truth.shape and (joined or _no_others(truth.elem))
+
+
+def _are_tiles(a: Any, b: Any) -> bool:
+    """Whether one of two numbers is a tile, so that what they give is one."""
+    return isinstance(a, Num) and isinstance(b, Num) and bool(a.shape or b.shape)
 
 
 def _is_truth(value: Any) -> bool:

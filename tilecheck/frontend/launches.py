@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import libcst as cst
@@ -19,6 +19,7 @@ from tilecheck.frontend.annotations import read_annotation
 from tilecheck.frontend.bindings import Import, dotted, imports_of
 from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.host import HostDialect, HostExecutor, HostStopped, HostTooLarge, Shared, parameter
+from tilecheck.frontend.host_applied import prepared_inputs
 from tilecheck.frontend.host_expressions import HANDLERS
 from tilecheck.frontend.host_functions import is_own
 from tilecheck.frontend.host_values import LAUNCHERS, LaunchCall, Unknown
@@ -199,7 +200,10 @@ def _execute(table: ModuleTable, host: _Host, shared: Shared) -> list[Launch]:
         if x.integers_seen <= integers and learned == forms:
             break
         integers, forms = integers | x.integers_seen, learned
-    return launches
+    if host.node is None or not launches:
+        return launches
+    computed = prepared_inputs(table.parsed.module, host.node)
+    return [replace(launch, unread=(*launch.unread, *computed)) for launch in launches]
 
 
 def _forms(x: HostExecutor, table: ModuleTable, shared: Shared) -> dict[tuple[str, str], Any]:

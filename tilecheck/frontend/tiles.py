@@ -271,8 +271,13 @@ def scanned(x: Executor, num: Num) -> Num:
 
 
 def tile_index(x: Executor, value: Num, index: Any) -> Num:
-    """`tile[:, None]` and the like: only full slices, None and Ellipsis."""
+    """`tile[:, None]` and the like: only full slices, None and Ellipsis.
+
+    Triton makes a tile of one element of a number that is given an axis, whatever full slices are beside it.
+    """
     parts = index.items if isinstance(index, Seq) and index.items[:1] != (Named("slice"),) else (index,)
+    if x.dialect.has_pointers and not value.shape and sum(part == Const(None) for part in parts) == 1:
+        parts = tuple(part for part in parts if not _is_full_slice(part))
     shape: list[Expr] = []
     rest = list(value.shape)
     consuming = sum(1 for p in parts if isinstance(p, Seq))
@@ -284,9 +289,13 @@ def tile_index(x: Executor, value: Num, index: Any) -> Num:
                 keep = len(rest) - consuming
                 shape += rest[:keep]
                 rest = rest[keep:]
-            case Seq() if all(isinstance(e, Const) and e.value is None for e in part.items[1:]) and rest:
+            case Seq() if _is_full_slice(part) and rest:
                 shape.append(rest.pop(0))
                 consuming -= 1
             case _:
                 raise UnsupportedConstruct("tile subscript")
     return numbers.reshape(value, (*shape, *rest), x)
+
+
+def _is_full_slice(part: Any) -> bool:
+    return isinstance(part, Seq) and all(isinstance(e, Const) and e.value is None for e in part.items[1:])

@@ -62,7 +62,8 @@ class Launch:
     `arguments` are the values in the order of the kernel's parameters, as far as they were given.
     `problem` says why a launch is not understood at all (then everything else may be empty). `captured` are
     the values of the names that a kernel defined inside a function closes over. `unread` are the tensors and
-    numbers in it that code which is not read computes: neither the caller nor the host's text decides them.
+    numbers in it that code which is not read computes: neither the caller nor the host's text decides them; or
+    objects of which all are.
     """
 
     kernel: str

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from tilecheck.ir.expr import FALSE, Expr, Kind, all_of, le, lt, mul, negate, sym, symbols
-from tilecheck.ir.host import EXTENT, SPAN
+from tilecheck.ir.host import EXTENT, NUMEL, SPAN, owner
 from tilecheck.ir.kernel import Contract, Effect, Kernel, grid_symbol
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
 from tilecheck.proof.conditions import condition_text
@@ -136,7 +136,8 @@ class _Check:
         """Whether a condition asks no more of the caller's tensors than a least size, in whatever words."""
         judge = self.judge
         spoken = [s for s in symbols(judge.in_usual(wanted)) if s.kind is Kind.HOST and s.origin == EXTENT]
-        large = (*others, *judge.usually, *(le(_LARGE, sym(s)) for s in spoken))
+        sizes = (*(le(_LARGE, sym(s)) for s in spoken), *_of_more_axes(judge.in_usual(wanted)))
+        large = (*others, *judge.usually, *sizes)
         if not spoken or judge.possible(all_of(*large, negate(wanted)), quick=True):
             return False
         return judge.possible(all_of(*large), quick=True)
@@ -277,3 +278,13 @@ def _apart(a: HostTensor, b: HostTensor) -> str:
     if a.storage != b.storage:
         return "holds" if a.fresh or b.fresh else "caller"
     return "broken" if a.whole or b.whole or a.name == b.name else "caller"
+
+
+def _of_more_axes(condition: Expr) -> Iterator[Expr]:
+    """That tensors have more axes than the host asks for, where it does not say how many: that they do is left
+    to the caller. A tensor of which the rank is known contradicts it, and then nothing follows."""
+    sizes = {owner(s): sym(s) for s in symbols(condition) if s.origin in (NUMEL, SPAN)}
+    for name, size in sizes.items():
+        extents = [sym(s) for s in symbols(condition) if s.origin == EXTENT and owner(s) == name]
+        if extents:
+            yield le(mul(_LARGE, *extents), size)

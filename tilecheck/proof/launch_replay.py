@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import product
 from math import prod
 from typing import Any
@@ -31,13 +31,19 @@ class TooLarge(Exception):
 
 
 def replay_launch(
-    kernel: Kernel, broken: Broken, path: str, fuel: Fuel, open_: Sequence[Obligation] = ()
+    kernel: Kernel,
+    broken: Broken,
+    path: str,
+    fuel: Fuel,
+    open_: Sequence[Obligation] = (),
+    unknown: Collection[str] = (),
 ) -> Witness | None:
     """What goes wrong when the launch runs with these inputs; None if nothing was seen.
 
     Of a large grid only the blocks at its corners run. What goes wrong where `open_` obligations stand is not
     the launch's doing: no condition was found that keeps it from happening. Nor is what depends on the values
-    in memory that decide where a kernel goes: harm counts if it shows whatever fills memory.
+    in memory that decide where a kernel goes: harm counts if it shows whatever fills memory. Nor is what goes
+    wrong in an array that is `unknown`, of which the launch does not show what it passes.
 
     Raises:
         TooLarge: the arrays are too large, or the kernel does not end in time.
@@ -47,14 +53,20 @@ def replay_launch(
     fills = FILLS if integer_arrays(kernel) else FILLS[:1]
     witness = None
     for fill in fills:
-        witness = _replayed(kernel, broken, path, fuel, open_, fill)
+        witness = _replayed(kernel, broken, path, fuel, open_, fill, unknown)
         if witness is None:
             return None
     return witness
 
 
 def _replayed(
-    kernel: Kernel, broken: Broken, path: str, fuel: Fuel, open_: Sequence[Obligation], fill: str
+    kernel: Kernel,
+    broken: Broken,
+    path: str,
+    fuel: Fuel,
+    open_: Sequence[Obligation],
+    fill: str,
+    unknown: Collection[str],
 ) -> Witness | None:
     values = {s: v for s, v in broken.concrete.items() if s.name.partition(".stride")[0] not in broken.expanded}
     concrete = Concrete(values, fill=fill).settled(kernel)
@@ -72,7 +84,11 @@ def _replayed(
         raise TooLarge from limit
     except ReplayError:
         return None
-    return _harm(log, given, grid, broken, open_)
+    shown = Log(
+        [r for r in log.accesses if r.array not in unknown],
+        [r for r in log.undefined if r.array not in unknown],
+    )
+    return _harm(shown, given, grid, broken, open_)
 
 
 def _elements(kernel: Kernel, broken: Broken) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from tilecheck.ir.expr import Expr, symbols
 from tilecheck.ir.host import OPAQUE, owners
@@ -18,8 +19,13 @@ def rests_on_unread(launch: Launch, wanted: Expr) -> bool:
     """
     spoken = owners(wanted)
     blocks = owners(*(size for size in launch.grid or () if size is not None))
-    if any(name in launch.unread for name in (*spoken, *blocks)):
+    if any(_is_part_of(name, launch.unread) for name in (*spoken, *blocks)):
         return True
     tests = [s.name for s in symbols(*launch.facts) if s.origin == OPAQUE]
     words = {word for name in tests for word in re.findall(r"\w+", name)}
     return any(re.split(r"\W", name, maxsplit=1)[0] in words for name in spoken)
+
+
+def _is_part_of(name: str, unread: Collection[str]) -> bool:
+    """Whether a tensor or number is one of those, or of an object such as `ctx` that is."""
+    return name in unread or name.partition(".")[0] in unread

@@ -7,6 +7,7 @@ touch memory.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -272,6 +273,17 @@ def _elementwise(x: Executor, args: Arguments) -> Num:
     return data(shape)
 
 
+def _unpack_from_bytes(x: Executor, args: Arguments) -> Num:
+    """The bits of a tile of bytes as elements of another width: data, of which only the number is known."""
+    given = args.bind(("x", "dtype"), "unpack_from_bytes")
+    num = x.number_of(given["x"], "unpack_from_bytes")
+    dtype = given["dtype"].name.rpartition(".")[2] if isinstance(given["dtype"], Named) else ""
+    width = re.fullmatch(r"(?:b|t)?(?:float|u?int)(\d+)(?:_\w+)?", dtype)
+    if width is None or len(num.shape) != 1:
+        raise UnsupportedConstruct("unpack_from_bytes to this type")
+    return data((E.floordiv(E.mul(num.shape[0], 8), int(width[1])),))
+
+
 # ---- reductions, scans, matrix products ---------------------------------------------------------------------
 
 
@@ -391,6 +403,7 @@ _DSL: Mapping[str, Handler] = {
     "bitwise_not": _bitwise_not,
     "divmod": division,
     "abs": absolute,
+    "unpack_from_bytes": _unpack_from_bytes,
     "cat": _cat,
     "extract": _extract,
     "insert": _insert,

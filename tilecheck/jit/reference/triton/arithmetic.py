@@ -241,10 +241,12 @@ def ceiling_division(machine: Machine, x: Any, y: Any) -> Any:
 
 
 def expand(machine: Machine, x: Any, axes: tuple[Any, ...]) -> Any:
-    """`x[:, None]`: new axes and full slices."""
+    """`x[:, None]`: new axes and full slices, of which a scalar has none."""
     for part in axes:
         if not (part is None or part is Ellipsis or part == slice(None)):
             raise Reject("indexing into a tensor")
+    if not x.shape and sum(part is None for part in axes) == 1 and Ellipsis not in axes:
+        axes = (None,)  # a scalar becomes a tensor of one element
     if len([part for part in axes if part is not None]) > len(x.shape):
         raise Reject(f"{len(axes)} indices for {describe(x)}")
     return remap(x, lambda data: data[axes])
