@@ -100,6 +100,15 @@ def broadcast(value: Num, shape: tuple[Expr, ...]) -> Num:
     return Num(broadcast_shapes(value.shape, shape), stretch(value, shape), value.kind, value.bits)
 
 
+def broadcast_to(value: Num, shape: tuple[Expr, ...]) -> Num:
+    """`value` in the shape that is asked for: a size of its own is 1 or that one, or nothing compiles."""
+    wide = broadcast(value, shape)
+    if len(wide.shape) > len(shape):
+        return wide
+    sizes = tuple(asked if found.op == "max" else found for found, asked in zip(wide.shape, shape, strict=True))
+    return Num(sizes, wide.elem, wide.kind, wide.bits)
+
+
 def as_int(value: Num, machine: Machine) -> Expr:
     """The element as an integer expression; data that is not modelled becomes a fresh unknown."""
     if value.elem is None:

@@ -62,7 +62,7 @@ def layouts(access: Access, kernel: Kernel, terms: Terms) -> Iterator[tuple[Expr
         yield from _of_tables(index, looked_up, ranges, kernel, terms)
         return
     outer = _outer(index, ranges, terms)
-    signs = _signs(index, terms)
+    signs = (*_signs(index, terms), *_signs_of_parts(outer, terms))
     digits = [outer, [*outer, *places]] if outer and (places := _places(index, outer, terms)) else [outer]
     spans = [_spans(d, kernel, terms, beside=beside) for d in digits if d for beside in (False, True)]
     for own in dict.fromkeys(spans):
@@ -191,6 +191,15 @@ def _signs(index: Polynomial, terms: Terms) -> tuple[Expr, ...]:
         le(0, e)
         for e in numbers
         if e.op == "sym" and e.args[0].kind in _NUMBERS and e.args[0] not in terms.tiles
+    )
+
+
+def _signs_of_parts(digits: Sequence[_Digit], terms: Terms) -> Iterator[Expr]:
+    """Numbers by which a block index is moved in a digit that a condition bounds: `bid * chunk + row < n`."""
+    numbers = {number: None for d in digits for m in d.parts if terms.varies(m) and len(m) > 1 for number in m}
+    own = (terms.atom(number) for number in numbers)
+    yield from (
+        le(0, e) for e in own if e.op == "sym" and e.args[0].kind in _NUMBERS and e.args[0] not in terms.tiles
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from math import gcd
 
 from tilecheck.analysis.limits import ranges_of
-from tilecheck.ir.expr import ZERO, Expr, Kind, add, conjuncts, le, lt, maximum, mul, render, sub
+from tilecheck.ir.expr import ZERO, Expr, Kind, add, conjuncts, floordiv, le, lt, maximum, mul, neg, render, sub
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.polynomial import UNIT, Key, Monomial, Polynomial, combine, constant, key, scaled
 
@@ -41,6 +41,8 @@ class Ranges:
         if part.op != "eq" and part.args[1].op == "min":  # below both: `i < min(B, n - k)` bounds `k + i` too
             for branch in part.args[1].args:
                 self._learn(lt(part.args[0], branch) if part.op == "lt" else le(part.args[0], branch))
+        if part.op == "lt" and part.args[1].op == "mul":
+            self._learn_quotient(*part.args)
         terms = self.terms
         sides = [part.args] if part.op != "eq" else [part.args, part.args[::-1]]
         for a, b in sides:
@@ -58,6 +60,17 @@ class Ranges:
                 rest = combine(varying, looked_up, -1)
                 if looked_up and len(high) < len(rest):
                     self._add(rest, terms.expr(scaled(combine(excess, rest, -1), -1)))
+
+    def _learn_quotient(self, x: Expr, product: Expr) -> None:
+        """`x < (min(a + c, n) - a) * d` bounds `x // d + a`: rows that are taken apart by their length."""
+        still = [factor for factor in product.args if self.terms.uniform(factor)]
+        moving = [factor for factor in product.args if factor not in still]
+        if len(still) != 1 or len(moving) != 1 or moving[0].op != "add":
+            return
+        ends = [term for term in moving[0].args if term.op == "min"]
+        if len(ends) == 1:
+            before = (neg(term) for term in moving[0].args if term is not ends[0])
+            self._learn(lt(add(floordiv(x, still[0]), *before), ends[0]))
 
     def _is_element(self, m: Monomial) -> bool:
         return len(m) == 1 and self.terms.atom(m[0]).op == "read"

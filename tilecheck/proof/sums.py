@@ -344,6 +344,18 @@ def _shares(premises: Premises, q: int, d: Polynomial) -> Iterator[tuple[Key, Ke
                         rest = without(m, *divisor)
                         if q not in rest:
                             yield key(a), key(b), key({rest: c // scale})
+                whole = _whole_share(premises, p, divisor, scale)
+                if len(whole) > 1 and not any(q in rest for rest in whole):
+                    yield key(a), key(b), key(whole)
+
+
+def _whole_share(premises: Premises, p: Polynomial, divisor: Monomial, scale: int) -> Polynomial:
+    """All that a premise has times the divisor, where some of it moves: `x < n*d - first*d` has n - first."""
+    if not divisor:
+        return {}
+    parts = {m: c for m, c in p.items() if len(m) > len(divisor) and divides(divisor, m) and c % scale == 0}
+    moves = any(premises.moves(m) and c < 0 for m, c in parts.items())
+    return {without(m, *divisor): c // scale for m, c in parts.items()} if moves else {}
 
 
 def _splits(premises: Premises, d: Polynomial) -> Iterator[tuple[Polynomial, Polynomial]]:

@@ -139,3 +139,14 @@ def test_multiples_of_each_other_are_written_once() -> None:
     chain = Premises.of([*sizes, eq(mod(a, b), 0), eq(mod(b, c), 0)])
     assert entailed(le(b, a), chain)
     assert not entailed(le(a, b), chain)
+
+
+def test_rows_of_a_part_are_no_more_than_the_part_has() -> None:
+    """Of (m - i) * s elements, element j is in row i + j // s of m; not where s may be negative, nor by another
+    length."""
+    row, given = add(ROW, floordiv(COLUMN, S)), lt(COLUMN, mul(sub(M, ROW), S))
+    assert entailed(lt(row, M), Premises.of([le(1, S), given]))
+    assert not entailed(lt(add(row, 1), M), Premises.of([le(1, S), given]))
+    assert not entailed(lt(row, M), Premises.of([given]))
+    assert not entailed(lt(row, M), Premises.of([le(1, S), lt(COLUMN, mul(sub(M, ROW), T))]))
+    assert not entailed(lt(row, M), Premises.of([le(1, S), le(COLUMN, mul(sub(M, ROW), S))]))

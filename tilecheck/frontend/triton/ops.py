@@ -187,8 +187,8 @@ def _broadcast_to(x: Executor, args: Arguments) -> Any:
     shape = tile_sizes(x, _keyword(args, "shape") or _rest(args))
     value = args.at(0) if args.positional else _keyword(args, "input")
     if isinstance(value, Pointer):
-        return Pointer(value.array, numbers.broadcast(value.offset, shape))
-    return numbers.broadcast(x.number_of(value, "broadcast_to"), shape)
+        return Pointer(value.array, numbers.broadcast_to(value.offset, shape))
+    return numbers.broadcast_to(x.number_of(value, "broadcast_to"), shape)
 
 
 def _broadcast(x: Executor, args: Arguments) -> Seq:
