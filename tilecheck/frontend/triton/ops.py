@@ -425,6 +425,15 @@ def _scan(x: Executor, args: Arguments) -> Num:
     return scanned(x, _first(x, args, "scan"))
 
 
+def _topk(x: Executor, args: Arguments) -> Num:
+    """The largest elements along the last axis, the only one that Triton takes: of integers, some integers."""
+    given = args.bind(("x", "k", "dim?"), "topk")
+    num, sizes = x.number_of(given["x"], "topk"), tile_sizes(x, given["k"])
+    if not num.shape or len(sizes) != 1:
+        raise UnsupportedConstruct("topk of a number")
+    return replace(scanned(x, num), shape=(*num.shape[:-1], *sizes))
+
+
 def _histogram(x: Executor, args: Arguments) -> Num:
     given = args.bind(("input", "num_bins", "mask?"), "histogram")
     sizes = tile_sizes(x, given["num_bins"])
@@ -554,7 +563,7 @@ _ELEMENTWISE = frozenset(
 # Operations after which a thread holds what other threads loaded.
 _EXCHANGES = frozenset(
     "reshape view expand_dims broadcast_to broadcast permute trans ravel join split interleave cat dot "
-    "dot_scaled max min sum xor_sum argmax argmin cumprod flip sort histogram "
+    "dot_scaled max min sum xor_sum reduce_or argmax argmin cumprod flip sort topk histogram "
     "gather".split()
 )
 # Those and others after which a tile of several axes, or what is left of it, may lie in threads in its own way.
@@ -605,6 +614,7 @@ _DSL: Mapping[str, Handler] = {
     "min": _reduce,
     "sum": _sum,
     "xor_sum": _sum,
+    "reduce_or": _sum,
     "argmax": _arg_reduce,
     "argmin": _arg_reduce,
     "reduce": scans.reduce_by,
@@ -613,6 +623,7 @@ _DSL: Mapping[str, Handler] = {
     "cumprod": _scan,
     "flip": _scan,
     "sort": _scan,
+    "topk": _topk,
     "histogram": _histogram,
     "gather": _gather,
     "range": _range,
