@@ -435,7 +435,7 @@ def _boolean(x: Executor, node: cst.BooleanOperation, frame: Frame) -> Any:
     finally:
         x.guard = before
     compiled_too = is_compiled(x, b)
-    if x.dialect.has_pointers and not (compiled or compiled_too) and _are_tiles(a, b):
+    if x.dialect.has_pointers and _are_tiles(a, b):
         return numbers.logical(op, a, b, x)  # lane by lane
     combined = E.all_of(truth, other) if op == "and" else E.any_of(truth, other)
     machine = Num((), combined, "bool", None if compiled and compiled_too else 32)
@@ -487,8 +487,9 @@ def _may_be_compiled(truth: Num, node: cst.BaseExpression) -> bool:
 
 
 def _are_tiles(a: Any, b: Any) -> bool:
-    """Whether one of two numbers is a tile, so that what they give is one."""
-    return isinstance(a, Num) and isinstance(b, Num) and bool(a.shape or b.shape)
+    """Whether two values are tiles, which are never constants, so that what they give is a tile. Beside a
+    number it may be that number: one of the launch is a constant where it is 1."""
+    return isinstance(a, Num) and isinstance(b, Num) and bool(a.shape and b.shape)
 
 
 def _is_truth(value: Any) -> bool:
