@@ -144,6 +144,7 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.verdict": EVERYTHING,
     "tilecheck.pipeline": EVERYTHING,
     "tilecheck.stages": EVERYTHING,
+    "tilecheck.proposing": EVERYTHING,
     "tilecheck.gate": {  # one module of text through the pipeline, and nothing of files or configs
         *BASE,
         "tilecheck.cache",  # how a kernel is written as a key

@@ -132,6 +132,10 @@ def _decided(
 
         decision = upheld(kernel, with_single_axes(kernel, decision, launches, settle), launches, file)
     _write_proofs(definition, kernel, decision, options)
+    if any(s.status == "unknown" for s in decision.settled):
+        from tilecheck.proposing import with_proposals  # lazy: only what is open comes here
+
+        decision = with_proposals(definition, kernel, decision, launches, options)
     if kernel.fills and not decision.vacuous and _is_accepted(decision):
         from tilecheck.proof.coverage import unfilled  # lazy: few kernels say it
 

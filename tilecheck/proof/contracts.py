@@ -172,7 +172,9 @@ def _prefix_sum(contract: Contract, reads: _Reads) -> Iterator[Expr]:
         yield _implies(all_of(_inside(a, b, item), eq(j, add(i, 1))), step)
     for item in items:
         k = item.args[1]
-        start = read(contract.array, k)
+        start, then = read(contract.array, k), read(contract.array, add(k, 1))
+        if start in sums and then not in sums:  # where the row ends, whether or not it is looked up
+            yield _implies(_inside(item, start, then), eq(then, add(start, item)))
         for b in sums:
             j = b.args[1]
             here = _inside(item, start, b)

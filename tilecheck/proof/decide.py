@@ -86,16 +86,24 @@ def decide(
     budget: int,
     keep: bool = False,
     work: Work | None = None,
+    proves_only: bool = False,
 ) -> Decision:
     """Settle every obligation of `kernel`, whose text stands in the file `path`. With `keep`, the queries that
-    proved something are kept. `work` is what may be spent, if not as much as one kernel may."""
+    proved something are kept. `work` is what may be spent, if not as much as one kernel may. With
+    `proves_only`, nothing is looked for that would show or repair what is not proved."""
     work = work or Work.of_kernel(budget)
     with closing(Session(budget=budget, keep=keep, work=work)) as session:
-        return _decide(kernel, obligations, path, without, session)
+        return _decide(kernel, obligations, path, without, session, proves_only=proves_only)
 
 
 def _decide(
-    kernel: Kernel, obligations: Sequence[Obligation], path: str, without: frozenset[str], session: Session
+    kernel: Kernel,
+    obligations: Sequence[Obligation],
+    path: str,
+    without: frozenset[str],
+    session: Session,
+    *,
+    proves_only: bool,
 ) -> Decision:
     context = Context(kernel)
     session.models.promise(kernel.contracts)
@@ -126,7 +134,7 @@ def _decide(
             settled.append(proved)
         elif i in saved and "launch" not in without:
             settled.append(Settled(obligation, "conditional", "launch", outcome.time_ms))
-        elif i in saved:  # and so not violated: that is what no condition saves, granted or not
+        elif i in saved or proves_only:  # and so not violated: that is what no condition saves, granted or not
             reason = _reason(obligation, outcome)
             settled.append(Settled(obligation, "unknown", "none", outcome.time_ms, reason))
         else:

@@ -210,6 +210,7 @@ def test_instances_are_false_of_every_memory_that_breaks_it(kind: str) -> None:
         ("prefix_sum", "_prefix_sum", "le(i, j)), le(a, b)", "le(i, j)), lt(a, b)"),
         ("prefix_sum", "_prefix_sum", "eq(j, add(i, 1))", "eq(j, add(i, 2))"),
         ("prefix_sum", "_prefix_sum", "lt(k, j)", "le(k, j)"),
+        ("prefix_sum", "_prefix_sum", "eq(then, add(start, item))", "eq(then, add(start, item, 1))"),
         ("prefix_sum", "_prefix_sum", "le(add(start, item), b)", "lt(add(start, item), b)"),
         ("prefix_sum", "_prefix_sum", "here = _inside(item, start, b)", "here = _inside(item, start)"),
     ],

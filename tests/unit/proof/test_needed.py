@@ -1,0 +1,108 @@
+"""The contracts that are proposed for a whole kernel decide it, and ask for no more than callers keep."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tilecheck import check_source
+
+HEAD = "import triton\nimport triton.language as tl\n\n\n"
+
+PAGED = """
+@triton.jit
+def kernel(x, cache, slots, stride, D: tl.constexpr, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    lane = tl.arange(0, BLOCK)
+    slot = tl.load(slots + pid).to(tl.int64)
+    row = tl.load(x + pid * D + lane, mask=lane < D)
+    tl.store(cache + slot * stride + lane, row, mask=lane < D)
+"""
+PADDED = PAGED.replace("    row =", "    if slot < 0:\n        return\n    row =")
+RAGGED = """
+@triton.jit
+def kernel(x, out, starts, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    start = tl.load(starts + pid)
+    end = tl.load(starts + pid + 1)
+    for first in range(start, end, BLOCK):
+        at = first + tl.arange(0, BLOCK)
+        tl.store(out + at, tl.load(x + at, mask=at < end), mask=at < end)
+"""
+COUNTED = """
+@triton.jit
+def kernel(x, out, starts, counts, width, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    start = tl.load(starts + pid)
+    count = tl.load(counts + pid).to(tl.int32)
+    lane = tl.arange(0, BLOCK)
+    tl.store(out + start + lane, tl.load(x + pid * width + lane, mask=lane < count), mask=lane < count)
+"""
+TABLE = """
+@triton.jit
+def kernel(cache, out, pages, lengths, page_stride, table_stride, D: tl.constexpr, PAGE: tl.constexpr):
+    pid = tl.program_id(0)
+    lane = tl.arange(0, D)
+    length = tl.load(lengths + pid)
+    total = tl.zeros([D], tl.float32)
+    for n in range(length):
+        page = tl.load(pages + pid * table_stride + n // PAGE).to(tl.int64)
+        total += tl.load(cache + page * page_stride + n % PAGE * D + lane)
+    tl.store(out + pid * D + lane, total)
+"""
+MARKS = """
+@triton.jit
+def kernel(marks, chosen, K: tl.constexpr, stride):
+    pid = tl.program_id(0)
+    for k in range(K):
+        at = tl.load(chosen + pid * K + k)
+        tl.store(marks + pid * stride + at, 1)
+"""
+
+
+def proposed(text: str) -> set[str]:
+    report = check_source(HEAD + text, "kernel.py")
+    assert report.kernels[0].reason == "needs-contract"
+    helps = " ".join(d.help or "" for d in report.diagnostics)
+    return set(re.findall(r"`# tilecheck: requires (.*?) -- why`", helps))
+
+
+@pytest.mark.parametrize(
+    ("text", "contracts"),
+    [
+        (PAGED, {"within(slots, 0, numel(cache) // stride)", "distinct(slots)"}),
+        (PADDED, {"within(slots, -1, numel(cache) // stride)", "distinct(slots, skip=-1)"}),
+        (
+            RAGGED,
+            {"within(starts, 0, numel(out) + 1)", "within(starts, 0, numel(x) + 1)", "increasing(starts)"},
+        ),
+    ],
+)
+def test_what_is_proposed_decides_the_kernel(text: str, contracts: set[str]) -> None:
+    assert proposed(text) == contracts
+    stated = "".join(f"# tilecheck: requires {c}\n" for c in contracts)
+    [kernel] = check_source(f"{HEAD}{stated}{text.lstrip()}", "kernel.py").kernels
+    assert kernel.verdict.value == "conditional", kernel.reason
+
+
+@pytest.mark.parametrize("dropped", range(2))
+def test_each_of_them_is_needed(dropped: int) -> None:
+    contracts = ["within(slots, 0, numel(cache) // stride)", "distinct(slots)"]
+    stated = f"# tilecheck: requires {contracts[1 - dropped]}\n"
+    [kernel] = check_source(f"{HEAD}{stated}{PAGED.lstrip()}", "kernel.py").kernels
+    assert kernel.verdict.value in ("unknown", "violated")
+
+
+def test_lengths_are_bounded_by_the_rows_of_tables_that_they_reach_into() -> None:
+    assert "within(lengths, 0, table_stride * PAGE + 1)" in proposed(TABLE)
+
+
+def test_rows_that_a_table_counts_are_a_sum_of_its_counts() -> None:
+    assert "prefix_sum(starts, of=counts)" in proposed(COUNTED)
+
+
+def test_elements_of_a_row_need_not_differ_between_rows() -> None:
+    found = proposed(MARKS)
+    assert "within(chosen, 0, stride)" in found
+    assert not any(c.startswith("distinct") for c in found)

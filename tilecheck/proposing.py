@@ -1,0 +1,133 @@
+"""The contracts that a kernel waits for: guessed from what is not decided, and tried on the whole kernel.
+
+What is proposed was decided with it: the kernel is read and decided once more as if the contracts stood above
+it. Whether they are so only the author can say; so a proposal is a part of the report, and no verdict.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.ir.expr import Kind, symbols
+from tilecheck.model import Reason
+from tilecheck.proof.obligation import Holds
+from tilecheck.wording import in_words_of
+
+if TYPE_CHECKING:
+    from tilecheck.frontend.definitions import Definition
+    from tilecheck.ir.kernel import Kernel
+    from tilecheck.ir.launch import Launch
+    from tilecheck.options import Options
+    from tilecheck.proof.decide import Decision, Settled
+
+_WORD = re.compile(r"\w+")
+_SHARE = 2  # it may take one part in so many of what a kernel may
+_ROUNDS = 2  # what the first contracts leave open may ask for others
+
+
+def with_proposals(
+    definition: Definition,
+    kernel: Kernel,
+    decision: Decision,
+    launches: tuple[Launch, ...],
+    options: Options,
+) -> Decision:
+    """The decision with advice for what waits for contracts; its verdicts are as they were."""
+    from tilecheck.proof.needed import needed  # lazy: most kernels need none
+
+    waiting = _open(decision)
+    if decision.vacuous or all(s.reason != Reason.NEEDS_CONTRACT.value for s in waiting):
+        return decision
+    texts: tuple[str, ...] = ()
+    tried: Decision | None = None
+    current, left = kernel, waiting
+    for _ in range(_ROUNDS):
+        more = in_words_of(kernel, needed(current, [s.obligation for s in left]))
+        if not more or any(s.status == "violated" for s in decision.settled):
+            break
+        try:
+            current, found = _decided_with(definition, (*texts, *more), launches, options)
+        except UnsupportedConstruct:
+            break
+        if found.vacuous:
+            break
+        texts, tried, left = (*texts, *more), found, _open(found)
+        if not left:
+            break
+    return decision if tried is None else _advised(decision, tried, texts)
+
+
+def _open(decision: Decision) -> list[Settled]:
+    return [s for s in decision.settled if s.status == "unknown"]
+
+
+def _decided_with(
+    definition: Definition, texts: tuple[str, ...], launches: tuple[Launch, ...], options: Options
+) -> tuple[Kernel, Decision]:
+    """The kernel as it is with contracts above it, and what is proved of it then.
+
+    Raises:
+        UnsupportedConstruct: the kernel, or a contract, is not read.
+    """
+    from tilecheck.analysis.borrow import build  # lazy, as are the others: few kernels come here
+    from tilecheck.analysis.facts import Facts
+    from tilecheck.frontend.definitions import Given
+    from tilecheck.frontend.lower import lower
+    from tilecheck.proof.decide import decide
+    from tilecheck.proof.work import Work
+    from tilecheck.registry import load_rules
+    from tilecheck.stages import state_obligations
+
+    site = definition.table.site(definition.node.name)
+    given = Given(texts, (), None, site, True)
+    kernel = lower(replace(definition, given=(*definition.given, given)))
+    facts = Facts(kernel, build(kernel, launches))
+    obligations, _ = state_obligations(facts, [entry.rule for entry in load_rules()])
+    work = Work.of_kernel(options.budget // _SHARE)
+    file = definition.table.file
+    decision = decide(
+        kernel, obligations, file, without=options.without, budget=options.budget, work=work, proves_only=True
+    )
+    return kernel, decision
+
+
+def _advised(decision: Decision, tried: Decision, texts: Sequence[str]) -> Decision:
+    """What is decided with the contracts says so, and names those about the arrays that it depends on."""
+    from tilecheck.proof.needed import tables_of  # lazy, as above
+
+    still = {(s.obligation.rule, s.obligation.sites) for s in _open(tried)}
+    strange = _strange(decision, tried)
+
+    def told(settled: Settled) -> Settled:
+        obligation = settled.obligation
+        if settled.status != "unknown" or (obligation.rule, obligation.sites) in still:
+            return settled
+        if isinstance(obligation.goal, Holds) and _array_of(obligation.goal) in strange:
+            return settled
+        arrays = tables_of(obligation)
+        own = [text for text in texts if arrays & set(_WORD.findall(text.partition(",")[0]))]
+        if not own:
+            return settled
+        listed = " and ".join(f"`# tilecheck: requires {text} -- why`" for text in own)
+        ending = "decides this, if it is so" if len(own) == 1 else "decide this, if they are so"
+        return replace(settled, obligation=replace(obligation, advice=f"{listed} {ending}"))
+
+    return replace(decision, settled=tuple(map(told, decision.settled)))
+
+
+def _array_of(goal: Holds) -> str:
+    return "" if goal.access is None else goal.access.array
+
+
+def _strange(decision: Decision, tried: Decision) -> set[str]:
+    """Arrays that new conditions compare in size with others: a bound of values that one array sets was used
+    for another, which is hardly what a caller keeps."""
+    found: set[str] = set()
+    for condition in set(tried.conditions) - set(decision.conditions):
+        arrays = {s.name.partition(".")[0] for s in symbols(condition) if s.kind is Kind.EXTENT}
+        found |= arrays if len(arrays) > 1 else set()
+    return found
