@@ -149,6 +149,8 @@ from tilecheck.ir.expr import (
     any_of,
     conjuncts,
     le,
+    negate,
+    rebuild,
     render,
     sym,
     symbols,
@@ -203,6 +205,7 @@ def _from_memory(
     to hold 32-bit numbers, since with larger ones the value would be computed in 64 bits.
     """
     ranges = promised_ranges(facts.kernel)
+    value = _on_path(value, given)
     bounded = is_bounded(value, ranges)
     if bounded is TRUE:
         return None
@@ -215,7 +218,7 @@ def _from_memory(
     listed = " and ".join(f"`{n}`" for n in names) or "memory"
     return Obligation(
         rule=RULE.code,
-        goal=Holds(any_of(_fits(value), bounded), given),
+        goal=Holds(bounded if _is_plain(bounded) else any_of(_fits(value), bounded), given),
         sites=(_first_from_memory(operation),),
         cause=f"what is computed in 32 bits from values of {listed} may wrap",
         stage=0,
@@ -226,6 +229,28 @@ def _from_memory(
         if _is_tested(leaves, given)
         else _advice(facts, [n for n in names if n not in ranges], uses.limit(operation.value)),
     )
+
+
+def _on_path(value: Expr, given: Expr) -> Expr:
+    """The value as it is where `given` holds: a conditional is the branch that its terms choose. Sound because
+    the goal is claimed nowhere else."""
+    known = frozenset(conjuncts(given))
+
+    def chosen(node: Expr) -> Expr | None:
+        if node.op != "ite":
+            return None
+        test, first, second = node.args
+        if known.issuperset(conjuncts(test)):
+            return rebuild(first, chosen)
+        return rebuild(second, chosen) if negate(test) in known else None
+
+    return rebuild(value, chosen)
+
+
+def _is_plain(bounded: Expr) -> bool:
+    """Whether it says of some elements that each is in the one range that a contract gives: elements are, where
+    they are inside their arrays, and that the value fits is harder to see."""
+    return bounded.op == "all" and all(part.op in ("le", "lt") for part in bounded.args)
 
 
 def _is_tested(leaves: Sequence[Expr], given: Expr) -> bool:

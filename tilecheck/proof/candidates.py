@@ -34,7 +34,7 @@ from tilecheck.ir.expr import (
     walk,
 )
 from tilecheck.ir.kernel import Access, Kernel
-from tilecheck.proof import candidates_flat, candidates_layout
+from tilecheck.proof import candidates_flat, candidates_layout, candidates_rows
 from tilecheck.proof.candidate_counts import Counts, inequalities, is_flag
 from tilecheck.proof.candidates_races import RaceCandidates
 from tilecheck.proof.candidates_tables import with_chunks
@@ -225,6 +225,7 @@ class _BoundCandidates:
             yield from flat
             if access is not None and access.flat:
                 yield from candidates_layout.lengths(access, self.counts.kernel, terms)
+                yield from candidates_rows.rows_of_tables(terms, access, self.counts.kernel)
         cone = (goal, given)
         clamped = any(node.op == "min" and not terms.uniform(node) for node in walk(*cone))
         if clamped:

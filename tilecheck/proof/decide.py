@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 
 from tilecheck.ir.expr import (
     TRUE,
@@ -120,7 +121,8 @@ def _decide(
     eligible = [i for i in open_ if not obligations[i].advice]
     if eligible:
         eased = [_with_facts(obligations[i], facts) for i in eligible]
-        conditions, saved, lost, ended = _derive(eased, context, session, without)
+        settled_so = [o for o, outcome in zip(obligations, outcomes, strict=True) if outcome.proved]
+        conditions, saved, lost, ended = _derive(eased, settled_so, context, session, without)
         saved, lost = {eligible[k] for k in saved}, {eligible[k] for k in lost}
     under = context.under(*conditions)
     for i in open_ if conditions else ():
@@ -298,7 +300,11 @@ def _predicate(obligation: Obligation) -> object:
 
 
 def _derive(
-    open_: list[Obligation], context: Context, session: Session, without: frozenset[str]
+    open_: list[Obligation],
+    proved: Sequence[Obligation],
+    context: Context,
+    session: Session,
+    without: frozenset[str],
 ) -> tuple[tuple[Expr, ...], set[int], set[int], bool]:
     """Launch conditions for the open obligations, which of these they save, and which nothing saves; and
     whether all was looked at: where the search gave up, a counterexample may only show what it missed.
@@ -381,12 +387,16 @@ def _derive(
                 lost.update(k for (k, _), is_refuted in refuted if is_refuted)
         return failed
 
-    apart = dict(enumerate(map(cases, open_)))
     # What needs no solver comes first: its conditions help the rest, and a goal that takes all there is to
     # spend leaves nothing for others.
     wholes: Wholes | None = Wholes()
     open_still = unsaved(list(enumerate(open_)), solver=False)
     wholes = None
+    if context.kernel.contracts:
+        from tilecheck.proof.inside import once_more  # lazy: few kernels have contracts
+
+        open_, open_still = once_more(open_, open_still, proved, partial(unsaved, solver=False))
+    apart = dict(enumerate(map(cases, open_)))
     for solver in (False, True):
         if not solver and all(len(apart[k]) == 1 for k in open_still):
             continue

@@ -35,7 +35,7 @@ class Leaf:
     def room(self, end: Expr) -> Expr:
         """How many values from 0 on the atom may have if its term is to stay below `end`, about."""
         for factor, divisor in self.steps:
-            end = mul(_quotient(end, factor), divisor)
+            end = mul(*sorted((_quotient(end, factor), divisor), key=render))
         return end
 
 

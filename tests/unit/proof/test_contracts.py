@@ -110,7 +110,7 @@ def reads_of(kind: str) -> list[Expr]:
     if kind == "distinct_pairs":
         return [read("t", FIRST, 0), read("t", SECOND, 1)]
     if kind == "prefix_sum":
-        return [read("t", FIRST), read("t", SECOND), read("c", THIRD)]
+        return [read("t", FIRST), read("t", SECOND), read("t", THIRD), read("c", THIRD)]
     if kind == "chunk_sums":
         return [read("t", FIRST), read("t", SECOND), read("c", THIRD)]
     if kind == "chunks":
