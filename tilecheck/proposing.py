@@ -104,19 +104,29 @@ def _advised(decision: Decision, tried: Decision, texts: Sequence[str]) -> Decis
 
     def told(settled: Settled) -> Settled:
         obligation = settled.obligation
-        if settled.status != "unknown" or (obligation.rule, obligation.sites) in still:
-            return settled
-        if isinstance(obligation.goal, Holds) and _array_of(obligation.goal) in strange:
-            return settled
         arrays = tables_of(obligation)
         own = [text for text in texts if arrays & set(_WORD.findall(text.partition(",")[0]))]
-        if not own:
+        if settled.status != "unknown" or not own:
             return settled
         listed = " and ".join(f"`# tilecheck: requires {text} -- why`" for text in own)
-        ending = "decides this, if it is so" if len(own) == 1 else "decide this, if they are so"
+        is_open = (obligation.rule, obligation.sites) in still
+        if is_open or (isinstance(obligation.goal, Holds) and _array_of(obligation.goal) in strange):
+            # One set for a kernel: what was proposed for this alone may ask for other bounds of its arrays.
+            if not is_proposal(obligation.advice):
+                return settled
+            ending = (
+                "is needed, if it is so, and more" if len(own) == 1 else "are needed, if they are so, and more"
+            )
+        else:
+            ending = "decides this, if it is so" if len(own) == 1 else "decide this, if they are so"
         return replace(settled, obligation=replace(obligation, advice=f"{listed} {ending}"))
 
     return replace(decision, settled=tuple(map(told, decision.settled)))
+
+
+def is_proposal(advice: str) -> bool:
+    """Whether an advice asks for contracts."""
+    return "# tilecheck: requires" in advice
 
 
 def _array_of(goal: Holds) -> str:

@@ -103,8 +103,11 @@ def is_bounded(value: Expr, ranges: Ranges) -> Expr:
         return TRUE
     match value.op:
         case "read":
-            # It is proved to lie in one of them, and the limit is the largest of all.
-            return any_of(*(all_of(le(low, value), lt(value, high)) for low, high in ranges_of(value, ranges)))
+            # It is proved to lie in one of them, and the limit is the largest of all. Of several about one part
+            # the first is enough.
+            parts = {part: (part, low, high) for part, low, high in reversed(ranges.get(value.args[0], ()))}
+            own = {value.args[0]: tuple(parts.values())}
+            return any_of(*(all_of(le(low, value), lt(value, high)) for low, high in ranges_of(value, own)))
         case "add" | "mul":
             return all_of(*(is_bounded(a, ranges) for a in value.args))
         case "min" | "max" if any(a.op == "ite" for a in value.args):

@@ -305,11 +305,21 @@ def _orders(kernel: Kernel, open_: Sequence[Obligation], known: set[tuple[str, s
         for access in (goal.first, goal.second):
             for axis in access.axes:
                 own = leaves(_plain(axis.coordinate))
-                first = next((leaf for leaf in own if _is_element(leaf.atom)), None)
-                if first is not None and len(first.atom.args) == 2 and not _wider(own, first, {first.atom}):
-                    kind, text = _order(first, own, elements, terms)
-                    if (kind, first.atom.args[0]) not in known:
-                        yield text
+                yield from _orders_of(own, elements, terms, known)
+
+
+def _orders_of(
+    own: Sequence[Leaf], elements: Sequence[Expr], terms: Sequence[Expr], known: set[tuple[str, str]]
+) -> Iterator[str]:
+    """For the first element that a place is computed from; where that is itself looked up at places that tables
+    tell, for these too."""
+    first = next((leaf for leaf in own if _is_element(leaf.atom)), None)
+    if first is None or len(first.atom.args) != 2 or _wider(own, first, {first.atom}):
+        return
+    kind, text = _order(first, own, elements, terms)
+    if (kind, first.atom.args[0]) not in known:
+        yield text
+    yield from _orders_of(leaves(first.atom.args[1]), elements, terms, known)
 
 
 def _order(

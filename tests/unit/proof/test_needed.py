@@ -106,3 +106,30 @@ def test_elements_of_a_row_need_not_differ_between_rows() -> None:
     found = proposed(MARKS)
     assert "within(chosen, 0, stride)" in found
     assert not any(c.startswith("distinct") for c in found)
+
+
+def test_segments_that_a_table_orders_are_in_order_too() -> None:
+    text = """
+@triton.jit
+def kernel(x, out, order, starts, stride, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    lane = tl.arange(0, BLOCK)
+    start = tl.load(starts + pid)
+    for i in range(start, tl.load(starts + pid + 1)):
+        row = tl.load(order + i).to(tl.int64)
+        tl.store(out + row * stride + lane, tl.load(x + lane, mask=lane < stride), mask=lane < stride)
+"""
+    found = proposed(text)
+    assert {"distinct(order)", "increasing(starts)"} <= found
+    stated = "".join(f"# tilecheck: requires {c}\n" for c in found)
+    [kernel] = check_source(f"{HEAD}{stated}{text.lstrip()}", "kernel.py").kernels
+    assert kernel.verdict.value == "conditional"
+
+
+def test_one_array_is_asked_for_the_same_in_all_of_a_report() -> None:
+    """Also where something else is not decided even so."""
+    text = PAGED.replace("stride, D", "marks, places, stride, D") + (
+        "    at = tl.load(places + pid)\n    tl.store(marks + slot * at + lane, 1, mask=lane < D)\n"
+    )
+    found = {c for c in proposed(text) if c.startswith("within(slots")}
+    assert found == {"within(slots, 0, numel(cache) // stride)"}
