@@ -253,9 +253,18 @@ def _room(own: Sequence[Leaf], leaf: Leaf, counted: Collection[Expr], end: Expr)
 
 
 def _wider(own: Sequence[Leaf], leaf: Leaf, counted: Collection[Expr]) -> list[Expr]:
-    """The larger steps that other numbers before a leaf take."""
+    """The larger steps that other numbers before a leaf take. A number of tiles only takes those of lanes."""
     before = own[: own.index(leaf)]
-    return [o.factor for o in before if o.atom not in counted and _is_wider(o.factor, leaf.factor)]
+    tiles = {mul(lane.factor, bound) for lane in own for bound in _lanes_of(lane)}
+    steps = [o.factor for o in before if o.atom not in counted and o.factor not in tiles]
+    return [step for step in steps if _is_wider(step, leaf.factor)]
+
+
+def _lanes_of(leaf: Leaf) -> Iterator[Expr]:
+    """How many lanes a tile has, of which a leaf is one."""
+    symbol = leaf.atom.args[0] if leaf.atom.op == "sym" else None
+    if symbol is not None and symbol.kind is Kind.LANE and symbol.bound is not None:
+        yield symbol.bound
 
 
 def _is_wider(factor: Expr, than: Expr) -> bool:

@@ -133,3 +133,19 @@ def test_one_array_is_asked_for_the_same_in_all_of_a_report() -> None:
     )
     found = {c for c in proposed(text) if c.startswith("within(slots")}
     assert found == {"within(slots, 0, numel(cache) // stride)"}
+
+
+def test_tiles_are_no_rows() -> None:
+    """Tiles of columns come first in the text: how many rows there are is no matter of their size."""
+    text = """
+@triton.jit
+def kernel(x, counts, expert_stride, row_stride, N, BLOCK: tl.constexpr):
+    count = tl.load(counts + tl.program_id(1))
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    rows = x + tl.program_id(1) * expert_stride + at
+    for row in range(count):
+        tl.store(rows + row * row_stride, 1, mask=at < N)
+"""
+    assert {c for c in proposed(text) if c.startswith("within")} == {
+        "within(counts, 0, expert_stride // row_stride + 1)"
+    }
