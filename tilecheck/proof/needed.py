@@ -112,7 +112,7 @@ def _bounds(kernel: Kernel, open_: Sequence[Obligation], known: set[tuple[str, s
 def _stated(
     limits: dict[Expr, dict[Expr, None]], guarded: dict[Expr, bool], known: set[tuple[str, str]]
 ) -> Iterator[str]:
-    """One `within` for each limit of each array, or of each half of an array of pairs; of two limits that
+    """One `within` for each limit of each array, or of each half of an array of pairs that is read; of two that
     differ by a literal the smaller one."""
     by_array: dict[str, list[Expr]] = {}
     for element in limits:
@@ -121,8 +121,8 @@ def _stated(
         if ("within", array) in known:
             continue
         halves = [_half(e) for e in elements]
-        apart = None not in halves and len(set(halves)) == 2
-        for half in (0, 1) if apart else (None,):
+        parts = (None,) if None in halves else sorted({h for h in halves if h is not None})
+        for half in parts:
             own = [e for e, h in zip(elements, halves, strict=True) if half in (None, h)]
             low = "-1" if all(guarded[e] for e in own) else "0"
             part = "" if half is None else f"[{half}::2]"
