@@ -162,6 +162,11 @@ class Ranges:
                 for _, high in ranges_of(e, self.terms.promised):
                     yield from self.highest(sub(high, 1), depth)
             case "max" | "ite":
+                if e.op == "ite" and e.args[0].op == "lt" and e.args[0].args[0] is e.args[1]:
+                    # `x if x < n else 0`, the lanes beyond the end of a row, which may have no other
+                    ends = [sub(top, 1) for top in self.highest(e.args[0].args[1], depth)]
+                    yield from ends[:1]
+                    yield from (maximum(end, e.args[2]) for end in ends[:1] if self.terms.uniform(e.args[2]))
                 yield from self._either(e.args[-2], e.args[-1], depth, larger=e.op == "max")
 
     def _sum(self, e: Expr, depth: int) -> Iterator[Expr]:

@@ -26,6 +26,8 @@ _FEW, _MANY = 24, 200  # changes that are looked at for one question
 _TILE = 4  # the size of plain tiles, where arrays are larger
 _SEQUENCES = 8  # in plain tables
 
+_COUNTED = (Kind.GRID, Kind.BLOCK, Kind.LOOP, Kind.LANE)  # what is never negative
+
 Cell = tuple[str, tuple[int, ...]]
 Value = int | bool
 
@@ -344,7 +346,7 @@ def _changes(assertion: Expr, at: Assignment) -> Iterator[tuple[Symbol, Value]]:
         strides = [value + n * d for d in divisors[:_DIVISORS] for n in (1, 2)]
         plain = (value + step, 0, value - step, value + step + 1, value + 1, value - 1)
         for other in dict.fromkeys((*plain, *strides)):
-            if other != value:
+            if other != value and (other >= 0 or symbol.kind not in _COUNTED):
                 yield symbol, other
 
 

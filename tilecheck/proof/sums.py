@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 
 from tilecheck.ir.expr import Expr
+from tilecheck.proof.clipped import below_ends
 from tilecheck.proof.counted import below_counts
 from tilecheck.proof.linear import postorder
 from tilecheck.proof.nested import Quotient, below_quotients, is_count
@@ -201,11 +202,13 @@ def bound_quotients(premises: Premises, goal: Expr) -> bool:
     0 <= q      where 1 <= d and 0 <= x
     a*q < e     where 1 <= d = a*b, 1 <= b and x < b*e. Sound because b*a*q <= x < b*e; and where b is a
                 minimum, maximum or conditional, b*e is one of its branches times e: enough that x is below each
+    v < n       where v is `x if x < n else o` and o < n (`clipped`)
     i < e       where e is a number of tiles and i one of them (`counted`)
     q < e       where e is a quotient of launch values or looked-up numbers, by what `nested` says
     q <= p      where p = y // d, 1 <= d and x <= y: floor division by a positive number keeps the order
     """
-    counted = list(below_counts(premises))
+    within = _atoms(premises, goal)
+    counted = [*below_counts(premises), *below_ends(premises, within, Sums(premises).covers)]
     for below in counted:
         premises.learn(below)
     within = _atoms(premises, goal)

@@ -150,3 +150,21 @@ def test_rows_of_a_part_are_no_more_than_the_part_has() -> None:
     assert not entailed(lt(row, M), Premises.of([given]))
     assert not entailed(lt(row, M), Premises.of([le(1, S), lt(COLUMN, mul(sub(M, ROW), T))]))
     assert not entailed(lt(row, M), Premises.of([le(1, S), le(COLUMN, mul(sub(M, ROW), S))]))
+
+
+def test_what_a_conditional_keeps_below_an_end() -> None:
+    """`i if i < n else 0` times a stride is in n strides; not where n may be 0, nor by a condition on another
+    value, or of the other side."""
+    value = ite(lt(ROW, N), ROW, 0)
+    within = le(mul(add(value, 1), S), mul(N, S))
+    assert entailed(within, Premises.of([le(0, S), le(1, N)]))
+    assert entailed(le(ite(le(ROW, N), ROW, 0), N), Premises.of([le(0, N)]))
+    most = maximum(sub(N, 1), 0)
+    assert entailed(le(mul(value, S), mul(most, S)), Premises.of([le(0, S)]))
+    assert not entailed(le(mul(value, S), mul(most, S)), Premises.of([]))
+    assert not entailed(le(value, maximum(sub(N, 2), 0)), Premises.of([]))
+    assert not entailed(within, Premises.of([le(0, S), le(0, N)]))
+    assert not entailed(lt(ite(lt(ROW, N), ROW, M), N), Premises.of([le(1, N), le(M, N)]))
+    assert not entailed(lt(ite(lt(COLUMN, N), ROW, 0), N), Premises.of([le(1, N)]))
+    assert not entailed(lt(ite(lt(ROW, N), 0, ROW), N), Premises.of([le(1, N)]))
+    assert not entailed(lt(ite(le(ROW, N), ROW, 0), N), Premises.of([le(1, N)]))
