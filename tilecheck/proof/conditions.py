@@ -34,7 +34,7 @@ from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.context import Context
 from tilecheck.proof.degenerate import is_degenerate
 from tilecheck.proof.nested import whole_segments
-from tilecheck.proof.obligation import Disjoint, Holds, Obligation
+from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.predicate import inhabited, negation
 from tilecheck.proof.reduction import sufficient
 from tilecheck.proof.wholes import Wholes
@@ -80,7 +80,7 @@ _POSSIBLE = _Undecided()
 
 class Decide(Protocol):
     """Decides a conjunction; `refutes` may show it unsatisfiable in another way, before a solver is asked.
-    Without `solver` none is, and with `quick` for a few steps only."""
+    Without `solver` none is, and with `quick` for a few steps only; with neither, no model is sought."""
 
     def __call__(
         self,
@@ -230,6 +230,9 @@ class _Search:
         found = self._laid_out(part, old)
         if found is not None:
             return found
+        if self.solver and self._is_told_by_contents(part):
+            self._met_limit = True
+            return None
         choices = candidates(part, self.context.kernel, self.tiles)
         pool = _Pool(c for c in choices if c not in old)
         undecided = queries = 0
@@ -319,7 +322,7 @@ class _Search:
             return self._may_go_on() and self.prove(part, (*old, *some))
 
         def possible(assertions: Sequence[Expr]) -> Decision:
-            found = self.satisfiable(assertions, solver=False)
+            found = self.satisfiable(assertions, solver=False, quick=True)
             return found if found.status == "unsat" else _POSSIBLE
 
         def refused(choice: Expr) -> bool:
@@ -342,6 +345,17 @@ class _Search:
         if isinstance(part.goal, Holds):
             return self.satisfiable(assertions, solver=solver)
         return self.satisfiable(assertions, lambda: self.prove(part, conditions), solver=solver)
+
+    def _is_told_by_contents(self, part: Obligation) -> bool:
+        """Whether each block of a race finds its elements through numbers in memory of which no contract says
+        anything: where the rungs show nothing, some numbers have the blocks meet, whatever the launch."""
+        goal = part.goal
+        if not isinstance(goal, Disjoint) or goal.between is not Between.BLOCKS:
+            return False
+        known = {c.array for c in self.context.kernel.contracts}
+        places = [axis.coordinate for access in (goal.first, goal.second) for axis in access.axes]
+        tables = [node for node in walk(*places) if node.op == "read" and node.args[0] not in known]
+        return any(s.kind is Kind.BLOCK for s in symbols(*tables))
 
     def _concerning(
         self, part: Obligation, old: tuple[Expr, ...], chosen: tuple[Expr, ...]

@@ -337,7 +337,14 @@ def _derive(
             return Answer("unknown", reason=Reason.BUDGET.value)
         allowed = solver and session.spent <= limit
         budget = session.budget // (_QUICK if quick else 1)
-        return satisfiable(assertions, session=session, refutes=refutes, solver=allowed, budget=budget)
+        return satisfiable(
+            assertions,
+            session=session,
+            refutes=refutes,
+            solver=allowed,
+            budget=budget,
+            prove_only=quick and not solver,
+        )
 
     def spare() -> Callable[[], bool]:
         most = session.work.spent + session.budget

@@ -40,3 +40,29 @@ def test_with_it_the_access_is_decided() -> None:
     )
     [kernel] = check_source(text, "kernel.py").kernels
     assert {str(o.verdict) for o in kernel.obligations if o.rule == "TC303"} <= {"proved", "conditional"}
+
+
+SEGMENTS = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(out, starts, n, B: tl.constexpr):
+    first = tl.load(starts + tl.program_id(0)).to(tl.int64)
+    last = tl.load(starts + tl.program_id(0) + 1).to(tl.int64)
+    offsets = first + tl.program_id(1) * B + tl.arange(0, B)
+    tl.store(out + offsets, 1, mask=offsets < last)
+"""
+
+
+def test_a_race_that_numbers_in_memory_tell_lacks_a_contract() -> None:
+    """Two blocks meet where the parts that `starts` tells overlap: no launch decides that."""
+    [kernel] = check_source(SEGMENTS, "kernel.py", Options()).kernels
+    assert kernel.reason == "needs-contract"
+    races = [o for o in kernel.obligations if o.rule == "TC201"]
+    assert races
+    assert {o.verdict for o in races} == {"unknown"}
+    told = SEGMENTS.replace("@triton.jit", "# tilecheck: requires increasing(starts)\n@triton.jit")
+    [kernel] = check_source(told, "kernel.py", Options()).kernels
+    assert all(o.verdict != "unknown" for o in kernel.obligations if o.rule == "TC201")
