@@ -205,7 +205,7 @@ def _from_memory(
     to hold 32-bit numbers, since with larger ones the value would be computed in 64 bits.
     """
     ranges = promised_ranges(facts.kernel)
-    value = _on_path(value, given)
+    value, given = _on_path(value, given)
     bounded = is_bounded(value, ranges)
     if bounded is TRUE:
         return None
@@ -231,10 +231,12 @@ def _from_memory(
     )
 
 
-def _on_path(value: Expr, given: Expr) -> Expr:
-    """The value as it is where `given` holds: a conditional is the branch that its terms choose. Sound because
-    the goal is claimed nowhere else."""
-    known = frozenset(conjuncts(given))
+def _on_path(value: Expr, given: Expr) -> tuple[Expr, Expr]:
+    """The value as it is where `given` holds, and `given`: a conditional is the branch that a term without
+    conditionals chooses. Sound because those terms stand in `given` as they did, and the goal is claimed
+    nowhere else."""
+    terms = conjuncts(given)
+    known = frozenset(term for term in terms if all(node.op != "ite" for node in walk(term)))
 
     def chosen(node: Expr) -> Expr | None:
         if node.op != "ite":
@@ -244,7 +246,7 @@ def _on_path(value: Expr, given: Expr) -> Expr:
             return rebuild(first, chosen)
         return rebuild(second, chosen) if negate(test) in known else None
 
-    return rebuild(value, chosen)
+    return rebuild(value, chosen), all_of(*(rebuild(term, chosen) for term in terms))
 
 
 def _is_plain(bounded: Expr) -> bool:

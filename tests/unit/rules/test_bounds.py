@@ -190,3 +190,18 @@ def test_a_contract_that_holds_for_every_element_leaves_the_rest_to_the_launch(s
     (obligation,) = stated("TC305", text)
     assert isinstance(obligation.goal, Holds)
     assert "t[ct.bid(0)] < n" in render(obligation.goal.goal)
+
+
+def test_tests_of_a_value_speak_of_it_as_its_path_has_it(stated: State) -> None:
+    """Where `n < m`, `row` is the element that was read: its test and its product name it alike."""
+    text = """
+        @ct.kernel
+        def k(x, t, n: int, m: int, T: ct.Constant[int]):
+            row = ct.load(t, index=(ct.bid(0),), shape=()) if n < m else -100
+            if n < m and 0 <= row and row < m:
+                ct.scatter(x, row * n + ct.arange(T, dtype=ct.int32), 1.0)
+        """
+    goal = goal_of(stated("TC305", text)[0])
+    assert "else" not in render(goal.goal) + render(goal.given)
+    assert "n < m" in render(goal.given)
+    assert "t[ct.bid(0)] < m" in render(goal.given)
