@@ -435,7 +435,9 @@ def _boolean(x: Executor, node: cst.BooleanOperation, frame: Frame) -> Any:
     finally:
         x.guard = before
     compiled_too = is_compiled(x, b)
-    if x.dialect.has_pointers and _are_tiles(a, b):
+    if x.dialect.has_pointers and (_is_tile(a) or _is_tile(b)):
+        if not _are_machine_truths(a, b):
+            raise UnsupportedConstruct(f"`{op}` of a tile and what may be a constant")
         return numbers.logical(op, a, b, x)  # lane by lane
     combined = E.all_of(truth, other) if op == "and" else E.any_of(truth, other)
     machine = Num((), combined, "bool", None if compiled and compiled_too else 32)
@@ -486,10 +488,18 @@ def _may_be_compiled(truth: Num, node: cst.BaseExpression) -> bool:
     return not truth.shape and (joined or _no_others(truth.elem))
 
 
-def _are_tiles(a: Any, b: Any) -> bool:
-    """Whether two values are tiles, which are never constants, so that what they give is a tile. Beside a
-    number it may be that number: one of the launch is a constant where it is 1."""
-    return isinstance(a, Num) and isinstance(b, Num) and bool(a.shape and b.shape)
+def _is_tile(value: Any) -> bool:
+    if isinstance(value, Choice):
+        return _is_tile(value.first) or _is_tile(value.second)
+    return isinstance(value, Num) and bool(value.shape)
+
+
+def _are_machine_truths(a: Any, b: Any) -> bool:
+    """Whether both are tiles, which are never constants, or truths that are none: what they give is a tile.
+    Beside a number of the launch, which is a constant where it is 1, it may be that number."""
+    return all(
+        isinstance(v, Num) and (bool(v.shape) or (_is_truth(v) and not _is_of_launch(v))) for v in (a, b)
+    )
 
 
 def _is_truth(value: Any) -> bool:

@@ -229,8 +229,9 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
     return value.items if isinstance(value, Seq) else (value,)
 
 
-def reduced(x: Executor, num: Num, axis: Any, keepdims: Any) -> Num:
-    """What a reduction along `axis` (None: all axes) gives: of integers, some integer."""
+def reduced(x: Executor, num: Num, axis: Any, keepdims: Any, *, widens: bool = True) -> Num:
+    """What a reduction along `axis` (None: all axes) gives: of integers, some integer. Of truths too if it
+    `widens` them, as sums do, else some truth."""
     keep = x.truth(keepdims)
     if isinstance(axis, Const) and axis.value is None:
         axes = set(range(len(num.shape)))
@@ -242,6 +243,8 @@ def reduced(x: Executor, num: Num, axis: Any, keepdims: Any) -> Num:
     shape = tuple(
         E.ONE if k in axes else size for k, size in enumerate(num.shape) if k not in axes or keep is E.TRUE
     )
+    if num.kind == "bool" and num.elem is not None and not widens:
+        return Num(shape, x.fresh("data", per_lane=bool(shape), boolean=True), "bool", num.bits)
     if num.kind in ("int", "bool", "any") and num.elem is not None:
         # Some integer; which one is not modelled.
         kind = "any" if num.kind == "any" else "int"
@@ -263,9 +266,13 @@ def place(x: Executor, num: Num, axis: Any, shape: tuple[Expr, ...]) -> Num:
     return Num(shape, E.maximum(0, E.minimum(unknown, last)), "int", 32)
 
 
-def scanned(x: Executor, num: Num) -> Num:
+def scanned(x: Executor, num: Num, *, widens: bool = True) -> Num:
+    """A scan, or another order of the elements: of integers, some integers. Of truths too if it `widens` them,
+    else some truths."""
     if num.elem is None:
         return data(num.shape)
+    if num.kind == "bool" and not widens:
+        return Num(num.shape, x.fresh("data", per_lane=True, boolean=True), "bool", num.bits)
     kind = "int" if num.kind == "bool" else num.kind
     return Num(num.shape, computed(x, num, per_lane=True), kind, num.bits)
 

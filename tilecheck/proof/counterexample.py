@@ -118,6 +118,11 @@ def is_claimable(obligation: Obligation, context: Context) -> bool:
         if len(calls) != 1 or len(goal.first.loops) != 1:
             return False
     accesses = (goal.first, goal.second) if isinstance(goal, Disjoint) else (goal.access,)
+    if isinstance(goal, Disjoint) and goal.between in (Between.PROGRAM, Between.THREADS):
+        # Of single elements, what a thread loads too late may matter nowhere: that is not known of all.
+        lost = any(a is not None and a.effect is Effect.READ and a.feeds is None for a in accesses)
+        if lost and not any(a is not None and a.lanes for a in accesses):
+            return False
     if isinstance(goal, Disjoint) and goal.between is Between.BLOCKS and not _waits_by_loads(context.kernel):
         return True
     return not any(access is not None and access.synchronised for access in accesses)

@@ -396,6 +396,14 @@ def _sum(x: Executor, args: Arguments) -> Any:
     return reduced(x, num, given.get("axis", Const(None)), given.get("keep_dims", Const(False)))
 
 
+def _bitwise(x: Executor, args: Arguments) -> Num:
+    """`tl.xor_sum`, `tl.reduce_or`: unlike sums, they leave single bits what they are."""
+    given = args.bind(("input", "axis?", "keep_dims?"), "reduction")
+    num = x.number_of(given["input"], "reduction")
+    keep = given.get("keep_dims", Const(False))
+    return reduced(x, num, given.get("axis", Const(None)), keep, widens=False)
+
+
 def _arg_reduce(x: Executor, args: Arguments) -> Num:
     given = args.bind(("input", "axis?", "tie_break_left?", "keep_dims?"), "argmax")
     num = x.number_of(given["input"], "argmax")
@@ -422,7 +430,7 @@ def _reduction(x: Executor, name: str, args: Arguments) -> Any:
 
 def _scan(x: Executor, args: Arguments) -> Num:
     """A scan, or another order of the elements: of integers, some integers."""
-    return scanned(x, _first(x, args, "scan"))
+    return scanned(x, _first(x, args, "scan"), widens=False)
 
 
 def _topk(x: Executor, args: Arguments) -> Num:
@@ -431,7 +439,7 @@ def _topk(x: Executor, args: Arguments) -> Num:
     num, sizes = x.number_of(given["x"], "topk"), tile_sizes(x, given["k"])
     if not num.shape or len(sizes) != 1:
         raise UnsupportedConstruct("topk of a number")
-    return replace(scanned(x, num), shape=(*num.shape[:-1], *sizes))
+    return replace(scanned(x, num, widens=False), shape=(*num.shape[:-1], *sizes))
 
 
 def _histogram(x: Executor, args: Arguments) -> Num:
@@ -447,6 +455,8 @@ def _gather(x: Executor, args: Arguments) -> Num:
     source, index = x.number_of(given["src"], "gather"), x.number_of(given["index"], "gather")
     if source.elem is None:
         return data(index.shape)
+    if source.kind == "bool":
+        return Num(index.shape, x.fresh("data", per_lane=True, boolean=True), "bool", source.bits)
     return Num(index.shape, computed(x, source, per_lane=True), source.kind, source.bits)
 
 
@@ -613,8 +623,8 @@ _DSL: Mapping[str, Handler] = {
     "max": _reduce,
     "min": _reduce,
     "sum": _sum,
-    "xor_sum": _sum,
-    "reduce_or": _sum,
+    "xor_sum": _bitwise,
+    "reduce_or": _bitwise,
     "argmax": _arg_reduce,
     "argmin": _arg_reduce,
     "reduce": scans.reduce_by,
@@ -795,7 +805,8 @@ class Triton:
     def subscript(self, x: Executor, value: Any, index: Any) -> Any:
         match value:
             case Num():
-                x.exchanged(value)
+                if value.shape:  # what every thread has moves to no other
+                    x.exchanged(value)
                 return tile_index(x, value, index)
             case Pointer():
                 return Pointer(value.array, tile_index(x, value.offset, index))

@@ -25,7 +25,8 @@ def reduce_by(x: Executor, args: Arguments) -> Any:
     value = given["input"]
     tiles = [x.number_of(v, "reduce") for v in as_tuple(value)]
     combined(x, args, given["combine_fn"], tiles)
-    found = tuple(reduced(x, t, given["axis"], given.get("keep_dims", Const(False))) for t in tiles)
+    keep = given.get("keep_dims", Const(False))
+    found = tuple(reduced(x, t, given["axis"], keep, widens=False) for t in tiles)
     shape = tiles[0].shape if tiles else ()
     x.exchanged(*tiles, whole=all(s is E.ONE for num in found for s in num.shape), shape=shape)
     return Seq(found) if isinstance(value, Seq) else found[0]
@@ -46,7 +47,7 @@ def running_sum(x: Executor, args: Arguments) -> Num:
     knows nothing of: it cannot leave it out, be they integers or floats."""
     given = args.bind(("input", "axis?", "reverse?", "dtype?"), "cumsum")
     num = x.number_of(given["input"], "cumsum")
-    (result,) = _scanned(x, [num], [True], given.get("reverse"))
+    (result,) = _scanned(x, [num], [True], given.get("reverse"), widens=True)
     return result
 
 
@@ -76,7 +77,9 @@ def _uses(x: Executor, args: Arguments, function: Any, tiles: Sequence[Num]) -> 
     return [isinstance(r, Num) and w <= r.made.loads for r, w in zip(results, wanted, strict=False)]
 
 
-def _scanned(x: Executor, tiles: Sequence[Num], uses: Sequence[bool], reverse: Any) -> Iterator[Num]:
+def _scanned(
+    x: Executor, tiles: Sequence[Num], uses: Sequence[bool], reverse: Any, *, widens: bool = False
+) -> Iterator[Num]:
     """The results of a scan of `tiles`. One that `uses` the elements takes what its lane of the tile takes; any
     of them needs the scan, which the compiler keeps whole, whatever its function makes of the elements."""
     forward = reverse is None or x.truth(reverse) is E.FALSE
@@ -85,7 +88,7 @@ def _scanned(x: Executor, tiles: Sequence[Num], uses: Sequence[bool], reverse: A
     shape = tiles[0].shape if along else ()
     exchanged = x.exchanged(*tiles, whole=along, loads=every, shape=shape, scans=True)
     for tile, used in zip(tiles, uses, strict=True):
-        result = scanned(x, tile)
+        result = scanned(x, tile, widens=widens)
         if along:
             before = tile.made if used else NOTHING
             typed = tile.made.typed
