@@ -218,7 +218,7 @@ def _from_memory(
     listed = " and ".join(f"`{n}`" for n in names) or "memory"
     return Obligation(
         rule=RULE.code,
-        goal=Holds(bounded if _is_plain(bounded) else any_of(_fits(value), bounded), given),
+        goal=Holds(bounded if _is_plain(bounded) and not same else any_of(_fits(value), bounded), given),
         sites=(_first_from_memory(operation),),
         cause=f"what is computed in 32 bits from values of {listed} may wrap",
         stage=0,

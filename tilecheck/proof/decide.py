@@ -122,7 +122,8 @@ def _decide(
     if eligible:
         eased = [_with_facts(obligations[i], facts) for i in eligible]
         settled_so = [o for o, outcome in zip(obligations, outcomes, strict=True) if outcome.proved]
-        conditions, saved, lost, ended = _derive(eased, settled_so, context, session, without)
+        derived = _derive(eased, settled_so, context, session, without)
+        conditions, saved, lost, ended = _possible(derived, context, session)
         saved, lost = {eligible[k] for k in saved}, {eligible[k] for k in lost}
     under = context.under(*conditions)
     for i in open_ if conditions else ():
@@ -191,6 +192,19 @@ def _is_vacuous(kernel: Kernel, context: Context, session: Session) -> bool:
         return False
     premises = (*inhabited(context), *some_memory(kernel))
     return satisfiable(premises, session=session).status == "unsat"
+
+
+def _possible(found: _Derived, context: Context, session: Session) -> _Derived:
+    """What was found, unless the conditions contradict what the author requires: they save no launch then."""
+    conditions = found[0]
+    if not conditions or not context.kernel.requires:
+        return found
+    met = satisfiable(inhabited(context.under(*conditions)), session=session)
+    return ((), set(), set(), False) if met.status == "unsat" else found
+
+
+# Conditions, what they save, what nothing saves, and whether all was looked at: see `_derive`.
+_Derived = tuple[tuple[Expr, ...], set[int], set[int], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +319,7 @@ def _derive(
     context: Context,
     session: Session,
     without: frozenset[str],
-) -> tuple[tuple[Expr, ...], set[int], set[int], bool]:
+) -> _Derived:
     """Launch conditions for the open obligations, which of these they save, and which nothing saves; and
     whether all was looked at: where the search gave up, a counterexample may only show what it missed.
 
