@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = [
     "kernels/matmul.py",
     "kernels/permute_heads.py",
-    "fixtures/cutile/swizzle/grouped.py",
+    "fixtures/cutile/swizzle/grouped_persistent.py",
     "fixtures/cutile/views/slices.py",
     "fixtures/cutile/races/permute_heads.py",
 ]
@@ -119,9 +119,9 @@ def test_show_prints_the_same_queries(sample: Dumped) -> None:
     out = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        main(["show", "smt", "kernels/matmul.py::matmul_grouped_kernel"], stdout=out, stderr=io.StringIO())
+        main(["show", "smt", "kernels/matmul.py::matmul_persistent_kernel"], stdout=out, stderr=io.StringIO())
     shown = out.getvalue().split("(reset)\n")
-    own = {n: t for n, t in sample.texts.items() if n.startswith("kernels-matmul-matmul_grouped_kernel/")}
+    own = {n: t for n, t in sample.texts.items() if n.startswith("kernels-matmul-matmul_persistent_kernel/")}
     assert own
     assert [n for n, t in own.items() if not any(part.startswith(t) for part in shown)] == []
 
@@ -137,7 +137,8 @@ def test_no_query_decides_what_is_violated(sample: Dumped) -> None:
 
 def test_names_of_the_user_cannot_end_a_comment(tmp_path: Path) -> None:
     source = tmp_path / "é)(assert false).py"
-    source.write_text((ROOT / "fixtures/cutile/swizzle/grouped.py").read_text().replace("grouped_min", "größe"))
+    text = (ROOT / "fixtures/cutile/swizzle/grouped_persistent.py").read_text()
+    source.write_text(text.replace("grouped_persistent", "größe"))
     found = dumped(tmp_path / "out", str(source))
     assert found.texts
     for query in found.texts.values():
@@ -160,7 +161,7 @@ def test_wrong_invocations_end_with_2(arguments: list[str], message: str, tmp_pa
     (tmp_path / "empty").mkdir()
     (tmp_path / "full").mkdir()
     (tmp_path / "full/file").touch()
-    text = (ROOT / "fixtures/cutile/swizzle/grouped.py").read_text()
+    text = (ROOT / "fixtures/cutile/swizzle/grouped_persistent.py").read_text()
     (tmp_path / "k.py").write_text(text + text)  # each kernel twice, under one name
     places = {"empty": tmp_path / "empty", "full": tmp_path / "full", "file": tmp_path / "full/file"}
     out, err = io.StringIO(), io.StringIO()

@@ -99,7 +99,7 @@ def _may_be_saved(trial: _Trial, *, searched: bool) -> bool:
     obligation, context = trial.obligation, trial.context
     if isinstance(obligation.goal, Holds):
         is_divisor = obligation.goal.access is None and obligation.kind == "undefined"
-        if is_divisor and any(map(is_memory, walk(obligation.goal.goal))) and trial.some_contents_are_clean():
+        if is_divisor and any(map(is_memory, walk(obligation.goal.goal))):
             return True  # a contract may say that it is not 0
         answers = {*trial.in_roomy_launches(), *trial.at_its_flags()}
         free = context.kernel.language == "triton" or any(map(is_memory, walk(obligation.goal.goal)))
