@@ -103,8 +103,6 @@ def broadcast(value: Num, shape: tuple[Expr, ...]) -> Num:
 def broadcast_to(value: Num, shape: tuple[Expr, ...]) -> Num:
     """`value` in the shape that is asked for: a size of its own is 1 or that one, or nothing compiles."""
     wide = broadcast(value, shape)
-    if len(wide.shape) > len(shape):
-        return wide
     sizes = tuple(asked if found.op == "max" else found for found, asked in zip(wide.shape, shape, strict=True))
     return Num(sizes, wide.elem, wide.kind, wide.bits)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tilecheck.ir.expr import Expr, walk
-from tilecheck.proof.concrete import memory_name
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 
 
@@ -23,6 +22,8 @@ def is_between_blocks(obligation: Obligation) -> bool:
 
 def deciding(obligation: Obligation) -> set[str]:
     """The arrays whose contents decide a claim."""
+    from tilecheck.proof.concrete import memory_name  # lazy: loads NumPy
+
     goal = obligation.goal
     terms = [goal.goal, goal.given] if isinstance(goal, Holds) else terms_of(obligation)
     names: set[str] = set()

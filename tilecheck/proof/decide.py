@@ -31,6 +31,7 @@ from tilecheck.ir.kernel import CheckKind, Kernel
 from tilecheck.model import Reason, Witness
 from tilecheck.proof.cases import cases
 from tilecheck.proof.cases import settled as settled_by_guards
+from tilecheck.proof.claims import is_memory
 from tilecheck.proof.context import Context, Outcome
 from tilecheck.proof.contracts import some_memory
 from tilecheck.proof.ladder import prove
@@ -551,11 +552,7 @@ def _reads_memory(obligation: Obligation) -> bool:
     """Whether values from memory, or from an atomic, decide the goal."""
     if _is_synchronised(obligation):
         return True
-    return any(
-        node.op == "read"
-        or (node.op in ("sym", "bsym") and node.args[0].origin.startswith(("memory", "atomic")))
-        for node in walk(*_terms(obligation))
-    )
+    return any(map(is_memory, walk(*_terms(obligation))))
 
 
 def _terms(obligation: Obligation) -> list[Expr]:

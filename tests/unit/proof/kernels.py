@@ -17,6 +17,20 @@ from tilecheck.model import Site, Span
 from tilecheck.proof.context import Context
 from tilecheck.proof.obligation import Goal, Obligation
 
+# A block sums up the rows of its pages, which a table lists: the text of a Triton kernel.
+PAGE_TABLE = """
+@triton.jit
+def kernel(cache, out, pages, lengths, page_stride, table_stride, D: tl.constexpr, PAGE: tl.constexpr):
+    pid = tl.program_id(0)
+    lane = tl.arange(0, D)
+    length = tl.load(lengths + pid)
+    total = tl.zeros([D], tl.float32)
+    for n in range(length):
+        page = tl.load(pages + pid * table_stride + n // PAGE).to(tl.int64)
+        total += tl.load(cache + page * page_stride + n % PAGE * D + lane)
+    tl.store(out + pid * D + lane, total)
+"""
+
 SITE = Site("kernel.py", Span(0, 1))
 BID, BID1 = sym(block_symbol(0)), sym(block_symbol(1))
 GRID = sym(grid_symbol(0))

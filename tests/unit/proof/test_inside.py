@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from proof_kernels import PAGE_TABLE
 
 from tilecheck import check_source
 
-PAGES = """import triton
+PAGES = f"""import triton
 import triton.language as tl
 
 
 # tilecheck: requires within(lengths, 0, PAGE * table_stride + 1)
-# tilecheck: requires within(pages, 0, numel(cache) // page_stride)
-@triton.jit
-def kernel(cache, out, pages, lengths, page_stride, table_stride, D: tl.constexpr, PAGE: tl.constexpr):
-    pid = tl.program_id(0)
-    lane = tl.arange(0, D)
-    length = tl.load(lengths + pid)
-    total = tl.zeros([D], tl.float32)
-    for n in range(length):
-        page = tl.load(pages + pid * table_stride + n // PAGE).to(tl.int64)
-        total += tl.load(cache + page * page_stride + n % PAGE * D + lane)
-    tl.store(out + pid * D + lane, total)
-"""
+# tilecheck: requires within(pages, 0, numel(cache) // page_stride){PAGE_TABLE}"""
 # The pages of a tile of positions, each looked up by a lane of its own.
 LANES = PAGES.replace("for n in range(length):", "for first in range(0, length, BLOCK):").replace(
     """        page = tl.load(pages + pid * table_stride + n // PAGE).to(tl.int64)

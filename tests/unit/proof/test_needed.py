@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from proof_kernels import PAGE_TABLE
 
 from tilecheck import check_source
 
@@ -39,18 +40,6 @@ def kernel(x, out, starts, counts, width, BLOCK: tl.constexpr):
     lane = tl.arange(0, BLOCK)
     tl.store(out + start + lane, tl.load(x + pid * width + lane, mask=lane < count), mask=lane < count)
 """
-TABLE = """
-@triton.jit
-def kernel(cache, out, pages, lengths, page_stride, table_stride, D: tl.constexpr, PAGE: tl.constexpr):
-    pid = tl.program_id(0)
-    lane = tl.arange(0, D)
-    length = tl.load(lengths + pid)
-    total = tl.zeros([D], tl.float32)
-    for n in range(length):
-        page = tl.load(pages + pid * table_stride + n // PAGE).to(tl.int64)
-        total += tl.load(cache + page * page_stride + n % PAGE * D + lane)
-    tl.store(out + pid * D + lane, total)
-"""
 MARKS = """
 @triton.jit
 def kernel(marks, chosen, K: tl.constexpr, stride):
@@ -78,7 +67,7 @@ def proposed(text: str) -> set[str]:
             {"within(starts, 0, numel(out) + 1)", "within(starts, 0, numel(x) + 1)", "increasing(starts)"},
         ),
         (
-            TABLE,
+            PAGE_TABLE,
             {"within(lengths, 0, PAGE * table_stride + 1)", "within(pages, 0, numel(cache) // page_stride)"},
         ),
     ],

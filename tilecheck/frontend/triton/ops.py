@@ -453,11 +453,7 @@ def _histogram(x: Executor, args: Arguments) -> Num:
 def _gather(x: Executor, args: Arguments) -> Num:
     given = args.bind(("src", "index", "axis"), "gather")
     source, index = x.number_of(given["src"], "gather"), x.number_of(given["index"], "gather")
-    if source.elem is None:
-        return data(index.shape)
-    if source.kind == "bool":
-        return Num(index.shape, x.fresh("data", per_lane=True, boolean=True), "bool", source.bits)
-    return Num(index.shape, computed(x, source, per_lane=True), source.kind, source.bits)
+    return replace(scanned(x, source, widens=False), shape=index.shape)
 
 
 # ---- loops and compile time ----------------------------------------------------------------------------------
