@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tilecheck.frontend.kinds import last_of
+from tilecheck.frontend.looped_names import is_inside_function, looped_names
 from tilecheck.frontend.syntax import walk
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _namespaces(c: Changes) -> Iterator[cst.CSTNode]:
         for use in c.uses.get(word, ()):
             call = c.parents[use]
             called = isinstance(call, cst.Call) and call.func is use and not call.args
-            if called and (word == "globals" or not _is_inside_function(c, call)):
+            if called and (word == "globals" or not is_inside_function(c, call)):
                 yield call
     for use in c.uses.get("__name__", ()):
         parent = c.parents[use]
@@ -82,14 +83,6 @@ def _namespaces(c: Changes) -> Iterator[cst.CSTNode]:
                 yield call
 
 
-def _is_inside_function(c: Changes, node: cst.CSTNode) -> bool:
-    while node in c.parents:
-        node = c.parents[node]
-        if isinstance(node, cst.FunctionDef | cst.Lambda | cst.ClassDef):
-            return True
-    return False
-
-
 def _through(c: Changes, node: cst.CSTNode) -> Iterator[str | None]:
     """The names that the code around a namespace binds in it."""
     parent = c.parents[node]
@@ -98,7 +91,7 @@ def _through(c: Changes, node: cst.CSTNode) -> Iterator[str | None]:
             return
         case cst.Subscript(value=value) if value is node:
             if c.is_stored(parent):
-                yield _text(parent.slice[0].slice)
+                yield from looped_names(c, parent) or (_text(parent.slice[0].slice),)
             return
         case cst.Attribute(value=value, attr=cst.Name(name)) if value is node:
             after = c.parents[parent]

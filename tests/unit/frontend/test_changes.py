@@ -161,6 +161,26 @@ def test_what_is_only_read_is_kept(text: str) -> None:
         "C = tl.constexpr(4)\neval('globals().update(C=400)')",
         "C = tl.constexpr(4)\ndef f():\n    pass\nf.__globals__['C'] = 400",
         "C = tl.constexpr(4)\nsetattr(C, 'value', 400)",
+        # A loop whose variable, or the tuple that it goes over, may hold other texts than those that stand there.
+        "C = tl.constexpr(4)\nfor n in ('f',):\n    n = 'C'\n    globals()[n] = 400",
+        "C = tl.constexpr(4)\nfor n in ('f',):\n    n += g\n    globals()[n] = 400",
+        "C = tl.constexpr(4)\nfor n in ('f',):\n    if (n := 'C'):\n        globals()[n] = 400",
+        "C = tl.constexpr(4)\nfor n in ('f',):\n    for n in all_names():\n        globals()[n] = 400",
+        "C = tl.constexpr(4)\nfor n in ('f',):\n    pass\nn = 'C'\nglobals()[n] = 400",
+        "C = tl.constexpr(4)\nfor n in ('f',):\n    pass\nelse:\n    globals()[n] = 400",
+        "C = tl.constexpr(4)\nfor n in ['f', g]:\n    globals()[n] = 400",
+        "C = tl.constexpr(4)\nfor n in ('f', *g):\n    globals()[n] = 400",
+        "C = tl.constexpr(4)\nNAMES = ('f',)\nNAMES = ('C',)\nfor n in NAMES:\n    globals()[n] = 400",
+        "C = tl.constexpr(4)\nNAMES = ('f',)\nNAMES += ('C',)\nfor n in NAMES:\n    globals()[n] = 400",
+        "C = tl.constexpr(4)\nNAMES = ('f',)\nfrom other import *\nfor n in NAMES:\n    globals()[n] = 400",
+        "C = tl.constexpr(4)\nNAMES = ('f',)\nglobals()['NAMES'] = ('C',)\n"
+        "for n in NAMES:\n    globals()[n] = 400",
+        "C = tl.constexpr(4)\nfor n in ('n', 'f'):\n    globals()[n] = 400",
+        "C = tl.constexpr(4)\ndef f(n):\n    globals()[n] = 400\nfor n in ('f',):\n    pass",
+        "C = tl.constexpr(4)\nfor n in ('f', 'C'):\n    globals()[n] = 400",
+        "C = tl.constexpr(4)\nNAMES = ('f', 'C')\nfor n in NAMES:\n    globals()[n] = 400",
+        "C = tl.constexpr(4)\nfor n in ('f',):\n    globals()[n + 'g'] = 400",
+        "C = tl.constexpr(4)\nfor n in ('f',):\n    globals()[n], globals()[h()] = 400, 400",
     ],
 )
 def test_what_the_namespace_of_a_module_is_given_is_lost(text: str) -> None:
@@ -177,10 +197,17 @@ def test_what_the_namespace_of_a_module_is_given_is_lost(text: str) -> None:
         "C = tl.constexpr(4)\nexec('C = 400', {})",
         "C = tl.constexpr(4)\nx = eval(f'tl.{C}')",
         "C = tl.constexpr(4)\nif __name__ == '__main__':\n    print(sys.modules['x'])",
+        "C = tl.constexpr(4)\nfor n in ('f', 'g'):\n    globals()[n] = wrapped(globals()[n])\ndel n",
+        "C = tl.constexpr(4)\nNAMES = ('f', 'g')\nfor n in NAMES:\n    globals()[n] = wrapped(globals()[n])",
     ],
 )
 def test_a_namespace_that_is_only_read_changes_nothing(text: str) -> None:
     assert "C" not in module(text).lost
+
+
+def test_a_loop_binds_the_names_that_it_goes_over() -> None:
+    lost = module("f = 1\ng = 2\nh = 3\nfor n in ('f', 'g'):\n    globals()[n] = 400").lost
+    assert {"f", "g"} <= lost and "h" not in lost
 
 
 CONFIGS = """
