@@ -1,9 +1,9 @@
-"""The names that a loop of a module binds anew: `for name in ("f", "g"): globals()[name] = wrapped(globals()[name])`.
+"""The names that a loop of a module binds anew: `for name in ("f", "g"): globals()[name] = ...`.
 
-The variable holds one of the texts of a literal tuple wherever the body uses it, for the loop alone binds it: no
-other part of the file stores to that name, not even inside a function, where it would mostly be another variable.
-So the names of that tuple are all that the assignment can bind. A tuple that stands under a name of its own is
-that one if the module stores to this name once, as it is to be: what is in a tuple no code changes.
+The variable holds one of the texts of a literal tuple wherever the body uses it, for the loop alone binds it:
+no other part of the file stores to that name, not even inside a function, where it would mostly be another
+variable. So the names of that tuple are all that the assignment can bind. A tuple that stands under a name of
+its own is that one if the module stores to this name once: what is in a tuple no code changes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _stores(c: Changes, name: str) -> list[cst.Name]:
 
 def _only_looks(c: Changes, use: cst.Name) -> bool:
     parent = c.parents[use]
-    if isinstance(parent, cst.Index | cst.Arg | cst.Del):  # what stands before `=` in `f(name=1)` is no variable
+    if isinstance(parent, cst.Index | cst.Arg | cst.Del):  # what is before `=` in `f(name=1)` is no variable
         return True
     return isinstance(parent, cst.For) and parent.iter is use
 

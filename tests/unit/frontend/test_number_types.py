@@ -56,6 +56,11 @@ STORE = "\ntl.store(out_ptr + at, pid, mask=pid < n)"
         # The product of an integer and of what memory holds need not be its multiple.
         "w = tl.load(t_ptr)\nat = tl.where((w * n).to(tl.int64) % n == 0, pid, 0)" + STORE,
         "at = tl.where((v * n).to(tl.int32) % n == 0, pid, 0)" + STORE,
+        # The zero of an array's type may be a float's: a sum with it is rounded, and may leave an element out.
+        "z = tl.zeros([], dtype=t_ptr.dtype.element_ty)\nat = (z + pid).to(tl.int32)" + STORE,
+        "z = tl.zeros([], dtype=t_ptr.dtype.element_ty)\nat = tl.where(z * v == 0, pid, 0)" + STORE,
+        "z = tl.zeros([1], dtype=t_ptr.dtype.element_ty)\nat = (z + pid).to(tl.int32)" + STORE,
+        "t = tl.load(t_ptr)\nz = tl.zeros([], dtype=t.dtype)\nat = (z + pid).to(tl.int32)" + STORE,
         # Two single bits are added without a carry.
         "a = pid == 0\nat = pid - 1 + (a + a) * n" + STORE,
         # What memory holds in 64 bits is cut off.

@@ -159,7 +159,8 @@ def _reshaped(x: Executor, num: Num, shape: Any) -> tuple[Expr, ...]:
         for s in sizes:
             known = known if s.value == -1 else E.mul(known, s)
         sizes = [E.floordiv(total, known) if s.value == -1 else s for s in sizes]
-    return tuple(sizes)
+    # The old sizes are powers of two, and so is their product, and so are the new ones, which have the same.
+    return tuple(tile_size(x, s) for s in sizes)
 
 
 def _transpose(x: Executor, args: Arguments) -> Num:

@@ -40,6 +40,7 @@ from tilecheck.frontend.tiles import (
     tile_sizes,
 )
 from tilecheck.frontend.triton import dtypes, memory, pointers, scans
+from tilecheck.frontend.triton.typed_zeros import typed_zero
 from tilecheck.frontend.values import (
     BlockPointer,
     Choice,
@@ -97,7 +98,8 @@ def _full(x: Executor, args: Arguments) -> Num:
 
 def _zeros(x: Executor, args: Arguments) -> Num:
     given = args.bind(("shape", "dtype?"), "zeros")
-    return _filled(x, tile_sizes(x, given["shape"]), integer(0), given.get("dtype"))
+    shape, dtype = tile_sizes(x, given["shape"]), given.get("dtype")
+    return typed_zero(x, shape, dtype) or _filled(x, shape, integer(0), dtype)
 
 
 def _like(x: Executor, args: Arguments) -> Num:
