@@ -16,6 +16,7 @@ from tilecheck.ir.expr import (
     Expr,
     Kind,
     Symbol,
+    add,
     all_of,
     any_of,
     children,
@@ -58,6 +59,10 @@ def promised_ranges(kernel: Kernel) -> Ranges:
         if c.kind == "within" and not c.initial:
             low, high = c.bounds
             found[c.array] = (*found.get(c.array, ()), (c.part, low, high))
+        elif c.kind == "within_or":
+            low, high, skip = c.bounds  # what it skips is as far off as that is
+            ends = minimum(low, skip), maximum(high, add(skip, 1))
+            found[c.array] = (*found.get(c.array, ()), (c.part, *ends))
     return found
 
 

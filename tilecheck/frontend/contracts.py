@@ -36,7 +36,7 @@ class _Form:
 
 
 _FORMS = {
-    "within": _Form(None, 1, 3, 3, parts=True),
+    "within": _Form(None, 1, 3, 4, ("skip",), parts=True),
     "distinct": _Form(1, 1, 1, 2, ("skip",), parts=True),
     "increasing": _Form(1, 1, 1, 1, parts=True),
     "permutation": _Form(1, 1, 1, 1),
@@ -210,6 +210,8 @@ def _contract(x: Executor, definition: Definition, call: cst.Call, stated: _Stat
         what = f"contract `{text}` about an array that does not have {axes}"
         raise UnsupportedConstruct(what, site.span, site.file)
     bounds = tuple(_term(x, definition, a.value, text, site) for a in call.args[len(names) :])
+    if kind == "within" and len(bounds) == 3:
+        kind = "within_or"
     return Contract(kind, names[0], bounds, text, stated.reason, site, tuple(names[1:]), part=part)
 
 

@@ -267,20 +267,21 @@ class Requirement:
 class Contract:
     """What the author says of the values in arrays that the launch does not write, or of arrays themselves.
 
-    within: `low <= t[i] < high`, with `bounds` = (low, high). distinct: no two elements are equal, except
-    those equal to `bounds[0]` if it is given. increasing: `t[i] <= t[j]` for i <= j. distinct_pairs: no two
-    rows of `t` have both their entries equal. prefix_sum, with `others` = (c,): `t[0] == 0`, `0 <= c[i]` and
-    `t[i + 1] == t[i] + c[i]`. chunks, with `others` = (c,) and `bounds` = (size,): `t` is flat, and for its
-    pairs (n, k), one after the other, `0 <= k` and `k * size < c[n + 1] - c[n]`, with `1 <= size`. chunk_sums,
-    with the same: `t[0] == 0`, and `t[i + 1] - t[i]` is how many chunks sequence i has, `cdiv(c[i + 1] - c[i],
-    size)`. disjoint: `array`, `others` and the members of those that are lists share no memory.
+    within: `low <= t[i] < high`, with `bounds` = (low, high). within_or: that or `t[i] == skip`, with `bounds`
+    = (low, high, skip). distinct: no two elements are equal, except those equal to `bounds[0]` if it is given.
+    increasing: `t[i] <= t[j]` for i <= j. distinct_pairs: no two rows of `t` have both their entries equal.
+    prefix_sum, with `others` = (c,): `t[0] == 0`, `0 <= c[i]` and `t[i + 1] == t[i] + c[i]`. chunks, with
+    `others` = (c,) and `bounds` = (size,): `t` is flat, and for its pairs (n, k), one after the other, `0 <= k`
+    and `k * size < c[n + 1] - c[n]`, with `1 <= size`. chunk_sums, with the same: `t[0] == 0`, and `t[i + 1] -
+    t[i]` is how many chunks sequence i has, `cdiv(c[i + 1] - c[i], size)`. disjoint: `array`, `others` and the
+    members of those that are lists share no memory.
 
     All but the last speak of elements inside the array only. What a contract says of shapes is a `Requirement`
     of its own. With `initial`, the launch changes the array, by atomics alone: the contract speaks of what
     is in it when the launch begins. With a `part`, it speaks of that part's elements alone.
     """
 
-    kind: str  # within | distinct | increasing | distinct_pairs | prefix_sum | chunks | chunk_sums | disjoint
+    kind: str  # as above
     array: str
     bounds: tuple[Expr, ...]
     text: str

@@ -178,6 +178,15 @@ def _within(
             yield f"{_cell(names[0], at, element)}, which is not in [{low}, {high})"
 
 
+def _within_or(
+    names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int], part: Part
+) -> Iterator[str]:
+    low, high, skip = bounds
+    for at, element in _cells(values[0], part):
+        if not low <= element < high and element != skip:
+            yield f"{_cell(names[0], at, element)}, which is not in [{low}, {high}) and not {skip}"
+
+
 def _distinct(
     names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int], part: Part
 ) -> Iterator[str]:
@@ -264,6 +273,7 @@ def _chunk_sums(
 _Broken = Callable[[Sequence[str], Sequence[list[Any]], Sequence[int], Part], Iterator[str]]
 _BROKEN: dict[str, _Broken] = {
     "within": _within,
+    "within_or": _within_or,
     "distinct": _distinct,
     "increasing": _increasing,
     "distinct_pairs": _distinct_pairs,

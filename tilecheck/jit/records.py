@@ -29,6 +29,7 @@ OWNERSHIPS = ("mut", "shared", "value", "constant", "unused")
 # The contracts on what is in memory, with how many numbers each may have.
 CONTRACTS = {
     "within": (2,),
+    "within_or": (3,),
     "distinct": (0, 1),
     "increasing": (0,),
     "distinct_pairs": (0,),
@@ -37,7 +38,7 @@ CONTRACTS = {
     "chunk_sums": (1,),
     "disjoint": (0,),
 }
-OF_PARTS = ("within", "distinct", "increasing")  # those that may speak of a part of an array
+OF_PARTS = ("within", "within_or", "distinct", "increasing")  # those that may speak of a part of an array
 
 
 @dataclass(frozen=True, slots=True)

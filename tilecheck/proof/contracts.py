@@ -53,8 +53,8 @@ def instances(contracts: Sequence[Contract], assertions: Sequence[Expr]) -> tupl
     more: _Reads = {array: [n for n in walk(*found) if n in named and n.args[0] == array] for array in reads}
     both: _Reads = {array: [*nodes, *more[array]] for array, nodes in reads.items()}
     for contract in contracts if named else ():
-        if contract.kind == "within":
-            found.update(dict.fromkeys(_within(contract, more)))
+        if contract.kind in ("within", "within_or"):
+            found.update(dict.fromkeys(INSTANCES[contract.kind](contract, more)))
         elif contract.kind == "increasing" and more[contract.array]:
             found.update(dict.fromkeys(_increasing(contract, both)))
     found.update(dict.fromkeys(rooms(contracts, reads, _inside)))
@@ -95,6 +95,13 @@ def _within(contract: Contract, reads: _Reads) -> Iterator[Expr]:
     low, high = contract.bounds
     for node, taken in _taken(contract, reads):
         yield _implies(all_of(_inside(node), taken), all_of(le(low, node), lt(node, high)))
+
+
+def _within_or(contract: Contract, reads: _Reads) -> Iterator[Expr]:
+    low, high, skip = contract.bounds
+    for node, taken in _taken(contract, reads):
+        said = any_of(all_of(le(low, node), lt(node, high)), eq(node, skip))
+        yield _implies(all_of(_inside(node), taken), said)
 
 
 def _distinct(contract: Contract, reads: _Reads) -> Iterator[Expr]:
@@ -202,6 +209,7 @@ def _chunk_sums(contract: Contract, reads: _Reads) -> Iterator[Expr]:
 
 INSTANCES: dict[str, Callable[[Contract, _Reads], Iterator[Expr]]] = {
     "within": _within,
+    "within_or": _within_or,
     "distinct": _distinct,
     "increasing": _increasing,
     "distinct_pairs": _distinct_pairs,

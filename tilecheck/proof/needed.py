@@ -93,12 +93,15 @@ def _is_element(node: Expr) -> bool:
 def _bounds(kernel: Kernel, open_: Sequence[Obligation], known: set[tuple[str, str]]) -> Iterator[str]:
     limits: dict[Expr, dict[Expr, None]] = {}  # by the element that is bounded
     guarded: dict[Expr, bool] = {}  # whether negative values of it are left out wherever it is used
+    skipped: dict[Expr, set[Expr]] = {}  # values of it with which nothing happens wherever it is used
     for obligation in open_:
         for place in _places(obligation):
             for element, limit in _limits(place):
                 limits.setdefault(element, {})[limit] = None
                 skips = _is_never_negative(element, place.given)
                 guarded[element] = guarded.get(element, True) and skips
+                own = set(_skipped(element, place.given))
+                skipped[element] = skipped.get(element, own) & own
     for obligation in open_:
         for element in _unbounded(obligation, limits):
             places = list(_all_places(kernel, element))
@@ -106,28 +109,33 @@ def _bounds(kernel: Kernel, open_: Sequence[Obligation], known: set[tuple[str, s
             ends += [add(place.end, 1) for place in places]
             if ends:
                 limits[element], guarded[element] = {ends[0]: None}, False
-    yield from _stated(limits, guarded, known)
+    yield from _stated(limits, guarded, skipped, known)
 
 
 def _stated(
-    limits: dict[Expr, dict[Expr, None]], guarded: dict[Expr, bool], known: set[tuple[str, str]]
+    limits: dict[Expr, dict[Expr, None]],
+    guarded: dict[Expr, bool],
+    skipped: dict[Expr, set[Expr]],
+    known: set[tuple[str, str]],
 ) -> Iterator[str]:
     """One `within` for each limit of each array, or of each half of an array of pairs that is read; of two that
-    differ by a literal the smaller one."""
+    differ by a literal the smaller one. A value with which nothing happens may lie outside."""
     by_array: dict[str, list[Expr]] = {}
     for element in limits:
         by_array.setdefault(element.args[0], []).append(element)
     for array, elements in by_array.items():
-        if ("within", array) in known:
+        if known & {("within", array), ("within_or", array)}:
             continue
         halves = [_half(e) for e in elements]
         parts = (None,) if None in halves else sorted({h for h in halves if h is not None})
         for half in parts:
             own = [e for e, h in zip(elements, halves, strict=True) if half in (None, h)]
             low = "-1" if all(guarded[e] for e in own) else "0"
+            skips = set.intersection(*(skipped.get(e, set()) for e in own)) if low == "0" else ()
+            skip = f", skip={min(map(render, skips))}" if skips else ""
             part = "" if half is None else f"[{half}::2]"
             for limit in _smallest(dict.fromkeys(limit for e in own for limit in limits[e])):
-                yield f"within({array}{part}, {low}, {render(limit)})"
+                yield f"within({array}{part}, {low}, {render(limit)}{skip})"
 
 
 def _half(element: Expr) -> int | None:
@@ -290,6 +298,19 @@ def _is_never_negative(element: Expr, given: Expr) -> bool:
     """Whether nothing happens where the element is -1, as padding is."""
     tests = (lt(-1, element), le(0, element), lt(0, element), le(1, element), negate(eq(element, -1)))
     return any(part in tests for part in conjuncts(given))
+
+
+def _skipped(element: Expr, given: Expr) -> Iterator[Expr]:
+    """The launch values and literals with which nothing happens: `t != ignore_index`."""
+    for part in conjuncts(given):
+        for a, b in (part.args[0].args, part.args[0].args[::-1]) if _is_inequality(part) else ():
+            is_own = a is element or (a.op == "ite" and element in a.args[1:])  # what is read under a mask
+            if is_own and _is_sayable(b):
+                yield b
+
+
+def _is_inequality(e: Expr) -> bool:
+    return e.op == "not" and e.args[0].op == "eq"
 
 
 def _skip(element: Expr, given: Expr) -> int | None:

@@ -145,7 +145,7 @@ class Recall:
 
     def promise(self, contracts: Sequence[Contract]) -> None:
         """Plain launches have tables that keep the contracts, where that is easy."""
-        tables = {c.array: c.kind for c in contracts if c.kind != "within"}
+        tables = {c.array: c.kind for c in contracts if c.kind not in ("within", "within_or")}
         tables |= {c.others[0]: "counts" for c in contracts if c.kind == "prefix_sum"}
         for assignment in (*self._plain, self._inner, self._many, self._long):
             assignment.tables = tables

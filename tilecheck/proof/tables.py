@@ -250,7 +250,7 @@ def _width(low: int, high: int | None, rows: int) -> int:
 
 
 def _range(promised: Sequence[Promise]) -> tuple[int | None, int | None]:
-    ranges = [promise.bounds for promise in promised if promise.kind == "within"]
+    ranges = [promise.bounds[:2] for promise in promised if promise.kind in ("within", "within_or")]
     return max((b[0] for b in ranges), default=None), min((b[1] for b in ranges), default=None)
 
 
@@ -264,6 +264,9 @@ def _keeps(data: Contents, promise: Promise) -> bool:
         case "within":
             low, high = promise.bounds
             return all(low <= v < high for v in values)
+        case "within_or":
+            low, high, skip = promise.bounds
+            return all(low <= v < high or v == skip for v in values)
         case "distinct":
             kept = [v for v in values if v not in promise.bounds]
             return len(set(kept)) == len(kept)

@@ -85,7 +85,7 @@ the table guarantees, above the kernel:
 
 The named contracts are:
 
-    within(t, low, high)   every element is at least low and less than high
+    within(t, low, high)   every element is at least low and less than high; with skip=-100, or equal to that
     increasing(t)          no element is less than the one before it
     distinct(t, skip=-1)   no two elements are equal, but for those equal to skip
     permutation(t)         the elements are the numbers from 0 to t.shape[0] - 1 in some order

@@ -6,7 +6,7 @@ import itertools
 import random
 from functools import partial
 
-from tilecheck.analysis.limits import int32_limits, is_bounded, values_in_memory
+from tilecheck.analysis.limits import int32_limits, is_bounded, promised_ranges, values_in_memory
 from tilecheck.analysis.ranges import INT32_MAX
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
@@ -75,6 +75,22 @@ def test_a_contract_bounds_what_memory_adds() -> None:
     assert promised(E.add(E.ite(E.lt(BID, EXTENT), TABLE, UNKNOWN), BID)) == [limit]
     assert limits(E.add(TABLE, BID)) == []
     assert limits(E.maximum(E.ZERO, E.minimum(E.mul(TABLE, 2), EXTENT))) == ["max(0, x.shape[0])"]
+
+
+def test_a_value_that_a_contract_skips_is_bounded_too() -> None:
+    """The limit is that of all values which the contract allows, and each of them is known to be bounded."""
+    ends = (E.ZERO, EXTENT, N)
+    skipped = Contract("within_or", "t", ends, "within(t, 0, x.shape[0], skip=n)", None, SITE)
+    arithmetic = (Arithmetic(E.mul(TABLE, 3), E.TRUE, SITE),)
+    kernel = Kernel("k", "cutile", SITE, (), (0,), (), (), arithmetic, (), contracts=(skipped,))
+    (limit,) = (text.removesuffix(f" <= {INT32_MAX}") for text in int32_limits(kernel))
+    bounded = is_bounded(TABLE, promised_ranges(kernel))
+    for extent, n in itertools.product((0, 1, 5), (-100, -1, 0, 3, 5, 100)):
+        names = {"n": n, "x": type("X", (), {"shape": (extent,)}), "abs": abs, "max": max, "min": min}
+        for element in {*range(extent), n}:
+            assert 3 * abs(element) <= eval(limit, names)
+            values = {EXTENT.args[0]: extent, N.args[0]: n}
+            assert E.evaluate(bounded, lambda s, v=values: v.get(s, 0), lambda *_, e=element: e)
 
 
 def test_values_in_memory_are_found_where_they_add_up() -> None:

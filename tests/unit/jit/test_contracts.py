@@ -49,6 +49,7 @@ class Values:
 
 def contract(text, *bounds):
     kind, _, rest = text.partition("(")
+    kind = "within_or" if kind == "within" and len(bounds) == 3 else kind
     arrays = [a.removeprefix("of=") for a in rest.rstrip(")").split(", ") if a.removeprefix("of=")[0] in "xy"]
     return StatedContract(kind, tuple(a[0] for a in arrays), bounds, text, PARTS.get(arrays[0][1:], ()))
 
@@ -70,6 +71,8 @@ CASES = [
     (("within(x, 0, n)", "0", "n"), [0, 3, 4], None),
     (("within(x, 0, n)", "0", "n"), [0, 5, 9], "x[1] = 5, which is not in [0, 5)"),
     (("within(x, 0, n)", "0", "n"), [3, -1], "x[1] = -1"),
+    (("within(x, 0, n, skip=-9)", "0", "n", "-9"), [0, -9, 4], None),
+    (("within(x, 0, n, skip=-9)", "0", "n", "-9"), [0, -8, 4], "x[1] = -8, which is not in [0, 5) and not -9"),
     (("increasing(x)",), [0, 2, 2, 7], None),
     (("increasing(x)",), [0, 2, 1, 0], "x[1] = 2 and x[2] = 1"),
     (("increasing(x)",), [], None),

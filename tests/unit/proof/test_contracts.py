@@ -28,6 +28,7 @@ PARTS = {
 }
 KINDS = (
     "within",
+    "within_or",
     "distinct",
     "distinct-skip",
     "increasing",
@@ -45,6 +46,7 @@ def contract_of(kind: str) -> Contract:
     said, _, variant = kind.partition("-")
     bounds = (const(0), const(2)) if said == "within" else (const(-1),) if variant == "skip" else ()
     bounds = (const(2),) if kind in ("chunks", "chunk_sums") else bounds
+    bounds = (const(0), const(2), const(-1)) if kind == "within_or" else bounds
     others = ("c",) if kind in ("prefix_sum", "chunks", "chunk_sums") else ()
     return Contract(said, "t", bounds, kind, None, SITE, others, part=PARTS.get(kind, WHOLE))
 
@@ -80,6 +82,8 @@ def keeps(kind: str, memory: Memory) -> bool:
     match kind:
         case "within":
             return all(0 <= v < 2 for v in t)
+        case "within_or":
+            return all(0 <= v < 2 or v == -1 for v in t)
         case "distinct" | "distinct_pairs":
             return len(set(t)) == len(t)
         case "distinct-skip":
@@ -180,6 +184,9 @@ def test_instances_are_false_of_every_memory_that_breaks_it(kind: str) -> None:
         ("within", "_within", "le(low, node)", "lt(low, node)"),
         ("within", "_within", "all_of(_inside(node), taken)", "all_of(le(0, node.args[1]), taken)"),
         ("within-odd", "_within", "all_of(_inside(node), taken)", "_inside(node)"),
+        ("within_or", "_within_or", ", eq(node, skip))", ")"),
+        ("within_or", "_within_or", "lt(node, high))", "lt(add(node, 1), high))"),
+        ("within_or", "_within_or", "all_of(_inside(node), taken)", "taken"),
         ("distinct-even", "_distinct", "is_in, is_too", "is_in"),
         ("increasing-late", "_increasing", "is_in, is_too, ordered", "is_too, ordered"),
         ("distinct", "_distinct", "any_of(ne(a, b), same, *skipped)", "any_of(ne(a, b), *skipped)"),

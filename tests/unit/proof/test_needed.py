@@ -40,6 +40,23 @@ def kernel(x, out, starts, counts, width, BLOCK: tl.constexpr):
     lane = tl.arange(0, BLOCK)
     tl.store(out + start + lane, tl.load(x + pid * width + lane, mask=lane < count), mask=lane < count)
 """
+IGNORED = """
+@triton.jit
+def kernel(x, targets, out, stride, ignored, N: tl.constexpr):
+    pid = tl.program_id(0).to(tl.int64)
+    target = tl.load(targets + pid)
+    if target == ignored:
+        return
+    tl.store(out + pid, tl.load(x + pid * stride + target))
+"""
+MASKED = """
+@triton.jit
+def kernel(x, targets, out, ignored, N, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    target = tl.load(targets + at, mask=at < N, other=0)
+    row = tl.load(x + target, mask=(target != ignored) & (at < N), other=0)
+    tl.store(out + at, row, mask=at < N)
+"""
 MARKS = """
 @triton.jit
 def kernel(marks, chosen, K: tl.constexpr, stride):
@@ -61,6 +78,9 @@ def proposed(text: str) -> set[str]:
     ("text", "contracts"),
     [
         (PAGED, {"within(slots, 0, numel(cache) // stride)", "distinct(slots)"}),
+        (IGNORED, {"within(targets, 0, stride, skip=ignored)"}),
+        (MASKED, {"within(targets, 0, numel(x), skip=ignored)"}),
+        (MASKED.replace("target != ignored", "target != -100"), {"within(targets, 0, numel(x), skip=-100)"}),
         (PADDED, {"within(slots, -1, numel(cache) // stride)", "distinct(slots, skip=-1)"}),
         (
             RAGGED,
@@ -85,6 +105,32 @@ def test_each_of_them_is_needed(dropped: int) -> None:
     stated = f"# tilecheck: requires {contracts[1 - dropped]}\n"
     [kernel] = check_source(f"{HEAD}{stated}{PAGED.lstrip()}", "kernel.py").kernels
     assert kernel.verdict.value in ("unknown", "violated")
+
+
+IS_SKIPPED = "    if target == ignored:\n        return\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        IGNORED.replace(IS_SKIPPED, ""),
+        IGNORED.replace("target == ignored", "target == ignored + 1"),
+        IGNORED.replace("target == ignored", "target < ignored"),
+        MASKED.replace("target != ignored", "target != ignored - 1"),
+        MASKED.replace("(target != ignored)", "(target <= ignored)"),
+        MASKED.replace("mask=(target != ignored) & (at < N)", "mask=at < N"),
+    ],
+)
+def test_a_value_that_is_skipped_is_no_index_where_it_is_used(text: str) -> None:
+    end = "numel(x)" if "BLOCK" in text else "stride"
+    stated = f"# tilecheck: requires within(targets, 0, {end}, skip=ignored)\n"
+    [kernel] = check_source(f"{HEAD}{stated}{text.lstrip()}", "kernel.py").kernels
+    assert kernel.verdict.value in ("unknown", "violated")
+
+
+def test_a_value_that_is_used_somewhere_is_not_proposed_as_skipped() -> None:
+    text = MASKED + "    tl.store(out + at, tl.load(x + target, mask=at < N), mask=at < N)\n"
+    assert proposed(text) == {"within(targets, 0, numel(x))"}
 
 
 def test_rows_that_a_table_counts_are_a_sum_of_its_counts() -> None:
