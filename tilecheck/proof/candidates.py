@@ -91,7 +91,17 @@ def admissible(condition: Expr, tiles: frozenset[Symbol]) -> bool:
     if not found or any(s.kind > Kind.HOST for s in found) or any(n.op == "read" for n in walk(condition)):
         return False
     longest = _LONGEST_LENGTH if is_length(condition) or is_product(condition) else _LONGEST
-    return len(render(condition)) <= longest and _caps_nothing(condition, found, tiles)
+    return _is_readable(condition, longest) and _caps_nothing(condition, found, tiles)
+
+
+def _is_readable(condition: Expr, longest: int) -> bool:
+    """Whether it is no longer than that, or is none of the two that a conditional under a flag is made of."""
+    if len(render(condition)) <= longest:
+        return True
+    chosen = next((node for node in walk(condition) if node.op == "ite" and is_flag(node.args[0])), None)
+    return chosen is not None and all(
+        len(render(substitute(condition, {chosen: way}))) <= longest for way in chosen.args[1:]
+    )
 
 
 def _counts_branches(condition: Expr, obligation: Obligation) -> bool:

@@ -65,6 +65,7 @@ def layouts(access: Access, kernel: Kernel, terms: Terms) -> Iterator[tuple[Expr
     signs = (*_signs(index, terms), *_signs_of_parts(outer, terms))
     digits = [outer, [*outer, *places]] if outer and (places := _places(index, outer, terms)) else [outer]
     spans = [_spans(d, kernel, terms, beside=beside) for d in digits if d for beside in (False, True)]
+    spans = [*_last_of_rows(index, outer, terms), *spans]
     for own in dict.fromkeys(spans):
         if not all(is_layout(c, terms) for c in own):
             continue
@@ -176,6 +177,13 @@ def _places(index: Polynomial, digits: Sequence[_Digit], terms: Terms) -> list[_
         for m, c in index.items()
         if c > 0 and len(m) == 1 and m[0] not in strides and _is_stride(terms.atom(m[0]), terms)
     ]
+
+
+def _last_of_rows(index: Polynomial, digits: Sequence[_Digit], terms: Terms) -> Iterator[tuple[Expr, ...]]:
+    """`row * s_row + n * s_n` of one lane, a count after the n columns of each row: it is inside its row."""
+    added = factored(terms, {m: c for m, c in index.items() if not terms.varies(m)})
+    if len(digits) == 1 and digits[0].stride is not ONE and symbols(added):
+        yield (le(add(added, 1), digits[0].stride),)
 
 
 def _is_stride(e: Expr, terms: Terms) -> bool:
