@@ -13,6 +13,7 @@ from typing import Protocol
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import signs, unsigned
+from tilecheck.frontend.comparisons import compared
 from tilecheck.frontend.made import by_binary, by_choice, by_comparison, by_logic
 from tilecheck.frontend.values import NOTHING, Num, lane
 from tilecheck.ir import expr as E
@@ -181,9 +182,6 @@ def may_have_wrapped(value: Expr) -> bool:
     return value.op in ("add", "mul") or (value.op == "ite" and any(map(may_have_wrapped, value.args[1:])))
 
 
-_COMPARE = {"<": E.lt, "<=": E.le, ">": E.gt, ">=": E.ge, "==": E.eq, "!=": E.ne}
-
-
 def compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
     shape = broadcast_shapes(a.shape, b.shape)
     x, y = stretch(a, shape), stretch(b, shape)
@@ -204,7 +202,7 @@ def compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
         x = as_int(Num(shape, x, a.kind), machine)
         y = as_int(Num(shape, y, b.kind), machine)
     x, y = _leave_ring(machine, _result_bits(a, b), shape, x, y)
-    return Num(shape, _COMPARE[op](x, y), "bool", compiled, made)
+    return Num(shape, compared(op, x, y), "bool", compiled, made)
 
 
 def origin(*values: Expr | None) -> str:

@@ -31,7 +31,7 @@ from tilecheck.ir.expr import (
 from tilecheck.ir.kernel import Kernel, extent_symbol
 from tilecheck.ir.parts import residue
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
-from tilecheck.proof.spread import Leaf, leaves
+from tilecheck.proof.spread import Leaf, leaves, shift
 
 _CAST = ":int"  # an element that is cast to an integer
 _MOST = 12  # contracts, as more than that nobody reads
@@ -94,10 +94,12 @@ def _bounds(kernel: Kernel, open_: Sequence[Obligation], known: set[tuple[str, s
     limits: dict[Expr, dict[Expr, None]] = {}  # by the element that is bounded
     guarded: dict[Expr, bool] = {}  # whether negative values of it are left out wherever it is used
     skipped: dict[Expr, set[Expr]] = {}  # values of it with which nothing happens wherever it is used
+    lows: dict[Expr, int] = {}  # what it is at least, where something is taken off it
     for obligation in open_:
         for place in _places(obligation):
-            for element, limit in _limits(place):
+            for element, limit, low in _limits(place):
                 limits.setdefault(element, {})[limit] = None
+                lows[element] = max(low, lows.get(element, 0))
                 skips = _is_never_negative(element, place.given)
                 guarded[element] = guarded.get(element, True) and skips
                 own = set(_skipped(element, place.given))
@@ -105,15 +107,16 @@ def _bounds(kernel: Kernel, open_: Sequence[Obligation], known: set[tuple[str, s
     for obligation in open_:
         for element in _unbounded(obligation, limits):
             places = list(_all_places(kernel, element))
-            ends = [limit for place in places for e, limit in _limits(place) if e is element]
+            ends = [limit for place in places for e, limit, _ in _limits(place) if e is element]
             ends += [add(place.end, 1) for place in places]
             if ends:
                 limits[element], guarded[element] = {ends[0]: None}, False
-    yield from _stated(limits, guarded, skipped, known)
+    yield from _stated(limits, lows, guarded, skipped, known)
 
 
 def _stated(
     limits: dict[Expr, dict[Expr, None]],
+    lows: dict[Expr, int],
     guarded: dict[Expr, bool],
     skipped: dict[Expr, set[Expr]],
     known: set[tuple[str, str]],
@@ -130,8 +133,8 @@ def _stated(
         parts = (None,) if None in halves else sorted({h for h in halves if h is not None})
         for half in parts:
             own = [e for e, h in zip(elements, halves, strict=True) if half in (None, h)]
-            low = "-1" if all(guarded[e] for e in own) else "0"
-            skips = set.intersection(*(skipped.get(e, set()) for e in own)) if low == "0" else ()
+            low = "-1" if all(guarded[e] for e in own) else str(max(lows.get(e, 0) for e in own))
+            skips = set.intersection(*(skipped.get(e, set()) for e in own)) if low != "-1" else ()
             skip = f", skip={min(map(render, skips))}" if skips else ""
             part = "" if half is None else f"[{half}::2]"
             for limit in _smallest(dict.fromkeys(limit for e in own for limit in limits[e])):
@@ -189,22 +192,26 @@ def _unbounded(obligation: Obligation, limits: dict[Expr, dict[Expr, None]]) -> 
                     yield leaf.atom
 
 
-def _limits(place: _Place) -> Iterator[tuple[Expr, Expr]]:
-    """Elements that a coordinate is computed from, or that bound a number that it is computed from, and what
-    each must stay below."""
+def _limits(place: _Place) -> Iterator[tuple[Expr, Expr, int]]:
+    """Elements that a coordinate is computed from, or that bound a number that it is computed from, what each
+    must stay below, and what it must reach: of `t - 1` that is 1, unless nothing happens below."""
     own = leaves(place.coordinate)
     for leaf in own:
         room = _room(own, leaf, {leaf.atom}, place.end) if _is_element(leaf.atom) and not leaf.is_less else None
         if room is not None:
             # Of what begins at an element and ends before another, nothing may be left: it begins at the end.
-            yield leaf.atom, add(room, 1) if any(_ends(leaf, own, place.given)) else room
+            less = shift(place.coordinate, leaf)
+            tests = (lt(less - 1, leaf.atom), le(less, leaf.atom))
+            tested = any(part in tests for part in conjuncts(place.given))
+            end = add(room, 1) if any(_ends(leaf, own, place.given)) else room
+            yield leaf.atom, add(end, less), 0 if tested else less
     found: dict[Expr, Expr] = {}
     counts: dict[Expr, Expr] = {}
     for part in conjuncts(place.given):
         for leaf, end in _limits_of_ends(part, own, place.end):
             # Where a test of the number itself bounds it, how often a loop runs says no more.
             (found if leaf.is_counted else counts)[leaf.atom] = end
-    yield from {**counts, **found}.items()
+    yield from ((element, limit, 0) for element, limit in {**counts, **found}.items())
 
 
 def _limits_of_ends(part: Expr, own: Sequence[Leaf], end: Expr) -> Iterator[tuple[Leaf, Expr]]:
@@ -302,7 +309,8 @@ def _is_never_negative(element: Expr, given: Expr) -> bool:
 
 def _skipped(element: Expr, given: Expr) -> Iterator[Expr]:
     """The launch values and literals with which nothing happens: `t != ignore_index`."""
-    for part in conjuncts(given):
+    parts = [p for part in conjuncts(given) for p in (part.args if part.op == "any" else (part,))]
+    for part in parts:
         for a, b in (part.args[0].args, part.args[0].args[::-1]) if _is_inequality(part) else ():
             is_own = a is element or (a.op == "ite" and element in a.args[1:])  # what is read under a mask
             if is_own and _is_sayable(b):

@@ -45,6 +45,18 @@ def leaves(e: Expr) -> tuple[Leaf, ...]:
     return tuple(dict.fromkeys(_leaves(e, Leaf(e))))
 
 
+def shift(e: Expr, leaf: Leaf) -> int:
+    """How many steps of a leaf are taken off the sum: 1 for t in `row * n + t - 1` and in `(t - 1) * n`."""
+    sums = [node for node in walk(e) if node.op == "add"] if leaf.is_counted else []
+    for node in sums:
+        is_own = leaf.atom in node.args  # of `(t - 1) * n` the inner sum
+        for term in node.args if is_own or node is e else ():
+            literal, *others = term.args if term.op == "mul" else (term,)
+            if (literal.value or 0) < 0 and mul(*others) is (ONE if is_own else leaf.factor):
+                return -int(literal.value)
+    return 0
+
+
 def _leaves(e: Expr, way: Leaf) -> Iterator[Leaf]:
     match e.op:
         case "add" | "min" | "max":

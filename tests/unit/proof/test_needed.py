@@ -40,6 +40,13 @@ def kernel(x, out, starts, counts, width, BLOCK: tl.constexpr):
     lane = tl.arange(0, BLOCK)
     tl.store(out + start + lane, tl.load(x + pid * width + lane, mask=lane < count), mask=lane < count)
 """
+LAST = """
+@triton.jit
+def kernel(x, lengths, out, stride):
+    pid = tl.program_id(0).to(tl.int64)
+    length = tl.load(lengths + pid).to(tl.int64)
+    tl.store(out + pid, tl.load(x + pid * stride + length - 1))
+"""
 IGNORED = """
 @triton.jit
 def kernel(x, targets, out, stride, ignored, N: tl.constexpr):
@@ -78,6 +85,13 @@ def proposed(text: str) -> set[str]:
     ("text", "contracts"),
     [
         (PAGED, {"within(slots, 0, numel(cache) // stride)", "distinct(slots)"}),
+        (LAST, {"within(lengths, 1, stride + 1)"}),
+        (LAST.replace("length - 1)", "length - 1, mask=length > 0)"), {"within(lengths, -1, stride + 1)"}),
+        (
+            LAST.replace("pid * stride + length - 1", "(length - 2) * stride"),
+            {"within(lengths, 2, numel(x) // stride + 2)"},
+        ),
+        (LAST.replace("length - 1", "length + 1"), {"within(lengths, 0, stride)"}),
         (IGNORED, {"within(targets, 0, stride, skip=ignored)"}),
         (MASKED, {"within(targets, 0, numel(x), skip=ignored)"}),
         (MASKED.replace("target != ignored", "target != -100"), {"within(targets, 0, numel(x), skip=-100)"}),

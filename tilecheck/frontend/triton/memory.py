@@ -16,6 +16,7 @@ from tilecheck.frontend.accesses import PLAIN, Order, fresh_lanes, loaded, recor
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.tiles import as_tuple, mask_of, tile_size
+from tilecheck.frontend.triton.others import masked_off
 from tilecheck.frontend.triton.pointers import pointer_of
 from tilecheck.frontend.values import (
     NOTHING,
@@ -44,7 +45,8 @@ def load(x: Executor, args: Arguments) -> Any:
     given = args.bind(_LOAD, "load")
     if isinstance(given["pointer"], BlockPointer):
         return _block(x, given["pointer"], Effect.READ, _checked_axes(x, given), _order_of_load(x, given))
-    return _access(x, given["pointer"], given.get("mask"), (), Effect.READ, _order_of_load(x, given))
+    read = _access(x, given["pointer"], given.get("mask"), (), Effect.READ, _order_of_load(x, given))
+    return masked_off(x, read, given.get("other"))
 
 
 def store(x: Executor, args: Arguments) -> Const:
