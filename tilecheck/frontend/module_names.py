@@ -8,6 +8,7 @@ import libcst as cst
 
 from tilecheck.frontend.bindings import Binding, Element, Import, dotted, imports_of, is_language
 from tilecheck.frontend.namespaces import names_assigned
+from tilecheck.frontend.stubs import compiled_way
 from tilecheck.frontend.syntax import walk
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ def bind_all(table: ModuleTable) -> None:
     """Fill the table of a module with what its text binds."""
     _bind(table, table.parsed.module.body, conditional=False)
     _settle_languages(table)
+    _settle_stubs(table)
     _bind_elsewhere(table)
     _lose_changed(table)
 
@@ -118,6 +120,16 @@ def _settle_languages(table: ModuleTable) -> None:
             table.settle(name)
             table.rebound.discard(name)
             table.bindings[name] = module
+
+
+def _settle_stubs(table: ModuleTable) -> None:
+    """A function that is compiled, beside ones that only raise where Triton is missing."""
+    for name, ways in list(table.ways.items()):
+        compiled = None if name in table.lost else compiled_way(ways)
+        if compiled is not None:
+            table.settle(name)
+            table.rebound.discard(name)
+            table.bindings[name] = compiled
 
 
 _OBJECTS = (cst.Call, cst.Name, cst.ClassDef)  # `None` or a stand-in

@@ -42,6 +42,40 @@ def test_the_ways_of_branches_are_known(text: str, ways: int) -> None:
     assert len(module(text).choices("N")) == ways
 
 
+COMPILED = "@triton.jit\ndef f(x):\n    return x + 1\n"
+STUB = 'def f(*args, **kwargs):\n    """Not here."""\n    raise RuntimeError("f needs Triton")\n'
+
+
+def either(one: str, other: str) -> str:
+    return f"if flag:\n{textwrap.indent(one, '    ')}else:\n{textwrap.indent(other, '    ')}"
+
+
+@pytest.mark.parametrize(
+    "text", [either(COMPILED, STUB), either(STUB, COMPILED), STUB + either(COMPILED, "pass\n")]
+)
+def test_a_function_that_only_raises_stands_in_for_a_compiled_one(text: str) -> None:
+    assert render(read(text, "tl.store(x + f(i), 1)").accesses[0].axes[0].index).endswith("+ 1")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        either(COMPILED, COMPILED.replace("1", "2")),
+        either(COMPILED, "def f(x):\n    return x\n"),
+        either(COMPILED, "def f(x):\n    if x:\n        return x\n    raise ValueError\n"),
+        either(COMPILED, "@wrapped\n" + STUB),
+        either(COMPILED, "f = other\n"),
+        either("@wrapped\n" + COMPILED, STUB),
+        either(COMPILED.replace("triton.jit", "flag"), STUB),
+        either(COMPILED, STUB) + "global_f = f\nf = other\n",
+        either(COMPILED, STUB) + "def g():\n    global f\n    f = other\n",
+    ],
+)
+def test_other_functions_do_not_stand_in(text: str) -> None:
+    with pytest.raises(UnsupportedConstruct):
+        read(text, "tl.store(x + f(i), 1)")
+
+
 @pytest.mark.parametrize(
     "text",
     [
