@@ -237,7 +237,7 @@ class Executor:
     unrolled: list[Unrolled] = field(default_factory=list)  # the static loops that are open
     tables: frozenset[str] = frozenset()  # arrays of integers, by a contract about their values
     files: dict[str, None] = field(default_factory=dict)
-    ways: dict[Symbol, str] = field(default_factory=dict)  # conditions for names that are bound in several ways
+    ways: dict[Symbol, str] = field(default_factory=dict)  # what stands for names that are not read, and why
     globals: dict[tuple[str, str], Any] = field(default_factory=dict)  # file and name -> what it was taken for
     names: dict[str, Expr] = field(default_factory=dict)
     makers: dict[Expr, Site] = field(default_factory=dict)  # where each 32-bit sum or product was computed

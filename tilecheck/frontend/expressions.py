@@ -18,6 +18,7 @@ from tilecheck.frontend.folding import folded
 from tilecheck.frontend.folding_texts import NotConstant
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.unread_constants import unread_constant
 from tilecheck.frontend.values import (
     START,
     Array,
@@ -135,7 +136,7 @@ def _one_of(x: Executor, table: ModuleTable, name: str) -> Any:
     result = values[-1]
     for number, value in reversed(list(enumerate(values[:-1]))):
         which = Symbol(f"`{name}` of {table.file} is bound the way {number + 1}", Kind.CONSTANT)
-        x.ways[which] = name
+        x.ways[which] = f"name `{name}` bound more than once"
         result = x.merge(E.bool_sym(which), value, result)
     return result
 
@@ -171,7 +172,8 @@ def _bound(x: Executor, binding: Binding, table: ModuleTable, name: str) -> Any:
                 return found
         return _evaluated(x, binding, table, name, frame)
     except UnsupportedConstruct as problem:
-        return Poison(f"name `{name}` ({problem.construct})")
+        why = f"name `{name}` ({problem.construct})"
+        return unread_constant(x, binding, table, name, why) or Poison(why)
     finally:
         x.depth -= 1
 

@@ -222,8 +222,7 @@ def _without_ways(x: Executor, *premises: Expr) -> None:
     def refuse(site: Site, *values: Expr | None) -> None:
         for symbol in E.symbols(*(value for value in values if value is not None)):
             if symbol in x.ways:
-                what = f"name `{x.ways[symbol]}` bound more than once"
-                raise UnsupportedConstruct(what, site.span, site.file)
+                raise UnsupportedConstruct(x.ways[symbol], site.span, site.file)
 
     def weaker(guard: Expr) -> Expr:
         return E.all_of(*(c for c in E.conjuncts(guard) if not any(s in x.ways for s in E.symbols(c))))

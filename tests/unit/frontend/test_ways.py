@@ -146,3 +146,55 @@ def test_facts_of_one_way_are_dropped() -> None:
     """
     kernel = read(text, "tl.store(y + i, tl.sum(f(n, 2 * B), axis=0))")
     assert all("bound the way" not in render(fact) for fact in kernel.facts)
+
+
+UNREAD = "from elsewhere import asks\nN = tl.constexpr(asks())\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "v = tl.load(x + i)\nif N:\n    v = v * 2\ntl.store(y + i, v)",
+        "v = tl.load(x + i)\nif not N:\n    v += tl.load(x + i + n)\ntl.store(y + i, v)",
+        "tl.store(y + i, i * 2.0 if N else i * 3.0)",
+        "v = 0.0\nfor k in range(N):\n    v += tl.load(x + i + k * B)\ntl.store(y + i, v)",
+    ],
+)
+def test_a_constant_that_is_computed_elsewhere_may_choose_what_is_stored(body: str) -> None:
+    kernel = read(UNREAD, body)
+    texts = [render(term) for a in kernel.accesses for term in (a.guard, a.mask, a.axes[0].index)]
+    assert not any("`N`" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if N:\n    tl.store(y + i, 1)",
+        "tl.store(y + i + N, 1)",
+        "tl.store(y + i, 1, mask=i < N)",
+        "tl.store(y + tl.arange(0, N), 1)",
+        "for k in range(N):\n    tl.store(y + i + k * B, 1)",
+        "tl.store(y + (i if N else i + 1), 1)",
+        "j = i\nif N:\n    j += 1\ntl.store(y + j, 1)",
+        "if N:\n    tl.debug_barrier()\ntl.store(y + i, 1)",
+        "tl.store(y + i // N, 1)",
+        "tl.static_assert(N == 4)\ntl.store(y + i, 1, mask=i < N)",
+    ],
+)
+def test_a_constant_that_is_computed_elsewhere_may_choose_no_element(body: str) -> None:
+    with pytest.raises(UnsupportedConstruct, match="name `N`"):
+        read(UNREAD, body)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from elsewhere import asks\nN = asks()\n",
+        "from elsewhere import asks, constexpr\nN = constexpr(asks())\n",
+        "from elsewhere import asks\nclass tl2:\n    pass\nN = tl2.constexpr(asks())\n",
+        UNREAD + "def f():\n    global N\n    N = 4\n",
+    ],
+)
+def test_no_other_name_is_such_a_constant(text: str) -> None:
+    with pytest.raises(UnsupportedConstruct, match="name `N`"):
+        read(text, "v = tl.load(x + i)\nif N:\n    v = v * 2\ntl.store(y + i, v)")

@@ -1,0 +1,33 @@
+"""`IS_ROCM = tl.constexpr(is_rocm())`: a constant that a module computes in a way that the text does not tell.
+
+A kernel is compiled with one value of it, the same for the whole launch, as with a name of a function around
+the kernel. Of that value nothing is known, also not its type; it is a way (`_without_ways` in `lower`), so a
+kernel is refused if its stores, the places that it touches, or what it is asked to prove depend on it.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from tilecheck.frontend.bindings import Binding, Import, dotted
+from tilecheck.frontend.executor import Executor
+from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.values import Num
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Kind, Symbol
+
+
+def unread_constant(x: Executor, binding: Binding, table: ModuleTable, name: str, why: str) -> Num | None:
+    """The unknown value of such a name; None for what is no constant of Triton's, or of a host function."""
+    if not x.reads_every_way or not isinstance(binding, cst.Call) or not _is_constant(binding, table):
+        return None
+    symbol = Symbol(f"`{name}` of {table.file}", Kind.CONSTANT, origin="untyped")
+    x.ways[symbol] = x.ways[Symbol(symbol.name, Kind.CONSTANT)] = why  # the value, and its truth (`as_bool`)
+    return Num((), E.sym(symbol), "any", None)
+
+
+def _is_constant(call: cst.Call, table: ModuleTable) -> bool:
+    head, _, last = dotted(call.func).rpartition(".")
+    language = table.bindings.get(head)
+    known = isinstance(language, Import) and language.name == "triton.language" and head not in table.ambiguous
+    return last == "constexpr" and known
