@@ -206,12 +206,16 @@ def _bind_small(table: ModuleTable, small: cst.BaseSmallStatement, *, conditiona
 
 
 _USUAL = {"triton": "triton", "tl": "triton.language"}
+_INDUCTOR = "torch._inductor.runtime.triton_helpers"  # PyTorch's own module, which binds these for any release
+_OF_INDUCTOR = {"libdevice": "triton.language.extra.libdevice", "math": "triton.language.math"}
 _HANDED_ON = frozenset((*_USUAL, "language", "tldevice", "libdevice", "ct"))
 
 
 def _handed_on(table: ModuleTable, imported: Import) -> Import:
     """What an import of a language by way of another module, `from package.compat import triton, tl`, leads to:
     what that module imports, or where it is not found, what everybody means by these names."""
+    if imported.module == _INDUCTOR and imported.member in _OF_INDUCTOR:
+        return Import(_OF_INDUCTOR[imported.member], None)
     if imported.member not in _HANDED_ON or is_language(imported):
         return imported
     found = table.project.find(Import(imported.module, None, imported.level), table.file)

@@ -90,3 +90,31 @@ def test_a_folder_may_have_the_name_of_a_language(tmp_path: Path) -> None:
     (folder / "language.py").touch()
     (folder / "kernels.py").write_text(TRIED + KERNEL)
     assert [k.verdict.value for k in verify_paths([str(folder / "kernels.py")]).kernels] == ["conditional"]
+
+
+INDUCTOR = """
+import triton
+import triton.language as tl
+from torch._inductor.runtime.triton_helpers import libdevice, math as tl_math
+
+@triton.jit
+def exponents(x, out, n, BLOCK: tl.constexpr):
+    places = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = libdevice.tanh(tl_math.exp(tl.load(x + places, places < n)))
+    tl.store(out + {place}, value, places < n)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        (INDUCTOR.format(place="places"), "conditional"),
+        (INDUCTOR.format(place="places // 2"), "violated"),  # which the other interpreter has run, too
+        (INDUCTOR.format(place="places").replace("torch._inductor.runtime.", "package."), "unknown"),
+        (INDUCTOR.format(place="places").replace("math as", "maths as"), "unknown"),
+    ],
+)
+def test_pytorch_hands_on_functions_of_triton(tmp_path: Path, text: str, verdict: str) -> None:
+    (tmp_path / "kernels.py").write_text(text)
+    [kernel] = verify_paths([str(tmp_path / "kernels.py")]).kernels
+    assert kernel.verdict.value == verdict

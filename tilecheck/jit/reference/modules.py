@@ -202,6 +202,8 @@ class Modules:
 
     def _imported_from(self, module: Module, node: ast.ImportFrom, name: str) -> Any:
         original = next(alias.name for alias in node.names if (alias.asname or alias.name) == name)
+        if not node.level and (node.module, original) in _OF_INDUCTOR:
+            return Namespace(_OF_INDUCTOR[node.module, original])
         owner = self._module_named(module, node.module or "", node.level)
         if owner is module and _is_package(module):  # `from . import submodule` in a package's own file
             return self._module_named(module, original, 1)
@@ -249,6 +251,10 @@ class Modules:
 
 
 _MISSING_NAME = object()
+_OF_INDUCTOR: dict[tuple[str | None, str], str] = {  # what PyTorch's own module hands on of Triton's
+    ("torch._inductor.runtime.triton_helpers", "libdevice"): "triton.language.extra.libdevice",
+    ("torch._inductor.runtime.triton_helpers", "math"): "triton.language.math",
+}
 
 
 def _is_package(module: Module) -> bool:
