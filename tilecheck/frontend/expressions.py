@@ -18,7 +18,7 @@ from tilecheck.frontend.folding import folded
 from tilecheck.frontend.folding_texts import NotConstant
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.syntax import walk
-from tilecheck.frontend.unread_constants import unread_constant
+from tilecheck.frontend.unread_constants import asked_of_unread, unread_constant
 from tilecheck.frontend.values import (
     START,
     Array,
@@ -551,14 +551,14 @@ def compare(x: Executor, operator: cst.BaseCompOp, a: Any, b: Any) -> Any:
             b.cond, lambda: compare(x, operator, a, b.first), lambda: compare(x, operator, a, b.second)
         )
     if isinstance(operator, cst.Is | cst.IsNot):
-        same = _identity(x, a, b)
+        same = asked_of_unread(x, _identity, a, b)
         return numbers.invert(same, x) if isinstance(operator, cst.IsNot) else same
     if isinstance(operator, cst.In | cst.NotIn):
         found = _contains(x, a, b)
         return numbers.invert(found, x) if isinstance(operator, cst.NotIn) else found
     op = _COMPARE[type(operator)]
     if op in ("==", "!=") and not (_numeric(a) and _numeric(b)):
-        same = equal(x, a, b)
+        same = asked_of_unread(x, equal, a, b)
         return numbers.invert(same, x) if op == "!=" else same
     if isinstance(a, Const) and isinstance(b, Const):
         return _flag(_compare_literals(op, a.value, b.value))

@@ -7,12 +7,15 @@ kernel is refused if its stores, the places that it touches, or what it is asked
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import libcst as cst
 
 from tilecheck.frontend.bindings import Binding, Import, dotted
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.values import Num
+from tilecheck.frontend.values import Num, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 
@@ -31,3 +34,27 @@ def _is_constant(call: cst.Call, table: ModuleTable) -> bool:
     language = table.bindings.get(head)
     known = isinstance(language, Import) and language.name == "triton.language" and head not in table.ambiguous
     return last == "constexpr" and known
+
+
+def asked_of_unread(x: Executor, question: Callable[[Executor, Any, Any], Num], a: Any, b: Any) -> Num:
+    """`N == "rows"`, `N is None`, `N == ct.float32`, of a constant whose type the text does not tell: one
+    answer for the whole launch, of which nothing is known. A name of a function around a kernel is one."""
+    found = [_token(value) for value in (a, b)]
+    if found == [None, None]:
+        return question(x, a, b)
+    answer = question(x, found[0] or a, found[1] or b)
+    why = [x.ways[s] for value in (a, b) for s in _constants(value) if s in x.ways]
+    if why and answer.elem is not None:
+        x.ways.update(dict.fromkeys(E.symbols(answer.elem), why[0]))
+    return answer
+
+
+def _token(value: Any) -> Token | None:
+    return Token(E.render(value.elem)) if _constants(value) else None
+
+
+def _constants(value: Any) -> list[Symbol]:
+    """The constants of unknown type that a value is one of."""
+    if not isinstance(value, Num) or value.shape or value.elem is None or value.kind != "any":
+        return []
+    return [s for s in E.symbols(value.elem) if s.kind is Kind.CONSTANT and s.origin == "untyped"]

@@ -178,12 +178,38 @@ def test_a_constant_that_is_computed_elsewhere_may_choose_what_is_stored(body: s
         "j = i\nif N:\n    j += 1\ntl.store(y + j, 1)",
         "if N:\n    tl.debug_barrier()\ntl.store(y + i, 1)",
         "tl.store(y + i // N, 1)",
+        "if N == 'rows':\n    i = i // 2\ntl.store(y + i, 1)",
+        "if N != 'rows':\n    i = i // 2\ntl.store(y + i, 1)",
+        "if N is None:\n    i = i // 2\ntl.store(y + i, 1)",
+        "if N == tl.float32:\n    i = i // 2\ntl.store(y + i, 1)",
+        "if N in ('rows', 'columns'):\n    i = i // 2\ntl.store(y + i, 1)",
+        "m = N if n > 4 else 4\nif m == 'rows':\n    i = i // 2\ntl.store(y + i, 1)",
         "tl.static_assert(N == 4)\ntl.store(y + i, 1, mask=i < N)",
     ],
 )
 def test_a_constant_that_is_computed_elsewhere_may_choose_no_element(body: str) -> None:
     with pytest.raises(UnsupportedConstruct, match="name `N`"):
         read(UNREAD, body)
+
+
+AROUND = """
+def make(N):
+    @triton.jit
+    def kernel(y, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        if {test}:
+            i = i // 2
+        tl.store(y + i, 1, mask=i < n)
+"""
+
+
+@pytest.mark.parametrize(
+    "test", ["N == 'rows'", "N is None", "N == tl.float32", "N is not None", "N in ('rows',)"]
+)
+def test_a_name_around_a_kernel_may_be_of_any_type(test: str) -> None:
+    [definition] = find_kernels(module(AROUND.format(test=test)))
+    [store] = lower(definition).accesses
+    assert "// 2" in render(store.axes[0].index)
 
 
 @pytest.mark.parametrize(
