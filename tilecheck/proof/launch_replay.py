@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tilecheck.ir.expr import Symbol
 from tilecheck.ir.kernel import Kernel, extent_symbol, stride_symbol
 from tilecheck.jit.reference import AccessRecord, Launch, Log, ReplayError, StepLimit
 from tilecheck.model import Site, Witness
@@ -43,7 +44,8 @@ def replay_launch(
     Of a large grid only the blocks at its corners run. What goes wrong where `open_` obligations stand is not
     the launch's doing: no condition was found that keeps it from happening. Nor is what depends on the values
     in memory that decide where a kernel goes: harm counts if it shows whatever fills memory. Nor is what goes
-    wrong in an array that is `unknown`, of which the launch does not show what it passes.
+    wrong in an array that is `unknown`, of which the launch does not show what it passes, nor an access outside
+    one of which it does not show the size: the caller may pass a larger one.
 
     Raises:
         TooLarge: the arrays are too large, or the kernel does not end in time.
@@ -84,11 +86,21 @@ def _replayed(
         raise TooLarge from limit
     except ReplayError:
         return None
+    unsized = _of_unknown_size(kernel, values)
     shown = Log(
         [r for r in log.accesses if r.array not in unknown],
-        [r for r in log.undefined if r.array not in unknown],
+        [r for r in log.undefined if r.array not in unknown and r.array not in unsized],
     )
     return _harm(shown, given, grid, broken, open_)
+
+
+def _of_unknown_size(kernel: Kernel, values: Collection[Symbol]) -> set[str]:
+    """The arrays some extent of which `values` does not give."""
+    return {
+        p.name
+        for p in kernel.params
+        if p.is_array and any(extent_symbol(p.name, k) not in values for k in range(p.rank or 1))
+    }
 
 
 def _elements(kernel: Kernel, broken: Broken) -> int:
