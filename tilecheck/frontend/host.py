@@ -25,7 +25,7 @@ from tilecheck.frontend.host_values import LaunchCall, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Param, Poison, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.host import ARGUMENT, OPAQUE, host_rank, host_scalar, host_test, is_contiguous, ranks_in
+from tilecheck.ir.host import OPAQUE, host_rank, host_scalar, host_test, is_contiguous, ranks_in, scalars
 
 if TYPE_CHECKING:
     from tilecheck.frontend.modules import ModuleTable
@@ -287,11 +287,6 @@ class HostExecutor(Executor):
         for guard in reversed(paths):
             after = join_paths(guard, after)
         return after
-
-
-def scalars(value: Expr) -> list[Symbol]:
-    """The symbols whose type the text does not give."""
-    return [s for s in E.symbols(value) if s.kind is Kind.HOST and s.origin in (ARGUMENT, OPAQUE)]
 
 
 def text_of(node: cst.CSTNode, table: ModuleTable) -> str:

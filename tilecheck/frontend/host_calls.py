@@ -9,7 +9,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend import numbers
 from tilecheck.frontend.expressions import static_items
-from tilecheck.frontend.host_methods import integers, number, product
+from tilecheck.frontend.host_methods import in_format, integers, number, product
 from tilecheck.frontend.host_values import Config, HostShape, Ratio, Table, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Named, Num, Range, Record, Seq, Token, integer
 from tilecheck.ir import expr as E
@@ -33,14 +33,18 @@ def meaning(name: str) -> Handler | None:
         return lambda _, a: a.at(0)  # launches as the kernel that it is given
     head, _, last = name.rpartition(".")
     if head in ("numpy", "cupy") and last in ("empty", "zeros", "ones"):
-        return _filled  # the second argument is a type
+        return _formatted(_filled)  # the second argument is a type
     if head.split(".")[0] in _LIBRARIES and last in _TENSORS:
-        return _TENSORS[last]
+        return _formatted(_TENSORS[last])
     if last == "cdiv" and head in ("cuda.tile", "triton", "triton.language"):
         return _cdiv
     if last == "next_power_of_2" and head.startswith("triton"):
         return _next_power
     return None
+
+
+def _formatted(handler: Handler) -> Handler:
+    return lambda x, args: in_format(handler(x, args), args)
 
 
 # ---- Python ------------------------------------------------------------------------------------------------
@@ -92,7 +96,9 @@ def _int(x: HostExecutor, args: Arguments) -> Any:
         case Num() if value.kind == "bool":
             return number(numbers.as_int(value, x))
         case Num() if value.elem is not None:
-            return value
+            # Arithmetic with arguments that may be floats: `int(n * ratio)` is none of the numbers in it.
+            whole = value.kind == "int" or value.elem.op == "sym" or x.is_integer_memory(value.elem)
+            return value if whole else x.stable(f"int({E.render(value.elem)})")
         case Unknown():
             return value  # int(n) is n for the integers that we follow; another type stays unknown
         case _:
@@ -337,10 +343,12 @@ def _arange(x: HostExecutor, args: Arguments) -> Tensor:
     names = ("end",) if len(args.positional) == 1 and "end" not in given else ("start", "end", "step")
     if given.keys() & set(names[: len(args.positional)]) or len(args.positional) > 3:
         raise UnsupportedConstruct("arange")
-    ends = {k: x.scalar(v, "arange") for k, v in [*given.items(), *zip(names, args.positional, strict=False)]}
-    if "end" not in ends:
+    given |= dict(zip(names, args.positional, strict=False))
+    step = x.number_of(given.pop("step", integer(1)), "step").elem
+    ends = {k: x.scalar(v, "arange") for k, v in given.items()}
+    if "end" not in ends or step is None or not x.is_integer_memory(step):  # a step may be a fraction
         raise UnsupportedConstruct("arange")
-    length = E.cdiv(E.sub(ends["end"], ends.get("start", E.ZERO)), ends.get("step", E.ONE))
+    length = E.cdiv(E.sub(ends["end"], ends.get("start", E.ZERO)), step)
     return T.fresh("arange", x.storage("arange"), (E.maximum(0, length),))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
-from tilecheck.frontend.host_values import BitLength, HostShape, Table, Tensor, Unknown
+from tilecheck.frontend.host_values import BitLength, HostShape, Pieces, Table, Tensor, Unknown
 from tilecheck.frontend.values import Const, Named, Num, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Symbol
@@ -31,7 +31,9 @@ _VIEWS = frozenset(
     "contiguous adjoint".split()
 )
 _MOST_CHUNKS = 16
-_CHANGES = frozenset("resize_ resize_as_ set_ t_ transpose_ swapaxes_ squeeze_ unsqueeze_ as_strided_".split())
+_CHANGES = frozenset(
+    "resize_ resize_as_ set_ t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ as_strided_".split()
+)
 
 
 def number(value: Expr) -> Num:
@@ -132,6 +134,8 @@ def _unpack(x: HostExecutor, value: Any, args: Arguments) -> Any:
     """The items of a value that is assigned to so many targets."""
     count = x.scalar(args.at(0), "length").value or 0
     match value:
+        case Pieces() if len(value.items) == count:
+            return Seq(value.items)
         case HostShape():
             x.assume(E.eq(E.sym(host_rank(value.of)), count))
             make = host_stride if value.strides else host_extent
@@ -178,16 +182,16 @@ def _tensor_method(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> An
     t = x.known_rank(t)
     try:
         if name in _METHODS:
-            return _METHODS[name](x, t, args)
+            return in_format(_METHODS[name](x, t, args), args)
     except UnsupportedConstruct:
         if name not in _VIEWS:
             raise
     if name in _VIEWS:
         return T.piece(t, x.unread(f"{t.name}.{name}()").name)
     if name in _CONVERSIONS:
-        return T.converted(t)
+        return in_format(T.converted(t), args)
     if name in _COPIES:
-        return T.like(t, f"{t.name}.{name}()", x.storage(f"{t.name}.{name}()"))
+        return in_format(T.like(t, f"{t.name}.{name}()", x.storage(f"{t.name}.{name}()")), args)
     if name in _SAME or name.endswith("_"):
         return t  # `fill_`, `zero_`, `copy_`: the same tensor with other values
     raise unsupported(f"tensor method `.{name}`")
@@ -210,6 +214,18 @@ def _constants(x: HostExecutor, args: Arguments) -> list[int]:
     if any(v is None for v in found):
         raise unsupported("symbolic axis")
     return [v for v in found if v is not None]
+
+
+def in_format(made: Any, args: Arguments) -> Any:
+    """What a call made, in the order of elements that its `memory_format` (NumPy: `order`) asks for."""
+    given = [v for k, v in args.keywords if k in ("memory_format", "order")]
+    if not isinstance(made, Tensor) or not given:
+        return made
+    asked = given[0]
+    name = asked.name if isinstance(asked, Named | Token) else asked.value if isinstance(asked, Const) else ""
+    if name == "torch.preserve_format":
+        return made
+    return T.in_order(made, row_major=name in ("torch.contiguous_format", "C"))
 
 
 def _optional_axis(x: HostExecutor, args: Arguments, default: int) -> int:
@@ -280,6 +296,8 @@ def _is_contiguous(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
 
 
 def _contiguous(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    if args.positional:
+        raise unsupported("memory format without its name")
     return T.dense(t)
 
 
@@ -338,8 +356,16 @@ def _narrow(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     axis, start, length = (x.scalar(given[k], k) for k in ("dim", "start", "length"))
     if axis.value is None:
         raise unsupported("symbolic axis")
-    part = (start, E.add(start, length), None)
-    return _known(T.sliced(t, axis.value, part))
+    part = T.sliced(t, axis.value, (start, None, None))
+    if part is None or part.shape is None:
+        raise unsupported("narrow")
+    # What does not lie inside is an error, so it is exactly as long as asked for; a start below 0 counts from
+    # the end.
+    at = axis.value % len(part.shape)
+    size = (t.shape or part.shape)[at]
+    first = E.ite(E.lt(start, 0), E.add(start, size), start)
+    x.assume(E.all_of(E.le(0, first), E.le(0, length), E.le(E.add(first, length), size)))
+    return replace(part, shape=(*part.shape[:at], length, *part.shape[at + 1 :]))
 
 
 def _chunk(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
@@ -348,7 +374,10 @@ def _chunk(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     axis = x.scalar(given.get("dim", integer(0)), "dim").value
     if pieces is None or not 0 < pieces <= _MOST_CHUNKS:
         raise unsupported("chunk")
-    return Seq(tuple(_one_chunk(x, t, axis, k, pieces) for k in range(pieces)))
+    items = tuple(_one_chunk(x, t, axis, k, pieces) for k in range(pieces))
+    size = None if axis is None else T.extent(t, axis)
+    exact = size is not None and E.mod(size, pieces).value == 0 and E.floordiv(size, pieces).value != 0
+    return Seq(items) if exact else Pieces(items)
 
 
 def _one_chunk(x: HostExecutor, t: Tensor, axis: int | None, k: int, pieces: int) -> Tensor:

@@ -53,7 +53,7 @@ def elementwise(x: HostExecutor, a: Any, b: Any) -> Any:
     others = [v for v in (a, b) if not isinstance(v, Tensor)]
     one = tensors[0]
     same = all((t.shape, t.shape_of) == (one.shape, one.shape_of) for t in tensors)
-    if any(not isinstance(v, Num | Const | Ratio | Token) for v in others) or not same:
+    if any(not isinstance(v, Num | Const | Ratio | Token) or _may_be_tensor(x, v) for v in others) or not same:
         raise UnsupportedConstruct("arithmetic on tensors")
     contiguous = all(t.contiguous for t in tensors)
     storage = x.storage("result")
@@ -71,6 +71,15 @@ def elementwise(x: HostExecutor, a: Any, b: Any) -> Any:
         span_of="",
     )
     return x.with_layout(found, storage)
+
+
+def _may_be_tensor(x: HostExecutor, value: Any) -> bool:
+    """Whether a number is made of values of which the text does not say that they are numbers: `x + w * 2`."""
+    if isinstance(value, Ratio):
+        return not all(map(x.is_integer_memory, (value.top, value.bottom)))
+    if not isinstance(value, Num) or value.kind != "any":
+        return False
+    return value.elem is None or not x.is_integer_memory(value.elem)
 
 
 # ---- comparisons ---------------------------------------------------------------------------------------------

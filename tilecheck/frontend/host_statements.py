@@ -191,8 +191,16 @@ def _for(x: HostExecutor, node: cst.For, frame: Frame) -> None:
         else:
             _forget_places(x, node, frame)
             _any_items(x, node, frame)
-    if node.orelse is not None:
-        statements.run_block(x, node.orelse.body.body, frame)
+    _after(x, node, frame)
+
+
+def _after(x: HostExecutor, node: cst.For | cst.While, frame: Frame) -> None:
+    """The `else` of a loop: it runs unless a `break` left the loop, of which nothing is known."""
+    if node.orelse is None:
+        return
+    left = any(isinstance(n, cst.Break) for n in walk(node.body))
+    ran = x.unread_test("the loop was not left") if left else E.TRUE
+    statements.branch(x, ran, node.orelse.body.body, (), frame)
 
 
 def _forget_places(x: HostExecutor, node: cst.For | cst.While, frame: Frame) -> None:
@@ -238,8 +246,7 @@ def _any_items(x: HostExecutor, node: cst.For, frame: Frame) -> None:
 def _while(x: HostExecutor, node: cst.While, frame: Frame) -> None:
     _forget_places(x, node, frame)
     statements.run_while(x, node.with_changes(orelse=None) if node.orelse is not None else node, frame)
-    if node.orelse is not None:
-        statements.run_block(x, node.orelse.body.body, frame)
+    _after(x, node, frame)
 
 
 # ---- with, try, match --------------------------------------------------------------------------------------

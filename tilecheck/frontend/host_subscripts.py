@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_methods import literal, number, unsupported
-from tilecheck.frontend.host_values import HostShape, Table, Tensor, Unknown
+from tilecheck.frontend.host_values import HostShape, Pieces, Table, Tensor, Unknown
 from tilecheck.frontend.values import Const, Named, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.host import host_extent, host_stride
@@ -23,6 +23,11 @@ def subscript(x: HostExecutor, value: Any, index: Any) -> Any:
             return _shape_item(x, value, index)
         case Table():
             return _lookup_or_fail(value, index)
+        case Pieces():
+            key = literal(index)
+            if not isinstance(key, int) or not 0 <= key < len(value.items):
+                raise unsupported("one of an unknown number of pieces")
+            return value.items[key]
         case Tensor():
             return _slice(x, x.known_rank(value), index)
         case Unknown() if _is_slice(index):

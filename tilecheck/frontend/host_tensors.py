@@ -129,6 +129,13 @@ def dense(t: Tensor) -> Tensor:
     return replace(t, name=name, strides=None, strides_of="", contiguous=True, expanded=False, span_of="")
 
 
+def in_order(t: Tensor, *, row_major: bool) -> Tensor:
+    """A new tensor (or `t`, if it is one) whose elements lie side by side, row-major or in some order."""
+    return replace(
+        t, strides=None, strides_of="", contiguous=row_major, expanded=False, dense=True, span_of=""
+    )
+
+
 def converted(t: Tensor) -> Tensor:
     """`t.to(...)`, `t.half()`: `t` itself where nothing changes, else a copy with strides of its own."""
     if t.contiguous:

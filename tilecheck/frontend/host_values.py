@@ -70,6 +70,13 @@ class BitLength:
 
 
 @dataclass(frozen=True, slots=True)
+class Pieces:
+    """`x.chunk(n)`: these tensors, or only the first of them where `x` has few elements."""
+
+    items: tuple[Tensor, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A dictionary display with literal keys."""
 

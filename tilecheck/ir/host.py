@@ -72,6 +72,11 @@ def host_scalar(name: str, *, opaque: bool = False) -> Symbol:
     return Symbol(name, Kind.HOST, origin=OPAQUE if opaque else ARGUMENT)
 
 
+def scalars(value: Expr) -> list[Symbol]:
+    """The symbols in it whose type the text does not give."""
+    return [s for s in symbols(value) if s.kind is Kind.HOST and s.origin in (ARGUMENT, OPAQUE)]
+
+
 def host_test(text: str) -> Expr:
     """Whether an argument has some type or attribute: the same truth for the same text."""
     return bool_sym(Symbol(text, Kind.HOST, origin=TEST))
