@@ -47,7 +47,7 @@ from tilecheck.proof.polynomial import combine, constant, times
 LIMIT = 32
 _LONGEST = 100  # characters: what is longer than a line helps nobody
 _LONGEST_LENGTH = 400  # of a condition on the length of memory: one term for each axis that is walked
-_HALF_OF_32_BITS = 1 << 31
+_HALF_OF_32_BITS = (1 << 31) - 1
 _FREE = (Kind.EXTENT, Kind.SCALAR, Kind.STRIDE, Kind.HOST)
 
 

@@ -60,7 +60,6 @@ def layouts(access: Access, kernel: Kernel, terms: Terms) -> Iterator[tuple[Expr
     looked_up = {m: c for m, c in index.items() if terms.varies(m) and _reads(m, terms)}
     if looked_up:
         yield from _of_tables(index, looked_up, ranges, kernel, terms)
-        return
     outer = _outer(index, ranges, terms)
     signs = (*_signs(index, terms), *_signs_of_parts(outer, terms))
     digits = [outer, [*outer, *places]] if outer and (places := _places(index, outer, terms)) else [outer]
@@ -253,6 +252,11 @@ def _at_least(stride: Expr, low: Expr, terms: Terms, *, counted: bool) -> tuple[
     p, q = terms.poly(low), terms.poly(stride)
     if key(p) == key(q) or not symbols(stride, low):
         return ()
+    scale = gcd(*q.values(), *(c for m, c in p.items() if m != UNIT))
+    if scale > 1:  # 2 * low <= 2 * stride, and 1 <= 2 * stride
+        p = {m: -(-c // scale) for m, c in p.items()}
+        q = {m: c // scale for m, c in q.items()}
+        low, stride = terms.expr(p), terms.expr(q)
     grid = any(terms.has_grid(m) for m in p)
     if stride.op == "sym" and not (grid and (counted or low.op != "mul")):
         return (le(low, stride),)

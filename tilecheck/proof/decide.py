@@ -196,12 +196,18 @@ def _is_vacuous(kernel: Kernel, context: Context, session: Session) -> bool:
 
 
 def _possible(found: _Derived, context: Context, session: Session) -> _Derived:
-    """What was found, unless the conditions contradict what the author requires: they save no launch then."""
+    """What was found, unless the conditions contradict what the author requires, or leave no ordinary launch:
+    they save none then."""
     conditions = found[0]
-    if not conditions or not context.kernel.requires:
+    if not conditions:
         return found
-    met = satisfiable(inhabited(context.under(*conditions)), session=session)
-    return ((), set(), set(), False) if met.status == "unsat" else found
+    from tilecheck.proof.degenerate import ordinary  # lazy: loaded where conditions are sought
+
+    asked = [ordinary(conditions, context.kernel)]
+    if context.kernel.requires:
+        asked.append(inhabited(context.under(*conditions)))
+    none = any(satisfiable(one, session=session).status == "unsat" for one in asked)
+    return ((), set(), set(), False) if none else found
 
 
 # Conditions, what they save, what nothing saves, and whether all was looked at: see `_derive`.

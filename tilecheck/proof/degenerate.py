@@ -15,7 +15,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
-from tilecheck.ir.expr import Expr, Kind, all_of, any_of, conjuncts, le, neg, negate, symbols, walk
+from tilecheck.ir.expr import (
+    TRUE,
+    Expr,
+    Kind,
+    Symbol,
+    all_of,
+    any_of,
+    conjuncts,
+    const,
+    le,
+    neg,
+    negate,
+    substitute,
+    sym,
+    symbols,
+    walk,
+)
+from tilecheck.ir.kernel import Kernel
 from tilecheck.proof.candidate_counts import is_flag
 from tilecheck.proof.context import Context
 from tilecheck.proof.instances import in_instance
@@ -50,9 +67,32 @@ def is_degenerate(
             return True
     if _is_narrow(obligation, context, performed, satisfiable):
         return True
+    if satisfiable(ordinary(conditions, context.kernel)).status == "unsat":
+        return True
     if not any(s.kind is Kind.GRID for s in symbols(*conditions)):
         return False
     return any(_is_frozen(digit, context, conditions, satisfiable) for digit in _digits(context))
+
+
+def ordinary(conditions: Sequence[Expr], kernel: Kernel) -> tuple[Expr, ...]:
+    """Conditions that are met where no size, stride or number of blocks is less than 2, but for those that a
+    condition or a `requires` speaks of alone (`stride <= 1`, `grid[0] <= 1 or not SPLIT`).
+
+    Each condition may leave enough for the goal that it is derived for, and one row or one column at most for
+    all goals together.
+    """
+    said = (*conditions, *(requirement.condition for requirement in kernel.requires))
+    alone = {s for c in said for term in conjuncts(c) for s in _spoken_of_alone(term)}
+    spoken = [s for s in symbols(*conditions) if not s.varies and s not in alone]
+    large = tuple(le(2, sym(s)) for s in spoken if s.kind is not Kind.CONSTANT)
+    return (*conditions, *large, *ranges((*conditions, *large)))
+
+
+def _spoken_of_alone(term: Expr) -> set[Symbol]:
+    """The one number that a condition speaks of besides numbers of compile time, if it is not met by 2."""
+    spoken = {s for s in symbols(term) if s.kind is not Kind.CONSTANT}
+    at_two = substitute(term, {sym(s): const(2) for s in spoken})
+    return spoken if len(spoken) == 1 and at_two is not TRUE else set()
 
 
 def _is_positive(obligation: Obligation, conditions: tuple[Expr, ...]) -> bool:

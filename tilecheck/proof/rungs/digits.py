@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from math import gcd
 
 from tilecheck.ir.expr import TRUE, ZERO, Expr, add, all_of, conjuncts, le, lt
 from tilecheck.ir.kernel import Access
@@ -23,7 +24,7 @@ from tilecheck.proof.divisions import dividends
 from tilecheck.proof.linear import meaning
 from tilecheck.proof.obligation import Disjoint, Holds
 from tilecheck.proof.paired import with_equal_lanes
-from tilecheck.proof.polynomial import Key, Monomial, Polynomial, combine, constant, key, without
+from tilecheck.proof.polynomial import UNIT, Key, Monomial, Polynomial, combine, constant, key, without
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.question import Question
 from tilecheck.proof.rungs.entail import follows
@@ -198,12 +199,15 @@ class _Equal:
             yield part
 
     def is_impossible(self) -> bool:
-        """Whether two values that are to be equal lie on either side of something shared."""
+        """Whether two values that are to be equal lie on either side of something shared, or never differ by a
+        multiple of what divides all their terms: `2 * x` and `2 * y + 1`."""
         first, second = self.goal.first, self.goal.second
         for one, two in self.pairs:
             if key(one) == key(two):
                 continue
             p, q = self._without_shared(one, two)
+            if _are_apart(p, q):
+                return True
             for below, its, above, other in ((p, first, q, second), (q, second, p, first)):
                 limit = {m: c for m, c in above.items() if all(map(self.agreed.is_shared, m))}
                 tried = key(below), key(above), key(limit)
@@ -288,6 +292,12 @@ class _Equal:
             found = self._premises[access] = self.question.premises_of(goal)
             found.patience = _PATIENCE
         return found
+
+
+def _are_apart(p: Polynomial, q: Polynomial) -> bool:
+    """Whether the literals in them differ by no multiple of what divides all other terms of both."""
+    divisor = gcd(*(c for m, c in (*p.items(), *q.items()) if m != UNIT))
+    return divisor > 1 and (p.get(UNIT, 0) - q.get(UNIT, 0)) % divisor != 0
 
 
 def _divided(p: Polynomial, f: Polynomial) -> tuple[Polynomial, Polynomial]:
