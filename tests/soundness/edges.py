@@ -131,6 +131,16 @@ EDGES = {
     "either of two": _bounds("b0", "G0 <= n or G0 <= m", "E0 == n"),
     "two that share a part": _least("m - 2", "not (n >= 2 and m >= 2)", "n >= 2 and S >= 2 or m >= 2"),
     "a multiple and one": _least("S * (T // S) - T", "T % S == 1"),
+    "a pair and the next pair": Case(
+        "blocks",
+        Reach((Place("2 * b0", "1", "1"),), Space.ELEMENT),
+        Reach((Place("2 * b0 + 2", "1", "1"),), Space.ELEMENT),
+        _SIZES,
+    ),
+    "a remainder of another number": _apart(
+        Place("b1 // n"), Place("b0 % n"), Place("b0 // n"), facts=("n >= 1",)
+    ),
+    "a branch beyond the end": _bounds("(b0 if b0 < 2 * E0 else n) // 2", "n >= 0", "E0 >= 1"),
     "a piece that is longer than its part": _apart(_lane("b0 * n + l0", "4"), facts=("n >= 3",), copies=3),
 }
 

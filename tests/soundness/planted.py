@@ -324,6 +324,12 @@ BUGS = (
         "follows(lt(value, end), self._known_of(its), _DEPTH) and ",
         "",
     ),
+    Bug(
+        "multiples that differ are never equal",
+        "proof.rungs.digits:_are_apart",
+        "(p.get(UNIT, 0) - q.get(UNIT, 0)) % divisor != 0",
+        "p.get(UNIT, 0) != q.get(UNIT, 0)",
+    ),
     Bug("shared if one symbol is", "proof.rungs.provenance:Agreed.is_shared", "all(s in", "any(s in"),
     Bug("digits for any divisors", "proof.solver:_Search._normalised", '_A) == "unsat"', '_A) != "unknown"'),
     Bug("any segments are whole", "proof.nested:_share", "is_whole and ", ""),

@@ -50,13 +50,18 @@ class _Digit:
     falls: bool = False
 
 
-def layouts(access: Access, kernel: Kernel, terms: Terms) -> Iterator[tuple[Expr, ...]]:
-    """Sets of conditions, innermost digits first: for the digits of the index, and for those of their sums too.
-    None where the index is not a sum of bounded digits, or what is asked is no condition on a layout."""
+def layouts(
+    access: Access, kernel: Kernel, terms: Terms, *, one_block: bool = False
+) -> Iterator[tuple[Expr, ...]]:
+    """Sets of conditions, innermost digits first: for the digits of the index, and for those of their sums too;
+    the place of `one_block` itself is no digit. None where the index is not a sum of bounded digits, or what
+    is asked is no condition on a layout."""
     if not access.flat:
         return
     ranges = Ranges(terms, (access.guard, access.mask, access.lane_facts))
     index = terms.poly(access.axes[0].index)
+    if one_block:
+        index = {m: c for m, c in index.items() if not terms.varies(m) or _moves(m, terms)}
     looked_up = {m: c for m, c in index.items() if terms.varies(m) and _reads(m, terms)}
     if looked_up:
         yield from _of_tables(index, looked_up, ranges, kernel, terms)
@@ -144,6 +149,12 @@ def _rows(row: Polynomial, kernel: Kernel, terms: Terms) -> Expr:
         for _, high in ranges_of(element, promised) if element.op == "read" else ():
             return sub(high, 1)
     return ONE
+
+
+def _moves(m: Monomial, terms: Terms) -> bool:
+    """Whether it may change inside a block."""
+    kinds = {s.kind for number in m for s in symbols(terms.atom(number))}
+    return _reads(m, terms) or any(kind > Kind.BLOCK for kind in kinds)
 
 
 def _reads(m: Monomial, terms: Terms) -> bool:

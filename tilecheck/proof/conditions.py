@@ -279,7 +279,8 @@ class _Search:
         terms = Terms(self.tiles)
         accesses = dict.fromkeys((goal.first, goal.second))
         segments = whole_segments(accesses)
-        plain = [whole for a in accesses for whole in layouts(a, self.context.kernel, terms)]
+        inside = goal.between is not Between.BLOCKS
+        plain = [w for a in accesses for w in layouts(a, self.context.kernel, terms, one_block=inside)]
         found = [(*segments, *whole) for whole in plain or ([()] if segments else [])]
         tables = {n.args[0] for n in walk(*_expressions(part)) if n.op == "read"}
         known = tuple(c for c in old if _lengths(c) <= tables)

@@ -83,8 +83,10 @@ def ordinary(conditions: Sequence[Expr], kernel: Kernel) -> tuple[Expr, ...]:
     """
     said = (*conditions, *(requirement.condition for requirement in kernel.requires))
     alone = {s for c in said for term in conjuncts(c) for s in _spoken_of_alone(term)}
+    # A number of compile time is a size where it is multiplied; else it may be a flag.
+    sizes = symbols(*(node for node in walk(*conditions) if node.op == "mul"))
     spoken = [s for s in symbols(*conditions) if not s.varies and s not in alone]
-    large = tuple(le(2, sym(s)) for s in spoken if s.kind is not Kind.CONSTANT)
+    large = tuple(le(2, sym(s)) for s in spoken if s.kind is not Kind.CONSTANT or s in sizes)
     return (*conditions, *large, *ranges((*conditions, *large)))
 
 
