@@ -102,9 +102,10 @@ def overwrites_its_own(kernel: Kernel, first: Access, second: Access) -> bool:
 
     What is stored in a lane takes what was loaded in it, so it comes after the load of the thread that it has
     this from. Or it needs a reduction or scan of all that was loaded. Other threads may have copies of the
-    element. They matter nowhere if, from the load on, nothing that was loaded is reduced, multiplied, reshaped
-    or broadcast, and no other store has the compiler load it once more, in another layout (`_is_alike`);
-    or as `_is_settled` says. A value without lanes is used by every thread as it is.
+    element. They matter nowhere if, from the load on, nothing that may have been loaded so is reduced,
+    multiplied, reshaped or broadcast (where what is loaded reaches stores alone, lane for lane, in whatever
+    round, none of it is), and no other store has the compiler load it once more, in another layout
+    (`_is_alike`); or as `_is_settled` says. A value without lanes is used by every thread as it is.
     """
     if first.effect is not Effect.READ or second.effect is not Effect.WRITE:
         return False
@@ -115,7 +116,7 @@ def overwrites_its_own(kernel: Kernel, first: Access, second: Access) -> bool:
     since = _exchanges_since(kernel, first)
     if first.position not in second.takes and (first.copied or not _is_gathered(first, second, since)):
         return False
-    if not since:
+    if not since or first.feeds is not None:
         return _is_alike(kernel)
     return _is_settled(kernel, first, second, since)
 
