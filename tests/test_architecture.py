@@ -118,7 +118,8 @@ EDGES: dict[str, set[str] | None] = {
         "tilecheck.rules",  # where its files are: they are part of the program
     },
     "tilecheck.certificate": set(),  # shares no code with the prover that it checks
-    "tilecheck.proof": BASE | {"tilecheck.ir", "tilecheck.analysis", "tilecheck.certificate"},
+    "tilecheck.proof": BASE
+    | {"tilecheck.ir", "tilecheck.analysis", "tilecheck.certificate", "tilecheck.garbage"},
     "tilecheck.dump": BASE | {"tilecheck.proof", "tilecheck.certificate"},
     "tilecheck.certify": BASE | {"tilecheck.ir", "tilecheck.proof", "tilecheck.certificate"},
     "tilecheck.rules": {

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
 
-from tilecheck.ir.expr import Expr, Kind, Symbol, symbols, walk
-from tilecheck.ir.host import EXTENT, NUMEL, TEST
+from tilecheck.ir.expr import ZERO, Expr, Kind, Symbol, substitute, symbols, walk
+from tilecheck.ir.host import DEFINED, EXTENT, NUMEL, RANK, STRIDE, TEST, TRUTHS
 from tilecheck.proof.recall import Assignment, Repair, Value
 from tilecheck.proof.work import Work
 
@@ -23,6 +23,7 @@ _MOST_ODD = 6  # values of which one is 1 and the others are not
 _LARGE = 64
 _CHANGES = 12  # that are looked at for one question
 _MOST_UNMET = 2  # assertions, where changes are tried
+_TO_MEET = 60  # changes that may lead to inputs that meet all that the text says: once for a launch
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +45,12 @@ class Inputs:
                 return start
             if unmet <= _MOST_UNMET:
                 near.append(start)
-        loose = [self._loose] if self.usual else []
-        found = chain(self._repaired(goal, near, self._defined), self._repaired(goal, loose, self._stated))
+        loose = self._loose if self.usual else ()
+        found = chain(
+            self._repaired(goal, self._met, self._defined),
+            self._repaired(goal, near, self._defined),
+            self._repaired(goal, loose, self._stated),
+        )
         return next((one for one in found if one.satisfies(goal)), None)
 
     def _repaired(
@@ -64,6 +69,31 @@ class Inputs:
             yield self._odd[symbol]
 
     @cached_property
+    def _met(self) -> tuple[Assignment, ...]:
+        """Inputs that meet all that the text says: what is asked beside that is mostly a change or two away."""
+        starts = (self._of(values, _LARGE) for values in (self._literals, {**self._said, **self._literals}))
+        return self._meeting(starts, self._defined)
+
+    def _meeting(
+        self, starts: Iterable[Assignment], defined: Mapping[Symbol, Expr]
+    ) -> tuple[Assignment, ...]:
+        repair = Repair(self.premises, _TO_MEET, lambda a: _parts(a, defined))
+        return tuple(found for found in map(repair.from_, starts) if found is not None)
+
+    @cached_property
+    def _said(self) -> dict[Symbol, Value]:
+        """What the text says in some case, as where a tensor is passed: ranks and strides that are compared
+        with literals, and that tensors agree in shape."""
+        found: dict[Symbol, Value] = {}
+        for node in walk(*self.premises):
+            if node.op == "eq" and node.args[0].op == "sym" and node.args[1].value is not None:
+                if node.args[0].args[0].origin in (RANK, STRIDE):
+                    found.setdefault(node.args[0].args[0], node.args[1].value)
+            elif node.op == "bsym" and node.args[0].origin in TRUTHS and node.args[0].origin != TEST:
+                found[node.args[0]] = True
+        return found
+
+    @cached_property
     def _even(self) -> tuple[Assignment, ...]:
         return tuple(self._of(self._literals, size) for size in _EVEN)
 
@@ -71,10 +101,14 @@ class Inputs:
         return Assignment(values, size=size, work=self.work, defined=self._defined)
 
     @cached_property
-    def _loose(self) -> Assignment:
+    def _loose(self) -> tuple[Assignment, ...]:
         """Tensors of which the text says all: they need not be contiguous."""
         truths = {n.args[0]: False for n in walk(*self.premises) if n.op == "bsym"}
-        return Assignment({**truths, **self._literals}, size=_LARGE, work=self.work, defined=self._stated)
+        plain, told = (
+            Assignment({**values, **self._literals}, size=_LARGE, work=self.work, defined=self._stated)
+            for values in (truths, self._said)
+        )
+        return (plain, *self._meeting([told], self._stated))
 
     @cached_property
     def _literals(self) -> dict[Symbol, Value]:
@@ -102,9 +136,11 @@ def _definitions(equal: Iterable[tuple[Expr, Expr]]) -> dict[Symbol, Expr]:
     """One side of each pair as the meaning of the other, a value of the host: nothing is its own part."""
     found: dict[Symbol, Expr] = {}
     for one, two in equal:
-        for name, meant in ((one, two), (two, one)):
+        for name, other in ((one, two), (two, one)):
             if name.op == "sym" and name.args[0].kind is Kind.HOST and name.args[0] not in found:
                 symbol: Symbol = name.args[0]
+                # `1 if n < 2 else 2 if n < 3 else itself`: the last case defines nothing.
+                meant = substitute(other, {name: ZERO}) if symbol.origin == DEFINED else other
                 if symbol not in _parts(meant, found):
                     found[symbol] = meant
                     break

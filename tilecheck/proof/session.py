@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tilecheck.cancellation import checkpoint, interruptible
+from tilecheck.garbage import keep_freed
 from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.interrupts import (
     deferred_interrupts,
@@ -78,6 +79,7 @@ class Session:
         import z3  # lazy: what the cheap rungs prove needs no solver
 
         if self._context is None:
+            keep_freed()
             self._context = z3.Context()
         # SimpleSolver, not Solver: choosing a tactic costs more than these queries do.
         solver = z3.SimpleSolver(ctx=self._context)

@@ -7,18 +7,20 @@ from tilecheck.ir.expr import (
     Kind,
     Symbol,
     add,
+    all_of,
     any_of,
     bool_sym,
     eq,
     evaluate,
     floordiv,
+    ite,
     le,
     lt,
     mul,
     negate,
     sym,
 )
-from tilecheck.ir.host import DEFINED, TEST, host_extent, host_stride
+from tilecheck.ir.host import DEFINED, TEST, host_extent, host_rank, host_stride
 from tilecheck.proof.launch_inputs import Inputs
 from tilecheck.proof.work import Work
 
@@ -84,3 +86,26 @@ def test_tensors_need_not_be_contiguous_where_the_text_does_not_say_so() -> None
     said = (any_of(negate(contiguous), eq(span, count)),)
     assert meets((lt(span, count),), said, {span: count})
     assert not meets((lt(span, count),), (*said, contiguous), {span: count})
+
+
+def test_a_definition_that_ends_in_itself_is_followed_as_far_as_it_goes() -> None:
+    """`1 if n < 2 else 2 if n < 3 else power`, as powers of two are defined: the last case defines nothing."""
+    power = ite(lt(COLUMNS, 2), 1, ite(lt(COLUMNS, 100), 64, HALF))
+    premises = (eq(HALF, power), lt(64, COLUMNS))
+    assert meets((lt(HALF, COLUMNS),), premises)
+    assert not meets((lt(COLUMNS, HALF), lt(COLUMNS, 100)), premises)
+
+
+def test_what_a_branch_asks_for_is_met_before_questions_are() -> None:
+    """Below `if x.shape[1] > 300 and x.shape[0] < 7`, no inputs of one size are near to what is asked."""
+    premises = (lt(300, COLUMNS), lt(ROWS, 7), lt(STEP, 5), le(1, ROWS))
+    assert meets((lt(ROWS, 4),), premises)
+    assert not meets((lt(ROWS, 0),), premises)
+
+
+def test_a_tensor_that_is_passed_has_the_rank_that_is_asked_of_it() -> None:
+    """After `assert bias is None or bias.ndim == 2 and bias.stride(-1) == 1`."""
+    rank, last = sym(host_rank("bias")), sym(host_stride("bias", -1))
+    premises = (any_of(MISSING, all_of(eq(rank, 2), eq(last, 1))),)
+    assert meets((negate(MISSING), lt(COLUMNS, 3)), premises)
+    assert not meets((negate(MISSING), lt(last, 1)), premises)
