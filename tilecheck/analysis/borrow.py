@@ -17,6 +17,7 @@ import networkx as nx
 
 from tilecheck.ir.kernel import Access, Effect, Kernel, Ownership
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
+from tilecheck.ir.overlap import Overlap, overlap
 
 MODES = {Effect.READ: "shared", Effect.ATOMIC: "atomic", Effect.WRITE: "mutable"}
 BLOCK = "block"
@@ -39,7 +40,7 @@ class Alias:
     buffer: str
     mutable: str
     other: str
-    partial: bool  # two different pieces of the buffer: whether they overlap is left to the guard (S1)
+    partial: bool  # not surely one piece of the buffer: whether they overlap is left to the guard (S1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,7 +121,10 @@ class BorrowGraph:
         written = [n for n in names if self.ownership(n) is Ownership.MUT]
         if written:
             other = next((n for n in names if n != written[0]), written[0])
-            partial = not (a["whole"] or b["whole"]) and a["text"] != b["text"]
+            found = overlap(a["tensor"], b["tensor"], buffer["launch"].facts)
+            if found is Overlap.APART:
+                return
+            partial = found is not Overlap.SAME
             yield Alias(buffer["launch"], buffer["name"], written[0], other, partial)
 
 
@@ -188,7 +192,7 @@ def _add_launch(graph: nx.MultiDiGraph, launch: Launch, number: int) -> None:
                 graph.add_node(buffer, kind="buffer", name=tensor.storage, launch=launch)
                 graph.add_edge(node, buffer, kind="borrows", mode="launch")
             if array_node(param) in graph:
-                graph.add_edge(buffer, array_node(param), kind="moves", whole=tensor.whole, text=tensor.name)
+                graph.add_edge(buffer, array_node(param), kind="moves", tensor=tensor)
 
 
 def tensors(value: HostValue) -> Iterator[HostTensor]:

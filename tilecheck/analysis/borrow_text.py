@@ -53,7 +53,7 @@ def _launches(borrows: BorrowGraph, where: Where) -> Iterator[str]:
         for _, buffer, _ in graph.out_edges(node, data=True):
             for _, array, move in graph.out_edges(buffer, data=True):
                 if move["kind"] == "moves":
-                    yield f"   {move['text']} moves into {graph.nodes[array]['name']}"
+                    yield f"   {move['tensor'].name} moves into {graph.nodes[array]['name']}"
 
 
 def dot(borrows: BorrowGraph) -> str:

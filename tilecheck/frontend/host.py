@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import libcst as cst
 
 from tilecheck.errors import TilecheckError, UnsupportedConstruct
-from tilecheck.frontend import host_calls, host_methods, host_statements, host_subscripts, host_targets, numbers
+from tilecheck.frontend import (
+    host_calls,
+    host_methods,
+    host_sharing,
+    host_statements,
+    host_subscripts,
+    host_targets,
+    numbers,
+)
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.executor import Arguments, Executor
@@ -79,6 +87,7 @@ class HostExecutor(Executor):
     texts: dict[Expr, str] = field(default_factory=dict)
     names_taken: dict[str, int] = field(default_factory=dict)
     storages: dict[str, int] = field(default_factory=dict)
+    handed_on: set[str] = field(default_factory=set)  # storages that other code was given, or finds
     module_values: dict[tuple[str, str], Any] = field(default_factory=dict)
     running: list[cst.CSTNode] = field(default_factory=list)
     known: Shared = field(default_factory=Shared)
@@ -178,6 +187,12 @@ class HostExecutor(Executor):
             return value
         return replace(value, strides_of=self.unread(text).name)
 
+    def as_one_copy(self, value: Any) -> Any:
+        """What may be a copy is another copy each time that it is made, and then one tensor."""
+        if not isinstance(value, Tensor) or not value.copied or "#" in value.copied:
+            return value
+        return replace(value, copied=f"{value.copied} #{self.number()}")
+
     def stop(self, why: str) -> None:
         raise HostStopped(why)
 
@@ -248,11 +263,12 @@ class HostExecutor(Executor):
         return None if handler is None else lambda: handler(self, node, frame)
 
     def recover(self, problem: UnsupportedConstruct, node: cst.BaseExpression, frame: Frame) -> Any:
+        host_sharing.hand_on_named(self, node, frame)
         host_targets.forget_named(self, node, frame)
         return self.unread(text_of(node, frame.table))
 
     def bind(self, function: Function, args: Arguments) -> Frame | None:
-        return host_targets.bind_starred(self, function, args)
+        return host_targets.bound(self, function, args)
 
     def merge(self, cond: Expr, a: Any, b: Any) -> Any:
         if isinstance(a, Unknown) and isinstance(b, Num) and b.kind != "data":
@@ -339,6 +355,9 @@ class HostDialect:
     def call(self, x: Executor, name: str, args: Arguments) -> Any:
         host = _host(x)
         handler = host_calls.meaning(name)
+        out = dict(args.keywords).get("out", Const(None))
+        if out != Const(None) and name.partition(".")[0] in host_calls.LIBRARIES:
+            return host.with_layout(host_sharing.into(host, out, handler, args), f"out={_named(out, '')}")
         if handler is None:
             raise UnsupportedConstruct(f"call of `{name}`")
         found = handler(host, args)
@@ -346,7 +365,8 @@ class HostDialect:
 
     def method(self, x: Executor, value: Any, name: str, args: Arguments) -> Any:
         host = _host(x)
-        return host.with_layout(host_methods.method(host, value, name, args), _named(value, f".{name}()"))
+        found = host.as_one_copy(host_methods.method(host, value, name, args))
+        return host.with_layout(found, _named(value, f".{name}()"))
 
     def attribute(self, x: Executor, value: Any, name: str) -> Any:
         host = _host(x)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
 
 Handler = Callable[["HostExecutor", "Arguments"], Any]
-_LIBRARIES = ("torch", "numpy", "cupy")
+LIBRARIES = ("torch", "numpy", "cupy")
 _MOST_DOUBLINGS = 24  # of a tile size
 
 
@@ -34,7 +34,7 @@ def meaning(name: str) -> Handler | None:
     head, _, last = name.rpartition(".")
     if head in ("numpy", "cupy") and last in ("empty", "zeros", "ones"):
         return _formatted(_filled)  # the second argument is a type
-    if head.split(".")[0] in _LIBRARIES and last in _TENSORS:
+    if head.split(".")[0] in LIBRARIES and last in _TENSORS:
         return _formatted(_TENSORS[last])
     if last == "cdiv" and head in ("cuda.tile", "triton", "triton.language"):
         return _cdiv

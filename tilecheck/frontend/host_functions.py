@@ -15,6 +15,7 @@ from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostExecutor, text_of
 from tilecheck.frontend.host_names import attribute
+from tilecheck.frontend.host_sharing import CACHED, hand_on, hand_on_named, kept
 from tilecheck.frontend.host_targets import (
     UNKNOWN_KEYWORDS,
     forget_attributes,
@@ -209,7 +210,8 @@ def _inline(x: HostExecutor, function: Function, args: Arguments, frame: Frame) 
     x.running.append(node)
     before = x.guard
     try:
-        return call_function(x, function, args)
+        found = call_function(x, function, args)
+        return kept(found) if _is_cached(function) else found
     except UnsupportedConstruct:
         x.guard = before
         return unread_call(x, args.node, args, frame)
@@ -226,6 +228,15 @@ def _is_plain(function: Function) -> bool:
     if node.asynchronous is not None or any(_is_generator(n) for n in walk(node.body, is_own)):
         return False
     return all(_plain_decorator(function.table, d.decorator) for d in node.decorators)
+
+
+def _is_cached(function: Function) -> bool:
+    if isinstance(function.node, cst.Lambda):
+        return False
+    nodes = [
+        d.decorator.func if isinstance(d.decorator, cst.Call) else d.decorator for d in function.node.decorators
+    ]
+    return any(function.table.full_name(dotted(node)) in CACHED for node in nodes)
 
 
 def _is_generator(node: cst.CSTNode) -> bool:
@@ -252,6 +263,8 @@ def unread_call(x: HostExecutor, node: cst.CSTNode, args: Arguments, frame: Fram
         if isinstance(value, Function):
             forget_nonlocals(x, value, frame)
     forget_lists(x, node, frame)
+    hand_on(x, *args.positional, *(v for _, v in args.keywords))
+    hand_on_named(x, node, frame)
     text = text_of(node, args.table)
     if isinstance(node, cst.Call) and _CHECKS.match(_last_name(node.func)):
         x.assume(x.unread_test(text))  # it raises, or something holds that we do not know

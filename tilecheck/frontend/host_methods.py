@@ -187,11 +187,13 @@ def _tensor_method(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> An
         if name not in _VIEWS:
             raise
     if name in _VIEWS:
-        return T.piece(t, x.unread(f"{t.name}.{name}()").name)
+        return replace(T.piece(t, x.unread(f"{t.name}.{name}()").name), copied="perhaps")
     if name in _CONVERSIONS:
         return in_format(T.converted(t), args)
     if name in _COPIES:
         return in_format(T.like(t, f"{t.name}.{name}()", x.storage(f"{t.name}.{name}()")), args)
+    if name == "pin_memory":
+        return replace(t, copied="perhaps")
     if name in _SAME or name.endswith("_"):
         return t  # `fill_`, `zero_`, `copy_`: the same tensor with other values
     raise unsupported(f"tensor method `.{name}`")
@@ -256,7 +258,7 @@ def _view(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
 def _reshape(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     found = _view(x, t, args)
     # Where no view exists, the result is a copy: it repeats nothing, and has a span of its own.
-    return replace(found, expanded=False, span_of="") if isinstance(found, Tensor) else found
+    return T.copied_unless_contiguous(found, t) if isinstance(found, Tensor) else found
 
 
 def _size(x: HostExecutor, t: Tensor, args: Arguments) -> Any:

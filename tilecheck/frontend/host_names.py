@@ -11,6 +11,7 @@ from tilecheck.frontend import expressions
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.expressions import evaluate, module_name
 from tilecheck.frontend.host import HostExecutor, text_of
+from tilecheck.frontend.host_sharing import kept
 from tilecheck.frontend.host_targets import kept_attribute, of_form
 from tilecheck.frontend.host_values import Gridded, Table
 from tilecheck.frontend.modules import ModuleTable
@@ -51,7 +52,7 @@ def module_value(x: HostExecutor, table: ModuleTable, name: str) -> Any:
         guard, allocation = x.guard, x.allocation
         x.allocation = name
         try:
-            value = module_name(x, table, name)
+            value = kept(module_name(x, table, name))
         except UnsupportedConstruct:
             value = x.unread(name)
         finally:

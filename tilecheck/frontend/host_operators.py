@@ -66,7 +66,9 @@ def elementwise(x: HostExecutor, a: Any, b: Any) -> Any:
         strides_of="",
         contiguous=contiguous,
         expanded=False,
-        whole=True,
+        part=(),
+        copied="",
+        among=(),
         dense=True,
         span_of="",
     )

@@ -108,5 +108,5 @@ def _one(x: HostExecutor, t: Tensor, axis: int, part: Any) -> tuple[Tensor | Non
         ]
         return T.sliced(t, axis, (ends[0], ends[1], ends[2])), axis + 1
     if isinstance(part, Num) and part.kind in ("int", "any") and part.elem is not None:
-        return T.selected(t, axis), axis
+        return T.selected(t, axis, part.elem), axis
     return None, axis

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import statements
+from tilecheck.frontend import host_sharing, statements
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host_methods import literal
@@ -164,6 +164,7 @@ def assign_target(x: HostExecutor, target: cst.BaseExpression, value: Any, frame
 def _assign_attribute(x: HostExecutor, target: cst.Attribute, value: Any, frame: Frame) -> None:
     if target.attr.value in ("data", "shape", "strides"):
         x.stop(f"`.{target.attr.value}` of a tensor is assigned")
+    host_sharing.hand_on(x, value)
     if dotted(target):
         holder = frame.find(dotted(target.value))
         for name in _names_of(holder, frame) if holder is not None else ():
@@ -177,6 +178,7 @@ def _assign_attribute(x: HostExecutor, target: cst.Attribute, value: Any, frame:
 
 def _assign_item(x: HostExecutor, target: cst.Subscript, value: Any, frame: Frame) -> None:
     """`d[k] = v`: a tensor keeps its shape, a display with literal keys is followed, others are lost."""
+    host_sharing.hand_on(x, value)
     name = dotted(target.value)
     held = frame.find(name) if name else None
     if isinstance(held, Table) and len(target.slice) == 1 and isinstance(target.slice[0].slice, cst.Index):
@@ -235,6 +237,16 @@ def bind_starred(x: HostExecutor, function: Function, args: Arguments) -> Frame 
     if rest is not None:
         whole = UNKNOWN_KEYWORDS not in others
         frame.names[rest.name.value] = Table(others) if whole else x.unread(rest.name.value)
+    return frame
+
+
+def bound(x: HostExecutor, function: Function, args: Arguments) -> Frame:
+    """The frame of a call. Defaults are made once, when the function is: calls share them."""
+    frame = bind_starred(x, function, args) or statements.bind_parameters(x, function, args)
+    params = function.node.params
+    for p in (*params.posonly_params, *params.params, *params.kwonly_params):
+        if p.default is not None and any(isinstance(n, cst.Call) for n in walk(p.default)):
+            frame.names[p.name.value] = host_sharing.kept(frame.names[p.name.value])
     return frame
 
 

@@ -12,9 +12,11 @@ from tilecheck.frontend.host_values import Tensor
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
 from tilecheck.ir.host import (
+    ARGUMENT,
     DEVICE,
     EXTENT,
     NUMEL,
+    OPAQUE,
     RANK,
     host_extent,
     host_numel,
@@ -23,6 +25,7 @@ from tilecheck.ir.host import (
     quotient,
     row_major,
 )
+from tilecheck.ir.overlap import Step
 
 Part = tuple[Expr | None, Expr | None, Expr | None]  # start:stop:step of a subscript
 
@@ -31,7 +34,7 @@ def free(name: str) -> Tensor:
     """The tensor behind an argument: everything about it is free. `xs[0]` is a member or a part of `xs`."""
     whole, _, index = name.rpartition("[")
     if whole and index.endswith("]"):
-        return Tensor(name, whole, shape_of=name, strides_of=name, whole=False, span_of=name)
+        return Tensor(name, whole, shape_of=name, strides_of=name, part=(name,), span_of=name)
     return Tensor(name, name, shape_of=name, strides_of=name, span_of=name)
 
 
@@ -51,7 +54,7 @@ def piece(t: Tensor, name: str) -> Tensor:
         strides_of="",
         contiguous=False,
         expanded=False,
-        whole=False,
+        part=None,
         dense=False,
         span_of="",
     )
@@ -126,7 +129,21 @@ def dense(t: Tensor) -> Tensor:
     if t.contiguous:
         return t
     name = f"{t.name}.contiguous()"
-    return replace(t, name=name, strides=None, strides_of="", contiguous=True, expanded=False, span_of="")
+    found = replace(t, name=name, strides=None, strides_of="", contiguous=True)
+    return copied_unless_contiguous(found, t)
+
+
+def copied_unless_contiguous(found: Tensor, t: Tensor) -> Tensor:
+    """`found`, which holds the elements of `t`: in place where `t` is contiguous, as a free tensor may be. A
+    copy repeats nothing, and has a span of its own."""
+    if t.contiguous:
+        return replace(found, span_of="")
+    free = t.span_of != "" and t.strides_of == t.span_of
+    free |= t.span_of != "" and t.strides == tuple(
+        E.sym(host_stride(t.span_of, k)) for k in range(len(t.shape or ()))
+    )
+    copied = "unless contiguous" if free and not t.copied else "perhaps"
+    return replace(found, copied=copied, expanded=False, span_of="")
 
 
 def in_order(t: Tensor, *, row_major: bool) -> Tensor:
@@ -139,8 +156,9 @@ def in_order(t: Tensor, *, row_major: bool) -> Tensor:
 def converted(t: Tensor) -> Tensor:
     """`t.to(...)`, `t.half()`: `t` itself where nothing changes, else a copy with strides of its own."""
     if t.contiguous:
-        return t
-    return replace(t, strides=None, strides_of="", expanded=False, dense=is_dense(t), span_of="")
+        return replace(t, copied="perhaps")
+    found = replace(t, strides=None, strides_of="", expanded=False, dense=is_dense(t), span_of="")
+    return replace(found, copied="perhaps")
 
 
 # ---- views -------------------------------------------------------------------------------------------------
@@ -242,7 +260,7 @@ def flattened(t: Tensor, start: int, end: int) -> Tensor | None:
 
 
 def _flat(t: Tensor, shape: tuple[Expr, ...]) -> Tensor:
-    return replace(t, shape=shape, shape_of="", strides=None, strides_of="", span_of="")
+    return copied_unless_contiguous(replace(t, shape=shape, shape_of="", strides=None, strides_of=""), t)
 
 
 def unsqueezed(t: Tensor, axis: int) -> Tensor | None:
@@ -273,11 +291,11 @@ def squeezed(t: Tensor, axis: int) -> Tensor | None:
 # ---- slices ------------------------------------------------------------------------------------------------
 
 
-def sliced(t: Tensor, axis: int, part: Part) -> Tensor | None:
+def sliced(t: Tensor, axis: int, ends: Part) -> Tensor | None:
     """`t[..., start:stop:step, ...]` along one axis, clamped as Python clamps it."""
     if t.shape is None or not -len(t.shape) <= axis < len(t.shape):
         return None
-    at, (start, stop, step) = axis % len(t.shape), part
+    at, (start, stop, step) = axis % len(t.shape), ends
     size = t.shape[at]
     by = 1 if step is None else step.value
     if by is None or by < 1:
@@ -286,6 +304,7 @@ def sliced(t: Tensor, axis: int, part: Part) -> Tensor | None:
         return t
     low = E.ZERO if start is None else _clamped(start, size)
     high = size if stop is None else _clamped(stop, size)
+    part = t.part if (low, high, by) == (E.ZERO, size, 1) else part_of(t, at, low, high, by)
     length = E.cdiv(E.sub(high, low), by) if _ordered(low, high) else E.maximum(0, E.cdiv(E.sub(high, low), by))
     strides = strides_of(t)
     steps = None
@@ -300,7 +319,7 @@ def sliced(t: Tensor, axis: int, part: Part) -> Tensor | None:
         strides=None if kept else steps,
         strides_of="",
         contiguous=kept,
-        whole=False,
+        part=part,
         dense=kept,
         span_of="",
     )
@@ -319,18 +338,32 @@ def _ordered(low: Expr, high: Expr) -> bool:
     return low is E.ZERO and nonnegative(high)
 
 
-def selected(t: Tensor, axis: int) -> Tensor | None:
+def part_of(t: Tensor, axis: int, low: Expr, high: Expr, by: int) -> tuple[object, ...] | None:
+    """Which part of its storage a slice of `t` is; None where two slices of this text may differ: where its
+    layout is not known, or an index is what unread code gave, or is read from an object that may change."""
+    strides = strides_of(t)
+    said = [s.name for s in E.symbols(low, high) if s.kind is Kind.HOST and s.origin in (ARGUMENT, OPAQUE)]
+    if t.part is None or t.shape is None or strides is None or not all(name.isidentifier() for name in said):
+        return None
+    layout = (t.shape, strides, t.contiguous and not t.expanded)
+    return (*t.part, Step(layout, axis, low, high, by))
+
+
+def selected(t: Tensor, axis: int, index: Expr) -> Tensor | None:
     """`t[i]`: one position along an axis, which goes."""
-    if t.shape is None or not t.shape:
+    if t.shape is None or not -len(t.shape) <= axis < len(t.shape):
         return None
     strides = strides_of(t)
+    index = E.add(t.shape[axis], index) if index.value is not None and index.value < 0 else index
+    # From which end an index of either sign counts is not known: it is the position that it is, and no other.
+    after = E.add(index, 1) if nonnegative(index) else E.const(-1)
     return replace(
         t,
         shape=(*t.shape[:axis], *t.shape[axis + 1 :]),
         strides=None if strides is None else (*strides[:axis], *strides[axis + 1 :]),
         strides_of="",
         contiguous=t.contiguous and axis == 0,
-        whole=False,
+        part=part_of(t, axis, index, after, 0),
         dense=t.contiguous and axis == 0,
         span_of="",
     )

@@ -41,9 +41,11 @@ class Tensor:
     strides_of: str = ""
     contiguous: bool = False
     expanded: bool = False
-    whole: bool = True
+    part: tuple[object, ...] | None = ()
     dense: bool = False
     span_of: str = ""
+    copied: str = ""
+    among: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,8 @@ def _either(cond: Expr, a: Any, b: Any) -> Any:
         fresh=a.fresh and b.fresh,
         shape=shape,
         contiguous=a.contiguous and b.contiguous,
-        whole=a.whole and b.whole,
+        part=None,
+        among=tuple(dict.fromkeys((*(a.among or (a.storage,)), *(b.among or (b.storage,))))),
     )
 
 
@@ -116,6 +117,8 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
         return replace(found, problem=given)
     pairs = zip(names.items(), arguments.items, strict=True)
     bound = tuple((n, host_value(x, v, read_annotation(definition.table, note))) for (n, note), v in pairs)
+    copies: dict[str, str] = {}
+    bound = tuple((n, _renumbered(v, copies)) for n, v in bound)
     found = replace(found, arguments=bound, captured=_captured(x, definition.closure))
     found = _completed(found, guard, x.definitions)
     # The arguments of `kernel[grid](...)` are numbers as often as tensors.
@@ -180,9 +183,9 @@ def host_value(x: HostExecutor, value: Any, note: Annotation) -> HostValue:
             number = E.sym(host_scalar(value.name, opaque=value.opaque))
             if is_scalar and not note.array:
                 return number
-            return replace(_tensor(T.free(value.name)), number=number)
+            return replace(_tensor(x, T.free(value.name)), number=number)
         case Tensor():
-            return _tensor(x.laid_out(x.known_rank(value)))
+            return _tensor(x, x.laid_out(x.known_rank(value)))
         case Num():
             return value.elem if not value.shape else None
         case Const():
@@ -205,7 +208,8 @@ def _optional(x: HostExecutor, choice: Choice, note: Annotation) -> HostValue:
     return replace(found, absent=absent) if isinstance(found, HostTensor) else None
 
 
-def _tensor(t: Tensor) -> HostTensor:
+def _tensor(x: HostExecutor, t: Tensor) -> HostTensor:
+    storages = t.among or (t.storage,)
     return HostTensor(
         t.name,
         t.storage,
@@ -213,13 +217,29 @@ def _tensor(t: Tensor) -> HostTensor:
         t.shape,
         T.strides_of(t),
         t.expanded,
-        t.whole,
+        t.part,
         t.shape_of,
         t.strides_of,
         t.contiguous,
         T.is_dense(t),
         t.span_of,
+        copied=t.copied,
+        among=t.among,
+        given=not t.fresh and all(x.is_given(name) for name in storages),
+        handed_on=any(name in x.handed_on for name in storages),
     )
+
+
+def _renumbered(value: HostValue, copies: dict[str, str]) -> HostValue:
+    """Copies counted within the launch, so that one that is seen twice is one launch."""
+    match value:
+        case HostTensor() if value.copied:
+            kind = value.copied.partition(" #")[0]
+            return replace(value, copied=copies.setdefault(value.copied, f"{kind} #{len(copies) + 1}"))
+        case HostList():
+            return HostList(tuple(_renumbered(item, copies) for item in value.items))
+        case _:
+            return value
 
 
 def _captured(x: HostExecutor, frame: Frame | None) -> tuple[tuple[str, HostValue], ...]:

@@ -17,15 +17,19 @@ from tilecheck.model import Site
 class HostTensor:
     """A tensor argument.
 
-    `name` is its text in the host function. `storage` names the buffer behind it: two tensors with one
-    storage may overlap, different storages of which one is `fresh` (allocated by this function) do not.
-    `shape` and `strides` are None where the text does not give them. `expanded` says that several indices
-    share an element (`expand`, stride 0). While the rank is not known, `shape_of` and `strides_of` name the
-    free tensor of the host function whose shape (strides) this one has. `contiguous` says that its strides are
-    those of row-major order, `dense` that its elements lie side by side in some order. `span_of` names the
-    free tensor that begins and ends where this one does. `number` is what it is if the kernel takes it for a
-    number after all: an argument of which the host's text does not say what it is. Where `absent` holds, None
-    is passed instead.
+    `name` is its text in the host function. `storage` names the buffer behind it: two tensors with one storage
+    may overlap, different storages of which one is `fresh` (allocated by this function) do not. `shape` and
+    `strides` are None where the text does not give them. `expanded` says that several indices share an element
+    (`expand`, stride 0). `part` says which part of the storage it is: the slices that lead to it, () for all of
+    it, None if that is not known. `copied` says that it may be a copy of that after all: "perhaps", or "unless
+    contiguous", and which copy. Where a choice is not decided, `among` names the storages that it may have.
+    `given` is a tensor that the caller passes, or that lies in something passed; `handed_on` a fresh one that
+    other code was given, or that was put where other code finds it. While the rank is not known, `shape_of` and
+    `strides_of` name the free tensor of the host function whose shape (strides) this one has. `contiguous` says
+    that its strides are those of row-major order, `dense` that its elements lie side by side in some order.
+    `span_of` names the free tensor that begins and ends where this one does. `number` is what it is if the
+    kernel takes it for a number after all: an argument of which the host's text does not say what it is. Where
+    `absent` holds, None is passed instead.
     """
 
     name: str
@@ -34,7 +38,7 @@ class HostTensor:
     shape: tuple[Expr, ...] | None
     strides: tuple[Expr, ...] | None
     expanded: bool = False
-    whole: bool = True  # all of its storage, not a slice of it
+    part: tuple[object, ...] | None = ()
     shape_of: str = ""
     strides_of: str = ""
     contiguous: bool = False
@@ -42,6 +46,10 @@ class HostTensor:
     span_of: str = ""
     number: Expr | None = None
     absent: Expr | None = None
+    copied: str = ""
+    among: tuple[str, ...] = ()
+    given: bool = False
+    handed_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)

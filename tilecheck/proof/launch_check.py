@@ -24,6 +24,7 @@ from tilecheck.ir.expr import FALSE, Expr, Kind, all_of, le, lt, mul, negate, sy
 from tilecheck.ir.host import EXTENT, NUMEL, SPAN, owner
 from tilecheck.ir.kernel import Contract, Effect, Kernel, grid_symbol
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
+from tilecheck.ir.overlap import Overlap, overlap
 from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.launch_judge import Broken, Judge, is_of_host, judge_of
 from tilecheck.proof.launch_unread import rests_on_unread
@@ -31,6 +32,7 @@ from tilecheck.proof.session import Session
 
 _HUNTS = 2  # for harm that one broken condition does at one call, without any
 _INPUTS, _ALL = 3, 99  # that are run for one broken condition, with several blocks and with any
+_SHARED = (Overlap.SAME, Overlap.PARTLY)
 _LARGE = 64  # an extent that asks for nothing in particular
 
 
@@ -156,12 +158,15 @@ class _Check:
         """Whether the arrays of a contract share no memory: broken where the text passes one tensor twice."""
         given = dict(self.judge.launch.arguments)
         tensors = [t for name in contract.arrays for t in _tensors_in(given.get(name))]
-        statuses = {_apart(a, b) for a, b in combinations(tensors, 2)}
-        model = self.judge.model(()) if "broken" in statuses else None
-        if model is not None:
-            return "broken", self.judge.broken("TC402", contract.text, model)
+        facts, all_apart = self.judge.launch.facts, True
+        for a, b in combinations(tensors, 2):
+            found = overlap(a, b, facts)
+            all_apart &= found is Overlap.APART
+            model = self.judge.model(_with_elements(a, b)) if found in _SHARED else None
+            if model is not None:
+                return "broken", self.judge.broken("TC402", contract.text, model)
         understood = all(name in given and _is_read(given[name]) for name in contract.arrays)
-        return ("holds" if understood and statuses <= {"holds"} else "caller"), None
+        return ("holds" if understood and all_apart else "caller"), None
 
     def standing(self) -> tuple[tuple[Broken, ...], tuple[tuple[str, str], ...]]:
         """S2 and S3 at this launch: what is broken, and what could not be judged."""
@@ -273,11 +278,10 @@ def _is_read(value: HostValue) -> bool:
     return isinstance(value, HostTensor)
 
 
-def _apart(a: HostTensor, b: HostTensor) -> str:
-    """Whether two tensors share memory, as far as the text tells."""
-    if a.storage != b.storage:
-        return "holds" if a.fresh or b.fresh else "caller"
-    return "broken" if a.whole or b.whole or a.name == b.name else "caller"
+def _with_elements(*tensors: HostTensor) -> tuple[Expr, ...]:
+    """That tensors are passed and have elements, where the text says how many: empty ones share none."""
+    present = (negate(t.absent) for t in tensors if t.absent is not None)
+    return (*present, *(le(1, size) for t in tensors for size in t.shape or ()))
 
 
 def _of_more_axes(condition: Expr) -> Iterator[Expr]:

@@ -123,8 +123,8 @@ def launch_of(graph: BorrowGraph, *tensors: tuple[str, HostTensor]) -> Launch:
     return Launch(graph.kernel.name, "kernel.py", "host", site, (const(1),), tensors, ())
 
 
-def tensor(name: str, storage: str, *, whole: bool = True) -> HostTensor:
-    return HostTensor(name, storage, fresh=False, shape=None, strides=None, whole=whole)
+def tensor(name: str, storage: str, *, part: tuple[object, ...] | None = ()) -> HostTensor:
+    return HostTensor(name, storage, fresh=False, shape=None, strides=None, part=part)
 
 
 def test_one_buffer_moved_twice_is_found(copy: BorrowGraph) -> None:
@@ -139,7 +139,7 @@ def test_one_buffer_moved_twice_is_found(copy: BorrowGraph) -> None:
 
 
 def test_two_pieces_of_one_buffer_are_left_to_the_guard(copy: BorrowGraph) -> None:
-    pieces = (("x", tensor("a[:n]", "a", whole=False)), ("out", tensor("a[n:]", "a", whole=False)))
+    pieces = (("x", tensor("a[:n]", "a", part=(0,))), ("out", tensor("a[n:]", "a", part=(1,))))
     assert findings(build(copy.kernel, [launch_of(copy, *pieces)]), "TC401") == []
 
 
