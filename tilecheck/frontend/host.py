@@ -19,6 +19,7 @@ import libcst as cst
 from tilecheck.errors import TilecheckError, UnsupportedConstruct
 from tilecheck.frontend import (
     host_calls,
+    host_doubts,
     host_methods,
     host_sharing,
     host_statements,
@@ -87,6 +88,9 @@ class HostExecutor(Executor):
     texts: dict[Expr, str] = field(default_factory=dict)
     names_taken: dict[str, int] = field(default_factory=dict)
     storages: dict[str, int] = field(default_factory=dict)
+    doubted: set[str] = field(default_factory=set)  # what unread code may have checked
+    deciding: list[set[str]] = field(default_factory=list)  # what the open compound statements ask
+    line: tuple[cst.CSTNode, Frame] | None = None  # the simple statement that is executed
     handed_on: set[str] = field(default_factory=set)  # storages that other code was given, or finds
     module_values: dict[tuple[str, str], Any] = field(default_factory=dict)
     running: list[cst.CSTNode] = field(default_factory=list)
@@ -189,9 +193,8 @@ class HostExecutor(Executor):
 
     def as_one_copy(self, value: Any) -> Any:
         """What may be a copy is another copy each time that it is made, and then one tensor."""
-        if not isinstance(value, Tensor) or not value.copied or "#" in value.copied:
-            return value
-        return replace(value, copied=f"{value.copied} #{self.number()}")
+        unnumbered = isinstance(value, Tensor) and value.copied and not value.copy
+        return replace(value, copy=self.number()) if unnumbered else value
 
     def stop(self, why: str) -> None:
         raise HostStopped(why)
@@ -264,6 +267,7 @@ class HostExecutor(Executor):
 
     def recover(self, problem: UnsupportedConstruct, node: cst.BaseExpression, frame: Frame) -> Any:
         host_sharing.hand_on_named(self, node, frame)
+        host_doubts.doubt(self, node, frame)
         host_targets.forget_named(self, node, frame)
         return self.unread(text_of(node, frame.table))
 

@@ -14,6 +14,7 @@ from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostExecutor, text_of
+from tilecheck.frontend.host_doubts import doubt
 from tilecheck.frontend.host_names import attribute
 from tilecheck.frontend.host_sharing import CACHED, hand_on, hand_on_named, kept
 from tilecheck.frontend.host_targets import (
@@ -39,6 +40,7 @@ from tilecheck.frontend.values import (
     RecordType,
     Seq,
 )
+from tilecheck.ir import expr as E
 
 MAX_HOST_DEPTH = 8
 _MOST_WAYS = 64  # of one call of what is not written in the project
@@ -46,6 +48,10 @@ _CONTAINERS = ("dict", "types.SimpleNamespace")
 _CHECKS = re.compile(
     r"_*(check|validate|verify|ensure|require|assert)"
 )  # functions that raise if not satisfied
+# What never returns: it raises what ends the program, or the test.
+_EXITS = frozenset(
+    "sys.exit exit quit os._exit os.abort pytest.skip pytest.fail pytest.xfail pytest.exit".split()
+)
 _MAKERS = (  # of a kernel, of a function or of a kernel
     "cuda.tile.kernel",
     "cuda.tile._execution.kernel",
@@ -54,7 +60,7 @@ _MAKERS = (  # of a kernel, of a function or of a kernel
     "torch._library.capture_triton",
 )
 # Decorators that leave the function's values and its effects as they are.
-_PLAIN_DECORATORS = frozenset(
+PLAIN_DECORATORS = frozenset(
     "functools.lru_cache functools.cache functools.wraps staticmethod torch.no_grad torch.inference_mode "
     "torch.compiler.disable typing.no_type_check".split()
 )
@@ -134,6 +140,9 @@ def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any
             )
         case Named() if function.name in _MAKERS:
             return _kernel_of(x, args)
+        case Named() if function.name in _EXITS:
+            x.guard = E.FALSE  # it raises
+            return Const(None)
         case Named() if function.name in LAUNCHERS:
             x.record_launch(x, _launch_of(args))
             return Const(None)
@@ -252,7 +261,7 @@ def _plain_decorator(table: ModuleTable, node: cst.BaseExpression) -> bool:
     if is_kernel_decorator(table, node):
         return False
     text = dotted(node.func if isinstance(node, cst.Call) else node)
-    return table.full_name(text) in _PLAIN_DECORATORS
+    return table.full_name(text) in PLAIN_DECORATORS
 
 
 def unread_call(x: HostExecutor, node: cst.CSTNode, args: Arguments, frame: Frame) -> Unknown:
@@ -265,6 +274,7 @@ def unread_call(x: HostExecutor, node: cst.CSTNode, args: Arguments, frame: Fram
     forget_lists(x, node, frame)
     hand_on(x, *args.positional, *(v for _, v in args.keywords))
     hand_on_named(x, node, frame)
+    doubt(x, node, frame)
     text = text_of(node, args.table)
     if isinstance(node, cst.Call) and _CHECKS.match(_last_name(node.func)):
         x.assume(x.unread_test(text))  # it raises, or something holds that we do not know

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
+from tilecheck.frontend.host_doubts import parts
 from tilecheck.frontend.host_values import BitLength, HostShape, Pieces, Table, Tensor, Unknown
 from tilecheck.frontend.values import Const, Named, Num, Seq, Token, integer
 from tilecheck.ir import expr as E
@@ -187,13 +188,14 @@ def _tensor_method(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> An
         if name not in _VIEWS:
             raise
     if name in _VIEWS:
-        return replace(T.piece(t, x.unread(f"{t.name}.{name}()").name), copied="perhaps")
+        x.doubted |= parts(t, *args.positional, *(v for _, v in args.keywords))  # not every shape has this view
+        return replace(T.piece(t, x.unread(f"{t.name}.{name}()").name), copied="perhaps", copy=0)
     if name in _CONVERSIONS:
         return in_format(T.converted(t), args)
     if name in _COPIES:
         return in_format(T.like(t, f"{t.name}.{name}()", x.storage(f"{t.name}.{name}()")), args)
     if name == "pin_memory":
-        return replace(t, copied="perhaps")
+        return replace(t, copied="perhaps", copy=0)
     if name in _SAME or name.endswith("_"):
         return t  # `fill_`, `zero_`, `copy_`: the same tensor with other values
     raise unsupported(f"tensor method `.{name}`")
@@ -242,11 +244,18 @@ def _optional_axis(x: HostExecutor, args: Arguments, default: int) -> int:
 
 def _view(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     first = args.at(0) if args.positional else None
+    if len(args.positional) == 1 and isinstance(first, Unknown) and first.name not in x.integer_names:
+        raise unsupported("view as a size, or as another type")
+    if isinstance(first, Named | Token):
+        raise unsupported("view as another type")
+    return _shaped(x, t, args)
+
+
+def _shaped(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    first = args.at(0) if args.positional else None
     if isinstance(first, HostShape) and not first.strides and len(args.positional) == 1:
         kept = t.shape_of == first.of
         return t if kept else replace(t, shape=None, shape_of=first.of, strides=None, strides_of="")
-    if isinstance(first, Named | Token):
-        raise unsupported("view as another type")
     t = x.laid_out(t)
     found = T.reshaped(t, integers(x, args))
     if found is None:
@@ -256,7 +265,7 @@ def _view(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
 
 
 def _reshape(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
-    found = _view(x, t, args)
+    found = _shaped(x, t, args)
     # Where no view exists, the result is a copy: it repeats nothing, and has a span of its own.
     return T.copied_unless_contiguous(found, t) if isinstance(found, Tensor) else found
 
@@ -367,7 +376,10 @@ def _narrow(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     size = (t.shape or part.shape)[at]
     first = E.ite(E.lt(start, 0), E.add(start, size), start)
     x.assume(E.all_of(E.le(0, first), E.le(0, length), E.le(E.add(first, length), size)))
-    return replace(part, shape=(*part.shape[:at], length, *part.shape[at + 1 :]))
+    low = start if T.nonnegative(start) else first
+    whole = low is E.ZERO and length is size
+    own = t.part if whole else T.part_of(t, at, low, E.add(low, length), 1)
+    return replace(part, shape=(*part.shape[:at], length, *part.shape[at + 1 :]), part=own)
 
 
 def _chunk(x: HostExecutor, t: Tensor, args: Arguments) -> Any:

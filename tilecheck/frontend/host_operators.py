@@ -68,6 +68,7 @@ def elementwise(x: HostExecutor, a: Any, b: Any) -> Any:
         expanded=False,
         part=(),
         copied="",
+        copy=0,
         among=(),
         dense=True,
         span_of="",

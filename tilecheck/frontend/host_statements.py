@@ -6,7 +6,7 @@ was before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +14,14 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import statements
-from tilecheck.frontend.bindings import Import, dotted
+from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate, joined
+from tilecheck.frontend.host_blocks import run_match, run_try, run_with
+from tilecheck.frontend.host_doubts import deciding, doubt, doubt_loop
 from tilecheck.frontend.host_operators import operate
 from tilecheck.frontend.host_targets import assigned, change, forget, unpack_unknown
-from tilecheck.frontend.host_values import HostShape, Table, Tensor, Unknown
+from tilecheck.frontend.host_values import HostShape, Table, Tensor
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Const, Frame, Num, Range, Seq, integer
 from tilecheck.ir import expr as E
@@ -28,7 +30,6 @@ from tilecheck.ir.expr import Kind, Symbol
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
 
-_PASSING = ("torch",)  # modules whose context managers swallow no exceptions
 _MOST_UNROLLED = 16  # items of a loop that is run item by item
 
 
@@ -36,16 +37,29 @@ def execute(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> bool:
     """Execute a statement if it needs a way of its own, or if the usual way turns out not to read it."""
     if isinstance(node, cst.FunctionDef):
         return False
-    before = x.guard
+    before, outer = x.guard, x.line
+    x.deciding.append(deciding(node, frame))
+    x.line = None
     try:
         if isinstance(node, cst.BaseSmallStatement):  # of a body on the line of its `if`, `for` or `def`
             _small(x, node, frame)
+        elif type(node) in _HANDLERS:
+            _HANDLERS[type(node)](x, node, frame)
         else:
-            _HANDLERS.get(type(node), forget)(x, node, frame)
+            _lose(x, node, frame)
     except UnsupportedConstruct:
         x.guard = before
-        forget(x, node, frame)
+        _lose(x, node, frame)
+    finally:
+        x.deciding.pop()
+        x.line = outer
     return True
+
+
+def _lose(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
+    """A statement that is not read: what it assigns is unknown, and it may have ended the function."""
+    doubt(x, node, frame)
+    forget(x, node, frame)
 
 
 # ---- simple statements -------------------------------------------------------------------------------------
@@ -60,10 +74,11 @@ def _line(x: HostExecutor, node: cst.SimpleStatementLine | cst.SimpleStatementSu
             _small(x, small, frame)
         except UnsupportedConstruct:
             x.guard = before
-            forget(x, small, frame)
+            _lose(x, small, frame)
 
 
 def _small(x: HostExecutor, node: cst.BaseSmallStatement, frame: Frame) -> None:
+    x.line = (node, frame)
     match node:
         case cst.Assign() | cst.AnnAssign() if node.value is not None:
             target = node.targets[0].target if isinstance(node, cst.Assign) else node.target
@@ -182,6 +197,7 @@ def _lose_outer(x: HostExecutor, name: str, frame: Frame) -> None:
 def _for(x: HostExecutor, node: cst.For, frame: Frame) -> None:
     source = evaluate(x, node.iter, frame)
     if isinstance(source, Range) and not _known_length(source):
+        doubt_loop(x, node, frame)
         _forget_places(x, node, frame)
         statements.range_loop(x, node, source, frame)
     else:
@@ -189,6 +205,7 @@ def _for(x: HostExecutor, node: cst.For, frame: Frame) -> None:
         if items is not None and not _leaves(node):
             statements.unrolled_loop(x, node, items, frame)
         else:
+            doubt_loop(x, node, frame)
             _forget_places(x, node, frame)
             _any_items(x, node, frame)
     _after(x, node, frame)
@@ -228,8 +245,9 @@ def _items(source: Any) -> tuple[Any, ...] | None:
 
 
 def _leaves(node: cst.For) -> bool:
-    """Whether a `break` or `return` ends the loop early."""
-    return any(isinstance(n, cst.Break | cst.Return) for n in walk(node.body))
+    """Whether a `break` ends the loop early: what follows is reached with what any of its items left. After a
+    `return` nothing follows."""
+    return any(isinstance(n, cst.Break) for n in walk(node.body))
 
 
 def _any_items(x: HostExecutor, node: cst.For, frame: Frame) -> None:
@@ -244,92 +262,10 @@ def _any_items(x: HostExecutor, node: cst.For, frame: Frame) -> None:
 
 
 def _while(x: HostExecutor, node: cst.While, frame: Frame) -> None:
+    doubt_loop(x, node, frame)
     _forget_places(x, node, frame)
     statements.run_while(x, node.with_changes(orelse=None) if node.orelse is not None else node, frame)
     _after(x, node, frame)
-
-
-# ---- with, try, match --------------------------------------------------------------------------------------
-
-
-def _with(x: HostExecutor, node: cst.With, frame: Frame) -> None:
-    """Managers run around the body; past one that may swallow exceptions, the body may have ended anywhere."""
-    suppresses = False
-    for item in node.items:
-        value = evaluate(x, item.item, frame)
-        manager = item.item.func if isinstance(item.item, cst.Call) else item.item
-        binding = frame.table.bindings.get(dotted(manager).partition(".")[0])
-        suppresses |= not isinstance(binding, Import) or binding.name.partition(".")[0] not in _PASSING
-        if item.asname is not None:
-            statements.assign(
-                x, item.asname.name, value if isinstance(value, Unknown) else x.unread("with"), frame
-            )
-    if suppresses:
-        _attempt(x, node.body.body, (), node, frame)
-    else:
-        statements.run_block(x, node.body.body, frame)
-
-
-def _try(x: HostExecutor, node: cst.Try, frame: Frame) -> None:
-    body = [*node.body.body, *(node.orelse.body.body if node.orelse is not None else ())]
-    if node.finalbody is not None:  # it runs however the body ended, and may hold back what ended it
-        _attempt(x, body, (*node.handlers, None), node, frame)
-        statements.run_block(x, node.finalbody.body.body, frame)
-    else:
-        _attempt(x, body, node.handlers, node, frame)
-
-
-def _attempt(
-    x: HostExecutor,
-    body: Sequence[cst.CSTNode],
-    handlers: Sequence[cst.ExceptHandler | None],
-    node: cst.CSTNode,
-    frame: Frame,
-) -> None:
-    """The body runs to its end, or an exception leaves it anywhere: then what it assigns is unknown."""
-    before, names = x.guard, dict(frame.names)
-    raised = x.unread_test("an exception")
-    x.guard = E.all_of(before, E.negate(raised))
-    statements.run_block(x, body, frame)
-    ends = [(E.negate(raised), x.guard, frame.names)]
-    for handler in handlers or (None,):
-        chosen = x.unread_test("this exception")
-        frame.names = dict(names)
-        x.guard = E.all_of(before, raised, chosen)
-        forget(x, node, frame)
-        if handler is not None:
-            statements.run_block(x, handler.body.body, frame)
-        ends.append((chosen, x.guard, frame.names))
-    _meet(x, ends, frame)
-
-
-def _meet(x: HostExecutor, ends: list[tuple[E.Expr, E.Expr, dict[str, Any]]], frame: Frame) -> None:
-    """Join paths; one that ended takes no part."""
-    reached = [end for end in ends if end[1] is not E.FALSE]
-    if not reached:
-        x.guard = E.FALSE
-        return
-    _, guard, names = reached[-1]
-    for cond, other, others in reversed(reached[:-1]):
-        names = x.merge_names(cond, others, names)
-        guard = x.join(other, guard)
-    x.guard, frame.names = guard, names
-
-
-def _match(x: HostExecutor, node: cst.Match, frame: Frame) -> None:
-    """Any case may be the one, or none."""
-    evaluate(x, node.subject, frame)
-    before, names = x.guard, dict(frame.names)
-    ends = [(x.unread_test("no case"), before, names)]
-    for case in node.cases:
-        chosen = x.unread_test("this case")
-        frame.names = dict(names)
-        x.guard = E.all_of(before, chosen)
-        for name in assigned(case.pattern):
-            frame.names[name] = x.unread(name)
-        statements.run_block(x, case.body.body, frame)
-        ends.append((chosen, x.guard, frame.names))
-    _meet(x, ends, frame)
 
 
 def _class(x: HostExecutor, node: cst.ClassDef, frame: Frame) -> None:
@@ -342,9 +278,9 @@ _HANDLERS: Mapping[type, Callable[[HostExecutor, Any, Frame], None]] = {
     cst.If: statements.run_if,
     cst.For: _for,
     cst.While: _while,
-    cst.With: _with,
-    cst.Try: _try,
+    cst.With: run_with,
+    cst.Try: run_try,
     cst.TryStar: forget,
-    cst.Match: _match,
+    cst.Match: run_match,
     cst.ClassDef: _class,
 }

@@ -143,22 +143,20 @@ def copied_unless_contiguous(found: Tensor, t: Tensor) -> Tensor:
         E.sym(host_stride(t.span_of, k)) for k in range(len(t.shape or ()))
     )
     copied = "unless contiguous" if free and not t.copied else "perhaps"
-    return replace(found, copied=copied, expanded=False, span_of="")
+    return replace(found, copied=copied, copy=0, expanded=False, span_of="")
 
 
 def in_order(t: Tensor, *, row_major: bool) -> Tensor:
     """A new tensor (or `t`, if it is one) whose elements lie side by side, row-major or in some order."""
-    return replace(
-        t, strides=None, strides_of="", contiguous=row_major, expanded=False, dense=True, span_of=""
-    )
+    return replace(t, strides=None, strides_of="", contiguous=row_major, expanded=False, dense=True, span_of="")
 
 
 def converted(t: Tensor) -> Tensor:
     """`t.to(...)`, `t.half()`: `t` itself where nothing changes, else a copy with strides of its own."""
     if t.contiguous:
-        return replace(t, copied="perhaps")
+        return replace(t, copied="perhaps", copy=0)
     found = replace(t, strides=None, strides_of="", expanded=False, dense=is_dense(t), span_of="")
-    return replace(found, copied="perhaps")
+    return replace(found, copied="perhaps", copy=0)
 
 
 # ---- views -------------------------------------------------------------------------------------------------

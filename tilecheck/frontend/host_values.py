@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.frontend.values import Function, Param
@@ -46,6 +46,7 @@ class Tensor:
     span_of: str = ""
     copied: str = ""
     among: tuple[str, ...] = ()
+    copy: int = field(default=0, compare=False)  # which copy it is: one of each branch is one after them
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,7 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
     said = (*launch_expressions(found), *(perhaps if call.names is not None else ()), *found.facts)
     # A number that an object holds (`ctx.BT`) is neither the caller's nor this text's: other code put it there.
     held = {s.name for s in E.symbols(*said) if s.origin in (ARGUMENT, OPAQUE) and "." in s.name}
+    found = replace(found, doubted=tuple(sorted(x.doubted)))
     return replace(found, unread=tuple(n for n in owners(*said) if n in held or not x.is_given(n)))
 
 
@@ -223,7 +224,7 @@ def _tensor(x: HostExecutor, t: Tensor) -> HostTensor:
         t.contiguous,
         T.is_dense(t),
         t.span_of,
-        copied=t.copied,
+        copied=f"{t.copied} #{t.copy}" if t.copied else "",
         among=t.among,
         given=not t.fresh and all(x.is_given(name) for name in storages),
         handed_on=any(name in x.handed_on for name in storages),

@@ -20,8 +20,9 @@ from tilecheck.frontend.bindings import Import, dotted, imports_of
 from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.host import HostDialect, HostExecutor, HostStopped, HostTooLarge, Shared, parameter
 from tilecheck.frontend.host_applied import prepared_inputs
+from tilecheck.frontend.host_doubts import doubt_inputs
 from tilecheck.frontend.host_expressions import HANDLERS
-from tilecheck.frontend.host_functions import is_own
+from tilecheck.frontend.host_functions import PLAIN_DECORATORS, is_own
 from tilecheck.frontend.host_values import LAUNCHERS, LaunchCall, Unknown
 from tilecheck.frontend.launch_records import record
 from tilecheck.frontend.modules import ModuleTable
@@ -264,6 +265,7 @@ def _run(x: HostExecutor, table: ModuleTable, host: _Host) -> str | None:
         else:
             frame = _frame(x, table, host)
             x.running.append(host.node)
+            doubt_inputs(x, host.node, frame, PLAIN_DECORATORS)
             run_block(x, host.node.body.body, frame)
     except HostTooLarge:
         return f"`{host.name}` is too large to follow"

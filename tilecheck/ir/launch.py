@@ -7,7 +7,7 @@ the launch: asserts, early raises, the branches around it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tilecheck.ir.expr import Expr
 from tilecheck.model import Site
@@ -66,12 +66,13 @@ HostValue = HostTensor | HostList | Expr | str | None  # str: a literal; None: n
 class Launch:
     """One visible launch of `kernel` (the name of its `def`) inside the host function `function`.
 
-    `grid` has one expression per given axis, None where it is not understood; missing axes are 1.
-    `arguments` are the values in the order of the kernel's parameters, as far as they were given.
-    `problem` says why a launch is not understood at all (then everything else may be empty). `captured` are
-    the values of the names that a kernel defined inside a function closes over. `unread` are the tensors and
-    numbers in it that code which is not read computes: neither the caller nor the host's text decides them; or
-    objects of which all are.
+    `grid` has one expression per given axis, None where it is not understood; missing axes are 1. `arguments`
+    are the values in the order of the kernel's parameters, as far as they were given. `problem` says why a
+    launch is not understood at all (then everything else may be empty). `captured` are the values of the names
+    that a kernel defined inside a function closes over. `unread` are the tensors and numbers in it that code
+    which is not read computes: neither the caller nor the host's text decides them; or objects of which all
+    are. `doubted` are those of which code that is not read may have turned some away before the launch; where a
+    launch is seen twice, the first time counts, after which the fewest are.
     """
 
     kernel: str
@@ -84,3 +85,4 @@ class Launch:
     problem: str | None = None
     captured: tuple[tuple[str, HostValue], ...] = ()
     unread: tuple[str, ...] = ()
+    doubted: tuple[str, ...] = field(default=(), compare=False)

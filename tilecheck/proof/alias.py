@@ -20,6 +20,7 @@ from tilecheck.proof.concrete import Concrete, arguments, launch_symbols
 from tilecheck.proof.context import Context
 from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.launch_judge import ordinary_inputs
+from tilecheck.proof.launch_unread import is_unread
 from tilecheck.proof.launch_values import host_values
 
 _LAUNCHES = 6
@@ -78,7 +79,7 @@ def _is_decided(kernel: Kernel, launch: HostLaunch, arrays: Sequence[str]) -> bo
         ]
         if any(map(is_memory, walk(*terms))):
             return False
-        if any(owner(s) in launch.unread for s in symbols(*terms) if s not in tiles):
+        if any(is_unread(owner(s) or "", launch) for s in symbols(*terms) if s not in tiles):
             return False
     return True
 

@@ -21,9 +21,23 @@ def rests_on_unread(launch: Launch, wanted: Expr) -> bool:
     blocks = owners(*(size for size in launch.grid or () if size is not None))
     if any(_is_part_of(name, launch.unread) for name in (*spoken, *blocks)):
         return True
+    if any(_is_part_of(name, launch.doubted) for name in spoken):
+        return True
     tests = [s.name for s in symbols(*launch.facts) if s.origin == OPAQUE]
     words = {word for name in tests for word in re.findall(r"\w+", name)}
-    return any(re.split(r"\W", name, maxsplit=1)[0] in words for name in spoken)
+    # `not (unread() or n % 256)`: what a fact says of `n` it says only where the unread part lets it.
+    mixed = (fact for fact in launch.facts if any(s.origin == OPAQUE for s in symbols(fact)))
+    words |= {_root(name) for name in owners(*mixed)}
+    return any(_root(name) in words for name in spoken)
+
+
+def _root(name: str) -> str:
+    return re.split(r"\W", name, maxsplit=1)[0]
+
+
+def is_unread(name: str, launch: Launch) -> bool:
+    """Whether unread code computes a value, or may have turned some of its values away."""
+    return _is_part_of(name, launch.unread) or _is_part_of(name, launch.doubted)
 
 
 def _is_part_of(name: str, unread: Collection[str]) -> bool:

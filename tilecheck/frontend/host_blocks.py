@@ -1,0 +1,168 @@
+"""Statements of host code that may end early without leaving the function: `with`, `try`, `match`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import statements
+from tilecheck.frontend.bindings import Import, dotted
+from tilecheck.frontend.expressions import evaluate
+from tilecheck.frontend.host_doubts import about, parts
+from tilecheck.frontend.host_operators import compare
+from tilecheck.frontend.host_targets import assigned, forget
+from tilecheck.frontend.host_values import Unknown
+from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.values import Frame
+from tilecheck.ir import expr as E
+
+if TYPE_CHECKING:
+    from tilecheck.frontend.host import HostExecutor
+
+# Modules, and functions of Python, whose context managers swallow no exceptions.
+_PASSING = ("torch", "triton", "nvtx", "warnings", "threading", "tempfile")
+_PASSING_NAMES = ("open", "contextlib.nullcontext")
+_LEAVING = (cst.Return, cst.Break, cst.Continue)
+
+
+def run_with(x: HostExecutor, node: cst.With, frame: Frame) -> None:
+    """Managers run around the body; past one that may swallow exceptions, the body may have ended anywhere."""
+    suppresses = False
+    for item in node.items:
+        value = evaluate(x, item.item, frame)
+        manager = item.item.func if isinstance(item.item, cst.Call) else item.item
+        binding = frame.table.bindings.get(dotted(manager).partition(".")[0])
+        passes = isinstance(binding, Import) and binding.name.partition(".")[0] in _PASSING
+        suppresses |= not passes and frame.table.full_name(dotted(manager)) not in _PASSING_NAMES
+        if item.asname is not None:
+            statements.assign(
+                x, item.asname.name, value if isinstance(value, Unknown) else x.unread("with"), frame
+            )
+    if suppresses:
+        _attempt(x, node.body.body, (), node, frame)
+    else:
+        statements.run_block(x, node.body.body, frame)
+
+
+def run_try(x: HostExecutor, node: cst.Try, frame: Frame) -> None:
+    body = [*node.body.body, *(node.orelse.body.body if node.orelse is not None else ())]
+    ends = node.finalbody is not None and any(isinstance(n, _LEAVING) for n in walk(node.finalbody))
+    if node.finalbody is not None and not ends:
+        _finally(x, node, body, frame)
+    elif node.finalbody is not None:  # it runs however the body ended, and may hold back what ended it
+        _attempt(x, body, (*node.handlers, None), node, frame)
+        statements.run_block(x, node.finalbody.body.body, frame)
+    else:
+        _attempt(x, body, node.handlers, node, frame)
+
+
+def _finally(x: HostExecutor, node: cst.Try, body: Sequence[cst.CSTNode], frame: Frame) -> None:
+    """A `finally` that does not leave goes on with what ended the body: what follows it is reached only after
+    the end of the body, or of a handler."""
+    assert node.finalbody is not None
+    final = node.finalbody.body.body
+    before, names, returns = x.guard, dict(frame.names), list(frame.returns)
+    if any(isinstance(n, cst.Call) for n in walk(node.finalbody)):  # of launches in it, after an exception
+        kept, frame.names = frame.names, dict(names)
+        x.guard = E.all_of(before, x.unread_test("an exception"))
+        doubted = set(x.doubted)
+        x.doubted |= about(node.body, frame)  # not every input need raise
+        forget(x, node, frame)
+        statements.run_block(x, final, frame)
+        x.guard, frame.names, x.doubted = before, kept, doubted
+        frame.returns[:] = returns
+    if node.handlers:
+        _attempt(x, body, node.handlers, node, frame)
+    else:
+        statements.run_block(x, body, frame)
+    if x.guard is not E.FALSE:
+        statements.run_block(x, final, frame)
+
+
+def _attempt(
+    x: HostExecutor,
+    body: Sequence[cst.CSTNode],
+    handlers: Sequence[cst.ExceptHandler | None],
+    node: cst.CSTNode,
+    frame: Frame,
+) -> None:
+    """The body runs to its end, or an exception leaves it anywhere: then what it assigns is unknown."""
+    before, names = x.guard, dict(frame.names)
+    raised = x.unread_test("an exception")
+    x.guard = E.all_of(before, E.negate(raised))
+    statements.run_block(x, body, frame)
+    ends = [(E.negate(raised), x.guard, frame.names)]
+    for handler in handlers or (None,):
+        chosen = x.unread_test("this exception")
+        frame.names = dict(names)
+        x.guard = E.all_of(before, raised, chosen)
+        forget(x, node, frame)
+        if handler is not None:
+            statements.run_block(x, handler.body.body, frame)
+        ends.append((chosen, x.guard, frame.names))
+    _meet(x, ends, frame)
+
+
+def _meet(x: HostExecutor, ends: list[tuple[E.Expr, E.Expr, dict[str, Any]]], frame: Frame) -> None:
+    """Join paths; one that ended takes no part."""
+    reached = [end for end in ends if end[1] is not E.FALSE]
+    if not reached:
+        x.guard = E.FALSE
+        return
+    _, guard, names = reached[-1]
+    for cond, other, others in reversed(reached[:-1]):
+        names = x.merge_names(cond, others, names)
+        guard = x.join(other, guard)
+    x.guard, frame.names = guard, names
+
+
+def run_match(x: HostExecutor, node: cst.Match, frame: Frame) -> None:
+    """The first case that fits is run; which one that is, is followed for literals."""
+    subject = evaluate(x, node.subject, frame)
+    before, names = x.guard, dict(frame.names)
+    ends: list[tuple[E.Expr, E.Expr, dict[str, Any]]] = []
+    left = E.TRUE
+    for case in node.cases:
+        frame.names = dict(names)
+        x.guard = E.all_of(before, left)
+        fits = _fits(x, subject, case.pattern, frame)
+        x.guard = E.all_of(x.guard, fits)
+        if case.guard is not None:
+            fits = E.all_of(fits, x.truth(evaluate(x, case.guard, frame)))
+            x.guard = E.all_of(before, left, fits)
+        chosen = E.all_of(left, fits)
+        left = E.all_of(left, E.negate(fits))
+        if x.guard is not E.FALSE:
+            statements.run_block(x, case.body.body, frame)
+        ends.append((chosen, x.guard, frame.names))
+    ends.append((left, E.all_of(before, left), names))
+    _meet(x, ends, frame)
+
+
+def _fits(x: HostExecutor, subject: Any, pattern: cst.MatchPattern, frame: Frame) -> E.Expr:
+    """Whether a pattern fits; what it binds is unknown, but for a name that stands alone."""
+    match pattern:
+        case cst.MatchAs(pattern=None, name=name):
+            if name is not None:
+                frame.names[name.value] = subject
+            return E.TRUE
+        case cst.MatchValue(value=cst.BaseNumber() | cst.SimpleString()):
+            try:
+                return x.truth(compare(x, cst.Equal(), subject, evaluate(x, pattern.value, frame)))
+            except UnsupportedConstruct:
+                return _perhaps(x, subject)
+        case cst.MatchOr():
+            return E.any_of(*(_fits(x, subject, p.pattern, frame) for p in pattern.patterns))
+        case _:
+            for bound in assigned(pattern):
+                frame.names[bound] = x.unread(bound)
+            return _perhaps(x, subject)
+
+
+def _perhaps(x: HostExecutor, subject: Any) -> E.Expr:
+    """A pattern that is not read may turn subjects away."""
+    x.doubted |= parts(subject)
+    return x.unread_test("this case")

@@ -1,0 +1,137 @@
+"""Which inputs a host function may have turned away in code that is not read.
+
+`enforce(n % 256 == 0)` says nothing that is followed, but may let only some `n` pass. A launch after it is not
+blamed for what goes wrong with other `n`: `Launch.doubted` has the tensors and numbers of which this is so.
+Naming too many of them costs a finding, never a proof: no facts are made from them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from tilecheck.frontend.bindings import dotted
+from tilecheck.frontend.host_values import HostShape, Ratio, Table, Tensor, Unknown
+from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.values import Choice, Frame, Function, Method, Num, Record, Seq
+from tilecheck.ir.expr import Expr
+from tilecheck.ir.host import owners
+
+if TYPE_CHECKING:
+    from tilecheck.frontend.host import HostExecutor
+
+# Calls that turn no sizes away, by their last name: they report, wait, or keep what they are given.
+_HARMLESS = frozenset(
+    "print debug info warning warning_once warn log getLogger get_logger synchronize current_stream set_device "
+    "current_device device record_stream save_for_backward mark_dirty mark_non_differentiable "
+    "set_materialize_grads get_device_properties getattr hasattr setattr isinstance type id str repr format "
+    "manual_seed finfo iinfo time perf_counter".split()
+)
+_LEAVING = (cst.Return, cst.Raise, cst.Assert)
+_STRINGS = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
+
+
+def about(node: cst.CSTNode, frame: Frame) -> set[str]:
+    """The tensors and numbers that the values named in `node` are made of."""
+    return parts(*(frame.find(n.value) for n in walk(node) if isinstance(n, cst.Name)))
+
+
+def parts(*values: Any) -> set[str]:
+    """The tensors and numbers that values are made of."""
+    found: set[str] = set()
+    stack, seen = list(values), set[int]()
+    while stack:
+        value = stack.pop()
+        match value:
+            case Unknown():
+                found.add(value.name)
+            case Tensor():
+                found.update({value.name, value.storage, value.shape_of, value.strides_of})
+                found.update(owners(*(value.shape or ()), *(value.strides or ())))
+            case HostShape():
+                found.add(value.of)
+            case Num():
+                found.update(owners(value.elem) if value.elem is not None else ())
+            case Expr():
+                found.update(owners(value))
+            case Ratio():
+                stack += [value.top, value.bottom]
+            case Seq():
+                stack += value.items
+            case Table():
+                stack += value.items.values()
+            case Record():
+                stack += value.fields.values()
+            case Choice():
+                stack += [value.cond, value.first, value.second]
+            case Method():
+                stack.append(value.value)
+            case Function() if value.closure is not None and id(value.node) not in seen:
+                seen.add(id(value.node))
+                stack += [value.closure.find(n.value) for n in walk(value.node) if isinstance(n, cst.Name)]
+    return found - {""}
+
+
+def doubt(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
+    """Unread code stands in `node`: execution may go on only for some of the values named there, in the rest of
+    its statement, or in what decides whether the statement runs."""
+    if (isinstance(node, cst.Call) and _last_name(node.func) in _HARMLESS) or isinstance(node, _STRINGS):
+        return
+    x.doubted |= about(node, frame)
+    for names in x.deciding:
+        x.doubted |= names
+    if x.line is not None:
+        x.doubted |= about(*x.line)
+
+
+def _last_name(node: cst.BaseExpression) -> str:
+    return node.attr.value if isinstance(node, cst.Attribute) else dotted(node)
+
+
+def deciding(node: cst.CSTNode, frame: Frame) -> set[str]:
+    """What the header of a compound statement asks."""
+    match node:
+        case cst.If() | cst.While():
+            return about(node.test, frame)
+        case cst.For():
+            return about(node.iter, frame)
+        case cst.Match():
+            return about(node.subject, frame)
+        case _:
+            return set()
+
+
+def doubt_loop(x: HostExecutor, node: cst.For | cst.While, frame: Frame) -> None:
+    """A loop that is run for any one item: what its iterations establish is lost."""
+    inside = list(walk(node.body))
+    calls = any(isinstance(n, cst.Call) and _is_function(n, frame) for n in inside)
+    if calls or any(isinstance(n, _LEAVING) for n in inside):
+        x.doubted |= about(node, frame)
+
+
+def _is_function(node: cst.Call, frame: Frame) -> bool:
+    """Whether a function of the project may be called, which may raise."""
+    name = dotted(node.func)
+    return isinstance(frame.find(name), Function) or isinstance(
+        frame.table.bindings.get(name.partition(".")[0]), cst.FunctionDef
+    )
+
+
+def doubt_inputs(x: HostExecutor, function: cst.FunctionDef, frame: Frame, plain: frozenset[str]) -> None:
+    """A decorator may call the function for some arguments only; `Literal[...]` lists those that are meant."""
+    decorators = (d.decorator for d in function.decorators)
+    names = (dotted(d.func if isinstance(d, cst.Call) else d) for d in decorators)
+    if any(not _is_plain(frame.table.full_name(name) or "", plain) for name in names):
+        x.doubted |= about(function.params, frame)
+    for p in (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params):
+        words = [n.value for n in walk(p.annotation) if isinstance(n, cst.Name)] if p.annotation else []
+        if any(re.fullmatch("Literal|Annotated", word) for word in words):
+            x.doubted.add(p.name.value)
+
+
+def _is_plain(name: str, plain: frozenset[str]) -> bool:
+    """Whether a decorator hands on every argument: those of libraries check types and devices, not sizes."""
+    head = name.partition(".")[0]
+    return name in plain or head in ("torch", "triton", "functools", "typing", "contextlib", "abc", "property")
