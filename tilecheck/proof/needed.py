@@ -97,7 +97,9 @@ def _bounds(kernel: Kernel, open_: Sequence[Obligation], known: set[tuple[str, s
     lows: dict[Expr, int] = {}  # what it is at least, where something is taken off it
     for obligation in open_:
         for place in _places(obligation):
-            for element, limit, low in _limits(place):
+            for element, room, low in _limits(place):
+                cap = _cap(element, place.given)
+                limit = room if cap is None else add(cap, 1)  # what lies at the cap is padding
                 limits.setdefault(element, {})[limit] = None
                 lows[element] = max(low, lows.get(element, 0))
                 skips = _is_never_negative(element, place.given)
@@ -317,17 +319,23 @@ def _skipped(element: Expr, given: Expr) -> Iterator[Expr]:
                 yield b
 
 
+def _cap(element: Expr, given: Expr) -> Expr | None:
+    """A launch value n that the element is tested to be less than, as where padding is n."""
+    below = (part.args[1] for part in conjuncts(given) if part.op == "lt" and part.args[0] is element)
+    return next((n for n in below if n.value is None and _is_sayable(n)), None)
+
+
 def _is_inequality(e: Expr) -> bool:
     return e.op == "not" and e.args[0].op == "eq"
 
 
-def _skip(element: Expr, given: Expr) -> int | None:
-    """A value with which nothing happens: -1 or 0."""
+def _skip(element: Expr, given: Expr) -> Expr | int | None:
+    """A value with which nothing happens: -1 or 0, or a launch value that others are less than."""
     for part in conjuncts(given):
         for skipped in (-1, 0):
             if part in (lt(skipped, element), le(skipped + 1, element), negate(eq(element, skipped))):
                 return skipped
-    return None
+    return _cap(element, given)
 
 
 # ---- what keeps places apart -------------------------------------------------------------------------------
@@ -375,4 +383,7 @@ def _order(
             counts = end.args[0]
             return "prefix_sum", f"prefix_sum({array}, of={counts})"
     skips = [s for guard in guards for s in (_skip(first.atom, guard),) if s is not None]
-    return "distinct", f"distinct({array}, skip={skips[0]})" if skips else f"distinct({array})"
+    if not skips:
+        return "distinct", f"distinct({array})"
+    skip = skips[0] if isinstance(skips[0], int) else render(skips[0])
+    return "distinct", f"distinct({array}, skip={skip})"

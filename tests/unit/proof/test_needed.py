@@ -40,6 +40,17 @@ def kernel(x, out, starts, counts, width, BLOCK: tl.constexpr):
     lane = tl.arange(0, BLOCK)
     tl.store(out + start + lane, tl.load(x + pid * width + lane, mask=lane < count), mask=lane < count)
 """
+SORTED = """
+@triton.jit
+def kernel(x, tokens, out, used, n, stride, width, BLOCK: tl.constexpr, N: tl.constexpr, EACH: tl.constexpr):
+    pid = tl.program_id(0)
+    if pid * BLOCK >= tl.load(used):
+        return
+    token = tl.load(tokens + pid * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
+    lane = tl.arange(0, N)
+    row = tl.load(x + (token // EACH)[:, None] * width + lane[None, :], mask=(token < n)[:, None])
+    tl.store(out + token[:, None] * stride + lane[None, :], row, mask=(token < n)[:, None])
+"""
 LAST = """
 @triton.jit
 def kernel(x, lengths, out, stride):
@@ -85,6 +96,7 @@ def proposed(text: str) -> set[str]:
     ("text", "contracts"),
     [
         (PAGED, {"within(slots, 0, numel(cache) // stride)", "distinct(slots)"}),
+        (SORTED, {"within(tokens, 0, n + 1)", "distinct(tokens, skip=n)"}),
         (LAST, {"within(lengths, 1, stride + 1)"}),
         (LAST.replace("length - 1)", "length - 1, mask=length > 0)"), {"within(lengths, -1, stride + 1)"}),
         (

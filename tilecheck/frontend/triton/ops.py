@@ -39,7 +39,7 @@ from tilecheck.frontend.tiles import (
     tile_size,
     tile_sizes,
 )
-from tilecheck.frontend.triton import dtypes, memory, pointers, scans
+from tilecheck.frontend.triton import dtypes, extremes, memory, pointers, scans
 from tilecheck.frontend.triton.typed_zeros import typed_zero
 from tilecheck.frontend.values import (
     BlockPointer,
@@ -386,7 +386,8 @@ def _reduce(x: Executor, args: Arguments) -> Any:
     names = ("input", "axis?", "return_indices?", "return_indices_tie_break_left?", "keep_dims?", "dtype?")
     given = args.bind(names, "reduction")
     num = x.number_of(given["input"], "reduction")
-    values = reduced(x, num, given.get("axis", Const(None)), given.get("keep_dims", Const(False)))
+    some = reduced(x, num, given.get("axis", Const(None)), given.get("keep_dims", Const(False)))
+    values = extremes.between(x, num, some)
     if x.truth(given.get("return_indices", Const(False))) is E.FALSE:
         return values
     return Seq((values, place(x, num, given.get("axis", Const(None)), values.shape)))
