@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from tilecheck.frontend.kinds import LIBRARIES, Kinds, head_of, last_of
+from tilecheck.frontend.sight import is_in_sight, names_of_one
 from tilecheck.frontend.syntax import children, walk
 
 Scope = cst.CSTNode | None  # None: the module
@@ -113,17 +114,8 @@ class Changes:
             return False
         known = (key, flat)
         if known not in self._lost:
-            self._lost[known] = self._follow([known], [], sight=key[0])
+            self._lost[known] = self._follow([known], [], sight=key)
         return self._lost[known]
-
-    def _is_in_sight(self, node: cst.CSTNode, scope: cst.CSTNode) -> bool:
-        if not isinstance(node, cst.Name) or self.key(node)[0] is not scope:
-            return False
-        parent = self.parents[node]
-        if isinstance(parent, cst.Attribute):
-            after = self.parents[parent]
-            return isinstance(after, cst.Call) and after.func is parent
-        return isinstance(parent, cst.Subscript | cst.Arg | cst.AugAssign)
 
     def tuner_is_changed(self, kernel: cst.FunctionDef, tuner: cst.Call) -> bool:
         """Whether code changes what variables of a function give the tuner of a kernel in it: one
@@ -143,9 +135,10 @@ class Changes:
         self,
         keys: list[tuple[Key, bool]],
         nodes: list[tuple[cst.CSTNode, bool]],
-        sight: cst.CSTNode | None = None,
+        sight: Key | None = None,
     ) -> bool:
         seen = set(keys)
+        same = set() if sight is None else {sight}
         while keys or nodes:
             if not nodes:
                 key, flat = keys.pop()
@@ -154,9 +147,11 @@ class Changes:
             node, flat = nodes.pop()
             found = self._step(node, flat)
             if found is None:
-                if sight is None or not self._is_in_sight(node, sight):
+                if not is_in_sight(self, node, same):
                     return True
                 continue
+            if same and isinstance(node, cst.Name) and self.key(node) in same:
+                same.update(names_of_one(self, node))
             for to, is_flat in found:
                 if isinstance(to, cst.CSTNode):
                     nodes.append((to, is_flat))

@@ -20,6 +20,7 @@ from tilecheck.errors import TilecheckError, UnsupportedConstruct
 from tilecheck.frontend import (
     host_calls,
     host_doubts,
+    host_effects,
     host_methods,
     host_sharing,
     host_statements,
@@ -30,6 +31,7 @@ from tilecheck.frontend import (
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.executor import Arguments, Executor
+from tilecheck.frontend.host_changes import Events, read_number
 from tilecheck.frontend.host_values import LaunchCall, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Param, Poison, Seq, Token
 from tilecheck.ir import expr as E
@@ -99,12 +101,15 @@ class HostExecutor(Executor):
     forms: Mapping[tuple[str, str], Any] = field(default_factory=dict)  # what an earlier run saw stored there
     inputs: frozenset[str] = frozenset()  # the parameters of the function that is executed
     allocation: str = ""  # the name that the value being computed will get
+    events: Events = field(default_factory=Events)
 
     # ---- unknown values ------------------------------------------------------------------------------
 
     def unread(self, text: str) -> Unknown:
         """A value that nothing else is known to be equal to."""
-        return Unknown(self._unique(text), opaque=True)
+        name = self._unique(text)
+        self.events.born[name] = self.events.now
+        return Unknown(name, opaque=True)
 
     def unread_test(self, text: str) -> Expr:
         """A truth that nothing else is known to be equal to."""
@@ -120,7 +125,8 @@ class HostExecutor(Executor):
         return Unknown(text, opaque=True)
 
     def _unique(self, text: str) -> str:
-        count = self.names_taken.get(text, 0) + 1
+        # A part of what is handed in has its text for a name already.
+        count = self.names_taken.get(text, 1 if self.is_given(text) else 0) + 1
         self.names_taken[text] = count
         return text if count == 1 else f"{text} ({count})"
 
@@ -209,6 +215,7 @@ class HostExecutor(Executor):
     def number_of(self, value: Any, what: str) -> Num:
         match value:
             case Unknown():
+                value = read_number(self, value)
                 return Num((), E.sym(host_scalar(value.name, opaque=value.opaque)), "any", None)
             case Named() if not value.name.startswith(("math.", "numpy.", "torch.")):
                 return self.number_of(Unknown(value.name, opaque=True), what)
@@ -269,6 +276,7 @@ class HostExecutor(Executor):
         host_sharing.hand_on_named(self, node, frame)
         host_doubts.doubt(self, node, frame)
         host_targets.forget_named(self, node, frame)
+        host_effects.forget_effects(self, node, frame)
         return self.unread(text_of(node, frame.table))
 
     def bind(self, function: Function, args: Arguments) -> Frame | None:

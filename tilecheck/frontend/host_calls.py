@@ -9,6 +9,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend import numbers
 from tilecheck.frontend.expressions import static_items
+from tilecheck.frontend.host_changes import read_element
 from tilecheck.frontend.host_methods import in_format, integers, number, product
 from tilecheck.frontend.host_values import Config, HostShape, Ratio, Table, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Named, Num, Range, Record, Seq, Token, integer
@@ -100,7 +101,8 @@ def _int(x: HostExecutor, args: Arguments) -> Any:
             whole = value.kind == "int" or value.elem.op == "sym" or x.is_integer_memory(value.elem)
             return value if whole else x.stable(f"int({E.render(value.elem)})")
         case Unknown():
-            return value  # int(n) is n for the integers that we follow; another type stays unknown
+            # int(n) is n for the integers that we follow; another type stays unknown
+            return read_element(x, value)
         case _:
             raise UnsupportedConstruct("int of this value")
 

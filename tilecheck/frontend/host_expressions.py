@@ -141,7 +141,11 @@ def _sequence(x: HostExecutor, node: cst.Tuple | cst.List, frame: Frame) -> Any:
 
 
 def _comprehension(x: HostExecutor, node: cst.ListComp | cst.GeneratorExp, frame: Frame) -> Any:
-    items = tuple(_comprehended(x, node.elt, node.for_in, frame))
+    x.events.callers.append(frame)  # the comprehension has names of its own
+    try:
+        items = tuple(_comprehended(x, node.elt, node.for_in, frame))
+    finally:
+        x.events.callers.pop()
     forget_named(x, node, frame)  # those are names of the function, not of the comprehension
     return Seq(items, isinstance(node, cst.ListComp))
 

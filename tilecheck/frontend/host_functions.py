@@ -14,13 +14,14 @@ from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostExecutor, text_of
+from tilecheck.frontend.host_changes import elements_changed
 from tilecheck.frontend.host_doubts import doubt
+from tilecheck.frontend.host_effects import forget_effects, read_effects, unread_effects
 from tilecheck.frontend.host_names import attribute
 from tilecheck.frontend.host_sharing import CACHED, hand_on, hand_on_named, kept
 from tilecheck.frontend.host_targets import (
     UNKNOWN_KEYWORDS,
     forget_attributes,
-    forget_lists,
     forget_nonlocals,
     kept_attribute,
 )
@@ -74,7 +75,8 @@ def call(x: HostExecutor, node: cst.Call, frame: Frame) -> Any:
     finally:
         x.allocation = allocation
     if args is None:
-        return unread_call(x, node, Arguments((), (), node, frame.table), frame)
+        forget_effects(x, node, frame)
+        return unread_call(x, function, node, Arguments((), (), node, frame.table), frame)
     with x.at(frame.table, node):
         found = invoke(x, function, args, frame)
     forget_attributes(x, node, frame)
@@ -145,6 +147,7 @@ def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any
             return Const(None)
         case Named() if function.name in LAUNCHERS:
             x.record_launch(x, _launch_of(args))
+            elements_changed(x, (*args.positional, *(v for _, v in args.keywords)))
             return Const(None)
         case Gridded():
             return _launch_on_grid(x, function, args, frame)
@@ -155,12 +158,12 @@ def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any
                 if isinstance(function, Named) and function.name in _CONTAINERS:
                     return x.dialect.call(x, function.name, args)  # what it holds may be undecided
                 if _ways(args) > _MOST_WAYS:
-                    return unread_call(x, args.node, args, frame)
-                return expressions.call(x, function, args)
+                    return unread_call(x, function, args.node, args, frame)
+                return read_effects(x, function, args, expressions.call(x, function, args))
             except UnsupportedConstruct:
-                return unread_call(x, args.node, args, frame)
+                return unread_call(x, function, args.node, args, frame)
         case _:
-            return unread_call(x, args.node, args, frame)
+            return unread_call(x, function, args.node, args, frame)
 
 
 def _ways(args: Arguments) -> int:
@@ -201,6 +204,7 @@ def _launch_on_grid(x: HostExecutor, gridded: Gridded, args: Arguments, frame: F
     names = tuple(arguments.values)
     values = Seq(tuple(arguments.values.values()))
     x.record_launch(x, LaunchCall(gridded.kernel, grid, values, args.node, args.table, names))
+    elements_changed(x, values.items)
     return x.unread("a compiled kernel")
 
 
@@ -215,16 +219,18 @@ def _inline(x: HostExecutor, function: Function, args: Arguments, frame: Frame) 
     """Execute a function of the project; one that is not plain code gives an unknown."""
     node = function.node
     if len(x.running) >= MAX_HOST_DEPTH or node in x.running or not _is_plain(function):
-        return unread_call(x, args.node, args, frame)
+        return unread_call(x, function, args.node, args, frame)
     x.running.append(node)
+    x.events.callers.append(frame)
     before = x.guard
     try:
         found = call_function(x, function, args)
         return kept(found) if _is_cached(function) else found
     except UnsupportedConstruct:
         x.guard = before
-        return unread_call(x, args.node, args, frame)
+        return unread_call(x, function, args.node, args, frame)
     finally:
+        x.events.callers.pop()
         x.running.pop()
 
 
@@ -264,21 +270,22 @@ def _plain_decorator(table: ModuleTable, node: cst.BaseExpression) -> bool:
     return table.full_name(text) in PLAIN_DECORATORS
 
 
-def unread_call(x: HostExecutor, node: cst.CSTNode, args: Arguments, frame: Frame) -> Unknown:
-    """A call of code that is not read: it may call what it is given, and change the lists it is given."""
+def unread_call(x: HostExecutor, function: Any, node: cst.CSTNode, args: Arguments, frame: Frame) -> Unknown:
+    """A call of code that is not read: it may call what it is given, and change it."""
     for value in (*args.positional, *(v for _, v in args.keywords)):
         if isinstance(value, Function) and launches_inside(value):
             _call_back(x, value, args, frame)
         if isinstance(value, Function):
             forget_nonlocals(x, value, frame)
-    forget_lists(x, node, frame)
     hand_on(x, *args.positional, *(v for _, v in args.keywords))
     hand_on_named(x, node, frame)
     doubt(x, node, frame)
     text = text_of(node, args.table)
+    result = x.unread(text)
+    unread_effects(x, function, args, result, frame)
     if isinstance(node, cst.Call) and _CHECKS.match(_last_name(node.func)):
         x.assume(x.unread_test(text))  # it raises, or something holds that we do not know
-    return x.unread(text)
+    return result
 
 
 def _last_name(node: cst.BaseExpression) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
+from tilecheck.frontend.host_changes import read_attribute, read_item
 from tilecheck.frontend.host_doubts import parts
 from tilecheck.frontend.host_values import BitLength, HostShape, Pieces, Table, Tensor, Unknown
 from tilecheck.frontend.values import Const, Named, Num, Seq, Token, integer
@@ -58,7 +59,7 @@ def attribute(x: HostExecutor, value: Any, name: str) -> Any:
         case Unknown() if name in ("dtype", "device", "is_cuda"):
             return Token(f"{value.name}.{name}")
         case Unknown():
-            return Unknown(f"{value.name}.{name}", opaque=value.opaque)
+            return read_attribute(x, value, name)
         case Tensor():
             return _tensor_attribute(x, value, name)
         case Token():
@@ -142,7 +143,7 @@ def _unpack(x: HostExecutor, value: Any, args: Arguments) -> Any:
             make = host_stride if value.strides else host_extent
             return Seq(tuple(number(E.sym(make(value.of, k))) for k in range(count)))
         case Unknown():
-            return Seq(tuple(Unknown(f"{value.name}[{k}]", opaque=value.opaque) for k in range(count)))
+            return Seq(tuple(read_item(x, value, k) for k in range(count)))
         case _:
             name = x.unread("unpacked value").name
             return Seq(tuple(Unknown(f"{name}[{k}]", opaque=True) for k in range(count)))
@@ -442,3 +443,5 @@ _METHODS: Mapping[str, Callable[[HostExecutor, Tensor, Arguments], Any]] = {
     "new_ones": _new,
     "new_full": _new_full,
 }
+# Methods that are followed: none of them changes its object.
+FOLLOWED = frozenset(_METHODS) | _CONVERSIONS | _COPIES | _VIEWS

@@ -11,6 +11,7 @@ from tilecheck.frontend import expressions
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.expressions import evaluate, module_name
 from tilecheck.frontend.host import HostExecutor, text_of
+from tilecheck.frontend.host_changes import is_mutable, read_member
 from tilecheck.frontend.host_sharing import kept
 from tilecheck.frontend.host_targets import kept_attribute, of_form
 from tilecheck.frontend.host_values import Gridded, Table
@@ -20,6 +21,7 @@ from tilecheck.frontend.values import (
     Frame,
     Function,
     ModuleRef,
+    Named,
     Poison,
     Record,
     Seq,
@@ -30,15 +32,17 @@ def name(x: HostExecutor, node: cst.Name, frame: Frame) -> Any:
     found = frame.find(node.value)
     if isinstance(found, Poison):  # lost by a loop or a branch: from here on one unknown value
         found = frame.names[node.value] = x.unread(node.value)
-    if isinstance(found, Table) or (isinstance(found, Seq) and found.is_list):
+    if is_mutable(found):
         if frame.table.changes.is_lost_from_sight(node, flat=_is_flat(found)):
             return x.unread(node.value)
         return found
     return found if found is not None else module_value(x, frame.table, node.value)
 
 
-def _is_flat(container: Seq | Table) -> bool:
+def _is_flat(container: Any) -> bool:
     """Whether a container holds none that could be changed in it."""
+    if not isinstance(container, Seq | Table):
+        return False
     items = container.items if isinstance(container, Seq) else container.items.values()
     return not any(
         isinstance(item, Table | Record) or (isinstance(item, Seq) and item.is_list) for item in items
@@ -98,4 +102,5 @@ def attribute(x: HostExecutor, value: Any, name: str) -> Any:
         return module_value(x, value.table, name)
     if isinstance(value, Function) and name == "_pyfunc":
         return value  # the function that a kernel was made of
-    return expressions.attribute(x, value, name)
+    found = expressions.attribute(x, value, name)
+    return read_member(x, found) if isinstance(found, Named) else found

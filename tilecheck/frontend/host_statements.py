@@ -18,10 +18,12 @@ from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate, joined
 from tilecheck.frontend.host_blocks import run_match, run_try, run_with
+from tilecheck.frontend.host_changes import elements_changed, handed
 from tilecheck.frontend.host_doubts import deciding, doubt, doubt_loop
+from tilecheck.frontend.host_effects import forget_effects
 from tilecheck.frontend.host_operators import operate
-from tilecheck.frontend.host_targets import assigned, change, forget, unpack_unknown
-from tilecheck.frontend.host_values import HostShape, Table, Tensor
+from tilecheck.frontend.host_targets import assigned, change, delete, forget, unpack_unknown
+from tilecheck.frontend.host_values import HostShape, Table, Tensor, Unknown
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Const, Frame, Num, Range, Seq, integer
 from tilecheck.ir import expr as E
@@ -102,8 +104,7 @@ def _small(x: HostExecutor, node: cst.BaseSmallStatement, frame: Frame) -> None:
             for item in node.names:
                 _lose_outer(x, item.name.value, frame)
         case cst.Del():
-            for name in assigned(node):
-                frame.names.pop(name, None)
+            delete(x, node.target, frame)
         case cst.Continue() | cst.Break() if not x.loops:
             x.guard = E.FALSE
         case _:
@@ -141,13 +142,18 @@ def _augmented(x: HostExecutor, node: cst.AugAssign, frame: Frame) -> None:
     """`n += 1`. A tensor is updated in place, a list too."""
     before, amount = evaluate(x, node.target, frame), evaluate(x, node.value, frame)
     if isinstance(before, Tensor):
+        elements_changed(x, (before,))
         return
+    if isinstance(before, Unknown) and not isinstance(node.target, cst.Name):
+        pass  # the attribute or the item is assigned below
+    elif isinstance(before, Unknown):
+        handed(x, (before,), frame)  # a list or a tensor changes in place
     if isinstance(before, Table) or (isinstance(before, Seq) and before.is_list):
         adds = isinstance(node.operator, cst.AddAssign)
         if isinstance(before, Seq) and isinstance(amount, Seq) and adds:
-            change(before, joined(before, amount.items), frame)
+            change(x, before, joined(before, amount.items), frame)
         else:
-            change(before, x.unread("list"), frame)
+            change(x, before, x.unread("list"), frame)
         return
     op = statements.AUGMENTED.get(type(node.operator))
     if op is None:
@@ -178,7 +184,7 @@ def _append(x: HostExecutor, node: cst.Call, frame: Frame) -> None:
     name = dotted(node.func).rpartition(".")[0]
     held = frame.names.get(name)
     if isinstance(held, Seq) and len(node.args) == 1 and not x.nest:
-        change(held, Seq((*held.items, evaluate(x, node.args[0].value, frame)), held.is_list), frame)
+        change(x, held, Seq((*held.items, evaluate(x, node.args[0].value, frame)), held.is_list), frame)
     else:
         evaluate(x, node, frame)
 
@@ -226,6 +232,7 @@ def _forget_places(x: HostExecutor, node: cst.For | cst.While, frame: Frame) -> 
     for name in assigned(node):
         if name not in plain:
             frame.names[name] = x.unread(name)
+    forget_effects(x, node, frame)
 
 
 def _known_length(r: Range) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.frontend import host_tensors as T
+from tilecheck.frontend.host_changes import read_item
 from tilecheck.frontend.host_methods import literal, number, unsupported
 from tilecheck.frontend.host_values import HostShape, Pieces, Table, Tensor, Unknown
 from tilecheck.frontend.values import Const, Named, Num, Seq
@@ -38,7 +39,7 @@ def subscript(x: HostExecutor, value: Any, index: Any) -> Any:
             if known.shape is not None and isinstance(key, int):
                 return _slice(x, known, index)
             if key is not None:
-                return Unknown(f"{value.name}[{key!r}]", opaque=value.opaque)
+                return read_item(x, value, key)
             raise unsupported("subscript with a computed key")
         case _:
             raise unsupported("subscript of this value")

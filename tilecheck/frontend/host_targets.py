@@ -10,10 +10,18 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_sharing, statements
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.expressions import evaluate
+from tilecheck.frontend.host_changes import (
+    anything_changed,
+    attribute_stored,
+    elements_changed,
+    item_stored,
+    lose_objects,
+)
+from tilecheck.frontend.host_effects import forget_effects
 from tilecheck.frontend.host_methods import literal
 from tilecheck.frontend.host_values import Table, Tensor, Unknown
 from tilecheck.frontend.syntax import walk
-from tilecheck.frontend.values import Frame, Function, Num, Poison, Seq
+from tilecheck.frontend.values import Choice, Frame, Function, Num, Poison, Record, Seq
 from tilecheck.ir import expr as E
 
 if TYPE_CHECKING:
@@ -36,6 +44,7 @@ def forget(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     for name in assigned(node):
         forget_inside(x, name, frame)
         frame.names[name] = x.unread(name)
+    forget_effects(x, node, frame)
 
 
 def forget_inside(x: HostExecutor, name: str, frame: Frame) -> None:
@@ -165,13 +174,14 @@ def _assign_attribute(x: HostExecutor, target: cst.Attribute, value: Any, frame:
     if target.attr.value in ("data", "shape", "strides"):
         x.stop(f"`.{target.attr.value}` of a tensor is assigned")
     host_sharing.hand_on(x, value)
+    holder = evaluate(x, target.value, frame)
+    if isinstance(holder, Record):
+        change(x, holder, Record({**holder.fields, target.attr.value: value}), frame)
+        return
+    attribute_stored(x, target.attr.value, frame)
+    if isinstance(target.value, cst.Attribute) and target.value.attr.value == "__dict__":
+        anything_changed(x, frame)
     if dotted(target):
-        holder = frame.find(dotted(target.value))
-        for name in _names_of(holder, frame) if holder is not None else ():
-            path = f"{name}.{target.attr.value}"  # the same object under each of its names
-            forget_inside(x, path, frame)
-            if kept_attribute(path, frame) is not None:
-                frame.names[path] = x.unread(path)
         forget_inside(x, dotted(target), frame)
         frame.names[dotted(target)] = value
 
@@ -181,14 +191,38 @@ def _assign_item(x: HostExecutor, target: cst.Subscript, value: Any, frame: Fram
     host_sharing.hand_on(x, value)
     name = dotted(target.value)
     held = frame.find(name) if name else None
-    if isinstance(held, Table) and len(target.slice) == 1 and isinstance(target.slice[0].slice, cst.Index):
-        key = literal(evaluate(x, target.slice[0].slice.value, frame))
-        change(held, x.unread(name) if key is None else Table({**held.items, key: value}), frame)
-    elif isinstance(held, Table | Seq):
-        change(held, x.unread(name), frame)
-    elif held is None and isinstance(target.value, cst.Name):
+    if held is None and isinstance(target.value, cst.Name):
         kept = x.stored.setdefault((frame.table.file, name), {})
         kept[frame.table.span(target).start] = form_of(value)
+    held = evaluate(x, target.value, frame) if held is None or isinstance(held, Choice) else held
+    if isinstance(held, Table) and len(target.slice) == 1 and isinstance(target.slice[0].slice, cst.Index):
+        key = literal(evaluate(x, target.slice[0].slice.value, frame))
+        lost = x.unread(name or "dictionary")
+        change(x, held, lost if key is None else Table({**held.items, key: value}), frame)
+    elif isinstance(held, Table | Seq):
+        change(x, held, x.unread(name or "list"), frame)
+    elif isinstance(held, Tensor) or any(isinstance(part.slice, cst.Slice) for part in target.slice):
+        elements_changed(x, (held,), certainly=True)
+    else:
+        item_stored(x, held, frame)
+
+
+def delete(x: HostExecutor, target: cst.CSTNode, frame: Frame) -> None:
+    """`del name, obj.attribute, items[k]`."""
+    match target:
+        case cst.Name(name):
+            forget_inside(x, name, frame)
+            frame.names.pop(name, None)
+        case cst.Attribute(attr=cst.Name(name)):
+            lose_objects(x, (evaluate(x, target.value, frame),), frame)
+            attribute_stored(x, name, frame)
+        case cst.Subscript():
+            held = evaluate(x, target.value, frame)
+            lose_objects(x, (held,), frame)
+            item_stored(x, held, frame)
+        case cst.Tuple() | cst.List():
+            for element in target.elements:
+                delete(x, element.value, frame)
 
 
 def form_of(value: Any) -> Any:
@@ -284,25 +318,11 @@ def unpack_unknown(x: HostExecutor, target: cst.Tuple | cst.List, frame: Frame) 
         frame.names[name] = x.unread(name)
 
 
-def forget_lists(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
-    """Lists and dictionaries that unread code is given by name, or whose method it is, may change there."""
-    if not isinstance(node, cst.Call):
-        return
-    given = [a.value for a in node.args]
-    if isinstance(node.func, cst.Attribute):
-        given.append(node.func.value)
-    for value in given:
-        name = dotted(value)
-        held = frame.names.get(name) if name else None
-        if isinstance(held, Table) or (isinstance(held, Seq) and held.is_list):
-            change(held, x.unread(name), frame)
-
-
-def change(held: Any, value: Any, frame: Frame) -> None:
-    """A container changes in place: all names of it show the new value."""
-    at: Frame | None = frame
-    while at is not None:
-        for name, other in at.names.items():
-            if other is held:
-                at.names[name] = value
-        at = at.parent
+def change(x: HostExecutor, held: Any, value: Any, frame: Frame) -> None:
+    """A container or an object changes in place: all names of it here show the new value. What else holds it,
+    other containers and the callers' names, is unknown from here on: on another path it may not have changed.
+    """
+    own = [name for name, other in frame.names.items() if other is held]
+    for name in own:
+        frame.names[name] = value
+    lose_objects(x, (held,), frame, deep=False)

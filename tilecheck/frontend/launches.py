@@ -141,13 +141,33 @@ class _Module:
         return frozenset(self.table.site(call) for call in self.inside.get(node, ()))
 
     def private_functions(self) -> frozenset[str]:
-        """Functions that only this module calls: underscored or nested ones."""
+        """Functions that only this module calls, underscored or nested ones: one that is handed on by its name
+        as well, as in `partial(_helper, n)`, is called with arguments that the module does not show."""
         called = set().union(*self.calls.values()) if self.calls else set()
+        handed_on = _names_handed_on(self.table)
         return frozenset(
             node.name.value
             for node, enclosing in self.functions
-            if node.name.value in called and (node.name.value.startswith("_") or enclosing)
+            if node.name.value in called - handed_on and (node.name.value.startswith("_") or enclosing)
         )
+
+
+def _names_handed_on(table: ModuleTable) -> frozenset[str]:
+    """The names that stand elsewhere than in a definition or in front of a call's arguments; those in texts,
+    as in `__all__` and `globals()["_helper"]`, count in."""
+    called: set[cst.CSTNode] = set()
+    found: set[str] = set()
+    for node in table.nodes():
+        match node:
+            case cst.Call(func=cst.Name() as name) | cst.FunctionDef(name=name) | cst.Attribute(attr=name):
+                called.add(name)
+            case cst.Arg(keyword=cst.Name() as name):
+                called.add(name)
+            case cst.Name() if node not in called:
+                found.add(node.value)
+            case cst.SimpleString():
+                found.add(node.raw_value)
+    return frozenset(found)
 
 
 def _launch_names(table: ModuleTable) -> frozenset[str]:

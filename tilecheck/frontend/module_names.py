@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -162,7 +163,7 @@ def _bind_elsewhere(table: ModuleTable) -> None:
 
 def _lose_changed(table: ModuleTable) -> None:
     """What holds a list or an object that code of the module may change is not known either."""
-    for name in names_assigned(table.parsed.source.text, lambda: table.changes):
+    for name in names_assigned(table.parsed.source.text, lambda: table.changes, _own_names(table)):
         if name is None:
             table.lose_all()
         elif name in table.bindings:
@@ -172,6 +173,20 @@ def _lose_changed(table: ModuleTable) -> None:
             table.changed.add(name)
             if not isinstance(binding, cst.FunctionDef):
                 table.lose(name)
+
+
+def _own_names(table: ModuleTable) -> list[str]:
+    """The names under which a module imports itself."""
+    path = PurePath(table.file)
+    stem = path.parent.name if path.name == "__init__.py" else path.stem
+    found = []
+    for name, bound in (*table.bindings.items(), *table.local_imports.items()):
+        if not isinstance(bound, Import) or bound.name.rpartition(".")[2] != stem:
+            continue
+        whole = ".".join(part for part in (bound.module, bound.member) if part)
+        if table.project.find(Import(whole, None, bound.level), table.file) is table:
+            found.append(name)
+    return found
 
 
 def _change(table: ModuleTable, name: str) -> None:

@@ -19,7 +19,7 @@ import libcst as cst
 from tilecheck.errors import SourceError
 from tilecheck.frontend.bindings import Binding, Element, Import, dotted, is_language
 from tilecheck.frontend.changes import Changes
-from tilecheck.frontend.kinds import Kinds
+from tilecheck.frontend.kinds import Kinds, last_of
 from tilecheck.frontend.module_names import bind_all
 from tilecheck.frontend.pragmas import Pragma, PragmaKind, read_pragmas
 from tilecheck.frontend.source import ParsedModule, load
@@ -28,6 +28,7 @@ from tilecheck.ir.kernel import UnsafeBlock
 from tilecheck.model import Site, Span
 from tilecheck.overlay import is_file
 
+_ASSIGNED = re.compile(r"\.value\b|setattr")
 _REPLACED = re.compile(r"\.__(?:code|defaults|kwdefaults)__\b")
 
 
@@ -81,9 +82,22 @@ class ModuleTable:
         ways = self._values(name)
         if all(isinstance(way, cst.FunctionDef) for way in ways):  # changed is what a tuner around it is given
             return any(map(_is_tuned, ways)) and self.changes.is_changed(name, flat=False)
-        if all(map(self.kinds.is_fixed, ways)):
+        if all(map(self.kinds.is_fixed, ways)) and not self._changes_constants(ways):
             return False
         return self.changes.is_changed(name, flat=all(map(self.kinds.is_flat, ways)))
+
+    def _changes_constants(self, ways: tuple[cst.CSTNode, ...]) -> bool:
+        """Whether code may assign to what a `constexpr` object holds, under whatever name."""
+        made = (way for way in ways if isinstance(way, cst.Call))
+        if not any(last_of(way.func) == "constexpr" for way in made):
+            return False
+        if not _may_assign_values(self.parsed.source.text):
+            return False
+        c = self.changes
+        if "setattr" in c.uses or "__setattr__" in c.uses:
+            return True
+        above = [c.parents[use] for use in c.uses.get("value", ())]
+        return any(isinstance(node, cst.Attribute) and c.is_stored(node) for node in above)
 
     def changes_imported(self, path: str, binding: Import, found: ModuleTable) -> bool:
         """Whether code of this module changes what it imports as `path` from a module that is found."""
@@ -252,6 +266,11 @@ def _is_tuned(function: cst.CSTNode) -> bool:
     return any(
         isinstance(d.decorator, cst.Call) and d.decorator.args for d in getattr(function, "decorators", ())
     )
+
+
+@lru_cache(maxsize=64)
+def _may_assign_values(text: str) -> bool:
+    return _ASSIGNED.search(text) is not None
 
 
 @lru_cache(maxsize=64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from tilecheck.frontend.changes import Changes
 
 _HINT = re.compile(
-    r"\b(?:globals|vars|locals|exec|eval|modules|setattr|import_module|"
-    r"__import__|__globals__)\b"
+    r"\b(?:globals|vars|locals|exec|eval|modules|setattr|import_module|builtins|"
+    r"__import__|__globals__|__builtins__|f_globals|f_locals|__main__)\b"
 )
+_BINDING = ("exec", "eval", "globals", "vars", "locals", "setattr", "delattr", "__import__")
+_NAMESPACES = ("__globals__", "f_globals", "f_locals", "f_builtins")
+_QUOTED_NAMESPACE = re.compile(rf"""["'](?:{"|".join(_NAMESPACES)})["']""")
 _QUOTED = cst.SimpleString | cst.FormattedString
 _TEXTS = cst.SimpleString | cst.FormattedStringText
 _LOOKING = frozenset("get keys values items copy __contains__".split())
@@ -31,18 +34,30 @@ def _has_hint(text: str) -> bool:
     return _HINT.search(text) is not None
 
 
-def names_assigned(text: str, changes: Callable[[], Changes]) -> Iterator[str | None]:
-    """The names that may be bound so; None: any name."""
-    if not _has_hint(text):
+def names_assigned(
+    text: str, changes: Callable[[], Changes], own: Collection[str] = ()
+) -> Iterator[str | None]:
+    """The names that may be bound so; None: any name. `own` are names that the module is imported under in
+    itself.
+    """
+    if not own and not _has_hint(text):
         return
     c = changes()
+    yield from _handed_on(c)
+    if _QUOTED_NAMESPACE.search(text):
+        yield None
+    for name in (*own, *(name for name, full in c.kinds.imports.items() if full == "__main__")):
+        for use in c.uses.get(name, ()):
+            if not c.is_name_only(use):
+                yield from _through(c, use)
     for word in ("exec", "eval"):
         for use in c.uses.get(word, ()):
             call = c.parents[use]
             if isinstance(call, cst.Call) and call.func is use and _runs_here(word, call):
                 yield None
-    for use in c.uses.get("__globals__", ()):
-        yield from _through(c, c.parents[use])
+    for word in _NAMESPACES:
+        for use in c.uses.get(word, ()):
+            yield from _through(c, c.parents[use])
     for node in _namespaces(c):
         yield from _through(c, node)
     for use in c.uses.get("setattr", ()):
@@ -51,6 +66,25 @@ def names_assigned(text: str, changes: Callable[[], Changes]) -> Iterator[str | 
             target = call.args[0].value
             if isinstance(target, cst.Name):
                 yield target.value
+
+
+def _handed_on(c: Changes) -> Iterator[None]:
+    """None for each place where a function that binds names is got in a way that is not followed further:
+    `g = globals`, `builtins.exec`.
+    """
+    for word in _BINDING:
+        for use in c.uses.get(word, ()):
+            call = c.parents[use]
+            if not c.is_name_only(use) and not (isinstance(call, cst.Call) and call.func is use):
+                yield None
+    modules = [name for name, full in c.kinds.imports.items() if full == "builtins"]
+    for use in [use for name in ("__builtins__", *modules) for use in c.uses.get(name, ())]:
+        member = c.parents[use]
+        harmless = isinstance(member, cst.Attribute) and member.attr.value not in (*_BINDING, "__dict__")
+        if not c.is_name_only(use) and not (harmless and not c.is_stored(member)):
+            yield None
+    if any(full.removeprefix("builtins.") in _BINDING for full in c.kinds.imports.values()):
+        yield None
 
 
 def _runs_here(word: str, call: cst.Call) -> bool:

@@ -161,6 +161,21 @@ def test_what_is_only_read_is_kept(text: str) -> None:
         "C = tl.constexpr(4)\neval('globals().update(C=400)')",
         "C = tl.constexpr(4)\ndef f():\n    pass\nf.__globals__['C'] = 400",
         "C = tl.constexpr(4)\nsetattr(C, 'value', 400)",
+        "C = tl.constexpr(4)\nimport builtins\nbuiltins.exec('C = 400')",
+        "C = tl.constexpr(4)\nimport builtins\ngetattr(builtins, 'exec')('C = 400')",
+        "C = tl.constexpr(4)\nfrom builtins import exec as run\nrun('C = 400')",
+        "C = tl.constexpr(4)\n__builtins__['exec']('C = 400')",
+        "C = tl.constexpr(4)\nrun = exec\nrun('C = 400')",
+        "C = tl.constexpr(4)\ng = globals\ng()['C'] = 400",
+        "C = tl.constexpr(4)\nlist(map(setattr, [me], ['C'], [400]))",
+        "C = tl.constexpr(4)\nimport inspect\ninspect.currentframe().f_globals['C'] = 400",
+        "C = tl.constexpr(4)\nimport sys\nsys._getframe().f_locals.update(C=400)",
+        "C = tl.constexpr(4)\nimport sys\ngetattr(sys._getframe(), 'f_globals')['C'] = 400",
+        "C = tl.constexpr(4)\nimport __main__\n__main__.C = 400",
+        "C = tl.constexpr(4)\nimport __main__ as me\nsetattr(me, 'C', 400)",
+        "C = tl.constexpr(4)\nM = C\nM.value = 400",
+        "C = tl.constexpr(4)\nfor M in (C,):\n    M.value = 400",
+        "C = tl.constexpr(4)\ndef f(c):\n    c.value += 400\nf(C)",
         # A loop whose variable, or the tuple that it goes over, may hold texts that do not stand there.
         "C = tl.constexpr(4)\nfor n in ('f',):\n    n = 'C'\n    globals()[n] = 400",
         "C = tl.constexpr(4)\nfor n in ('f',):\n    n += g\n    globals()[n] = 400",
@@ -195,6 +210,12 @@ def test_what_the_namespace_of_a_module_is_given_is_lost(text: str) -> None:
         "C = tl.constexpr(4)\ndef f():\n    return locals()",
         "C = tl.constexpr(4)\nexec('C = 400', {})",
         "C = tl.constexpr(4)\nx = eval(f'tl.{C}')",
+        "C = tl.constexpr(4)\nmodel.eval()\nmodel.exec = 3",
+        "C = tl.constexpr(4)\nimport builtins\nprint(builtins.len([1]), C)",
+        "C = tl.constexpr(4)\nimport inspect\nx = inspect.currentframe().f_globals['C']",
+        "C = tl.constexpr(4)\nimport __main__\nx = __main__.C",
+        "C = tl.constexpr(4)\nM = C\nx = M.value",
+        "C = tl.constexpr(4)\nD = 4\nD.value = 400",
         "C = tl.constexpr(4)\nif __name__ == '__main__':\n    print(sys.modules['x'])",
         "C = tl.constexpr(4)\nfor n in ('f', 'g'):\n    globals()[n] = wrapped(globals()[n])\ndel n",
         "C = tl.constexpr(4)\nNAMES = ('f', 'g')\nfor n in NAMES:\n    globals()[n] = wrapped(globals()[n])",
@@ -497,3 +518,13 @@ def test_what_code_changes_in_another_module_is_lost(text: str, tmp_path: Path) 
     [definition] = find_kernels(Project().add(load(path.as_posix())))
     with pytest.raises(UnsupportedConstruct, match="that other code changes"):
         lower(definition)
+
+
+@pytest.mark.parametrize("statement", ["import own as me", "from . import own as me"])
+def test_a_module_that_imports_itself_may_bind_its_names(statement: str, tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    for change, lost in (("me.C = 400", True), ("x = me.C", False)):
+        path.write_text(f"C = 4\nD = 5\n{statement}\n{change}\n", encoding="utf-8")
+        table = Project().add(load(path.as_posix()))
+        assert ("C" in table.lost) == lost
+        path.unlink()

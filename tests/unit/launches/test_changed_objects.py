@@ -1,0 +1,261 @@
+"""What host code reads from objects is forgotten where code may have changed it, and only there."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tilecheck import verify_paths
+
+HEADER = """
+import functools
+import logging
+import types
+import torch
+import triton
+import triton.language as tl
+from elsewhere import unread
+
+logger = logging.getLogger(__name__)
+
+@triton.jit
+def fill(x, B: tl.constexpr):
+    tl.store(x + tl.program_id(0) * B + tl.arange(0, B), 1.0)
+
+@triton.jit
+def masked(x, n, B: tl.constexpr):
+    o = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(x + o, 1.0, mask=o < n)
+
+def set_n(c):
+    c.n = 100
+
+def set_first(xs):
+    xs[0] = 100
+
+def set_n_of_first(xs):
+    xs[0].n = 100
+
+"""
+
+
+@pytest.fixture
+def status(tmp_path: Path) -> Callable[[str], str]:
+    """The worst status of the condition at the launches of `fill`."""
+
+    def run(text: str) -> str:
+        path = tmp_path / "host.py"
+        path.write_text(HEADER + textwrap.dedent(text), encoding="utf-8")
+        launches = verify_paths([f"{path.as_posix()}::fill"]).kernels[0].launches
+        found = {condition.status for at in launches for condition in at.conditions}
+        return next(worst for worst in ("broken", "unknown", "caller", "holds") if worst in found)
+
+    return run
+
+
+def host(before: str, change: str, grid: str) -> str:
+    """Allocates for what is read before a change, and launches for what is read after it."""
+    lines = [
+        "def host(c, d, xs, kw, x, run, pool, n: int):",
+        *before.splitlines(),
+        f"    y = torch.empty({grid} * 256)",
+        *textwrap.indent(change, "    ").splitlines(),
+        f"    fill[({grid},)](y, B=256)",
+    ]
+    return "\n".join(lines)
+
+
+KEEPING = [
+    "pass",
+    "print(c, c.n)",
+    "logger.info('%s', c)",
+    "m = c.n + 1",
+    "y.zero_()",
+    "x.add_(1)",
+    "torch.add(x, 1, out=x)",
+    "z = x.contiguous().view(-1)",
+    "z = getattr(c, 'other', None)",
+    "assert isinstance(c, object)",
+    "unread(n)",
+    "c.other = 3",
+    "masked[(1,)](x, 5, B=256)",
+    "if n > 3:\n    x.zero_()",
+    "for i in range(n):\n    x.zero_()",
+]
+CHANGES = [
+    "c.grow()",
+    "unread(c)",
+    "unread([c])",
+    "unread(key=c)",
+    "unread(*(c,))",
+    "set_n(c)",
+    "set_n(*(c,))",
+    "set_n_of_first([c])",
+    "c.n = n",
+    "c.n += 1",
+    "del c.n",
+    "d.n = 7",
+    "e = c\ne.n = 7",
+    "e = unread(c)\ny.zero_()\ne.grow()",
+    "[c][0].n = 7",
+    "setattr(c, 'n', 7)",
+    "setattr(c, unread(), 7)",
+    "c.__dict__['n'] = 7",
+    "c.__dict__.update(n=7)",
+    "vars(c)['n'] = 7",
+    "pool.submit(lambda: set_n(c))",
+    "def inner():\n    c.n = 7\npool.submit(inner)",
+    "functools.partial(set_n, c)()",
+    "if n > 3:\n    c.grow()",
+    "for i in range(n):\n    c.grow()",
+    "while unread():\n    c.grow()",
+    "try:\n    c.grow()\nfinally:\n    pass",
+    "with unread(c):\n    pass",
+    "z = [c.grow() for i in unread() if i]",
+    "async def inner():\n    pass\nawait c.grow()",
+]
+
+
+@pytest.mark.parametrize("change", KEEPING)
+@pytest.mark.parametrize("grid", ["c.n", "c.inner.n", "n"])
+def test_code_that_changes_no_object_keeps_what_is_known(
+    change: str, grid: str, status: Callable[[str], str]
+) -> None:
+    assert status(host("", change, grid)) == "holds"
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("before", ["", "    c.n = 256", "    c = types.SimpleNamespace(n=256)"])
+def test_an_attribute_is_unknown_where_code_may_have_changed_it(
+    change: str, before: str, status: Callable[[str], str]
+) -> None:
+    if before and change == "d.n = 7" and "Simple" in before:
+        pytest.skip("a new object is no argument")
+    assert status(host(before, change, "c.n")) in ("caller", "unknown", "broken")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "d = c.inner\nd.n = 7",
+        "c.grow()",
+        "unread(c)",
+        "c.inner.grow()",
+        "c.inner = 7",
+        "d = c.inner\nunread(d)",
+        "d = unread(c)\nd.inner.grow()",
+    ],
+)
+def test_what_an_object_leads_to_is_unknown_as_well(change: str, status: Callable[[str], str]) -> None:
+    assert status(host("", change, "c.inner.n")) == "caller"
+
+
+@pytest.mark.parametrize(
+    ("change", "grid"),
+    [
+        ("kw['n'] = 7", "kw['n']"),
+        ("kw.update(n=7)", "kw['n']"),
+        ("unread(kw)", "kw['n']"),
+        ("del kw['n']", "kw['n']"),
+        ("xs.sort()", "xs[0]"),
+        ("xs[0] += 1", "xs[0]"),
+        ("ys = xs\nys += unread()", "xs[0]"),
+        ("ys = xs\nys[0] = 7", "xs[0]"),
+        ("kw['n'] = 7", "xs[0]"),
+        ("xs[0] = torch.cat([x, x])", "xs[0].shape[0]"),
+        ("x.add_(1)", "int(x)"),
+        ("x.add_(1)", "int(x[0])"),
+        ("x[0] = 7", "int(x[0])"),
+        ("x += 1", "int(x[0])"),
+        ("masked[(1,)](x, 5, B=256)", "int(x[0])"),
+        ("torch.add(x, 1, out=x)", "int(x[0])"),
+        ("x.view(-1).zero_()", "int(x[0])"),
+    ],
+)
+def test_items_and_elements_are_unknown_after_stores(
+    change: str, grid: str, status: Callable[[str], str]
+) -> None:
+    assert status(host("", change, grid)) == "caller"
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "grid"),
+    [
+        ("    xs = [[256]]", "ys = xs[0]\nys[0] = 100", "xs[0][0]"),
+        ("    xs = [256]", "args = (xs,)\nset_first(*args)", "xs[0]"),
+        ("    xs = [256]", "set_first(xs)", "xs[0]"),
+        ("    xs = [256]", "def inner():\n    xs[0] = 100\npool.submit(inner)", "xs[0]"),
+        ("    xs = [256]", "for i in range(n):\n    unread(xs)", "xs[0]"),
+        ("    xs = [256]", "z = [unread(xs) for i in (1, 2)]", "xs[0]"),
+        ("    xs = [256]", "f = xs.append\nf(3)\nunread(f)", "len(xs)"),
+        ("    xs = [256]", "del xs[0]", "len(xs)"),
+        ("    c = types.SimpleNamespace(n=256)", "xs = [c]\nunread(xs)", "c.n"),
+        ("    c = types.SimpleNamespace(n=256)\n    xs = [c]", "c.n = 3\ny.zero_()", "xs[0].n"),
+    ],
+)
+def test_objects_that_the_text_shows_are_lost_wherever_they_are_held(
+    before: str, change: str, grid: str, status: Callable[[str], str]
+) -> None:
+    assert status(host(before, change, grid)) != "holds"
+
+
+@pytest.mark.parametrize("body", ["c.grow()", "unread(c)", "c.n += 1"])
+def test_an_iteration_begins_with_what_the_one_before_left(body: str, status: Callable[[str], str]) -> None:
+    text = f"""
+    def host(c, n: int):
+        y = torch.empty(c.n * 256)
+        for i in range(n):
+            fill[(c.n,)](y, B=256)
+            {body}
+    """
+    assert status(text) == "caller"
+
+
+def test_a_number_that_was_read_does_not_change(status: Callable[[str], str]) -> None:
+    text = """
+    def host(c):
+        n = c.n
+        y = torch.empty(n * 256)
+        c.grow()
+        fill[(n,)](y, B=256)
+    """
+    assert status(text) == "holds"
+
+
+HELPER = """
+def _helper(n):
+    fill[(triton.cdiv(n, 256),)](torch.empty(n), B=256)
+
+def host():
+    _helper(256)
+
+{use}
+"""
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "CALLBACKS = [_helper]",
+        "def other(n):\n    functools.partial(_helper, n)()",
+        "__all__ = ['_helper']",
+        "def other(n):\n    return _helper",
+        "unread(callback=_helper)",
+    ],
+)
+def test_a_private_helper_that_is_handed_on_is_judged_with_any_arguments(use: str, tmp_path: Path) -> None:
+    path = tmp_path / "host.py"
+    path.write_text(HEADER + HELPER.format(use=use), encoding="utf-8")
+    found = {c.status for at in verify_paths([f"{path}::fill"]).kernels[0].launches for c in at.conditions}
+    assert found == {"holds", "broken"}
+
+
+@pytest.mark.parametrize("use", ["", "X = 3", "def other(op):\n    op._helper(3)", "unread(_helper=3)"])
+def test_a_private_helper_is_judged_where_it_is_called(use: str, tmp_path: Path) -> None:
+    path = tmp_path / "host.py"
+    path.write_text(HEADER + HELPER.format(use=use), encoding="utf-8")
+    found = {c.status for at in verify_paths([f"{path}::fill"]).kernels[0].launches for c in at.conditions}
+    assert found == {"holds"}
