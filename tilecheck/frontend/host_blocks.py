@@ -16,15 +16,15 @@ from tilecheck.frontend.host_operators import compare
 from tilecheck.frontend.host_targets import assigned, forget
 from tilecheck.frontend.host_values import Unknown
 from tilecheck.frontend.syntax import walk
-from tilecheck.frontend.values import Frame
+from tilecheck.frontend.values import Frame, Named
 from tilecheck.ir import expr as E
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
 
-# Modules, and functions of Python, whose context managers swallow no exceptions.
+# Modules, and names of others, whose context managers swallow no exceptions.
 _PASSING = ("torch", "triton", "nvtx", "warnings", "threading", "tempfile")
-_PASSING_NAMES = ("open", "contextlib.nullcontext")
+_PASSING_NAMES = ("contextlib.nullcontext",)
 _LEAVING = (cst.Return, cst.Break, cst.Continue)
 
 
@@ -34,9 +34,7 @@ def run_with(x: HostExecutor, node: cst.With, frame: Frame) -> None:
     for item in node.items:
         value = evaluate(x, item.item, frame)
         manager = item.item.func if isinstance(item.item, cst.Call) else item.item
-        binding = frame.table.bindings.get(dotted(manager).partition(".")[0])
-        passes = isinstance(binding, Import) and binding.name.partition(".")[0] in _PASSING
-        suppresses |= not passes and frame.table.full_name(dotted(manager)) not in _PASSING_NAMES
+        suppresses |= not _passes(dotted(manager), frame)
         if item.asname is not None:
             statements.assign(
                 x, item.asname.name, value if isinstance(value, Unknown) else x.unread("with"), frame
@@ -45,6 +43,19 @@ def run_with(x: HostExecutor, node: cst.With, frame: Frame) -> None:
         _attempt(x, node.body.body, (), node, frame)
     else:
         statements.run_block(x, node.body.body, frame)
+
+
+def _passes(manager: str, frame: Frame) -> bool:
+    """Whether a context manager lets every exception out: by its full name, which no other value may bear."""
+    root, dot, rest = manager.partition(".")
+    held, binding = frame.find(root), frame.table.bindings.get(root)
+    if isinstance(held, Named):  # imported inside a function
+        full = held.name + dot + rest
+    elif held is None and isinstance(binding, Import):
+        full = binding.name + dot + rest
+    else:
+        return held is None and binding is None and manager == "open"
+    return full.partition(".")[0] in _PASSING or full in _PASSING_NAMES
 
 
 def run_try(x: HostExecutor, node: cst.Try, frame: Frame) -> None:

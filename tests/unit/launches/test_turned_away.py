@@ -68,6 +68,7 @@ UNREAD = [
     "n % 256 and unread()",
     "try:\n    if n % 256:\n        raise ValueError\nexcept TypeError:\n    pass",
     "with unread():\n    assert n % 256 == 0",
+    "open = unread\nwith open(n):\n    assert n % 256 == 0",
     "with contextlib.suppress(ValueError):\n    assert n % 256 == 0",
     "if 'T' in str(m) or n % 256:\n    return",
     "match n % 256:\n    case int():\n        pass\n    case _:\n        return",
