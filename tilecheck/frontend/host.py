@@ -287,6 +287,8 @@ class HostExecutor(Executor):
             a = self.number_of(a, "value")
         elif isinstance(b, Unknown) and isinstance(a, Num) and a.kind != "data":
             b = self.number_of(b, "value")
+        if isinstance(a, Tensor) and isinstance(b, Tensor) and a == b:
+            return a if a.copied else b  # `x` or a copy of it, which nothing else tells apart: perhaps a copy
         return Executor.merge(self, cond, a, b)
 
     def merge_names(self, cond: Expr, a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:

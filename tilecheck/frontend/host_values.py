@@ -44,7 +44,7 @@ class Tensor:
     part: tuple[object, ...] | None = ()
     dense: bool = False
     span_of: str = ""
-    copied: str = ""
+    copied: str = field(default="", compare=False)
     among: tuple[str, ...] = ()
     copy: int = field(default=0, compare=False)  # which copy it is: one of each branch is one after them
 

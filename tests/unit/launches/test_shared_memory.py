@@ -75,6 +75,8 @@ def status(tmp_path: Path) -> Callable[[str, str], str]:
         ("a = torch.empty(n)", "a, -a", "holds"),
         ("a = torch.empty(n)", "a, a.half()", "caller"),
         ("a = torch.empty(n)\nb = a.half()", "b, b.view(-1)", "broken"),
+        ("a = torch.empty(n)\nb = a\nif c1:\n    b = a.half()", "a, b", "caller"),
+        ("a = torch.empty(n)\nb = a.half()\nif c1:\n    b = a", "a, b", "caller"),
         ("a = torch.empty(n, n)", "a, a.t().contiguous()", "caller"),
         ("a = torch.empty(0)", "a, a", "caller"),
     ],
