@@ -237,7 +237,7 @@ def _string(x: Executor, node: cst.SimpleString | cst.ConcatenatedString, frame:
     return Const(node.evaluated_value)
 
 
-def _formatted(x: Executor, node: cst.FormattedString, frame: Frame) -> Any:
+def formatted(x: Executor, node: cst.FormattedString, frame: Frame) -> Any:
     if any(isinstance(inner, cst.NamedExpr) for inner in walk(node)):
         raise UnsupportedConstruct("assignment in a formatted string")
     return Token(f"text {x.number()}")
@@ -926,7 +926,7 @@ _HANDLERS: Mapping[type, Callable[[Executor, Any, Frame], Any]] = {
     cst.Float: _float,
     cst.SimpleString: _string,
     cst.ConcatenatedString: _string,
-    cst.FormattedString: _formatted,
+    cst.FormattedString: formatted,
     cst.Tuple: _sequence,
     cst.List: _sequence,
     cst.Ellipsis: _ellipsis,

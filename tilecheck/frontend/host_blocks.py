@@ -11,6 +11,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import statements
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.expressions import evaluate
+from tilecheck.frontend.host_changes import handed
 from tilecheck.frontend.host_doubts import about, parts
 from tilecheck.frontend.host_operators import compare
 from tilecheck.frontend.host_targets import assigned, forget
@@ -31,18 +32,23 @@ _LEAVING = (cst.Return, cst.Break, cst.Continue)
 def run_with(x: HostExecutor, node: cst.With, frame: Frame) -> None:
     """Managers run around the body; past one that may swallow exceptions, the body may have ended anywhere."""
     suppresses = False
+    managers: list[Any] = []
     for item in node.items:
         value = evaluate(x, item.item, frame)
         manager = item.item.func if isinstance(item.item, cst.Call) else item.item
-        suppresses |= not _passes(dotted(manager), frame)
+        passes = _passes(dotted(manager), frame)
+        suppresses |= not passes
+        managers += () if passes else (value,)
         if item.asname is not None:
             statements.assign(
                 x, item.asname.name, value if isinstance(value, Unknown) else x.unread("with"), frame
             )
+    handed(x, managers, frame)  # `__enter__` runs, then `__exit__`
     if suppresses:
         _attempt(x, node.body.body, (), node, frame)
     else:
         statements.run_block(x, node.body.body, frame)
+    handed(x, managers, frame)
 
 
 def _passes(manager: str, frame: Frame) -> bool:

@@ -46,6 +46,10 @@ _READING = FOLLOWED | frozenset(
 # Methods of autograd's contexts that keep tensors and change no attribute that a program reads.
 _OF_CONTEXTS = frozenset("save_for_backward mark_dirty mark_non_differentiable set_materialize_grads".split())
 _LOGS = re.compile(r"(?:\w*[._])?log(?:ger|ging)?", re.IGNORECASE)
+_CALLING = frozenset(  # functions of libraries that call what they are given, or make functions of it
+    "vmap compile checkpoint cond while_loop map scan grad vjp jvp jacrev jacfwd hessian functional_call "
+    "script trace associative_scan".split()
+)
 _LOGGING = frozenset("debug info warning warn error exception critical log info_once warning_once".split())
 
 
@@ -67,9 +71,9 @@ def unread_effects(x: HostExecutor, function: Any, args: Arguments, result: Unkn
     elif isinstance(function, Named):
         library = name.partition(".")[0] in _LIBRARIES
         if library or (name in _QUIET and hasattr(builtins, name)):
-            callbacks = [value for value in given if isinstance(value, Function | Method)]
-            if callbacks:
-                handed(x, given, frame)
+            calls = name.rpartition(".")[2] in _CALLING or "key" in dict(args.keywords)
+            if calls or any(isinstance(value, Function | Method) for value in given):
+                handed(x, [*given, *filter(None, map(_owner, given))], frame)
             elif library and (name.endswith("_") or ".ops." in name or "out" in dict(args.keywords)):
                 elements_changed(x, given)
             holds(x, result, given)
@@ -80,12 +84,16 @@ def unread_effects(x: HostExecutor, function: Any, args: Arguments, result: Unkn
             anything_changed(x, frame)
         elif "." in name:
             given.append(Named(name.rpartition(".")[0]))  # the object whose method it is, or the module
-    elif isinstance(function, Function):
-        given.append(function)
     else:
-        given.append(function)
+        given += (function, _owner(function), _owner(dict(args.keywords).get("key")))
     handed(x, given, frame)
     holds(x, result, given)
+
+
+def _owner(function: Any) -> Unknown | None:
+    """The object whose method an unknown may be: `grow = pool.grow`."""
+    head = re.match(r"\w+(?=\.)", function.name) if isinstance(function, Unknown) else None
+    return None if head is None else Unknown(head.group())
 
 
 def read_effects(x: HostExecutor, function: Any, args: Arguments, result: Any) -> Any:

@@ -11,6 +11,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import expressions, numbers
 from tilecheck.frontend.expressions import binds_nothing, evaluate
 from tilecheck.frontend.host import HostExecutor
+from tilecheck.frontend.host_effects import forget_effects
 from tilecheck.frontend.host_functions import call
 from tilecheck.frontend.host_methods import literal
 from tilecheck.frontend.host_names import attribute_node, name, subscript
@@ -164,6 +165,12 @@ def _comprehended(x: HostExecutor, elt: cst.BaseExpression, loop: cst.CompFor, f
             yield evaluate(x, elt, inner)
 
 
+def _formatted(x: HostExecutor, node: cst.FormattedString, frame: Frame) -> Any:
+    """A text, which says nothing; its parts may call what changes objects."""
+    forget_effects(x, node, frame)
+    return expressions.formatted(x, node, frame)
+
+
 def _opaque(x: HostExecutor, node: cst.BaseExpression, frame: Frame) -> Any:
     raise UnsupportedConstruct("expression that is not read")
 
@@ -182,6 +189,7 @@ HANDLERS: Mapping[type, Callable[[HostExecutor, Any, Frame], Any]] = {
     cst.Subscript: subscript,
     cst.ListComp: _comprehension,
     cst.GeneratorExp: _comprehension,
+    cst.FormattedString: _formatted,
     cst.Await: _opaque,
     cst.Yield: _opaque,
 }

@@ -181,7 +181,7 @@ def _own_names(table: ModuleTable) -> list[str]:
     stem = path.parent.name if path.name == "__init__.py" else path.stem
     found = []
     for name, bound in (*table.bindings.items(), *table.local_imports.items()):
-        if not isinstance(bound, Import) or bound.name.rpartition(".")[2] != stem:
+        if not isinstance(bound, Import) or is_language(bound) or bound.name.rpartition(".")[2] != stem:
             continue
         whole = ".".join(part for part in (bound.module, bound.member) if part)
         if table.project.find(Import(whole, None, bound.level), table.file) is table:

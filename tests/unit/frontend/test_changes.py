@@ -528,3 +528,9 @@ def test_a_module_that_imports_itself_may_bind_its_names(statement: str, tmp_pat
         table = Project().add(load(path.as_posix()))
         assert ("C" in table.lost) == lost
         path.unlink()
+
+
+def test_a_library_with_the_name_of_the_file_is_not_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "triton.py"
+    path.write_text("import triton\nC = 4\nk = triton.jit(f)\nunknown(triton)\n", encoding="utf-8")
+    assert "C" not in Project().add(load(path.as_posix())).lost
