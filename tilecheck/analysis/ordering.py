@@ -102,10 +102,9 @@ def overwrites_its_own(kernel: Kernel, first: Access, second: Access) -> bool:
 
     What is stored in a lane takes what was loaded in it, so it comes after the load of the thread that it has
     this from. Or it needs a reduction or scan of all that was loaded. Other threads may have copies of the
-    element. They matter nowhere if, from the load on, nothing that may have been loaded so is reduced,
-    multiplied, reshaped or broadcast (where what is loaded reaches stores alone, lane for lane, in whatever
-    round, none of it is), and no other store has the compiler load it once more, in another layout
-    (`_is_alike`); or as `_is_settled` says. A value without lanes is used by every thread as it is.
+    element. They matter nowhere if, from the load on, nothing that was loaded is reduced, multiplied, reshaped
+    or broadcast, and no other store has the compiler load it once more, in another layout (`_is_alike`);
+    or as `_is_settled` says. A value without lanes is used by every thread as it is.
     """
     if first.effect is not Effect.READ or second.effect is not Effect.WRITE:
         return False
@@ -116,7 +115,7 @@ def overwrites_its_own(kernel: Kernel, first: Access, second: Access) -> bool:
     since = _exchanges_since(kernel, first)
     if first.position not in second.takes and (first.copied or not _is_gathered(first, second, since)):
         return False
-    if not since or first.feeds is not None:
+    if not since:
         return _is_alike(kernel)
     return _is_settled(kernel, first, second, since)
 
@@ -128,8 +127,10 @@ def _is_alike(kernel: Kernel) -> bool:
     Such tiles are laid out by the axis along which their elements are next to each other in memory, which has
     to be the same in all accesses; unless they are what is left of others.
     """
+    if kernel.folds_planes:
+        return False
     near = {_near(access) for access in kernel.accesses if len(access.lanes) > 1}
-    return not near or (not kernel.folds_planes and len(near) == 1 and any(next(iter(near))))
+    return not near or (len(near) == 1 and any(next(iter(near))))
 
 
 def _near(access: Access) -> tuple[bool, ...]:

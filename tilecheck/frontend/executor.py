@@ -223,6 +223,7 @@ class Executor:
     grid_axes: set[int] = field(default_factory=set)
     ranks: dict[str, int] = field(default_factory=dict)
     integers: set[str] = field(default_factory=set)
+    questions: dict[str, dict[tuple[str, Expr, Expr], None]] = field(default_factory=dict)
     lists: set[str] = field(default_factory=set)
     pointers: set[str] = field(default_factory=set)
     numbers: set[str] = field(default_factory=set)
@@ -413,6 +414,18 @@ class Executor:
             if known and not self.is_loaded(this.elem):
                 self.use_as_integer(this.elem)
 
+    def asked(self, op: str, a: Num, b: Num) -> None:
+        """Note what is asked of numbers of compile time. A float answers one question as some integer does, and
+        two as none may (`R > 0` and `R < 1`): what several are asked of is taken for an integer."""
+        if a.elem is None or b.elem is None or not (numbers.is_compile_time(a) and numbers.is_compile_time(b)):
+            return
+        own = {s.name for s in E.symbols(a.elem, b.elem) if s.kind is Kind.CONSTANT}
+        for name in own:
+            questions = self.questions.setdefault(name, {})
+            questions[op, a.elem, b.elem] = None
+            if len(questions) > 1 and any(word not in ("==", "!=") for word, _, _ in questions):
+                self.integers.add(name)
+
     def integral(self, *values: Num) -> None:
         """Note the operands of what the language has for integers alone, one of them no compile-time value:
         with another type the kernel does not compile."""
@@ -452,6 +465,11 @@ class Executor:
     def folds(self, *values: Any) -> None:
         """Note an operation that takes axes away or puts elements elsewhere, if it has to do with planes."""
         self.folds_planes |= any(isinstance(value, Num) and len(value.shape) > 1 for value in values)
+
+    def turns_back(self) -> None:
+        """Note that what falls along a tile is subtracted or negated: the compiler does not see that the result
+        rises by 1, as it is written here, and may lay out its tiles otherwise than others."""
+        self.folds_planes = True
 
     def widened(self, shape: tuple[Expr, ...], *values: Num) -> frozenset[int]:
         """Note the values that are used beside more elements than they have."""

@@ -404,6 +404,8 @@ def _unary(x: Executor, node: cst.UnaryOperation, frame: Frame) -> Any:
             case cst.Plus():
                 return num
             case cst.Minus():
+                if numbers.counts_down(num):
+                    x.turns_back()
                 return numbers.negative(num)
             case _ if num.kind == "bool" and x.dialect.has_pointers and numbers.is_compile_time(num):
                 assert num.elem is not None

@@ -98,11 +98,14 @@ def _int(x: HostExecutor, args: Arguments) -> Any:
             return number(numbers.as_int(value, x))
         case Num() if value.elem is not None:
             # Arithmetic with arguments that may be floats: `int(n * ratio)` is none of the numbers in it.
-            whole = value.kind == "int" or value.elem.op == "sym" or x.is_integer_memory(value.elem)
+            whole = value.kind == "int" or x.is_integer_memory(value.elem)
             return value if whole else x.stable(f"int({E.render(value.elem)})")
         case Unknown():
-            # int(n) is n for the integers that we follow; another type stays unknown
-            return read_element(x, value)
+            # What is an integer elsewhere too is `int(n)` itself; another type stays unknown.
+            element = read_element(x, value)
+            named = x.number_of(element, "int").elem
+            whole = named is not None and x.is_integer_memory(named)
+            return element if whole else Unknown(f"int({element.name})", opaque=element.opaque)
         case _:
             raise UnsupportedConstruct("int of this value")
 

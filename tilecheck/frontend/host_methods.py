@@ -192,7 +192,8 @@ def _tensor_method(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> An
         x.doubted |= parts(t, *args.positional, *(v for _, v in args.keywords))  # not every shape has this view
         return replace(T.piece(t, x.unread(f"{t.name}.{name}()").name), copied="perhaps", copy=0)
     if name in _CONVERSIONS:
-        return in_format(T.converted(t), args)
+        asked = any(k == "memory_format" for k, _ in args.keywords)  # `t` itself may be kept, in its own order
+        return T.in_any_order(T.converted(t)) if asked else T.converted(t)
     if name in _COPIES:
         return in_format(T.like(t, f"{t.name}.{name}()", x.storage(f"{t.name}.{name}()")), args)
     if name == "pin_memory":

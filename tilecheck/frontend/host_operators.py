@@ -80,7 +80,7 @@ def _may_be_tensor(x: HostExecutor, value: Any) -> bool:
     """Whether a number is made of values of which the text does not say that they are numbers: `x + w * 2`."""
     if isinstance(value, Ratio):
         return not all(map(x.is_integer_memory, (value.top, value.bottom)))
-    if not isinstance(value, Num) or value.kind != "any":
+    if not isinstance(value, Num) or value.kind not in ("any", "bool"):
         return False
     return value.elem is None or not x.is_integer_memory(value.elem)
 

@@ -151,6 +151,11 @@ def in_order(t: Tensor, *, row_major: bool) -> Tensor:
     return replace(t, strides=None, strides_of="", contiguous=row_major, expanded=False, dense=True, span_of="")
 
 
+def in_any_order(t: Tensor) -> Tensor:
+    """A tensor of whose strides nothing is known."""
+    return replace(t, strides=None, strides_of="", contiguous=False, dense=False, span_of="")
+
+
 def converted(t: Tensor) -> Tensor:
     """`t.to(...)`, `t.half()`: `t` itself where nothing changes, else a copy with strides of its own."""
     if t.contiguous:

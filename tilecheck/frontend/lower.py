@@ -293,11 +293,12 @@ def _with_destinations(accesses: list[Access], definition: Definition) -> Iterat
     read = {a.array for a in accesses if a.effect is Effect.READ}
     overwritten = read & {a.array for a in accesses if a.effect is Effect.WRITE}
     known = destinations(definition) if definition.language == "triton" and overwritten else Destinations()
+    ever = known.ever if any(a.array in overwritten and not a.lanes for a in accesses) else {}
     for access in accesses:
         if access.effect is not Effect.READ:
             yield access
         else:
-            yield replace(access, reaches=known.now.get(access.site), feeds=known.ever.get(access.site))
+            yield replace(access, reaches=known.now.get(access.site), feeds=ever.get(access.site))
 
 
 def _contracts(x: Executor, contracts: tuple[Contract, ...]) -> Iterator[Contract]:

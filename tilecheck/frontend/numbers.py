@@ -41,7 +41,11 @@ class Machine(Protocol):
 
     def compared(self, a: Num, b: Num) -> None: ...
 
+    def asked(self, op: str, a: Num, b: Num) -> None: ...
+
     def integral(self, *values: Num) -> None: ...
+
+    def turns_back(self) -> None: ...
 
     def numeric(self, *values: Num) -> None: ...
 
@@ -186,6 +190,7 @@ def compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
     shape = broadcast_shapes(a.shape, b.shape)
     x, y = stretch(a, shape), stretch(b, shape)
     machine.compared(a, b)
+    machine.asked(op, a, b)
     if op not in ("==", "!="):
         machine.numeric(a, b)
     machine.widened(shape, a, b)
@@ -251,6 +256,8 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     base = unsigned.base_of(op, a, b)
     if base is not None:  # what is added to a pointer, before it is known that it is one
         return Num(shape, E.add(base, machine.fresh("data", per_lane=bool(shape))), "any", 64)
+    if (op in ("-", "*") and counts_down(b)) or (op == "*" and counts_down(a)):
+        machine.turns_back()
     kind = "any" if "any" in (a.kind, b.kind) else "int"
     bits = _result_bits(a, b)
     made = by_binary(op, a, b, "data" if a.elem is None or b.elem is None or op == "/" else kind)
@@ -276,6 +283,18 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     if bits == 32 and value.op in ("add", "mul"):
         machine.made(value)
     return Num(shape, value, kind, bits, made)
+
+
+def counts_down(value: Num) -> bool:
+    """Whether it falls along a tile: `n - lane`. What is made of it may rise again."""
+    elem = value.elem
+    if elem is None or not value.shape:
+        return False
+    own = {lane(axis).args[0] for axis in range(len(value.shape))}
+    return any(
+        term.op == "mul" and (term.args[0].value or 0) < 0 and not own.isdisjoint(E.symbols(term))
+        for term in (elem.args if elem.op == "add" else (elem,))
+    )
 
 
 def _to_int(a: Num, machine: Machine) -> Num:

@@ -65,6 +65,9 @@ def layouts(
     looked_up = {m: c for m, c in index.items() if terms.varies(m) and _reads(m, terms)}
     if looked_up:
         yield from _of_tables(index, looked_up, ranges, kernel, terms)
+        contracts = {c.array for c in kernel.contracts}
+        if any(n.args[0] in contracts for m in looked_up for n in _reads_in(m, terms)):
+            return  # what a mask says of a value makes it a digit like any other
     outer = _outer(index, ranges, terms)
     signs = (*_signs(index, terms), *_signs_of_parts(outer, terms))
     digits = [outer, [*outer, *places]] if outer and (places := _places(index, outer, terms)) else [outer]
@@ -158,7 +161,11 @@ def _moves(m: Monomial, terms: Terms) -> bool:
 
 
 def _reads(m: Monomial, terms: Terms) -> bool:
-    return any(node.op == "read" for node in walk(*(terms.atom(number) for number in m)))
+    return any(True for _ in _reads_in(m, terms))
+
+
+def _reads_in(m: Monomial, terms: Terms) -> Iterator[Expr]:
+    return (node for node in walk(*(terms.atom(number) for number in m)) if node.op == "read")
 
 
 def lengths(access: Access, kernel: Kernel, terms: Terms) -> Iterator[Expr]:
