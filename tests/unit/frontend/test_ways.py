@@ -212,6 +212,13 @@ def test_a_name_around_a_kernel_may_be_of_any_type(test: str) -> None:
     assert "// 2" in render(store.axes[0].index)
 
 
+@pytest.mark.parametrize("test", ["tl.cdiv(N, 64) is None", "N // 2 == 'rows'"])
+def test_a_quotient_of_such_a_name_is_a_number(test: str) -> None:
+    [definition] = find_kernels(module(AROUND.format(test=test)))
+    [store] = lower(definition).accesses
+    assert "// 2" not in render(store.axes[0].index)
+
+
 @pytest.mark.parametrize(
     "text",
     [
