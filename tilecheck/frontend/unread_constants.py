@@ -54,10 +54,10 @@ def _token(value: Any) -> Token | None:
 
 
 def _constants(value: Any) -> list[Symbol]:
-    """The constants of unknown type that a value is one of, or is a sum or product of, as of texts. A quotient
-    is a number (`tl.cdiv(N, 64) is None` is not so), or nothing compiles."""
+    """The constants of unknown type that a value is one of, or is made of as of texts. A quotient is a number
+    (`tl.cdiv(N, 64) is None` is not so), or nothing compiles."""
     if not isinstance(value, Num) or value.shape or value.elem is None or value.kind != "any":
         return []
-    if value.elem.op not in ("sym", "add", "mul"):
+    if value.elem.op in ("cdiv", "floordiv"):
         return []
     return [s for s in E.symbols(value.elem) if s.kind is Kind.CONSTANT and s.origin == "untyped"]
