@@ -158,11 +158,15 @@ def _language(table: ModuleTable, node: cst.BaseExpression, depth: int = 0) -> s
         return _language(table, first, depth)
     head, _, rest = dotted(node).partition(".")
     binding = table.bindings.get(head) or table.local_imports.get(head)
-    if isinstance(binding, cst.BaseExpression) and not rest and depth < _MOST_ALIASES:
-        return _language(table, binding, depth + 1)
-    if not isinstance(binding, Import):
-        return ""
-    return _MAKERS.get(f"{binding.name}.{rest}".rstrip("."), "")
+    for way in (binding, *table.ways.get(head, ())):  # a kernel wherever the name is the language's
+        found = ""
+        if isinstance(way, Import):
+            found = _MAKERS.get(f"{way.name}.{rest}".rstrip("."), "")
+        elif isinstance(way, cst.BaseExpression) and not rest and depth < _MOST_ALIASES:
+            found = _language(table, way, depth + 1)
+        if found:
+            return found
+    return ""
 
 
 # ---- what stands in them --------------------------------------------------------------------------------

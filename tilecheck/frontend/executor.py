@@ -204,6 +204,7 @@ class Executor:
     serial: int = 0
     steps: int = 0
     depth: int = 0
+    importing: int = 0  # so many module-level expressions are being evaluated, one for another
     loops: list[Loop] = field(default_factory=list)
     nest: list[tuple[Symbol, Expr | None]] = field(default_factory=list)  # iteration symbols, loop variables
     unsafe: int | None = None

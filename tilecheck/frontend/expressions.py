@@ -92,9 +92,15 @@ def _name(x: Executor, node: cst.Name, frame: Frame) -> Any:
     found = frame.find(node.value)
     if found is not None:
         return found
-    if frame.function == MODULE and node.value in frame.table.rebound:
-        return Poison(f"name `{node.value}` bound more than once")  # which one module code saw is not known
+    if sees_earlier(x, node.value, frame):
+        return Poison(f"name `{node.value}` bound more than once")
     return module_name(x, frame.table, node.value)
+
+
+def sees_earlier(x: Executor, name: str, frame: Frame) -> bool:
+    """Whether code that ran when its module was imported, a function that it called included, may have seen
+    another value of a module-level name than the one that the module ends with."""
+    return (frame.function == MODULE or x.importing > 0) and name in frame.table.rebound
 
 
 def module_name(x: Executor, table: ModuleTable, name: str) -> Any:
@@ -162,6 +168,7 @@ def _bound(x: Executor, binding: Binding, table: ModuleTable, name: str) -> Any:
         raise UnsupportedConstruct(f"name `{name}` defined through itself")
     frame = Frame({}, None, table, MODULE, [], 0)
     x.depth += 1
+    x.importing += 1
     try:
         if isinstance(binding, Element):
             whole = evaluate(x, binding.value, frame)
@@ -176,6 +183,7 @@ def _bound(x: Executor, binding: Binding, table: ModuleTable, name: str) -> Any:
         return unread_constant(x, binding, table, name, why) or Poison(why)
     finally:
         x.depth -= 1
+        x.importing -= 1
 
 
 def _evaluated(x: Executor, binding: cst.BaseExpression, table: ModuleTable, name: str, frame: Frame) -> Any:

@@ -45,7 +45,7 @@ def _is_straight(definition: Definition) -> bool:
                 bound = table.bindings.get(head)
                 if isinstance(bound, cst.FunctionDef) and head not in table.ambiguous | table.rebound:
                     todo.append((bound, table))
-                elif not _is_known(head, bound, is_method=bool(rest)):
+                elif head in table.lost or not _is_known(head, bound, is_method=bool(rest)):
                     return False  # not looked into
     return not definition.enclosing
 

@@ -230,7 +230,7 @@ class _Flows:
             return False
         name = dotted(source.func)
         if name == "range":
-            return "range" not in self.table.bindings
+            return self.table.is_builtin(name)
         return set(_meanings(self.table, name)) <= {"triton.language.range", "triton.language.static_range"}
 
     def _staled(self, sources: Sources) -> Sources:
@@ -288,7 +288,7 @@ class _Flows:
                 every |= self.value(node.func.value, state)
                 last = node.func.attr.value
             return every if last in LANEWISE and isinstance(node.func, cst.Attribute) else self._lost(every)
-        if name in _OF_PYTHON and name not in self.table.bindings:
+        if name in _OF_PYTHON and self.table.is_builtin(name):
             one = name in ("min", "max") and len(node.args) < 2
             return self._lost(every) if one else every
         results = [

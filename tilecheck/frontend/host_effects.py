@@ -157,7 +157,7 @@ def _is_quiet(node: cst.Call, frame: Frame) -> bool:
         return False
     text = dotted(node.func)
     if isinstance(node.func, cst.Name):
-        if text in _QUIET and frame.find(text) is None and text not in frame.table.bindings:
+        if text in _QUIET and frame.find(text) is None and frame.table.is_builtin(text):
             return True
     elif isinstance(node.func, cst.Attribute) and (
         node.func.attr.value in _OF_CONTEXTS | _READING or _is_log(node.func)

@@ -36,6 +36,8 @@ def name(x: HostExecutor, node: cst.Name, frame: Frame) -> Any:
         if frame.table.changes.is_lost_from_sight(node, flat=_is_flat(found)):
             return x.unread(node.value)
         return found
+    if found is None and expressions.sees_earlier(x, node.value, frame):
+        return x.unread(node.value)
     return found if found is not None else module_value(x, frame.table, node.value)
 
 

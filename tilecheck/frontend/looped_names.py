@@ -90,5 +90,6 @@ def _texts(node: cst.BaseExpression | None) -> tuple[str, ...]:
     """The items of a literal tuple of texts; none if it is anything else."""
     if not isinstance(node, cst.Tuple):
         return ()
-    values = [e.value.evaluated_value if isinstance(e.value, cst.SimpleString) else None for e in node.elements]
+    items = [e.value if isinstance(e, cst.Element) else None for e in node.elements]  # `*"ab"` is two texts
+    values = [item.evaluated_value if isinstance(item, cst.SimpleString) else None for item in items]
     return tuple(value for value in values if isinstance(value, str)) if None not in values else ()

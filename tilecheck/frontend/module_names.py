@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,14 @@ import libcst as cst
 
 from tilecheck.frontend.bindings import Binding, Element, Import, dotted, imports_of, is_language
 from tilecheck.frontend.namespaces import names_assigned
-from tilecheck.frontend.stubs import compiled_way
+from tilecheck.frontend.settled_names import (
+    may_be_bound_already,
+    may_bind,
+    settle_languages,
+    settle_on,
+    settle_stubs,
+    stands_in,
+)
 from tilecheck.frontend.syntax import walk
 
 if TYPE_CHECKING:
@@ -19,10 +27,12 @@ if TYPE_CHECKING:
 def bind_all(table: ModuleTable) -> None:
     """Fill the table of a module with what its text binds."""
     _bind(table, table.parsed.module.body, conditional=False)
-    _settle_languages(table)
-    _settle_stubs(table)
+    settle_languages(table)
+    settle_stubs(table)
     _bind_elsewhere(table)
     _lose_changed(table)
+    _lose_starred(table)
+    table.filled = True
 
 
 def _bind(table: ModuleTable, body: object, *, conditional: bool) -> None:
@@ -31,7 +41,7 @@ def _bind(table: ModuleTable, body: object, *, conditional: bool) -> None:
             for small in statement.body:
                 _bind_small(table, small, conditional=conditional)
         elif isinstance(statement, cst.FunctionDef | cst.ClassDef):
-            _set(table, statement.name.value, statement, conditional=conditional)
+            _set(table, statement.name.value, statement, statement, conditional=conditional)
         elif isinstance(statement, cst.Try):
             _bind_try(table, statement, conditional=conditional)
         elif isinstance(statement, cst.If):
@@ -40,7 +50,8 @@ def _bind(table: ModuleTable, body: object, *, conditional: bool) -> None:
             for item in statement.items:
                 if item.asname is not None:
                     _lose(table, item.asname.name)
-            _bind(table, statement.body.body, conditional=conditional)
+            # A context manager may swallow an exception: the body may have ended anywhere.
+            _bind(table, statement.body.body, conditional=True)
         elif isinstance(statement, cst.For | cst.While):
             if isinstance(statement, cst.For):
                 _lose(table, statement.target)
@@ -88,52 +99,21 @@ def _bind_try(table: ModuleTable, statement: cst.Try, *, conditional: bool) -> N
     """`try: import a / except ImportError: a = None`: the import counts, since a kernel that needs the module
     can only run where it imports. Any other name may have its value from any of the parts."""
     before, unsure = dict(table.bindings), set(table.ambiguous)
-    _bind(table, statement.body.body, conditional=conditional)
+    # The body may have ended anywhere.
+    _bind(table, statement.body.body, conditional=True)
     tried = {n: b for n, b in table.bindings.items() if before.get(n) is not b}
     for part in (*statement.handlers, statement.orelse, statement.finalbody):
         if part is not None:
             _bind(table, part.body.body, conditional=True)
     for name, binding in tried.items():
-        if isinstance(binding, Import) and (name not in before or _is_none(before[name])):
-            table.bindings[name] = binding
-            table.settle(name)
-            table.rebound.discard(name)
+        ways = [way for way, _ in table.history[name]]
+        if isinstance(binding, Import) and all(stands_in(table, way, binding) for way in ways):
+            settle_on(table, name, binding)
         elif name in before:  # the part that binds it anew may have ended before it got there
-            table.lose(name)
+            table.doubt(name)
     for name in unsure - tried.keys() - table.ambiguous:
         table.lose(name)
 
-
-def _is_none(binding: Binding) -> bool:
-    return isinstance(binding, cst.Name) and binding.value == "None"
-
-
-def _settle_languages(table: ModuleTable) -> None:
-    """`if HAS_TRITON: import triton / else: triton = Placeholder()`: the import counts, as in a `try`. Where
-    the name holds an object of the program's own nothing is compiled: no kernel may use such a global."""
-    for name, ways in list(table.ways.items()):
-        modules = {way for way in ways if isinstance(way, Import)}
-        others = [way for way in ways if not isinstance(way, Import)]
-        if len(modules) != 1 or name in table.lost or not all(isinstance(w, _OBJECTS) for w in others):
-            continue
-        [module] = modules
-        if is_language(module):
-            table.settle(name)
-            table.rebound.discard(name)
-            table.bindings[name] = module
-
-
-def _settle_stubs(table: ModuleTable) -> None:
-    """A function that is compiled, beside ones that only raise where Triton is missing."""
-    for name, ways in list(table.ways.items()):
-        compiled = None if name in table.lost else compiled_way(ways)
-        if compiled is not None:
-            table.settle(name)
-            table.rebound.discard(name)
-            table.bindings[name] = compiled
-
-
-_OBJECTS = (cst.Call, cst.Name, cst.ClassDef)  # `None` or a stand-in
 
 _BINDING = frozenset(
     (cst.Import, cst.ImportFrom, cst.NamedExpr, cst.Global, cst.AssignTarget, cst.AugAssign, cst.AnnAssign)
@@ -149,7 +129,7 @@ def _bind_elsewhere(table: ModuleTable) -> None:
         if isinstance(node, cst.Import | cst.ImportFrom):
             table.local_imports.update(imports_of(node))
         elif isinstance(node, cst.NamedExpr):
-            _change(table, dotted(node.target))
+            table.lose(dotted(node.target))  # a local variable of that name is taken for it as well
         elif isinstance(node, cst.Global):
             for item in node.names:
                 table.lose(item.name.value)
@@ -166,13 +146,20 @@ def _lose_changed(table: ModuleTable) -> None:
     for name in names_assigned(table.parsed.source.text, lambda: table.changes, _own_names(table)):
         if name is None:
             table.lose_all()
-        elif name in table.bindings:
+        else:
             table.lose(name)
     for name, binding in table.bindings.items():
         if name not in table.lost and not isinstance(binding, Import) and table.may_change(name):
             table.changed.add(name)
             if not isinstance(binding, cst.FunctionDef):
                 table.lose(name)
+
+
+def _lose_starred(table: ModuleTable) -> None:
+    """What `from m import *` may have put in the place of a function of Python is not known."""
+    for name in dir(builtins) if table.stars else ():
+        if name not in table.bindings and any(may_bind(found, name, None, value=True) for found in table.stars):
+            table.lose(name)
 
 
 def _own_names(table: ModuleTable) -> list[str]:
@@ -206,14 +193,14 @@ def _lose(table: ModuleTable, target: cst.CSTNode) -> None:
 def _bind_small(table: ModuleTable, small: cst.BaseSmallStatement, *, conditional: bool) -> None:
     if isinstance(small, cst.Import | cst.ImportFrom):
         for name, imported in imports_of(small):
-            _set(table, name, _handed_on(table, imported), conditional=conditional)
+            _set(table, name, _handed_on(table, imported), small, conditional=conditional)
         if isinstance(small, cst.ImportFrom) and isinstance(small.names, cst.ImportStar):
             _bind_star(table, Import(dotted(small.module), None, len(small.relative)))
     elif isinstance(small, cst.Assign):
         for target in small.targets:
-            _bind_target(table, target.target, small.value, conditional=conditional)
+            _bind_target(table, target.target, small.value, small, conditional=conditional)
     elif isinstance(small, cst.AnnAssign) and small.value is not None:
-        _bind_target(table, small.target, small.value, conditional=conditional)
+        _bind_target(table, small.target, small.value, small, conditional=conditional)
     elif isinstance(small, cst.AugAssign) and isinstance(small.target, cst.Name):
         table.lose(small.target.value)
     elif isinstance(small, cst.Del):
@@ -247,19 +234,28 @@ def _bind_star(table: ModuleTable, module: Import) -> None:
     found = table.project.find(module, table.file)
     for name, binding in table.bindings.items():
         values = (isinstance(b, cst.BaseExpression | Element) for b in (binding, *table.choices(name)))
-        if name in found.bindings if found is not None else any(values):
+        if may_bind(found, name, binding, value=any(values)):
             table.lose(name)
+    table.stars.append(found)
 
 
 def _bind_target(
-    table: ModuleTable, target: cst.BaseExpression, value: cst.BaseExpression, *, conditional: bool
+    table: ModuleTable,
+    target: cst.BaseExpression,
+    value: cst.BaseExpression,
+    statement: cst.CSTNode,
+    *,
+    conditional: bool,
 ) -> None:
     if isinstance(target, cst.Name):
-        _set(table, target.value, value, conditional=conditional)
+        _set(table, target.value, value, statement, conditional=conditional)
     elif isinstance(target, cst.Tuple | cst.List):
-        for i, element in enumerate(target.elements):
-            if isinstance(element.value, cst.Name):
-                _set(table, element.value.value, Element(value, i), conditional=conditional)
+        items = target.elements
+        if not all(isinstance(item, cst.Element) and isinstance(item.value, cst.Name) for item in items):
+            _lose(table, target)  # `*a, b = c`: the place of `b` depends on how long `c` is
+            return
+        for i, item in enumerate(items):
+            _set(table, dotted(item.value), Element(value, i), statement, conditional=conditional)
 
 
 def _is_same_function(a: Binding, b: Binding) -> bool:
@@ -272,13 +268,17 @@ def _is_same_function(a: Binding, b: Binding) -> bool:
     return a.member == b.member and a.module.startswith("triton.") and b.module.startswith("triton.")
 
 
-def _set(table: ModuleTable, name: str, binding: Binding, *, conditional: bool) -> None:
+def _set(table: ModuleTable, name: str, binding: Binding, statement: cst.CSTNode, *, conditional: bool) -> None:
+    if name not in table.bindings and may_be_bound_already(table, name, binding):
+        table.lose(name)  # until it is bound for certain
+    table.history.setdefault(name, []).append((binding, statement))
     if name in table.bindings and table.bindings[name] != binding:
         table.rebound.add(name)
-    if conditional and name in table.bindings:
-        if not _is_same_function(table.bindings[name], binding):
-            table.ambiguous.add(name)
-            table.ways[name] = (*table.ways.get(name, (table.bindings[name],)), binding)
-    elif not conditional:
+    if not conditional:
         table.settle(name)
+    else:
+        last = table.bindings.get(name, binding)
+        if last != binding and not _is_same_function(last, binding):
+            table.ambiguous.add(name)
+            table.ways[name] = (*table.ways.get(name, (last,)), binding)
     table.bindings[name] = binding

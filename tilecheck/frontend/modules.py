@@ -9,6 +9,7 @@ unsupported.
 
 from __future__ import annotations
 
+import builtins
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -43,6 +44,10 @@ class ModuleTable:
     ways: dict[str, tuple[Binding, ...]] = field(default_factory=dict)  # what an ambiguous name may be bound to
     lost: set[str] = field(default_factory=set)  # ambiguous names that may hold something else
     rebound: set[str] = field(default_factory=set)  # bound more than once: what module code saw is not known
+    # All that was ever bound to a name, with the statements; None where that is not known.
+    history: dict[str, list[tuple[Binding | None, cst.CSTNode | None]]] = field(default_factory=dict)
+    stars: list[ModuleTable | None] = field(default_factory=list)  # of `from m import *`; None: not found
+    filled: bool = False  # all statements are read
     local_imports: dict[str, Import] = field(default_factory=dict)  # those inside functions
     pragmas: tuple[Pragma, ...] = ()
     changed: set[str] = field(default_factory=set)  # what holds a value, or a tuner, that other code changes
@@ -137,13 +142,23 @@ class ModuleTable:
 
     def lose(self, name: str) -> None:
         """What `name` holds is not known."""
+        self.doubt(name)
+        self.history.setdefault(name, []).append((None, None))
+
+    def doubt(self, name: str) -> None:
+        """`name` holds something of what was bound to it, but which is not known."""
         self.ambiguous.add(name)
         self.lost.add(name)
+        self.rebound.add(name)
 
     def lose_all(self) -> None:
-        """What any name holds is not known."""
-        for name in self.bindings:
+        """What any name holds is not known, one of Python's functions either."""
+        for name in (*self.bindings, *dir(builtins)):
             self.lose(name)
+
+    def is_builtin(self, name: str) -> bool:
+        """Whether a name of this module certainly is one of Python's own."""
+        return hasattr(builtins, name) and name not in self.bindings and name not in self.lost
 
     def settle(self, name: str) -> None:
         """`name` certainly holds what it was bound to last."""

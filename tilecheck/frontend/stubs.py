@@ -21,7 +21,7 @@ from tilecheck.frontend.bindings import Binding, dotted
 
 def compiled_way(ways: Sequence[Binding]) -> cst.FunctionDef | None:
     """The only one of several bindings of a name that is compiled for a kernel, where all others only raise."""
-    found = [way for way in ways if not _only_raises(way)]
+    found = [way for way in ways if not only_raises(way)]
     own = found[0] if len(found) == 1 else None
     return own if isinstance(own, cst.FunctionDef) and _is_compiled(own) else None
 
@@ -31,7 +31,7 @@ def _is_compiled(node: cst.FunctionDef) -> bool:
     return len(node.decorators) == 1 and dotted(node.decorators[0].decorator) == "triton.jit"
 
 
-def _only_raises(node: Binding) -> bool:
+def only_raises(node: Binding) -> bool:
     """Whether it is a function without decorators of a text and a `raise`, whatever it is given."""
     if not isinstance(node, cst.FunctionDef) or node.decorators or not isinstance(node.body, cst.IndentedBlock):
         return False

@@ -47,12 +47,21 @@ import package.language as tl
 """
 
 
+FOUND = """
+HAS_TRITON = True
+
+class Placeholder:
+    pass
+"""
+
+
 def verdicts(root: Path, compat: str | None, head: str, *, packaged: bool = True) -> list[str]:
     package = root / "package"
     (package / "deep").mkdir(parents=True)
     if packaged:
         (package / "__init__.py").touch()
         (package / "deep" / "__init__.py").touch()
+    (package / "found.py").write_text(FOUND)
     if compat is not None:
         (package / "compat.py").write_text(compat)
     (package / "deep" / "kernels.py").write_text(head + KERNEL)
