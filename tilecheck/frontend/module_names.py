@@ -230,13 +230,20 @@ def _handed_on(table: ModuleTable, imported: Import) -> Import:
 
 
 def _bind_star(table: ModuleTable, module: Import) -> None:
-    """`from m import *` binds anew what `m` binds; of a module that is not found, all values may be new."""
+    """`from m import *` binds anew what `m` binds; of a module that is not found, everything may be new but
+    what comes from a library: no module uses its name for something else."""
     found = table.project.find(module, table.file)
     for name, binding in table.bindings.items():
-        values = (isinstance(b, cst.BaseExpression | Element) for b in (binding, *table.choices(name)))
-        if may_bind(found, name, binding, value=any(values)):
+        own = any(not _is_of_library(table, way) for way in (binding, *table.choices(name)))
+        if may_bind(found, name, binding, value=own):
             table.lose(name)
     table.stars.append(found)
+
+
+def _is_of_library(table: ModuleTable, binding: Binding) -> bool:
+    if not isinstance(binding, Import) or binding.level:
+        return False
+    return is_language(binding) or table.project.find(Import(binding.module, None), table.file) is None
 
 
 def _bind_target(

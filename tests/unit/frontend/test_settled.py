@@ -160,6 +160,10 @@ def tried(handler: str) -> str:
         (tried("place = other"), "unknown"),
         (tried(HALF), "unknown"),
         (HALF + tried("pass"), "unknown"),
+        ("from here import place\nfrom nowhere import *\n", "unknown"),
+        ("from nowhere import *\nfrom here import place\n", "conditional"),
+        (ONE + "from nowhere import *\n", "unknown"),
+        ("from nowhere import *\n" + ONE, "conditional"),
     ],
 )
 def test_an_import_counts_beside_what_no_kernel_can_use(tmp_path: Path, text: str, expected: str) -> None:
