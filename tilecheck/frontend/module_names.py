@@ -29,6 +29,7 @@ def bind_all(table: ModuleTable) -> None:
     _bind(table, table.parsed.module.body, conditional=False)
     settle_languages(table)
     settle_stubs(table)
+    table.read_anew()
     _bind_elsewhere(table)
     _lose_changed(table)
     _lose_starred(table)

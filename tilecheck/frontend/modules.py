@@ -77,6 +77,11 @@ class ModuleTable:
             self._changes = Changes(self.parsed.module, self.kinds)
         return self._changes
 
+    def read_anew(self) -> None:
+        """Forget what was read of the module while not all of its names were bound."""
+        self._kinds = self._changes = None
+        self._changes_elsewhere.clear()
+
     def _values(self, name: str) -> tuple[cst.CSTNode, ...]:
         """The syntax of what `name` may be bound to."""
         every = (*self.ways.get(name, ()), self.bindings[name])

@@ -18,6 +18,7 @@ nor does more with it than to read its attributes.
 from __future__ import annotations
 
 import builtins
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -67,7 +68,8 @@ def stands_in(table: ModuleTable, way: Binding | None, binding: Binding) -> bool
     if isinstance(way, Import):
         return is_language(way) and _last(way) in _SAME.get(_last(binding), (_last(binding),))
     if isinstance(way, cst.Call) and not _makes_a_mock(table, way):
-        found = table.origin(way.func.value) if isinstance(way.func, cst.Name) else None
+        made = way.func.value if isinstance(way.func, cst.Name) else ""
+        found = None if made in table.rebound or _ODD.search(table.parsed.source.text) else table.origin(made)
         return found is not None and _is_plain_class(*found)
     return isinstance(way, cst.Call) or _is_plain_class(table, way)
 
@@ -93,21 +95,20 @@ def _is_plain_class(table: ModuleTable, node: Binding, depth: int = 0) -> bool:
     attributes, for it would have the one that marks the language's functions."""
     if not isinstance(node, cst.ClassDef) or node.decorators or node.keywords or depth > _MOST_BASES:
         return False
-    if any(isinstance(line, cst.FunctionDef) and line.name.value in _ODD for line in node.body.body):
-        return False
-    if "__triton_" in table.parsed.source.text or "__class__" in table.parsed.source.text:
+    if _ODD.search(table.parsed.source.text):  # it may also be given to the class from outside
         return False
     for base in node.bases:
         if table.full_name(dotted(base.value)) in ("types.ModuleType", "object"):
             continue  # an object of a class made from that of modules is none for the compiler
-        found = table.origin(base.value.value) if isinstance(base.value, cst.Name) else None
+        name = base.value.value if isinstance(base.value, cst.Name) else ""
+        found = None if name in table.rebound else table.origin(name)
         if found is None or not _is_plain_class(*found, depth=depth + 1):
             return False
     return True
 
 
 _MOST_BASES = 3
-_ODD = ("__new__", "__getattr__", "__getattribute__")
+_ODD = re.compile(r"__(?:new|getattr|getattribute|class)__|__triton_")
 
 
 def settle_on(table: ModuleTable, name: str, binding: Binding) -> None:

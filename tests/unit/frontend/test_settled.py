@@ -170,6 +170,13 @@ def test_an_import_counts_beside_what_no_kernel_can_use(tmp_path: Path, text: st
     assert verdict(tmp_path, text + KERNEL, here=ONE, there=HALF) == expected
 
 
+def test_what_is_bound_later_counts_for_what_code_changes(tmp_path: Path) -> None:
+    early = "from found import Missing\n" + either("Missing()")
+    late = "import builtins as b\nb.globals()['place'] = half\n"
+    text = early + ONE + HALF.replace("place", "half") + late + KERNEL
+    assert verdict(tmp_path, text, found="class Missing:\n    pass\n") == "unknown"
+
+
 def either(way: str) -> str:
     return f"if flag:\n    import triton.language as tl\nelse:\n    tl = {way}\n"
 
@@ -186,6 +193,12 @@ def either(way: str) -> str:
         ("import importlib\n" + either("importlib.import_module('mine')"), "unknown"),
         ("from somewhere import Missing\n" + either("Missing()"), "unknown"),
         ("import types\n" + either("types.ModuleType('tl')"), "unknown"),
+        (
+            "import mine\ndef Missing():\n    return mine\n"
+            + either("Missing()")
+            + "class Missing:\n    pass\n",
+            "unknown",
+        ),
         (
             "import mine\nclass Missing:\n    def __new__(cls):\n        return mine\n" + either("Missing()"),
             "unknown",
