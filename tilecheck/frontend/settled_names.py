@@ -68,9 +68,7 @@ def stands_in(table: ModuleTable, way: Binding | None, binding: Binding) -> bool
     if isinstance(way, Import):
         return is_language(way) and _last(way) in _SAME.get(_last(binding), (_last(binding),))
     if isinstance(way, cst.Call) and not _makes_a_mock(table, way):
-        made = way.func.value if isinstance(way.func, cst.Name) else ""
-        found = None if made in table.rebound or _ODD.search(table.parsed.source.text) else table.origin(made)
-        return found is not None and _is_plain_class(*found)
+        return not _ODD.search(table.parsed.source.text) and _names_plain_class(table, way.func)
     return isinstance(way, cst.Call) or _is_plain_class(table, way)
 
 
@@ -100,11 +98,22 @@ def _is_plain_class(table: ModuleTable, node: Binding, depth: int = 0) -> bool:
     for base in node.bases:
         if table.full_name(dotted(base.value)) in ("types.ModuleType", "object"):
             continue  # an object of a class made from that of modules is none for the compiler
-        name = base.value.value if isinstance(base.value, cst.Name) else ""
-        found = None if name in table.rebound else table.origin(name)
-        if found is None or not _is_plain_class(*found, depth=depth + 1):
+        if not _names_plain_class(table, base.value, depth + 1):
             return False
     return True
+
+
+def _names_plain_class(table: ModuleTable, node: cst.BaseExpression, depth: int = 0) -> bool:
+    name = node.value if isinstance(node, cst.Name) else ""
+    binding = table.bindings.get(name)
+    if binding is None or name in table.ambiguous or name in table.rebound or depth > _MOST_BASES:
+        return False
+    if not isinstance(binding, Import):
+        return _is_plain_class(table, binding, depth)
+    if binding.member is None:
+        return False
+    found = table.project.find(Import(binding.module, None, binding.level), table.file)
+    return found is not None and _names_plain_class(found, cst.Name(binding.member), depth + 1)
 
 
 _MOST_BASES = 3
