@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import random
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from pathlib import Path
 
 import numpy as np
 from soundness_launches import Trial, Values, draw, made, started
@@ -12,7 +14,7 @@ from soundness_texts import Reading, parsed
 
 from tilecheck.ir.expr import Kind, Symbol, symbols
 from tilecheck.ir.kernel import Kernel, extent_symbol, grid_symbol, stride_symbol
-from tilecheck.jit.reference import AccessRecord
+from tilecheck.jit.reference import AccessRecord, UndefinedRecord
 from tilecheck.model import KernelReport
 from tilecheck.proof.concrete import Concrete, kernel_expressions
 from tilecheck.proof.replay_order import Happened
@@ -44,7 +46,26 @@ def wrongs(trial: Trial, *, only_races: bool = False) -> Iterator[str]:
                 f" {second.effect} by block {second.block} at bytes {second.start}:{second.end}"
             )
     if not only_races:
-        yield from (f"undefined: {u}" for u in trial.log.undefined)
+        yield from (f"undefined: {u}" for u in trial.log.undefined if not _is_idle(u, trial.path))
+
+
+def _is_idle(undefined: UndefinedRecord, path: str) -> bool:
+    """Whether a number that wrapped is given to names alone that its function never reads, as one change to a
+    kernel may leave them: overflow counts in what reaches an address or a branch."""
+    source = Path(path).read_bytes()
+    begins = list(accumulate((len(line) for line in source.splitlines(keepends=True)), initial=0))
+    for function in ast.walk(ast.parse(source)):
+        if undefined.kind != "overflow" or not isinstance(function, ast.FunctionDef):
+            continue
+        nodes = list(ast.walk(function))
+        read = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        for node in nodes:
+            if not isinstance(node, ast.Assign) or node.end_lineno is None or node.end_col_offset is None:
+                continue
+            start = begins[node.lineno - 1] + node.col_offset
+            if start <= undefined.start and undefined.end <= begins[node.end_lineno - 1] + node.end_col_offset:
+                return all(isinstance(t, ast.Name) and t.id not in read for t in node.targets)
+    return False
 
 
 def _offsets(record: AccessRecord, trial: Trial) -> list[int]:

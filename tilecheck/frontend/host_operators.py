@@ -82,7 +82,9 @@ def _may_be_tensor(x: HostExecutor, value: Any) -> bool:
         return not all(map(x.is_integer_memory, (value.top, value.bottom)))
     if not isinstance(value, Num) or value.kind not in ("any", "bool"):
         return False
-    return value.elem is None or not x.is_integer_memory(value.elem)
+    if value.elem is None or not x.is_integer_memory(value.elem):
+        return True
+    return any(s.kind is E.Kind.OPAQUE for s in E.symbols(value.elem))  # what comparing them gives
 
 
 # ---- comparisons ---------------------------------------------------------------------------------------------

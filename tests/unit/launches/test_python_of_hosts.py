@@ -100,6 +100,7 @@ def test_numbers_that_may_be_fractions(head: str, body: str, expected: str, stat
         ("n", "a, b = torch.empty(n).chunk(2)\nfill[(b.shape[0] // 256,)](b, B=256)", "holds"),
         ("w, n: int", "y = torch.empty(1, n) + w * 2\nfill[(y.shape[0],)](torch.empty(256), B=256)", "caller"),
         ("w, n", "y = torch.empty(1, 5) * (w != 0)\nfill[(y.shape[0],)](torch.empty(256), B=256)", "caller"),
+        ("w, n", "y = torch.empty(1, 5) + (w > 0)\nfill[(y.shape[0],)](torch.empty(256), B=256)", "caller"),
         ("w: int", "y = torch.empty(1, 5) + w * 2\nfill[(y.shape[0],)](torch.empty(256), B=256)", "holds"),
     ],
 )
