@@ -215,7 +215,7 @@ class Executor:
     unsafe_blocks: list[UnsafeBlock] = field(default_factory=list)
     barriers: list[Barrier] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
-    folds_planes: bool = False  # a tile of several axes was reduced, reshaped, multiplied, ...
+    folds_planes: bool = False  # a tile of several axes was reduced, reshaped, ..., or an index turned back
     waits: list[Access] = field(default_factory=list)
     guards: dict[int, Expr] = field(default_factory=dict)  # of loads and exchanges, by position
     leaving: bool = False  # the condition with which a `while` loop ends is evaluated

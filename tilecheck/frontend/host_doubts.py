@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.frontend.bindings import dotted
-from tilecheck.frontend.host_values import HostShape, Ratio, Table, Tensor, Unknown
+from tilecheck.frontend.host_values import HostShape, Ratio, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Choice, Frame, Function, Method, Num, Record, Seq
 from tilecheck.ir.expr import Expr
@@ -35,7 +35,7 @@ _STRINGS = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
 
 def about(node: cst.CSTNode, frame: Frame) -> set[str]:
     """The tensors and numbers that the values named in `node` are made of."""
-    return parts(*(frame.find(n.value) for n in walk(node) if isinstance(n, cst.Name)))
+    return parts(*named_in(node, frame))
 
 
 def parts(*values: Any) -> set[str]:
@@ -70,7 +70,7 @@ def parts(*values: Any) -> set[str]:
                 stack.append(value.value)
             case Function() if value.closure is not None and id(value.node) not in seen:
                 seen.add(id(value.node))
-                stack += [value.closure.find(n.value) for n in walk(value.node) if isinstance(n, cst.Name)]
+                stack += named_in(value.node, value.closure)
     return found - {""}
 
 

@@ -20,7 +20,7 @@ from tilecheck.frontend.host_changes import (
     lose_objects,
 )
 from tilecheck.frontend.host_methods import FOLLOWED
-from tilecheck.frontend.host_values import Tensor, Unknown
+from tilecheck.frontend.host_values import Tensor, Unknown, named_in
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Const, Frame, Function, Method, Named
 
@@ -45,6 +45,7 @@ _READING = FOLLOWED | frozenset(
 )
 # Methods of autograd's contexts that keep tensors and change no attribute that a program reads.
 _OF_CONTEXTS = frozenset("save_for_backward mark_dirty mark_non_differentiable set_materialize_grads".split())
+_CHANGING_NOTHING = _READING | _OF_CONTEXTS
 _LOGS = re.compile(r"(?:\w*[._])?log(?:ger|ging)?", re.IGNORECASE)
 _CALLING = frozenset(  # functions of libraries that call what they are given, or make functions of it
     "vmap compile checkpoint cond while_loop map scan grad vjp jvp jacrev jacfwd hessian functional_call "
@@ -122,9 +123,7 @@ def forget_effects(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
         match inner:
             case cst.Call() if not _is_quiet(inner, frame):
                 calls += 1
-                names = dict.fromkeys(n.value for n in walk(inner) if isinstance(n, cst.Name))
-                found = [value for name in names if (value := frame.find(name)) is not None]
-                handed(x, found, frame)
+                handed(x, named_in(inner, frame), frame)
             case cst.AssignTarget() | cst.AnnAssign() | cst.AugAssign() | cst.For() | cst.Del():
                 _forget_target(x, inner.target, frame)
     if calls:
@@ -138,8 +137,7 @@ def _forget_target(x: HostExecutor, target: cst.CSTNode, frame: Frame) -> None:
         case cst.Attribute(attr=cst.Name(name)):
             attribute_stored(x, name, frame)
         case cst.Subscript():
-            names = [n.value for n in walk(target.value) if isinstance(n, cst.Name)]
-            owners = [value for name in names if (value := frame.find(name)) is not None]
+            owners = named_in(target.value, frame)
             lose_objects(x, owners, frame)
             for owner in owners or [None]:
                 item_stored(x, owner, frame)
@@ -160,7 +158,7 @@ def _is_quiet(node: cst.Call, frame: Frame) -> bool:
         if text in _QUIET and frame.find(text) is None and frame.table.is_builtin(text):
             return True
     elif isinstance(node.func, cst.Attribute) and (
-        node.func.attr.value in _OF_CONTEXTS | _READING or _is_log(node.func)
+        node.func.attr.value in _CHANGING_NOTHING or _is_log(node.func)
     ):
         return True
     return _root(text, frame) in _LIBRARIES

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.host_values import Table, Tensor
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.host_values import Table, Tensor, named_in
 from tilecheck.frontend.values import Choice, Frame, Function, Method, Record, Seq
 
 if TYPE_CHECKING:
@@ -43,17 +42,12 @@ def hand_on(x: HostExecutor, *values: Any) -> None:
                 stack.append(method.value)
             case Function() as function if function.closure is not None and id(function.node) not in seen:
                 seen.add(id(function.node))
-                stack += _held(function.node, function.closure)
+                stack += named_in(function.node, function.closure)
 
 
 def hand_on_named(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     """Code that is not read stands in `node`, and may keep what is named there."""
-    hand_on(x, *_held(node, frame))
-
-
-def _held(node: cst.CSTNode, frame: Frame) -> list[Any]:
-    names = {n.value for n in walk(node) if isinstance(n, cst.Name)}
-    return [value for name in names if (value := frame.find(name)) is not None]
+    hand_on(x, *named_in(node, frame))
 
 
 def kept(value: Any) -> Any:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tilecheck.frontend.values import Function, Param
+import libcst as cst
+
+from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.values import Frame, Function, Param
 from tilecheck.ir.expr import Expr
 
 if TYPE_CHECKING:
-    import libcst as cst
-
     from tilecheck.frontend.modules import ModuleTable
 
 LAUNCHERS = ("cuda.tile.launch", "tilecheck.launch")  # what launches a kernel; the arguments are the same
@@ -121,3 +122,9 @@ class Config:
     """`triton.Config({...}, num_warps=4)`: what it passes to the kernel."""
 
     values: Table
+
+
+def named_in(node: cst.CSTNode, frame: Frame) -> list[Any]:
+    """The values of the names that stand in a piece of code, each name once."""
+    names = dict.fromkeys(n.value for n in walk(node) if isinstance(n, cst.Name))
+    return [value for name in names if (value := frame.find(name)) is not None]

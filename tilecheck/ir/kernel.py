@@ -360,7 +360,7 @@ class Kernel:
     powers_of_two: tuple[Expr, ...] = ()  # tile sizes: the compiler takes powers of two only
     barriers: tuple[Barrier, ...] = ()
     exchanges: tuple[Exchange, ...] = ()
-    folds_planes: bool = True  # whether tiles of several axes may be reduced, reshaped, multiplied, ...
+    folds_planes: bool = True  # tiles of several axes may be reduced, reshaped, ..., or indices turned back
     waits: tuple[Access, ...] = ()  # atomics that a `while` loop ended with, as executed that last time
     globals: tuple[GlobalName, ...] = ()  # what the names of modules that it reads were taken for
     tuning: Tuning | None = None

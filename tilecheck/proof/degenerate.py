@@ -93,8 +93,9 @@ def ordinary(conditions: Sequence[Expr], kernel: Kernel) -> tuple[Expr, ...]:
 def _spoken_of_alone(term: Expr) -> set[Symbol]:
     """The one number that a condition speaks of besides numbers of compile time, if it is not met by 2."""
     spoken = {s for s in symbols(term) if s.kind is not Kind.CONSTANT}
-    at_two = substitute(term, {sym(s): const(2) for s in spoken})
-    return spoken if len(spoken) == 1 and at_two is not TRUE else set()
+    if len(spoken) != 1:
+        return set()
+    return spoken if substitute(term, {sym(s): const(2) for s in spoken}) is not TRUE else set()
 
 
 def _is_positive(obligation: Obligation, conditions: tuple[Expr, ...]) -> bool:

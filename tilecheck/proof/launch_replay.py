@@ -86,10 +86,10 @@ def _replayed(
         raise TooLarge from limit
     except ReplayError:
         return None
-    unsized = _of_unknown_size(kernel, values)
+    unbounded = {*unknown, *_of_unknown_size(kernel, values)}
     shown = Log(
         [r for r in log.accesses if r.array not in unknown],
-        [r for r in log.undefined if r.array not in unknown and r.array not in unsized],
+        [r for r in log.undefined if r.array not in unbounded],
     )
     return _harm(shown, given, grid, broken, open_)
 
