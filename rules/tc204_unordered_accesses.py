@@ -34,6 +34,9 @@ load on nothing that was loaded is reduced, multiplied as a matrix, reshaped or 
 sums, minima and maxima of a whole row that the stored value needs, or where it is a scan of the
 row. Nor is anything asked of single elements whose loaded values reach the stores of single
 elements alone: one thread makes all of these.
+And a load and a store of equal lanes are made by one thread where all tiles have one axis, all
+addresses are computed in one way, and all arrays have elements of one size and are aligned alike:
+`tilecheck explain S7`, which the guard checks.
 (Where a program has more threads than a tile has elements, several of them load an element and one
 stores it; and a load and a store of one tile may be laid out differently over the threads.)
 
@@ -129,7 +132,7 @@ from collections.abc import Iterator
 
 from tilecheck.analysis.accesses import sites_of, unsafe_of
 from tilecheck.analysis.facts import Facts
-from tilecheck.analysis.ordering import made_by_one_thread, overwrites_its_own, reduced_before, separated
+from tilecheck.analysis.ordering import in_one_layout, needs_order, overwrites_its_own
 from tilecheck.ir.kernel import Access, Effect, Space
 from tilecheck.model import Severity
 from tilecheck.proof.obligation import Between, Disjoint, Obligation, Ordered
@@ -144,15 +147,12 @@ def check(facts: Facts) -> Iterator[Obligation]:
 def _between_threads(facts: Facts) -> Iterator[Obligation]:
     """Triton: threads of one program, unless a barrier separates them or one thread makes both accesses."""
     for conflict in facts.graph.conflicts():
-        first, second = conflict.first, conflict.second
-        writes = {first.effect, second.effect} not in ({Effect.READ}, {Effect.ATOMIC})
-        alone = first is second and not first.loops  # lanes of one store are TC203's
-        if not writes or alone or separated(facts.kernel, first, second):
-            continue
-        if made_by_one_thread(facts.kernel, first, second) or reduced_before(facts.kernel, first, second):
+        first, second, kernel = conflict.first, conflict.second, facts.kernel
+        if not needs_order(kernel, first, second):
             continue
         # Equal lanes of one access in one iteration are that access once.
-        over = first is second or overwrites_its_own(facts.kernel, first, second)
+        over = first is second or overwrites_its_own(kernel, first, second)
+        over = over or in_one_layout(kernel, first, second)
         yield Obligation(
             rule=RULE.code,
             goal=Disjoint(first, second, Between.PROGRAM if over else Between.THREADS),

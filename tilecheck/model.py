@@ -166,6 +166,7 @@ class ParamReport:
     wide: bool = False  # annotated as 64 bits wide
     integer: bool = False  # its value is used as an integer, or its elements are
     updated: bool = False  # what a launch leaves in it depends on what was in it: it is read as well, or atomic
+    alike: bool = False  # its elements are of one size with those of others, and it is aligned as they are (S7)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tilecheck.analysis.facts import Facts
 from tilecheck.analysis.limits import int32_limits, values_in_memory
+from tilecheck.analysis.ordering import laid_out_alike
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, render, symbols, walk
 from tilecheck.ir.kernel import Access, Effect, Kernel, Ownership
 from tilecheck.ir.launch import HostList, Launch
@@ -159,7 +160,7 @@ def _premises(kernel: Kernel) -> list[Site]:
 
 
 def standing(facts: Facts) -> tuple[str, ...]:
-    """The standing obligations that concern this kernel, S1 to S6 of the documentation."""
+    """The standing obligations that concern this kernel, S1 to S7 of the documentation."""
     arrays = facts.graph.arrays()
     written = [a for a in arrays if facts.graph.ownership(a) is Ownership.MUT]
     found = []
@@ -176,11 +177,13 @@ def standing(facts: Facts) -> tuple[str, ...]:
         found.append("S5")
     if any(p.is_array and p.integer for p in facts.kernel.params):
         found.append("S6")
+    if laid_out_alike(facts.kernel):
+        found.append("S7")
     return tuple(found)
 
 
 def _params(facts: Facts) -> tuple[ParamReport, ...]:
-    found = []
+    found, laid_out = [], laid_out_alike(facts.kernel)
     for param in facts.kernel.params:
         ownership = facts.graph.ownership(param.name) if param.is_array else param.ownership
         if param.is_array and ownership is Ownership.UNUSED:
@@ -197,6 +200,7 @@ def _params(facts: Facts) -> tuple[ParamReport, ...]:
                 wide=param.wide,
                 integer=param.integer,
                 updated=param.updated,
+                alike=param.name in laid_out,
             )
         )
     return tuple(found)

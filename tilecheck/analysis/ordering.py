@@ -14,6 +14,8 @@ reduction before the store is no barrier: where each warp holds the whole tile, 
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from tilecheck.ir.expr import (
     ONE,
     Expr,
@@ -118,6 +120,64 @@ def overwrites_its_own(kernel: Kernel, first: Access, second: Access) -> bool:
     if not since:
         return _is_alike(kernel)
     return _is_settled(kernel, first, second, since)
+
+
+def needs_order(kernel: Kernel, first: Access, second: Access) -> bool:
+    """Whether two accesses of one array, in one program, have no order yet where they touch one element."""
+    if {first.effect, second.effect} in ({Effect.READ}, {Effect.ATOMIC}):
+        return False
+    if (first is second and not first.loops) or separated(kernel, first, second):  # lanes of one store: TC203
+        return False
+    return not made_by_one_thread(kernel, first, second) and not reduced_before(kernel, first, second)
+
+
+def in_one_layout(kernel: Kernel, first: Access, second: Access) -> bool:
+    """Whether one thread makes both accesses of a lane, and no other puts to use what it loaded too late, if
+    the arrays of the kernel's tiles have elements of one size and begin at addresses aligned alike (S7).
+
+    Triton's compiler lays out a load or store by the size of an element, by what it knows of the address, and
+    by other accesses of the same sizes. Where all tiles have one axis and all addresses are computed in one
+    way, all of these are equal: all tiles are laid out alike, and no value moves from one layout to another.
+    In a loop the load has to come first, as the compiler may load for later iterations early.
+    """
+    tiles = [a for a in kernel.accesses if a.lanes]
+    if kernel.folds_planes or not all(e.whole for e in kernel.exchanges):
+        return False
+    if not all(_is_plain(a) and a.way == first.way for a in tiles) or not (first.lanes and second.lanes):
+        return False
+    early, late = sorted((first, second), key=lambda a: a.position)
+    if late.effect is Effect.READ and common_loops(early, late):
+        return False
+    return all(_is_used_in_time(kernel, a, late) for a in (early, late) if a.effect is Effect.READ)
+
+
+def _is_plain(access: Access) -> bool:
+    """Whether a tile of one axis is loaded or stored, and how its addresses are computed is known."""
+    return (
+        len(access.lanes) == 1
+        and access.way is not None
+        and access.effect is not Effect.ATOMIC
+        and not access.copied
+        and access.order == "WEAK"
+    )
+
+
+def _is_used_in_time(kernel: Kernel, load: Access, store: Access) -> bool:
+    since = _exchanges_since(kernel, load)
+    return not since or (load is not store and _is_settled(kernel, load, store, since))
+
+
+def laid_out_alike(kernel: Kernel) -> tuple[str, ...]:
+    """The arrays of which S7 speaks, if an order rests on it: those that tiles are loaded from or stored to."""
+    tiles = [a for a in kernel.accesses if a.lanes]
+    rests = any(
+        first.array == second.array
+        and in_one_layout(kernel, first, second)
+        and needs_order(kernel, first, second)
+        and not overwrites_its_own(kernel, first, second)
+        for first, second in combinations(tiles, 2)
+    )
+    return tuple(sorted({a.array for a in tiles})) if rests else ()
 
 
 def _is_alike(kernel: Kernel) -> bool:

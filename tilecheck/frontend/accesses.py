@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.executor import Executor
-from tilecheck.frontend.values import NOTHING, Array, Made, Num, lane
+from tilecheck.frontend.values import NOTHING, Array, Made, Num, Way, lane
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.kernel import Access, Axis, Effect, Space
@@ -21,13 +21,14 @@ from tilecheck.ir.kernel import Access, Axis, Effect, Space
 @dataclass(frozen=True, slots=True)
 class Order:
     """The memory order and scope of an access as cuTile names them, which atomic operation it is, whether a
-    copy engine makes it, and what a stored value is made of."""
+    copy engine makes it, what a stored value is made of, and how the address is computed."""
 
     order: str = "WEAK"
     scope: str = "NONE"
     atomic: str | None = None
     copied: bool = False
     made: Made = NOTHING
+    way: Way | None = None
 
 
 PLAIN = Order()
@@ -162,6 +163,7 @@ def _record(
             copied=order.copied,
             takes=order.made.loads,
             needs=order.made.exchanges,
+            way=order.way,
             result=result,
             loops=tuple(k for k, _ in x.nest),
             stepped_by=_stepped_by(x, axes),

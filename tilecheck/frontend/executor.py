@@ -215,6 +215,7 @@ class Executor:
     unsafe_blocks: list[UnsafeBlock] = field(default_factory=list)
     barriers: list[Barrier] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
+    uneven: bool = False  # what addresses are computed by does not say how their tiles are laid out
     folds_planes: bool = False  # a tile of several axes was reduced, reshaped, ..., or an index turned back
     waits: list[Access] = field(default_factory=list)
     guards: dict[int, Expr] = field(default_factory=dict)  # of loads and exchanges, by position
@@ -503,7 +504,9 @@ class Executor:
             case Const(bool() as b):
                 return Num((), E.TRUE if b else E.FALSE, "bool", None)
             case Const(float() as literal):
-                return Num((), None, "data", None, natural=signs.of_literal(literal))
+                return Num(
+                    (), None, "data", None, natural=signs.of_literal(literal), way=(1, "literal", literal)
+                )
             case Token():
                 return Num((), None, "data", None)
             case Choice():
@@ -667,7 +670,7 @@ class Executor:
         shape = tuple(E.ite(cond, x, y) for x, y in zip(a.shape, b.shape, strict=True))
         merged = numbers.select(Num((), cond, "bool"), replace(a, shape=()), replace(b, shape=()), self)
         made = by_branch(cond, a, b, merged.kind, self.guards)
-        return Num(shape, merged.elem, merged.kind, merged.bits, made)
+        return Num(shape, merged.elem, merged.kind, merged.bits, made, way=merged.way)
 
     def _merge_arrays(self, cond: Expr, a: Array, b: Array) -> Any:
         if (a.member is None) != (b.member is None):
@@ -717,7 +720,7 @@ class Executor:
 def _may_change(value: Any, written: frozenset[str]) -> bool:
     """Whether a value may have been computed from an array that the launch writes: threads that load it at
     different times may then hold different values. Of data nothing is known."""
-    if not isinstance(value, Num):
+    if not isinstance(value, Num) or value.way is not None:  # memory gives values of no known way
         return False
     if value.elem is None:
         return not numbers.is_compile_time(value)

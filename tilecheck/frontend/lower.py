@@ -264,7 +264,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         site=definition.table.site(definition.node.name),
         params=params,
         grid_axes=tuple(sorted(x.grid_axes)),
-        accesses=tuple(_with_destinations(x.accesses, definition)),
+        accesses=tuple(_with_destinations(x, definition)),
         checks=tuple(x.checks),
         arithmetic=tuple(x.arithmetic),
         facts=tuple(f for f in x.facts if f is not E.TRUE),
@@ -288,13 +288,19 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
     )
 
 
-def _with_destinations(accesses: list[Access], definition: Definition) -> Iterator[Access]:
-    """The accesses; those that load what the kernel of Triton overwrites with where their values go."""
-    read = {a.array for a in accesses if a.effect is Effect.READ}
-    overwritten = read & {a.array for a in accesses if a.effect is Effect.WRITE}
-    known = destinations(definition) if definition.language == "triton" and overwritten else Destinations()
-    ever = known.ever if any(a.array in overwritten and not a.lanes for a in accesses) else {}
-    for access in accesses:
+def _with_destinations(x: Executor, definition: Definition) -> Iterator[Access]:
+    """The accesses; those that load what the kernel of Triton overwrites with where their values go. How their
+    addresses are computed is kept if it says how their tiles are laid out."""
+    read = {a.array for a in x.accesses if a.effect is Effect.READ}
+    overwritten = read & {a.array for a in x.accesses if a.effect is Effect.WRITE}
+    known, even = Destinations(), False
+    if definition.language == "triton" and overwritten:
+        from tilecheck.frontend.triton.specialised import is_specialised  # lazy, as above
+
+        known = destinations(definition)
+        even = not x.uneven and is_specialised(definition, x.arrays)
+    ever = known.ever if any(a.array in overwritten and not a.lanes for a in x.accesses) else {}
+    for access in x.accesses if even else [replace(a, way=None) for a in x.accesses]:
         if access.effect is not Effect.READ:
             yield access
         else:

@@ -16,6 +16,7 @@ from tilecheck.frontend import signs, unsigned
 from tilecheck.frontend.comparisons import compared
 from tilecheck.frontend.made import by_binary, by_choice, by_comparison, by_logic
 from tilecheck.frontend.values import NOTHING, Num, lane
+from tilecheck.frontend.ways import combined, way_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 
@@ -270,7 +271,9 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
             _ask_divisor(stretch(b, shape), machine)
         known = is_compile_time(a) and is_compile_time(b)
         natural = signs.by_binary(op, a, b, machine)
-        return Num(shape, None, "data", bits if known else bits or 32, made, natural, signs.rests(a, b))
+        bits = bits if known else bits or 32
+        way = combined(op, way_of(a), way_of(b))
+        return Num(shape, None, "data", bits, made, natural, signs.rests(a, b), way=way)
     x, y = stretch(_to_int(a, machine), shape), stretch(_to_int(b, machine), shape)
     assert x is not None
     assert y is not None
@@ -282,7 +285,7 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
         raise UnsupportedConstruct("integer expression of this size")
     if bits == 32 and value.op in ("add", "mul"):
         machine.made(value)
-    return Num(shape, value, kind, bits, made)
+    return Num(shape, value, kind, bits, made, way=combined(op, way_of(a), way_of(b)))
 
 
 def counts_down(value: Num) -> bool:
@@ -421,7 +424,8 @@ def select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:
     x, y = stretch(_to_int(a, machine), shape), stretch(_to_int(b, machine), shape)
     assert x is not None
     assert y is not None
-    return Num(shape, _extreme(test, x, y) or E.ite(test, x, y), kind, bits, made)
+    way = combined("choice", (1, test), way_of(a), way_of(b))
+    return Num(shape, _extreme(test, x, y) or E.ite(test, x, y), kind, bits, made, way=way)
 
 
 def _extreme(test: Expr, x: Expr, y: Expr) -> Expr | None:

@@ -51,6 +51,7 @@ from tilecheck.frontend.values import (
     rebuilt,
     used,
 )
+from tilecheck.frontend.ways import combined, way_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.kernel import UnsafeBlock
@@ -333,10 +334,12 @@ def range_loop(x: Executor, node: cst.For, r: Range, frame: Frame) -> None:
     bits = next((n.bits for n in (r.start, r.stop, r.step) if n.bits == 64), 32)
     distance = E.sub(start, stop) if downwards else E.sub(stop, start)
     trips = E.maximum(0, E.cdiv(distance, rate))
+    way = combined("loop", way_of(r.start), way_of(r.step))
 
     def enter() -> None:
         x.guard = E.all_of(x.guard, E.le(0, k), within)
-        assign(x, node.target, Num((), value, "int", None if r.static else bits), frame)
+        counter = Num((), value, "int", None if r.static else bits, way=way)
+        assign(x, node.target, counter, frame)
 
     bounds = frozenset({E.le(0, k), within}) if r.static else None
     symbolic_loop(x, node, k, enter, trips, frame, variable=value, bounds=bounds)
@@ -527,7 +530,7 @@ def _unknown_like(x: Executor, value: Any) -> Any:
             bits = 32 if value.bits is None and not boolean else value.bits
             return Num(value.shape, elem, value.kind, bits)
         case Num():
-            return replace(value, made=NOTHING, natural=E.FALSE, unsigned=None)
+            return replace(value, made=NOTHING, natural=E.FALSE, unsigned=None, way=None)
         case Seq() | Pointer() | BlockPointer():
             return rebuilt(value, tuple(_unknown_like(x, item) for item in parts(value) or ()))
         case Choice():
@@ -604,7 +607,7 @@ def _invariant(value: Expr, mark: int) -> bool:
 def _advance(x: Executor, entry: Any, step: Any, k: Expr) -> Any:
     """The value of a carried variable at the start of iteration `k`."""
     if isinstance(entry, Num):  # an iteration may have put anything else there
-        entry = replace(entry, made=NOTHING, natural=E.FALSE, unsigned=None)
+        entry = replace(entry, made=NOTHING, natural=E.FALSE, unsigned=None, way=None)
     if step is _SAME:
         return entry
     match entry:
@@ -778,11 +781,17 @@ def _find_yield(definition: cst.FunctionDef) -> tuple[int | None, cst.BaseExpres
 # ---- calls of the user's functions -------------------------------------------------------------------------
 
 
+def _has_options(node: cst.FunctionDef | cst.Lambda) -> bool:
+    """Whether a decorator of a helper has arguments: one says that it is not inlined."""
+    return isinstance(node, cst.FunctionDef) and any(isinstance(d.decorator, cst.Call) for d in node.decorators)
+
+
 def call_function(x: Executor, function: Function, args: Arguments) -> Any:
     """Inline a helper: its statements run in a frame of their own, under the caller's guard."""
     if x.depth >= MAX_DEPTH:
         raise UnsupportedConstruct(f"recursion in `{function.name}`")
     frame = x.bind(function, args) or bind_parameters(x, function, args)
+    x.uneven |= _has_options(function.node)
     x.files[function.table.file] = None
     x.depth += 1
     before, loops = x.guard, x.loops

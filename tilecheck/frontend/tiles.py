@@ -12,6 +12,7 @@ from tilecheck.frontend.executor import ROUNDED, Arguments, Executor, memory_nam
 from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.made import by_cast
 from tilecheck.frontend.values import NOTHING, Const, Named, Num, Seq
+from tilecheck.frontend.ways import combined, way_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
 
@@ -105,6 +106,7 @@ def _is_float(dtype: Any) -> bool:
 
 def cast(x: Executor, num: Num, dtype: Any) -> Num:
     integral = is_integer(dtype)
+    way = combined("to", (1, dtype.name), way_of(num)) if isinstance(dtype, Named) else None
     if not integral:
         if isinstance(dtype, Named) and dtype.name.endswith("bool_"):
             return Num(num.shape, numbers.as_bool(num, x), "bool")
@@ -112,7 +114,8 @@ def cast(x: Executor, num: Num, dtype: Any) -> Num:
         made = by_cast(num, "float" if _is_float(dtype) else "unknown")
         natural = signs.natural(num, x) if single else E.FALSE
         whole = unsigned.converted(num, x) if _is_uint64(dtype) else None
-        return Num(num.shape, None, "data", made=made, natural=natural, rests=signs.rests(num), unsigned=whole)
+        rests = signs.rests(num)
+        return Num(num.shape, None, "data", made=made, natural=natural, rests=rests, unsigned=whole, way=way)
     # Of Triton the caller's floats have 32 bits, and so has what integers become beside them.
     to = dtype.name.rsplit(".", 1)[-1] if x.dialect.has_pointers else ""
     if num.elem is None:
@@ -130,7 +133,7 @@ def cast(x: Executor, num: Num, dtype: Any) -> Num:
         elem = x.fits(num.elem, num.shape)  # widening happens after the 32-bit value was computed
         num = Num(num.shape, elem, num.kind, num.bits)
     kind = "any" if num.kind == "any" else "int"
-    return Num(num.shape, converted(x, num, name), kind, bits_of(dtype), made)
+    return Num(num.shape, converted(x, num, name), kind, bits_of(dtype), made, way=way)
 
 
 def converted(x: Executor, num: Num, name: str) -> Expr:

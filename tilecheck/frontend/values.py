@@ -66,6 +66,8 @@ class Made:
 
 NOTHING = Made()
 
+Way = tuple[Any, ...]  # its length, an operation, and its operands (`ways`)
+
 
 @dataclass(frozen=True, slots=True)
 class Num:
@@ -84,6 +86,7 @@ class Num:
     natural: Expr = FALSE  # of floats: a condition on launch values under which none is negative (`signs`)
     rests: tuple[Num, ...] = ()  # the integers that this rests on
     unsigned: Expr | None = None  # the value of an unsigned number, where integers tell it (`unsigned`)
+    way: Way | None = None  # how it was computed, if that is known (`ways`)
 
     @property
     def is_scalar(self) -> bool:
@@ -322,7 +325,7 @@ def used(value: Any) -> Any:
     return value
 
 
-START = Num((), const(0), "int", 64)  # the offset of a pointer parameter itself
+START = Num((), const(0), "int", 64, way=(1, "start"))  # the offset of a pointer parameter itself
 
 
 def parts(value: Any) -> tuple[Any, ...] | None:

@@ -116,7 +116,8 @@ class Access:
     orders threads does not order it. `takes` and `needs` say what a stored value is certainly computed from:
     the positions of the loads whose element it takes lane for lane, and of exchanges. `reaches` are the stores
     that alone take what a load gives, lane for lane, in the same iteration; None where that is not known.
-    `feeds` are the same with those that take it in a later one, or after the loop.
+    `feeds` are the same with those that take it in a later one, or after the loop. Accesses of equal `way`
+    compute their places by the same operations on the same numbers (`frontend/ways.py`); None if not known.
     """
 
     array: str
@@ -142,6 +143,7 @@ class Access:
     needs: frozenset[int] = frozenset()
     reaches: frozenset[Site] | None = None
     feeds: frozenset[Site] | None = None
+    way: object = None
     loops: tuple[Symbol, ...] = ()  # the iteration symbols of the loops around it, outermost first
     stepped_by: Symbol | None = None  # the innermost `for` loop, if its variable itself is a tile index
     spare: bool = False  # lanes that are sent to one launch value, which is to lie behind the array

@@ -114,6 +114,7 @@ def export_kernel(
     """
     found = []
     for number, signature in enumerate(dict.fromkeys(signatures)):
+        _check_sizes(record, signature)
         compiled = _compile(record, layers_of(kernel).jitted, signature, arch)
         data: bytes = compiled.asm["cubin"]
         path = folder / f"{Path(record.file).stem}.{record.name}.triton.{number}.{arch}.cubin"
@@ -134,6 +135,18 @@ def export_kernel(
             )
         )
     return tuple(found)
+
+
+def _check_sizes(record: Record, signature: Signature) -> None:
+    """S7: arrays whose tiles have to be laid out alike have elements of one size."""
+    kinds = [kind for a, (kind, _) in zip(record.arguments, signature, strict=True) if a.alike]
+    if len({_bits(kind) for kind in kinds if kind.startswith("*")}) > 1:
+        names = ", ".join(f"`{a.name}`" for a in record.arguments if a.alike)
+        raise UsageError(f"`{record.name}` is proved for elements of one size in {names}: here {kinds}")
+
+
+def _bits(kind: str) -> int:
+    return max(8, int(re.findall(r"\d+", kind)[0]))
 
 
 def _compile(record: Record, jitted: Any, signature: Signature, arch: str) -> Any:

@@ -16,6 +16,7 @@ from tilecheck.jit.guard import INT32_ELEMENTS, Arrays, Check, Guard, check_acce
 from tilecheck.jit.layouts import Layout
 from tilecheck.jit.records import Argument, Record
 
+_ALIGNED = 16  # bytes: what Triton's compiler asks of a pointer
 _NUMBERS = (int, bool, float, NoneType)
 
 
@@ -67,13 +68,24 @@ class _Guard(Guard):
         return self.arrays
 
     def fast_checks(self) -> list[str]:
-        """A tensor without memory, such as one on PyTorch's device `meta`, is looked at in full."""
+        """Tensors without memory, such as those on PyTorch's device `meta`, are looked at in full, and so are
+        those that are not aligned alike where they have to be."""
         if not self.arrays:
             return []
-        return [
+        lines = [
             f"    if not ({' and '.join(f'p{i}' for i in self.arrays)}):",
             "        return slow(grid, args)",
         ]
+        alike = self._alike()
+        if len(alike) > 1:
+            lines += [
+                f"    if not ({' == '.join(f'(p{i} % {_ALIGNED} == 0)' for i in alike)}):",
+                "        return slow(grid, args)",
+            ]
+        return lines
+
+    def _alike(self) -> list[int]:
+        return [i for i in self.arrays if self.record.arguments[i].alike]
 
     def _is_optional(self, i: int) -> bool:
         """Whether the proof looked at both cases, that an argument is None and that it is not."""
@@ -103,7 +115,25 @@ class _Guard(Guard):
         yield name, at, layout
 
     def check_shapes(self, arrays: Arrays) -> None:
-        """Of shapes and strides the kernel sees none but those that it is given as numbers."""
+        """Of shapes and strides the kernel sees none but those that it is given as numbers.
+
+        S7: where elements differ in size, or addresses in what the compiler knows of them, a load and a store
+        of one element may be made by two threads.
+        """
+        alike = [members[0] for i, members in arrays.items() if members and self.record.arguments[i].alike]
+        for name, at, layout in alike[1:]:
+            first, start, other = alike[0]
+            if layout.itemsize != other.itemsize:
+                sizes = f"{layout.itemsize} bytes, and those of `{first}` {other.itemsize}"
+                raise self.refusal(
+                    f"the elements of `{name}` have {sizes}",
+                    ("its threads load and store the same elements only if all have one size",),
+                )
+            if (at % _ALIGNED == 0) != (start % _ALIGNED == 0):
+                raise self.refusal(
+                    f"of `{name}` and `{first}` one begins at a multiple of {_ALIGNED} bytes, and one does not",
+                    ("its threads load and store the same elements only if all are aligned alike",),
+                )
 
     def length(self, layout: Layout) -> int:
         return layout.reach

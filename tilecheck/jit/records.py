@@ -54,6 +54,7 @@ class Argument:
     wide: bool = False  # annotated as 64 bits wide
     integer: bool = False  # the proof takes its value for an integer
     updated: bool = False  # what a launch leaves in the array depends on what was in it
+    alike: bool = False  # its elements are of one size with those of others, and it is aligned as they are
 
     @property
     def is_accessed(self) -> bool:
@@ -142,7 +143,18 @@ def _record(kernel: KernelReport, report: Report) -> Record:
         verdict=kernel.verdict.value,
         reason=kernel.reason,
         arguments=tuple(
-            Argument(p.name, p.ownership, p.array, p.rank, p.members, p.scalar, p.wide, p.integer, p.updated)
+            Argument(
+                name=p.name,
+                ownership=p.ownership,
+                array=p.array,
+                rank=p.rank,
+                members=p.members,
+                scalar=p.scalar,
+                wide=p.wide,
+                integer=p.integer,
+                updated=p.updated,
+                alike=p.alike,
+            )
             for p in kernel.params
         ),
         grid_axes=() if terms is None else terms.grid_axes,
@@ -306,7 +318,7 @@ def record_from(item: dict[str, Any]) -> Record:
         and _all(str, *record.conditions, *record.limits, *record.standing)
         and _all(int, record.line, *record.grid_axes, *(g.line for g in record.globals))
         and _all(str, *(text for g in record.globals for text in (g.file, g.name, g.path, g.library)))
-        and all(_all(bool, a.array, a.members, a.wide, a.integer, a.updated) for a in record.arguments)
+        and all(_all(bool, a.array, a.members, a.wide, a.integer, a.updated, a.alike) for a in record.arguments)
         and all(a.rank is None or type(a.rank) is int for a in record.arguments)
         and all(a.ownership in OWNERSHIPS for a in record.arguments)
         and record.verdict in VERDICTS

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from tilecheck.analysis.ordering import laid_out_alike
 from tilecheck.ir.expr import FALSE, Expr, Kind, all_of, le, lt, mul, negate, sym, symbols
 from tilecheck.ir.host import EXTENT, NUMEL, SPAN, owner
 from tilecheck.ir.kernel import Contract, Effect, Kernel, grid_symbol
@@ -186,7 +187,7 @@ class _Check:
                 size = self.judge.rewritten(sym(grid_symbol(axis)))
                 text = f"S3: grid[{axis}] is more than 1, but the kernel never reads axis {axis}"
                 self._standing(text, lt(1, size), (), found, open_)
-        return tuple(found), (*tuple(open_), *self._numbers())
+        return tuple(found), (*tuple(open_), *self._numbers(), *self._layouts())
 
     def _numbers(self) -> tuple[tuple[str, str], ...]:
         """Arguments that the proof takes for integers, where the host's text does not show that they are: the
@@ -198,6 +199,13 @@ class _Check:
             for name in integers
             if name in given and _may_be_no_integer(given[name])
         )
+
+    def _layouts(self) -> Iterator[tuple[str, str]]:
+        """S7: the host's text shows neither the types of tensors nor their addresses."""
+        names = laid_out_alike(self.judge.kernel)
+        if names:
+            listed = ", ".join(f"`{name}`" for name in names)
+            yield f"S7: {listed} have elements of one size, and are aligned alike", "caller"
 
     def _standing(
         self,

@@ -74,9 +74,7 @@ class Inputs:
         starts = (self._of(values, _LARGE) for values in (self._literals, {**self._said, **self._literals}))
         return self._meeting(starts, self._defined)
 
-    def _meeting(
-        self, starts: Iterable[Assignment], defined: Mapping[Symbol, Expr]
-    ) -> tuple[Assignment, ...]:
+    def _meeting(self, starts: Iterable[Assignment], defined: Mapping[Symbol, Expr]) -> tuple[Assignment, ...]:
         repair = Repair(self.premises, _TO_MEET, lambda a: _parts(a, defined))
         return tuple(found for found in map(repair.from_, starts) if found is not None)
 

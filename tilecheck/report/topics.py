@@ -11,12 +11,14 @@ STANDING: Mapping[str, str] = {
     "S4": "each array has fewer than 2^31 elements, unless a constant, a contract or a visible launch says so",
     "S5": "index arithmetic in 32 bits fits at the sizes of the launch (tile coordinates of cuTile excepted)",
     "S6": "an array whose values are used as integers, such as an index, holds int32 or int64",
+    "S7": "where a Triton program updates arrays in place, the elements of all its arrays have one size, and "
+    "all arrays begin at multiples of 16 bytes, or none does",
 }
 
 _VERDICTS: Mapping[str, str] = {
     "proved": """
 Every obligation of the kernel is discharged, for every launch that meets the standing obligations
-(`tilecheck explain S1` to `S6`): any grid, any shapes, any strides, any values in memory.
+(`tilecheck explain S1` to `S7`): any grid, any shapes, any strides, any values in memory.
 
 A kernel is never called proved because something was not understood, or because time ran out.
 """,

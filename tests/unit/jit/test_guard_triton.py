@@ -144,6 +144,32 @@ def test_elements_that_the_proof_takes_for_integers_are_int32_or_int64(check, te
         assert "int32 or int64" in refused(passes, (1,), tensor(8), tensor(8, at=64, dtype=dtype))
 
 
+IN_PLACE = (Argument("out", "mut", array=True, alike=True), Argument("x", "mut", array=True, alike=True))
+
+
+def test_arrays_that_are_laid_out_alike_have_elements_of_one_size(check, tensor):
+    passes = check("out x", arguments=IN_PLACE)
+    for _ in range(2):
+        half = tensor(8, dtype="float16", itemsize=2)
+        passes((1,), (half, tensor(8, at=64, dtype="bfloat16", itemsize=2)))
+        told = refused(passes, (1,), half, tensor(8, at=64, dtype="float32"))
+        assert "`x` have 4 bytes, and those of `out` 2" in told
+
+
+def test_arrays_that_are_laid_out_alike_are_aligned_alike(check, tensor):
+    passes = check("out x", arguments=IN_PLACE)
+    for _ in range(2):
+        passes((1,), (tensor(8), tensor(8, at=64)))
+        passes((1,), (tensor(8, at=4), tensor(8, at=72)))
+        for first, second in ((0, 72), (4, 64)):
+            told = refused(passes, (1,), tensor(8, at=first), tensor(8, at=second))
+            assert "one begins at a multiple of 16 bytes" in told
+
+
+def test_other_arrays_may_differ_in_size_and_alignment(check, tensor):
+    check("out x")((1,), (tensor(8, dtype="float16"), tensor(8, at=68, dtype="float32")))
+
+
 def test_a_tensor_without_memory_is_refused(check, tensor):
     """As on PyTorch's device `meta`. An empty one has none either."""
     passes = check("x out n", FITS)

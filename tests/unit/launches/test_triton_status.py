@@ -36,6 +36,14 @@ def with_bias(o_ptr, b_ptr, n, BLOCK: tl.constexpr):
     offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     if b_ptr is not None:
         tl.store(o_ptr + offs, tl.load(b_ptr + offs, mask=offs < n), mask=offs < n)
+
+@triton.jit
+def swap(o_ptr, b_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    o = tl.load(o_ptr + offs, mask=offs < n)
+    b = tl.load(b_ptr + offs, mask=offs < n)
+    tl.store(o_ptr + offs, b, mask=offs < n)
+    tl.store(b_ptr + offs, o, mask=offs < n)
 """
 
 
@@ -290,3 +298,27 @@ def test_a_truth_of_the_host_is_shown_as_one(verified) -> None:
     assert found.witness is not None
     assert found.witness.values["x.is_contiguous()"] is True
     assert "with x.is_contiguous() = True" in found.notes[0]
+
+
+def test_that_arrays_are_laid_out_alike_is_left_to_the_caller(verified: Callable[[str, str], Report]) -> None:
+    """S7: neither element types nor addresses are in the text."""
+    body = """
+    def host(a, b):
+        swap[(triton.cdiv(a.numel(), 64),)](a, b, a.numel(), 64)
+    """
+    found = verified("swap", body)
+    assert "S7" in found.kernels[0].standing
+    assert [p.name for p in found.kernels[0].params if p.alike] == ["o_ptr", "b_ptr"]
+    [text] = [text for text in statuses(found) if text.startswith("S7")]
+    assert text == "S7: `b_ptr`, `o_ptr` have elements of one size, and are aligned alike"
+    assert statuses(found)[text] == "caller"
+
+
+def test_of_other_kernels_it_is_not_asked(verified: Callable[[str, str], Report]) -> None:
+    body = """
+    def host(a, b):
+        with_bias[(triton.cdiv(a.numel(), 64),)](a, b, a.numel(), 64)
+    """
+    found = verified("with_bias", body)
+    assert "S7" not in found.kernels[0].standing
+    assert not any(text.startswith("S7") for text in statuses(found))

@@ -107,7 +107,8 @@ def _access(x: Executor, pointer: Any, mask: Any, values: Sequence[Any], effect:
     if effect is Effect.WRITE and len(given) == 1:
         made |= given[0].made
     test = numbers.stretch(Num(mask_num.shape, numbers.as_bool(mask_num, x), "bool"), shape) or E.TRUE
-    return _elements(x, target, shape, test, effect, replace(order, made=made), values)
+    way = target.offset.way if target.offset.shape == shape else None
+    return _elements(x, target, shape, test, effect, replace(order, made=made, way=way), values)
 
 
 def _elements(

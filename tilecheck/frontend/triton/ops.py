@@ -58,6 +58,7 @@ from tilecheck.frontend.values import (
     integer,
     lane,
 )
+from tilecheck.frontend.ways import way_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.kernel import Barrier, CheckKind, Effect, block_symbol, grid_symbol
@@ -74,11 +75,11 @@ def _first(x: Executor, args: Arguments, what: str) -> Num:
 
 
 def _program_id(x: Executor, args: Arguments) -> Num:
-    return Num((), E.sym(block_symbol(grid_axis(x, args, "program_id"))), "int")
+    return Num((), E.sym(block_symbol(grid_axis(x, args, "program_id"))), "int", way=(1, "program"))
 
 
 def _num_programs(x: Executor, args: Arguments) -> Num:
-    return Num((), E.sym(grid_symbol(grid_axis(x, args, "num_programs"))), "int")
+    return Num((), E.sym(grid_symbol(grid_axis(x, args, "num_programs"))), "int", way=(1, "program"))
 
 
 # ---- building tiles ----------------------------------------------------------------------------------------
@@ -88,7 +89,7 @@ def _arange(x: Executor, args: Arguments) -> Num:
     given = args.bind(("start", "end"), "arange")
     start, end = x.scalar(given["start"], "start of arange"), x.scalar(given["end"], "end of arange")
     size = tile_size(x, E.sub(end, start))
-    return Num((size,), E.add(start, lane(0)), "int", 32)
+    return Num((size,), E.add(start, lane(0)), "int", 32, way=(1, "arange", start, end))
 
 
 def _full(x: Executor, args: Arguments) -> Num:
@@ -579,6 +580,11 @@ _EXCHANGES = frozenset(
 _FOLDS = (_EXCHANGES - {"expand_dims", "broadcast_to", "broadcast"}) | frozenset(
     "reduce associative_scan cumsum reduce_or topk bitonic_merge matmul xor_sum argmax argmin".split()
 )
+# Those that leave elements in other threads than loads and stores have them, and hints by which the compiler
+# knows more of a number than how it is computed.
+_UNEVEN = (_FOLDS - {"reduce", "max", "min", "sum", "xor_sum", "reduce_or", "argmax", "argmin"}) | frozenset(
+    "multiple_of max_contiguous max_constancy inline_asm_elementwise".split()
+)
 # What the compiler or Python answers, once for a launch.
 _QUESTIONS = frozenset("constexpr_function get_num_sms num_threads num_warps get_int_dtype dtype _log2".split())
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*"}
@@ -688,7 +694,9 @@ class Triton:
 
     def call(self, x: Executor, name: str, args: Arguments) -> Any:
         result = self._called(x, name, args)
-        if name.rpartition(".")[2] in _FOLDS:
+        last = name.rpartition(".")[2]
+        x.uneven |= last in _UNEVEN or (last == "range" and bool(args.keywords))
+        if last in _FOLDS:
             given = (*args.positional, *(value for _, value in args.keywords), result)
             x.folds(*(part for value in given for part in as_tuple(value)))
         return result
@@ -851,14 +859,15 @@ class Triton:
                 return Num((), E.TRUE if b else E.FALSE, "bool", 32)
             case Const(float()):
                 # Of 32 bits: what is folded is not what Python computes.
-                return Num((), None, "data", 32, natural=signs.of_literal(value.value))
+                natural = signs.of_literal(value.value)
+                return Num((), None, "data", 32, natural=natural, way=(1, "literal", value.value))
             case Num() if value.bits is None and value.elem is not None:
                 number = value.elem.value
                 if number is None or -(2**31) <= number < 2**31:
-                    return replace(value, bits=32)
+                    return replace(value, bits=32, way=way_of(value))
                 if 2**31 <= number < 2**32 or not -(2**63) <= number < 2**63:
                     return data(value.shape)  # an unsigned one
-                return replace(value, bits=64)
+                return replace(value, bits=64, way=way_of(value))
             case Param():
                 return replace(value, assigned=True)
             case Seq():
@@ -885,5 +894,9 @@ class Triton:
         x.used.add(name)
         kind = Kind.CONSTANT if name in x.constants else Kind.SCALAR
         return Num(
-            (), E.sym(Symbol(name, kind, origin="untyped")), "any", None if kind is Kind.CONSTANT else 32
+            (),
+            E.sym(Symbol(name, kind, origin="untyped")),
+            "any",
+            None if kind is Kind.CONSTANT else 32,
+            way=(1, "parameter", name),
         )

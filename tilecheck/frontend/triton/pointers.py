@@ -13,6 +13,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.values import START, Num, Pointer
+from tilecheck.frontend.ways import way_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
 
@@ -43,7 +44,7 @@ def distance(x: Executor, value: Any) -> Num:
     x.use_as_integer(elem)
     if num.bits == 32 and numbers.may_have_wrapped(elem):
         elem = x.fits(elem, num.shape)
-    return Num(num.shape, elem, "int", 64)
+    return Num(num.shape, elem, "int", 64, way=way_of(num))
 
 
 def pointer_of(x: Executor, value: Any, what: str) -> Pointer:
