@@ -14,12 +14,13 @@ from functools import cached_property
 from itertools import chain, islice
 
 from tilecheck.ir.expr import ZERO, Expr, Kind, Symbol, substitute, symbols, walk
-from tilecheck.ir.host import DEFINED, EXTENT, NUMEL, RANK, STRIDE, TEST, TRUTHS
+from tilecheck.ir.host import DEFINED, EXTENT, NUMEL, RANK, STRIDE, TEST, TRUTHS, axis_of, owner
 from tilecheck.proof.recall import Assignment, Repair, Value
 from tilecheck.proof.work import Work
 
 _EVEN = (64, 1, 2, 7, 1000, 70_001)  # sizes of inputs that are all alike
 _MOST_ODD = 6  # values of which one is 1 and the others are not
+_SQUARE = (8, 40_000)  # sizes of inputs with as many rows as columns
 _LARGE = 64
 _CHANGES = 12  # that are looked at for one question
 _MOST_UNMET = 2  # assertions, where changes are tried
@@ -67,6 +68,22 @@ class Inputs:
             if symbol not in self._odd:
                 self._odd[symbol] = self._of({**self._literals, symbol: 1}, _LARGE)
             yield self._odd[symbol]
+        yield from self._spread(goal)
+
+    def _spread(self, goal: Sequence[Expr]) -> Iterator[Assignment]:
+        """Square tensors, of which some that the question is about are not contiguous."""
+        strides: dict[str | None, list[Symbol]] = {}
+        for s in symbols(*goal):
+            if s.origin == STRIDE:
+                strides.setdefault(owner(s), []).append(s)
+        asked = dict.fromkeys(owner(s) for s in symbols(*goal[-1:]) if s.origin == STRIDE)
+        counts = [s for s in symbols(*goal) if s.origin == NUMEL and s not in self._defined]
+        for size in _SQUARE:
+            layouts = [{}, *(layout for name in asked for layout in _layouts(strides[name], size))]
+            layouts += [dict.fromkeys(chain(*strides.values()), 0)] if len(strides) > 1 else []
+            for layout in layouts:
+                square = {**dict.fromkeys(counts, size * size), **self._literals, **layout}
+                yield self._of(square, size)
 
     @cached_property
     def _met(self) -> tuple[Assignment, ...]:
@@ -128,6 +145,13 @@ class Inputs:
         """What values are equal to, by the text or where tensors are contiguous."""
         said = (p.args for p in self.premises if p.op == "eq")
         return _definitions((*said, *self.usual.items()))
+
+
+def _layouts(strides: Sequence[Symbol], size: int) -> tuple[dict[Symbol, int], ...]:
+    """Strides of a tensor with `size` elements along every axis: with all of them in one place; and with steps
+    along its first axis alone that are so long that it spans as many elements as it has."""
+    step = sum(size**k for k in range(max(map(axis_of, strides)) + 1))
+    return dict.fromkeys(strides, 0), {s: step if axis_of(s) == 0 else 0 for s in strides}
 
 
 def _definitions(equal: Iterable[tuple[Expr, Expr]]) -> dict[Symbol, Expr]:

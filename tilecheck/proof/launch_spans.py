@@ -124,13 +124,20 @@ def span_facts(launch: Launch, pointers: Collection[str]) -> tuple[Expr, ...]:
             continue
         found.update(dict.fromkeys(le(0, s) for s in value.strides or () if s.op == "sym"))
         if value.dense and value.shape is not None and value.strides is not None:
-            empty = any_of(*(eq(n, 0) for n in value.shape))
-            found[any_of(empty, eq(_reached(value.shape, value.strides), mul(ONE, *value.shape)))] = None
+            found.update(dict.fromkeys(_density(value.shape, value.strides)))
         if value.span_of and value.span_of == value.shape_of:
             count, reach = sym(host_numel(value.span_of)), sym(host_span(value.span_of))
             found[le(0, count)] = found[le(0, reach)] = None
             found[any_of(negate(is_contiguous(value.span_of)), eq(reach, count))] = None
     return tuple(fact for fact in found if fact is not TRUE)
+
+
+def _density(shape: tuple[Expr, ...], strides: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """That a tensor spans as many elements as it has, which strides in row-major order say by themselves."""
+    if strides == row_major(shape):
+        return ()
+    empty = any_of(*(eq(n, 0) for n in shape))
+    return (any_of(empty, eq(_reached(shape, strides), mul(ONE, *shape))),)
 
 
 def usual_layout(launch: Launch, pointers: Collection[str]) -> dict[Expr, Expr]:

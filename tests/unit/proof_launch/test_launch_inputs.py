@@ -20,7 +20,7 @@ from tilecheck.ir.expr import (
     negate,
     sym,
 )
-from tilecheck.ir.host import DEFINED, TEST, host_extent, host_rank, host_stride
+from tilecheck.ir.host import DEFINED, TEST, host_extent, host_numel, host_rank, host_stride
 from tilecheck.proof.launch_inputs import Inputs
 from tilecheck.proof.work import Work
 
@@ -109,3 +109,23 @@ def test_a_tensor_that_is_passed_has_the_rank_that_is_asked_of_it() -> None:
     premises = (any_of(MISSING, all_of(eq(rank, 2), eq(last, 1))),)
     assert meets((negate(MISSING), lt(COLUMNS, 3)), premises)
     assert not meets((negate(MISSING), lt(last, 1)), premises)
+
+
+def test_rows_may_be_apart_or_share_memory() -> None:
+    """Of many rows, as a host takes them: `x.numel() // x.shape[1]`, at least 32768 of them."""
+    count, last = sym(host_numel("x")), sym(host_stride("x", 1))
+    many = floordiv(count, COLUMNS)
+    reached = add(mul(add(many, -1), STEP), mul(add(COLUMNS, -1), last), 1)
+    premises = (le(0, STEP), le(0, last), le(32768, many))
+    assert meets((lt(reached, mul(many, COLUMNS)), lt(STEP, COLUMNS)), premises, {STEP: COLUMNS})
+    dense = (*premises, eq(reached, mul(many, COLUMNS)))
+    assert meets((lt(COLUMNS, STEP),), dense, {STEP: COLUMNS})
+    assert not meets((lt(mul(many, COLUMNS), STEP),), dense, {STEP: COLUMNS})
+
+
+def test_one_of_two_tensors_may_be_apart() -> None:
+    other, last = sym(host_stride("y", 0)), sym(host_stride("y", 1))
+    usual = {STEP: COLUMNS, other: COLUMNS}
+    dense = eq(add(mul(add(ROWS, -1), other), mul(add(COLUMNS, -1), last), 1), mul(ROWS, COLUMNS))
+    assert meets((lt(STEP, other),), (dense, eq(STEP, COLUMNS), le(2, ROWS)), usual)
+    assert not meets((lt(other, STEP),), (eq(other, STEP),), usual)
