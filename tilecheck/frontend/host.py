@@ -62,12 +62,13 @@ class Shared:
     """What is read once for all runs over a module. Mutable cache.
 
     `kernels` has, for each file, the kernels that it defines and their languages, `stores` where it stores into
-    the containers it names. `tuning` has the configurations of
-    kernels.
+    the containers it names, `inside` the names that functions inside others mention. `tuning` has the
+    configurations of kernels.
     """
 
     kernels: dict[str, dict[cst.FunctionDef, str]] = field(default_factory=dict)
     stores: dict[str, dict[str, set[int]]] = field(default_factory=dict)
+    inside: dict[str, frozenset[str]] = field(default_factory=dict)
     tuning: dict[cst.CSTNode, Any] = field(default_factory=dict)
 
 
@@ -150,6 +151,12 @@ class HostExecutor(Executor):
         if table.file not in known:
             known[table.file] = {d.node: d.language for d in find_kernels(table)}
         return known[table.file].get(function.node, "") if isinstance(function.node, cst.FunctionDef) else ""
+
+    def named_inside(self, table: ModuleTable) -> frozenset[str]:
+        """The names that functions inside others mention: whoever calls these may change what is held."""
+        if table.file not in self.known.inside:
+            self.known.inside[table.file] = host_effects.named_inside(table)
+        return self.known.inside[table.file]
 
     def define(self, symbol: Expr, fact: Expr) -> None:
         self.definitions[symbol] = fact

@@ -11,7 +11,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import statements
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.expressions import evaluate
-from tilecheck.frontend.host_changes import handed
+from tilecheck.frontend.host_changes import unread_code_runs
 from tilecheck.frontend.host_doubts import about, parts
 from tilecheck.frontend.host_operators import compare
 from tilecheck.frontend.host_targets import assigned, forget
@@ -36,19 +36,21 @@ def run_with(x: HostExecutor, node: cst.With, frame: Frame) -> None:
     for item in node.items:
         value = evaluate(x, item.item, frame)
         manager = item.item.func if isinstance(item.item, cst.Call) else item.item
-        passes = _passes(dotted(manager), frame)
+        passes = node.asynchronous is None and _passes(dotted(manager), frame)
         suppresses |= not passes
         managers += () if passes else (value,)
         if item.asname is not None:
             statements.assign(
                 x, item.asname.name, value if isinstance(value, Unknown) else x.unread("with"), frame
             )
-    handed(x, managers, frame)  # `__enter__` runs, then `__exit__`
+    if managers:
+        unread_code_runs(x, managers, frame)  # `__enter__` runs, then `__exit__`
     if suppresses:
         _attempt(x, node.body.body, (), node, frame)
     else:
         statements.run_block(x, node.body.body, frame)
-    handed(x, managers, frame)
+    if managers:
+        unread_code_runs(x, managers, frame)
 
 
 def _passes(manager: str, frame: Frame) -> bool:

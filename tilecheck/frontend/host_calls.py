@@ -9,7 +9,8 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend import numbers
 from tilecheck.frontend.expressions import static_items
-from tilecheck.frontend.host_changes import read_element
+from tilecheck.frontend.host_changes import read_element, read_number
+from tilecheck.frontend.host_iterators import is_used_at_once
 from tilecheck.frontend.host_methods import in_format, integers, number, product
 from tilecheck.frontend.host_values import Config, HostShape, Ratio, Table, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Named, Num, Range, Record, Seq, Token, integer
@@ -102,7 +103,7 @@ def _int(x: HostExecutor, args: Arguments) -> Any:
             return value if whole else x.stable(f"int({E.render(value.elem)})")
         case Unknown():
             # What is an integer elsewhere too is `int(n)` itself; another type stays unknown.
-            element = read_element(x, value)
+            element = (read_number if value.name in x.integer_names else read_element)(x, value)
             named = x.number_of(element, "int").elem
             whole = named is not None and x.is_integer_memory(named)
             return element if whole else Unknown(f"int({element.name})", opaque=element.opaque)
@@ -189,6 +190,15 @@ def _enumerate(x: HostExecutor, args: Arguments) -> Any:
 
 def _reversed(x: HostExecutor, args: Arguments) -> Any:
     return Seq(tuple(reversed(static_items(x, args.at(0), "reversed"))))
+
+
+def _at_once(handler: Handler) -> Handler:
+    def checked(x: HostExecutor, args: Arguments) -> Any:
+        if not is_used_at_once(args.node, args.table, in_loop=True):
+            raise UnsupportedConstruct("iterator that is used later")
+        return handler(x, args)
+
+    return checked
 
 
 def _divmod(x: HostExecutor, args: Arguments) -> Any:
@@ -294,9 +304,9 @@ _PYTHON: Mapping[str, Handler] = {
     "tuple": _tuple,
     "torch.Size": _tuple,
     "sum": _sum,
-    "zip": _zip,
-    "enumerate": _enumerate,
-    "reversed": _reversed,
+    "zip": _at_once(_zip),
+    "enumerate": _at_once(_enumerate),
+    "reversed": _at_once(_reversed),
     "divmod": _divmod,
     "all": _all,
     "any": _any,

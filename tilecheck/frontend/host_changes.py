@@ -8,10 +8,13 @@ Events only add up. Where one branch changes something, the other branch and wha
 too; where a loop does, its dry run came before the run that counts. Both only forget. Between two reads of one
 name no event lies on any path, so that they are equal.
 
-What an event reaches goes by the names of unknowns, since an object keeps its name under all variables: an
-event in `c` reaches `c.inner.n`, one in `d = c.inner` as well. A store through an attribute reaches that
-attribute of every object: two arguments may be one object. The shape of a tensor is not read this way: what
-changes it ends the reading of the function.
+Code that is not read may change any object: two arguments may be one, an object may hold another, and code
+finds what others keep in globals and closures (`unread_code_runs`). A store that is read reaches less: one
+through an attribute that attribute of every object, one to an item the items of all containers, one to an
+element those of all tensors but the ones that only this function has. The shape of a tensor is not read this
+way: what changes it ends the reading of the function.
+
+Operators, comparisons, conversions and reading an attribute or item are taken to change nothing.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
 
 _AGAIN = re.compile(r" \(\d+\)")  # tells values of one text apart
+_SIZES = re.compile(r"\.(?:shape|size\(\)|strides?)\b[^.]*$")
 _LIBRARIES = frozenset("torch triton tilelang cuda numpy cupy math typing logging".split())
 
 
@@ -40,9 +44,10 @@ class Events:
 
     `inside` has, for the name of an object, when something in it last changed, `itself` when a tensor of that
     name was given other elements, `attributes` when an attribute of that name of any object was assigned,
-    `items` when an item of any container was, `anything` when no bound is known. `born` has how many events
-    were before an unknown was made: nothing of it was read before these. `holders` are the objects that a
-    result may hold on to. `callers` are the frames of the functions that are being executed.
+    `items` when an item of any container was, `elements` when elements of any tensor were, `anything` when no
+    bound is known. `born` has how many events were before an unknown was made: nothing of it was read before
+    these. `callers` are the frames of the functions that are being executed. `rebound` are names, each with
+    its file, that a function inside another one, or of a module, may bind anew.
     """
 
     now: int = 0
@@ -51,8 +56,9 @@ class Events:
     attributes: dict[str, int] = field(default_factory=dict)
     born: dict[str, int] = field(default_factory=dict)
     items: int = 0
+    elements: int = 0
     anything: int = 0
-    holders: dict[str, frozenset[str]] = field(default_factory=dict)
+    rebound: set[tuple[str, str]] = field(default_factory=set)
     callers: list[Frame] = field(default_factory=list)
     names: dict[tuple[str, int], str] = field(default_factory=dict)
 
@@ -102,18 +108,30 @@ def read_member(x: HostExecutor, value: Named) -> Named | Unknown:
 
 def read_element(x: HostExecutor, value: Unknown) -> Unknown:
     """The number in `value` if that is a tensor: its elements may have changed since it got its name."""
-    event = max(x.events.reach(value.name), x.events.itself.get(value.name, 0))
+    events = x.events
+    event = max(events.reach(value.name), events.itself.get(value.name, 0), events.elements)
     return _named(x, value.name, value.name, event, opaque=value.opaque)
 
 
 def read_number(x: HostExecutor, value: Unknown) -> Unknown:
-    """`value` as a number: a number never changes, only an object that was changed in place."""
-    return _named(x, value.name, value.name, x.events.itself.get(value.name, 0), opaque=value.opaque)
+    """`value` as a number: a number never changes, only an object that was changed in place, or an element
+    of what is handed in."""
+    event = x.events.itself.get(value.name, 0)
+    text = plain(value.name)
+    if text.endswith("]") and x.is_given(text) and not _SIZES.search(text):
+        event = max(event, x.events.elements)
+    return _named(x, value.name, value.name, event, opaque=value.opaque)
+
+
+def read_global(x: HostExecutor, value: Unknown) -> Unknown:
+    """A name of a module that code may bind anew."""
+    return _named(x, value.name, value.name, x.events.anything, opaque=True)
 
 
 def _named(x: HostExecutor, text: str, owner: str, event: int, *, opaque: bool) -> Unknown:
     if event <= x.events.born.get(owner, 0):
-        x.names_taken.setdefault(text, 1)
+        if text not in x.names_taken:
+            x.names_taken[text], x.events.born[text] = 1, x.events.now
         return Unknown(text, opaque=opaque)
     key = (text, event)
     if key not in x.events.names:
@@ -127,14 +145,19 @@ def _named(x: HostExecutor, text: str, owner: str, event: int, *, opaque: bool) 
 
 def attribute_stored(x: HostExecutor, name: str, frame: Frame) -> None:
     """An attribute of an object was assigned, which may be any object."""
+    if name.startswith("__"):  # `__class__`, `__dict__`
+        anything_changed(x, frame)
     x.events.now += 1
     x.events.attributes[name] = x.events.now
     _drop_paths(x, frame, lambda path, at: name in path.split(".")[1:])
 
 
 def item_stored(x: HostExecutor, owner: Any, frame: Frame) -> None:
-    """An item of an object was assigned, which may be any container or tensor that is not made here."""
-    handed(x, (owner,), frame)
+    """An item of an object was assigned, which may be any container or tensor that is not made here, or hold
+    the attributes of an object (`vars(c)["n"] = 7`)."""
+    lose_objects(x, (owner,), frame)
+    if any("__dict__" in name or not x.is_given(name) for name in _roots((owner,))):
+        anything_changed(x, frame)
     x.events.items = x.events.now = x.events.now + 1
     elements_changed(x, (owner,), certainly=True)
 
@@ -143,6 +166,10 @@ def elements_changed(x: HostExecutor, values: Iterable[Any], *, certainly: bool 
     """Tensors may have got other elements. `certainly`: none of these is a number, which never changes."""
     x.events.now += 1
     for value in values:
+        for part in _inside((value,)):
+            alone = isinstance(part, Tensor) and part.fresh and part.storage not in x.handed_on
+            if isinstance(part, Unknown | Named | Tensor) and not alone:
+                x.events.elements = x.events.now  # others may be the same, or views of one
         for name in _roots((value,)):
             x.events.inside[plain(name)] = x.events.now
         if certainly and isinstance(value, Unknown):
@@ -150,48 +177,43 @@ def elements_changed(x: HostExecutor, values: Iterable[Any], *, certainly: bool 
 
 
 def anything_changed(x: HostExecutor, frame: Frame) -> None:
+    """Any object that is not made here, or that a function inside another one names, may have changed."""
     x.events.now += 1
-    x.events.anything = x.events.now
+    x.events.anything = x.events.elements = x.events.now
     _drop_paths(x, frame, lambda path, at: True)
+    named = [at.names[n] for at in live_frames(x, frame) for n in at.names if n in x.named_inside(at.table)]
+    lose_objects(x, named, frame)
+    lose_rebound(x, frame)
 
 
-def handed(x: HostExecutor, values: Iterable[Any], frame: Frame) -> frozenset[str]:
-    """Code that is not read may change what it is given, what that holds and what holds on to it.
-
-    Returns the names of the free objects among it: a result of that code may hold on to them.
-    """
-    values = tuple(values)
-    lose_objects(x, values, frame)
-    roots = {plain(name) for name in _roots(values)}
-    for name in tuple(roots):
-        if "__dict__" in name:
-            anything_changed(x, frame)
-        for holder, held in x.events.holders.items():
-            if is_under(name, holder):
-                roots |= held
-    if roots:
-        x.events.now += 1
-        x.events.inside.update(dict.fromkeys(roots, x.events.now))
-        _drop_paths(x, frame, lambda path, at: _is_of(path, at, roots))
-    return frozenset(roots)
+def lose_rebound(x: HostExecutor, frame: Frame, but: Frame | None = None) -> None:
+    """The variables that other functions bind too, around or inside, are unknown in all frames `but` one."""
+    for at in live_frames(x, frame) if x.events.rebound else ():
+        for name in at.names if at is not but else ():
+            if (at.table.file, name) in x.events.rebound:
+                at.names[name] = x.unread(name)
 
 
-def holds(x: HostExecutor, result: Unknown, values: Iterable[Any]) -> None:
-    """A result of code that is not read may hold on to what that was given."""
-    found = frozenset(plain(name) for name in _roots(tuple(values)))
-    name = plain(result.name)
-    if found:
-        x.events.holders[name] = x.events.holders.get(name, frozenset()) | found
+def read_once(x: HostExecutor) -> None:
+    """What is read before this point, or after it, says nothing about the other side: a cached function may
+    have read it in an earlier call."""
+    x.events.now += 1
+    x.events.anything = x.events.elements = x.events.now
 
 
-def _is_of(path: str, frame: Frame, roots: set[str]) -> bool:
-    """Whether `a.b`, which a frame keeps the value of, is an attribute of one of these objects."""
-    head, _, rest = path.partition(".")
-    held = frame.find(head)
-    if not isinstance(held, Unknown | Named | Tensor):
-        return True
-    own = plain(f"{held.name}.{rest}")
-    return any(is_under(own, root) for root in roots)
+def unread_code_runs(x: HostExecutor, given: Iterable[Any], frame: Frame) -> None:
+    """Code that is not read runs: what it is given may change, and all that it may find by itself."""
+    lose_objects(x, given, frame)
+    anything_changed(x, frame)
+
+
+def used_up(x: HostExecutor, value: Any, frame: Frame) -> None:
+    """The items of a value are asked for: of a generator that other code made, that runs code. What is handed
+    in, or lies in a container, is taken to be no generator that changes objects."""
+    if isinstance(value, Unknown) and not (
+        x.is_given(value.name) or plain(value.name).endswith(("]", ".shape"))
+    ):
+        anything_changed(x, frame)
 
 
 def _drop_paths(x: HostExecutor, frame: Frame, is_changed: Any) -> None:
@@ -221,13 +243,15 @@ def lose_objects(x: HostExecutor, values: Iterable[Any], frame: Frame, *, deep: 
         for name, held in at.names.items():
             if any(id(part) in lost for part in _inside((held,), functions=False)):
                 at.names[name] = unknowns.setdefault(id(held), x.unread(name))
-    together = frozenset(plain(unknown.name) for unknown in unknowns.values())
-    for name in together:  # one of these may hold another
-        x.events.holders[name] = x.events.holders.get(name, frozenset()) | together
 
 
 def is_mutable(value: Any) -> bool:
     return isinstance(value, Table | Record | Config) or (isinstance(value, Seq) and value.is_list)
+
+
+def holds_mutable(value: Any) -> bool:
+    """Whether a value is, or holds, a list, a dictionary or an object that the text shows."""
+    return any(map(is_mutable, _inside((value,), functions=False)))
 
 
 def _roots(values: Iterable[Any]) -> Iterator[str]:

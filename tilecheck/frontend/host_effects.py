@@ -9,23 +9,26 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.frontend.bindings import dotted
+from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.host_changes import (
     anything_changed,
     attribute_stored,
     elements_changed,
-    handed,
-    holds,
     item_stored,
     lose_objects,
+    lose_rebound,
+    unread_code_runs,
+    used_up,
 )
 from tilecheck.frontend.host_methods import FOLLOWED
-from tilecheck.frontend.host_values import Tensor, Unknown, named_in
+from tilecheck.frontend.host_values import HostShape, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.syntax import walk
-from tilecheck.frontend.values import Const, Frame, Function, Method, Named
+from tilecheck.frontend.values import Const, Frame, Function, Method, Named, Num, Seq, Token
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.modules import ModuleTable
 
 # Libraries whose functions change no list, dictionary or object that they are given, but elements of tensors.
 _LIBRARIES = frozenset(
@@ -45,56 +48,91 @@ _READING = FOLLOWED | frozenset(
 )
 # Methods of autograd's contexts that keep tensors and change no attribute that a program reads.
 _OF_CONTEXTS = frozenset("save_for_backward mark_dirty mark_non_differentiable set_materialize_grads".split())
-_CHANGING_NOTHING = _READING | _OF_CONTEXTS
 _LOGS = re.compile(r"(?:\w*[._])?log(?:ger|ging)?", re.IGNORECASE)
 _CALLING = frozenset(  # functions of libraries that call what they are given, or make functions of it
     "vmap compile checkpoint cond while_loop map scan grad vjp jvp jacrev jacfwd hessian functional_call "
-    "script trace associative_scan".split()
+    "script trace associative_scan backward tree_map tree_map_only tree_map_ accumulate starmap filterfalse "
+    "takewhile dropwhile groupby do_bench do_bench_cudagraph reduce apply linearize".split()
 )
+# Methods of tensors that call what they are given, or what a program registered.
+_RUNNING = frozenset("backward apply_ map_ map2_ register_hook register_post_accumulate_grad_hook".split())
+_IN_PLACE = frozenset(
+    "zero_ fill_ copy_ add_ sub_ mul_ div_ neg_ abs_ exp_ log_ sqrt_ rsqrt_ pow_ clamp_ clamp_min_ clamp_max_ "
+    "masked_fill_ masked_scatter_ scatter_ scatter_add_ scatter_reduce_ index_add_ index_copy_ index_fill_ "
+    "index_put_ normal_ uniform_ random_ exponential_ bernoulli_ triu_ tril_ requires_grad_ detach_ relu_ "
+    "sigmoid_ tanh_ round_ floor_ ceil_ fill_diagonal_ lerp_ addcmul_ addcdiv_ cumsum_ logical_not_".split()
+)
+_CHANGING_NO_OBJECT = _READING | _OF_CONTEXTS | _IN_PLACE
+_USING_UP = frozenset("list tuple set frozenset dict sum max min any all sorted zip enumerate".split())
+# What may give back the objects that it is given, or what is in them.
+_GIVING_BACK = _USING_UP | frozenset("getattr reversed type super range slice".split())
+_DECORATING = ("torch", "triton", "cuda", "functools", "typing", "contextlib", "dataclasses", "abc", "enum")
 _LOGGING = frozenset("debug info warning warn error exception critical log info_once warning_once".split())
 
 
-def unread_effects(x: HostExecutor, function: Any, args: Arguments, result: Unknown, frame: Frame) -> None:
-    """A call of code that is not read: it may change what it is given, and the object whose method it is."""
+def unread_effects(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> None:
+    """A call of code that is not read: it may change any object, if it is not known to change none."""
     given = [*args.positional, *(value for _, value in args.keywords)]
-    node = args.node
-    name = function.name if isinstance(function, Named | Method) else ""
-    if isinstance(function, Method):
-        owner = function.value
-        if name in _OF_CONTEXTS or (isinstance(node, cst.Call) and _is_log(node.func)):
-            return
-        if isinstance(owner, Tensor | Unknown) and name in _READING:
-            holds(x, result, [owner])
-            return
-        if name.endswith("_") and not name.endswith("__"):
-            elements_changed(x, [owner], certainly=True)
-        given.append(owner)
-    elif isinstance(function, Named):
-        library = name.partition(".")[0] in _LIBRARIES
-        if library or (name in _QUIET and hasattr(builtins, name)):
-            calls = name.rpartition(".")[2] in _CALLING or "key" in dict(args.keywords)
-            if calls or any(isinstance(value, Function | Method) for value in given):
-                handed(x, [*given, *filter(None, map(_owner, given))], frame)
-            elif library and (name.endswith("_") or ".ops." in name or "out" in dict(args.keywords)):
-                elements_changed(x, given)
-            holds(x, result, given)
-            return
-        if name in ("setattr", "delattr"):
-            _named_attribute(x, args, frame)
-        elif name in ("exec", "eval"):
-            anything_changed(x, frame)
-        elif "." in name:
-            given.append(Named(name.rpartition(".")[0]))  # the object whose method it is, or the module
-    else:
-        given += (function, _owner(function), _owner(dict(args.keywords).get("key")))
-    handed(x, given, frame)
-    holds(x, result, given)
+    builtin = _builtin(args.node, frame)
+    if builtin in ("locals", "vars"):  # the dictionary of the variables
+        lose_objects(x, tuple(frame.names.values()), frame)
+    match Named(builtin) if builtin and isinstance(function, Unknown) else function:
+        case Named(name) if name.partition(".")[0] in _LIBRARIES or _is_quiet_builtin(name):
+            _library_call(x, name, args, given, frame)
+        case Method(value=Seq() | Table() as owner, name=name):
+            lose_objects(x, (owner, *given), frame)
+            if _is_handed_code(args):
+                anything_changed(x, frame)
+        case Method(value=owner, name=name):
+            if _method_is_quiet(owner, name, args):
+                if name.endswith("_") or isinstance(owner, Tensor):
+                    elements_changed(x, (owner, *given))
+            else:
+                unread_code_runs(x, (owner, *given), frame)
+        case _:
+            unread_code_runs(x, (function, *given), frame)
 
 
-def _owner(function: Any) -> Unknown | None:
-    """The object whose method an unknown may be: `grow = pool.grow`."""
-    head = re.match(r"\w+(?=\.)", function.name) if isinstance(function, Unknown) else None
-    return None if head is None else Unknown(head.group())
+def _builtin(node: cst.CSTNode, frame: Frame) -> str:
+    """The function of Python that a call names, if nothing else bears its name; else an empty text."""
+    text = dotted(node.func) if isinstance(node, cst.Call) else ""
+    return text if frame.find(text) is None and frame.table.is_builtin(text) else ""
+
+
+def _is_quiet_builtin(name: str) -> bool:
+    return name in _QUIET and hasattr(builtins, name)
+
+
+def _library_call(x: HostExecutor, name: str, args: Arguments, given: list[Any], frame: Frame) -> None:
+    """A function of a library or of Python: it runs code that it is given, or that a program registered."""
+    if name.rpartition(".")[2] in _CALLING or ".ops." in name or _is_handed_code(args):
+        unread_code_runs(x, given, frame)
+    elif name.endswith("_") or "out" in dict(args.keywords):
+        elements_changed(x, given)
+    if name in _GIVING_BACK or name.startswith("itertools."):
+        lose_objects(x, given, frame)
+    if name in _USING_UP and (len(given) == 1 or name not in ("max", "min")):
+        for value in given:
+            used_up(x, value, frame)
+
+
+def _is_handed_code(args: Arguments) -> bool:
+    """Whether a call is given a function, as far as its text shows."""
+    values = (*args.positional, *(value for _, value in args.keywords))
+    return "key" in dict(args.keywords) or any(isinstance(value, Function | Method) for value in values)
+
+
+def _method_is_quiet(owner: Any, name: str, args: Arguments) -> bool:
+    """Whether a method changes no object, but perhaps elements of tensors."""
+    if name in _OF_CONTEXTS or (isinstance(args.node, cst.Call) and _is_log(args.node.func)):
+        return True
+    if _is_handed_code(args):
+        return False
+    if isinstance(owner, Tensor):
+        return name not in _RUNNING
+    if isinstance(owner, Unknown):
+        return name in _READING or name in _IN_PLACE
+    return isinstance(owner, Const | Num | Token | HostShape)
 
 
 def read_effects(x: HostExecutor, function: Any, args: Arguments, result: Any) -> Any:
@@ -107,29 +145,69 @@ def read_effects(x: HostExecutor, function: Any, args: Arguments, result: Any) -
     return result
 
 
-def _named_attribute(x: HostExecutor, args: Arguments, frame: Frame) -> None:
-    """`setattr(object, "name", value)`."""
-    name = args.positional[1] if len(args.positional) > 1 else None
-    if isinstance(name, Const) and isinstance(name.value, str):
-        attribute_stored(x, name.value, frame)
-    else:
+def forget_effects(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
+    """What stores and calls may change in code that is not executed here, or is executed many times."""
+    runs = False
+    for inner in walk(node):
+        match inner:
+            case cst.Call():
+                elements_changed(x, named_in(inner, frame))
+                if not _is_quiet(inner, frame):
+                    runs = True
+                    lose_objects(x, named_in(inner, frame), frame)
+            case cst.Yield() | cst.Await() | cst.Asynchronous():
+                runs = True
+            case cst.AssignTarget() | cst.AnnAssign() | cst.AugAssign() | cst.For() | cst.CompFor() | cst.Del():
+                _forget_target(x, inner.target, frame)
+            case cst.AsName():
+                _forget_target(x, inner.name, frame)
+            case cst.FunctionDef() | cst.ClassDef() | cst.Nonlocal() | cst.Global():
+                rebinds(x, inner, frame)
+    if runs:
         anything_changed(x, frame)
 
 
-def forget_effects(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
-    """What stores and calls may change in code that is not executed here, or is executed many times."""
-    calls = 0
+def rebinds(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
+    """Functions in `node` may bind names around them anew whenever they are called, by whomever. What another
+    function holds under such a name is unknown once one of them runs."""
     for inner in walk(node):
-        match inner:
-            case cst.Call() if not _is_quiet(inner, frame):
-                calls += 1
-                handed(x, named_in(inner, frame), frame)
-            case cst.AssignTarget() | cst.AnnAssign() | cst.AugAssign() | cst.For() | cst.Del():
-                _forget_target(x, inner.target, frame)
-    if calls:
-        for at in (frame, *x.events.callers):  # code of the project may know an object under other names
-            for path in [name for name in at.names if "." in name]:
-                del at.names[path]
+        if isinstance(inner, cst.Nonlocal | cst.Global):
+            x.events.rebound.update((frame.table.file, item.name.value) for item in inner.names)
+    if isinstance(node, cst.Nonlocal | cst.Global):
+        lose_rebound(x, frame, but=frame)
+
+
+def named_inside(table: ModuleTable) -> frozenset[str]:
+    """The names that functions inside other functions mention, if these do more than to compute a value."""
+    outer = [n for n in table.nodes() if type(n) is cst.FunctionDef]
+    inner = {n for f in outer for n in walk(f.body) if isinstance(n, cst.FunctionDef | cst.Lambda)}
+    doing = [f.body for f in inner if any(_does_more(n, table) for n in walk(f.body))]
+    return frozenset(n.value for body in doing for n in walk(body) if isinstance(n, cst.Name))
+
+
+def _does_more(node: cst.CSTNode, table: ModuleTable) -> bool:
+    match node:
+        case cst.Call():
+            text = dotted(node.func)
+            quiet = text in _QUIET and table.is_builtin(text)
+            return not quiet and table.full_name(text).partition(".")[0] not in _LIBRARIES
+        case cst.AssignTarget(target=cst.Name()) | cst.AnnAssign(target=cst.Name()):
+            return False
+    return isinstance(node, cst.AssignTarget | cst.AnnAssign | cst.AugAssign | cst.Del | cst.Yield | cst.Await)
+
+
+def defined(x: HostExecutor, node: cst.FunctionDef | cst.ClassDef, frame: Frame) -> None:
+    """A definition is executed: its decorators run, the body of a class too, and its metaclass."""
+    rebinds(x, node, frame)
+    called = [d.decorator for d in node.decorators]
+    if isinstance(node, cst.ClassDef):
+        called += [arg.value for arg in (*node.bases, *node.keywords)]
+    texts = [dotted(made.func if isinstance(made, cst.Call) else made) for made in called]
+    runs = any(_root(t, frame) not in _DECORATING and not frame.table.is_builtin(t) for t in texts)
+    if isinstance(node, cst.ClassDef):
+        forget_effects(x, node.body, frame)
+    if runs:
+        anything_changed(x, frame)
 
 
 def _forget_target(x: HostExecutor, target: cst.CSTNode, frame: Frame) -> None:
@@ -151,17 +229,33 @@ def _is_quiet(node: cst.Call, frame: Frame) -> bool:
     if isinstance(node.func, cst.Subscript):
         kernel = frame.find(dotted(node.func.value)) or frame.table.bindings.get(dotted(node.func.value))
         return isinstance(kernel, Function | cst.FunctionDef)
-    if any(isinstance(n, cst.Lambda) for arg in node.args for n in walk(arg)):
+    if any(_may_be_code(arg, frame) for arg in node.args):
         return False
     text = dotted(node.func)
     if isinstance(node.func, cst.Name):
-        if text in _QUIET and frame.find(text) is None and frame.table.is_builtin(text):
+        if text in _QUIET and _builtin(node, frame):
             return True
     elif isinstance(node.func, cst.Attribute) and (
-        node.func.attr.value in _CHANGING_NOTHING or _is_log(node.func)
+        node.func.attr.value in _CHANGING_NO_OBJECT or _is_log(node.func)
     ):
         return True
-    return _root(text, frame) in _LIBRARIES
+    return _root(text, frame) in _LIBRARIES and text.rpartition(".")[2] not in _CALLING and ".ops." not in text
+
+
+def _may_be_code(arg: cst.Arg, frame: Frame) -> bool:
+    """Whether an argument is a function that is called, or the items of what other code made, as far as its
+    text shows."""
+    if any(isinstance(n, cst.Lambda) for n in walk(arg)) or (arg.keyword and arg.keyword.value == "key"):
+        return True
+    return isinstance(arg.value, cst.Name) and _is_function(arg.value.value, frame)
+
+
+def _is_function(name: str, frame: Frame) -> bool:
+    held = frame.find(name) or frame.table.bindings.get(name)
+    node = held.node if isinstance(held, Function) else held
+    if isinstance(node, cst.FunctionDef):  # a kernel is launched, not called
+        return not any(is_kernel_decorator(frame.table, d.decorator) for d in node.decorators)
+    return isinstance(node, Method | cst.Lambda)
 
 
 def _root(text: str, frame: Frame) -> str:

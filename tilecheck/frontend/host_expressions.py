@@ -13,6 +13,7 @@ from tilecheck.frontend.expressions import binds_nothing, evaluate
 from tilecheck.frontend.host import HostExecutor
 from tilecheck.frontend.host_effects import forget_effects
 from tilecheck.frontend.host_functions import call
+from tilecheck.frontend.host_iterators import is_used_at_once
 from tilecheck.frontend.host_methods import literal
 from tilecheck.frontend.host_names import attribute_node, name, subscript
 from tilecheck.frontend.host_operators import compare, elementwise, operate
@@ -142,6 +143,8 @@ def _sequence(x: HostExecutor, node: cst.Tuple | cst.List, frame: Frame) -> Any:
 
 
 def _comprehension(x: HostExecutor, node: cst.ListComp | cst.GeneratorExp, frame: Frame) -> Any:
+    if isinstance(node, cst.GeneratorExp) and not is_used_at_once(node, frame.table, in_loop=False):
+        raise UnsupportedConstruct("generator that is used later")
     x.events.callers.append(frame)  # the comprehension has names of its own
     try:
         items = tuple(_comprehended(x, node.elt, node.for_in, frame))

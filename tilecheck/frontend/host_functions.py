@@ -14,19 +14,18 @@ from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostExecutor, text_of
-from tilecheck.frontend.host_changes import elements_changed
+from tilecheck.frontend.host_changes import anything_changed, elements_changed, read_once, used_up
 from tilecheck.frontend.host_doubts import doubt
 from tilecheck.frontend.host_effects import forget_effects, read_effects, unread_effects
-from tilecheck.frontend.host_names import attribute
+from tilecheck.frontend.host_names import attribute, used
 from tilecheck.frontend.host_sharing import CACHED, hand_on, hand_on_named, kept
 from tilecheck.frontend.host_targets import (
+    MUTATORS,
     UNKNOWN_KEYWORDS,
     forget_attributes,
-    forget_nonlocals,
     kept_attribute,
 )
 from tilecheck.frontend.host_values import LAUNCHERS, Gridded, HostShape, LaunchCall, Starred, Table, Unknown
-from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.statements import call_function
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import (
@@ -86,11 +85,11 @@ def call(x: HostExecutor, node: cst.Call, frame: Frame) -> Any:
 def _callee(x: HostExecutor, node: cst.BaseExpression, frame: Frame) -> Any:
     """What is called; a method stays with its object."""
     if not isinstance(node, cst.Attribute):
-        return evaluate(x, node, frame)
+        return used(x, node, frame)
     assigned = kept_attribute(dotted(node), frame) if dotted(node) else None
     if assigned is not None:
         return assigned
-    value = evaluate(x, node.value, frame)
+    value = used(x, node.value, frame)
     if isinstance(value, Named | ModuleRef | RecordType | Record):
         return attribute(x, value, node.attr.value)
     return _method_of(x, value, node.attr.value)
@@ -123,6 +122,7 @@ def _arguments(x: HostExecutor, node: cst.Call, frame: Frame, *, launched: bool)
         elif arg.star == "*" and isinstance(value, Seq):
             positional.extend(value.items)
         elif arg.star == "*":
+            used_up(x, value, frame)
             whole = False
         else:
             positional.append(value)
@@ -201,6 +201,8 @@ def _launch_on_grid(x: HostExecutor, gridded: Gridded, args: Arguments, frame: F
     grid = gridded.grid
     if isinstance(grid, Function | Method | Choice) and not host_triton.is_tuple(grid):
         grid = invoke(x, grid, Arguments((Table(arguments.meta),), (), args.node, args.table), frame)
+    elif isinstance(grid, Unknown | Named):  # perhaps a function
+        anything_changed(x, frame)
     names = tuple(arguments.values)
     values = Seq(tuple(arguments.values.values()))
     x.record_launch(x, LaunchCall(gridded.kernel, grid, values, args.node, args.table, names))
@@ -222,14 +224,18 @@ def _inline(x: HostExecutor, function: Function, args: Arguments, frame: Frame) 
         return unread_call(x, function, args.node, args, frame)
     x.running.append(node)
     x.events.callers.append(frame)
-    before = x.guard
+    before, cached = x.guard, _is_cached(function)
     try:
-        found = call_function(x, function, args)
-        return kept(found) if _is_cached(function) else found
+        if not cached:
+            return call_function(x, function, args)
+        read_once(x)
+        return kept(call_function(x, function, args))
     except UnsupportedConstruct:
         x.guard = before
         return unread_call(x, function, args.node, args, frame)
     finally:
+        if cached:
+            read_once(x)
         x.events.callers.pop()
         x.running.pop()
 
@@ -242,7 +248,19 @@ def _is_plain(function: Function) -> bool:
         return True
     if node.asynchronous is not None or any(_is_generator(n) for n in walk(node.body, is_own)):
         return False
-    return all(_plain_decorator(function.table, d.decorator) for d in node.decorators)
+    if _is_cached(function) and any(map(_stores, walk(node.body))):
+        return False  # not every call does so
+    return all(_plain_decorator(function, d.decorator) for d in node.decorators)
+
+
+def _stores(node: cst.CSTNode) -> bool:
+    """Whether a node changes something that outlives the call."""
+    match node:
+        case cst.AssignTarget(target=target) | cst.AugAssign(target=target) | cst.AnnAssign(target=target):
+            return not isinstance(target, cst.Name)
+        case cst.Call(func=cst.Attribute(attr=cst.Name(method))):
+            return method in MUTATORS
+    return isinstance(node, cst.Del | cst.Nonlocal)
 
 
 def _is_cached(function: Function) -> bool:
@@ -263,11 +281,16 @@ def is_own(node: cst.CSTNode) -> bool:
     return not isinstance(node, cst.FunctionDef | cst.Lambda | cst.ClassDef)
 
 
-def _plain_decorator(table: ModuleTable, node: cst.BaseExpression) -> bool:
+def _plain_decorator(function: Function, node: cst.BaseExpression) -> bool:
+    """Whether a decorator leaves a function what its text says: one of that name, which nothing else bears."""
+    table = function.table
     if is_kernel_decorator(table, node):
         return False
     text = dotted(node.func if isinstance(node, cst.Call) else node)
-    return table.full_name(text) in PLAIN_DECORATORS
+    head = text.partition(".")[0]
+    local = function.closure.find(head) if function.closure is not None else None
+    known = head not in table.ambiguous and (local is None or isinstance(local, Named))
+    return known and table.full_name(text) in PLAIN_DECORATORS
 
 
 def unread_call(x: HostExecutor, function: Any, node: cst.CSTNode, args: Arguments, frame: Frame) -> Unknown:
@@ -275,14 +298,12 @@ def unread_call(x: HostExecutor, function: Any, node: cst.CSTNode, args: Argumen
     for value in (*args.positional, *(v for _, v in args.keywords)):
         if isinstance(value, Function) and launches_inside(value):
             _call_back(x, value, args, frame)
-        if isinstance(value, Function):
-            forget_nonlocals(x, value, frame)
     hand_on(x, *args.positional, *(v for _, v in args.keywords))
     hand_on_named(x, node, frame)
     doubt(x, node, frame)
     text = text_of(node, args.table)
     result = x.unread(text)
-    unread_effects(x, function, args, result, frame)
+    unread_effects(x, function, args, frame)
     if isinstance(node, cst.Call) and _CHECKS.match(_last_name(node.func)):
         x.assume(x.unread_test(text))  # it raises, or something holds that we do not know
     return result

@@ -11,10 +11,10 @@ from tilecheck.frontend import expressions
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.expressions import evaluate, module_name
 from tilecheck.frontend.host import HostExecutor, text_of
-from tilecheck.frontend.host_changes import is_mutable, read_member
+from tilecheck.frontend.host_changes import is_mutable, read_global, read_member
 from tilecheck.frontend.host_sharing import kept
 from tilecheck.frontend.host_targets import kept_attribute, of_form
-from tilecheck.frontend.host_values import Gridded, Table
+from tilecheck.frontend.host_values import Gridded, Table, Unknown
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.values import (
     Choice,
@@ -29,6 +29,8 @@ from tilecheck.frontend.values import (
 
 
 def name(x: HostExecutor, node: cst.Name, frame: Frame) -> Any:
+    if (frame.table.file, node.value) in x.events.rebound and node.value not in frame.names:
+        return x.unread(node.value)
     found = frame.find(node.value)
     if isinstance(found, Poison):  # lost by a loop or a branch: from here on one unknown value
         found = frame.names[node.value] = x.unread(node.value)
@@ -38,7 +40,24 @@ def name(x: HostExecutor, node: cst.Name, frame: Frame) -> Any:
         return found
     if found is None and expressions.sees_earlier(x, node.value, frame):
         return x.unread(node.value)
-    return found if found is not None else module_value(x, frame.table, node.value)
+    return found if found is not None else perhaps_another(x, frame.table, node.value)
+
+
+def perhaps_another(x: HostExecutor, table: ModuleTable, name: str) -> Any:
+    """The value of a module-level name where `None` would do as well: unknown if something stands in for it
+    where an import fails. A kernel is launched in the end, which nothing else is."""
+    value = module_value(x, table, name)
+    if not table.may_stand_in(name) or (isinstance(value, Function) and x.language_of(value)):
+        return value
+    return x.unread(name)
+
+
+def used(x: HostExecutor, node: cst.BaseExpression, frame: Frame) -> Any:
+    """What is called, subscripted or asked for an attribute: what stands in for an import has none of that."""
+    name = node.value if isinstance(node, cst.Name) else ""
+    if not name or frame.find(name) is not None or not frame.table.may_stand_in(name):
+        return evaluate(x, node, frame)
+    return module_value(x, frame.table, name)
 
 
 def _is_flat(container: Any) -> bool:
@@ -64,7 +83,8 @@ def module_value(x: HostExecutor, table: ModuleTable, name: str) -> Any:
         finally:
             x.guard, x.allocation = guard, allocation
         x.module_values[key] = x.unread(name) if isinstance(value, Poison) else value
-    return x.module_values[key]
+    found = x.module_values[key]
+    return read_global(x, found) if isinstance(found, Unknown) and name in table.lost else found
 
 
 def subscript(x: HostExecutor, node: cst.Subscript, frame: Frame) -> Any:
@@ -74,7 +94,7 @@ def subscript(x: HostExecutor, node: cst.Subscript, frame: Frame) -> Any:
         key = (frame.table.file, node.value.value)
         if key in x.forms:
             return of_form(x, x.forms[key], x.unread(text_of(node, frame.table)).name)
-    return _item(x, evaluate(x, node.value, frame), index)
+    return _item(x, used(x, node.value, frame), index)
 
 
 def _item(x: HostExecutor, value: Any, index: Any) -> Any:
@@ -93,7 +113,7 @@ def attribute_node(x: HostExecutor, node: cst.Attribute, frame: Frame) -> Any:
     assigned = kept_attribute(dotted(node), frame) if dotted(node) else None
     if assigned is not None:
         return assigned
-    value = evaluate(x, node.value, frame)
+    value = used(x, node.value, frame)
     if isinstance(value, ModuleRef) and frame.table.changes_member(node, value.table):
         return x.unread(dotted(node))
     return attribute(x, value, node.attr.value)
@@ -101,7 +121,7 @@ def attribute_node(x: HostExecutor, node: cst.Attribute, frame: Frame) -> Any:
 
 def attribute(x: HostExecutor, value: Any, name: str) -> Any:
     if isinstance(value, ModuleRef):
-        return module_value(x, value.table, name)
+        return perhaps_another(x, value.table, name)
     if isinstance(value, Function) and name == "_pyfunc":
         return value  # the function that a kernel was made of
     found = expressions.attribute(x, value, name)

@@ -18,9 +18,10 @@ from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate, joined
 from tilecheck.frontend.host_blocks import run_match, run_try, run_with
-from tilecheck.frontend.host_changes import elements_changed, handed
+from tilecheck.frontend.host_changes import elements_changed, item_stored, used_up
 from tilecheck.frontend.host_doubts import deciding, doubt, doubt_loop
-from tilecheck.frontend.host_effects import forget_effects
+from tilecheck.frontend.host_effects import defined, forget_effects, rebinds
+from tilecheck.frontend.host_iterators import may_change_source
 from tilecheck.frontend.host_operators import operate
 from tilecheck.frontend.host_targets import assigned, change, delete, forget, unpack_unknown
 from tilecheck.frontend.host_values import HostShape, Table, Tensor, Unknown
@@ -38,6 +39,7 @@ _MOST_UNROLLED = 16  # items of a loop that is run item by item
 def execute(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> bool:
     """Execute a statement if it needs a way of its own, or if the usual way turns out not to read it."""
     if isinstance(node, cst.FunctionDef):
+        defined(x, node, frame)
         return False
     before, outer = x.guard, x.line
     x.deciding.append(deciding(node, frame))
@@ -101,8 +103,7 @@ def _small(x: HostExecutor, node: cst.BaseSmallStatement, frame: Frame) -> None:
         case cst.Expr(value=cst.Call(func=cst.Attribute(value=cst.Name(), attr=cst.Name(value="append")))):
             _append(x, node.value, frame)  # type: ignore[arg-type]  # the pattern says that it is a call
         case cst.Nonlocal() | cst.Global():
-            for item in node.names:
-                _lose_outer(x, item.name.value, frame)
+            rebinds(x, node, frame)
         case cst.Del():
             delete(x, node.target, frame)
         case cst.Continue() | cst.Break() if not x.loops:
@@ -147,7 +148,7 @@ def _augmented(x: HostExecutor, node: cst.AugAssign, frame: Frame) -> None:
     if isinstance(before, Unknown) and not isinstance(node.target, cst.Name):
         pass  # the attribute or the item is assigned below
     elif isinstance(before, Unknown):
-        handed(x, (before,), frame)  # a list or a tensor changes in place
+        item_stored(x, before, frame)  # a list or a tensor changes in place
     if isinstance(before, Table) or (isinstance(before, Seq) and before.is_list):
         adds = isinstance(node.operator, cst.AddAssign)
         if isinstance(before, Seq) and isinstance(amount, Seq) and adds:
@@ -189,31 +190,25 @@ def _append(x: HostExecutor, node: cst.Call, frame: Frame) -> None:
         evaluate(x, node, frame)
 
 
-def _lose_outer(x: HostExecutor, name: str, frame: Frame) -> None:
-    outer = frame.parent
-    while outer is not None:
-        if name in outer.names:
-            outer.names[name] = x.unread(name)
-        outer = outer.parent
-
-
 # ---- loops -------------------------------------------------------------------------------------------------
 
 
 def _for(x: HostExecutor, node: cst.For, frame: Frame) -> None:
     source = evaluate(x, node.iter, frame)
+    used_up(x, source, frame)
     if isinstance(source, Range) and not _known_length(source):
         doubt_loop(x, node, frame)
         _forget_places(x, node, frame)
         statements.range_loop(x, node, source, frame)
     else:
         items = _items(source)
-        if items is not None and not _leaves(node):
+        if items is not None and not _leaves(node) and not may_change_source(x, node, frame):
             statements.unrolled_loop(x, node, items, frame)
         else:
             doubt_loop(x, node, frame)
             _forget_places(x, node, frame)
             _any_items(x, node, frame)
+            used_up(x, source, frame)
     _after(x, node, frame)
 
 
@@ -276,6 +271,7 @@ def _while(x: HostExecutor, node: cst.While, frame: Frame) -> None:
 
 
 def _class(x: HostExecutor, node: cst.ClassDef, frame: Frame) -> None:
+    defined(x, node, frame)
     frame.names[node.name.value] = x.unread(node.name.value)
 
 

@@ -14,8 +14,10 @@ from tilecheck.frontend.host_changes import (
     anything_changed,
     attribute_stored,
     elements_changed,
+    holds_mutable,
     item_stored,
     lose_objects,
+    used_up,
 )
 from tilecheck.frontend.host_effects import forget_effects
 from tilecheck.frontend.host_methods import literal
@@ -68,18 +70,6 @@ def forget_attributes(x: HostExecutor, node: cst.Call, frame: Frame) -> None:
         held = frame.find(name)
         for other in (name, *(_names_of(held, frame) if held is not None else ())):
             forget_inside(x, other, frame)
-
-
-def forget_nonlocals(x: HostExecutor, function: Function, frame: Frame) -> None:
-    """Code that is not read may call a function that it is given, which assigns to names around it."""
-    for node in walk(function.node):
-        for item in node.names if isinstance(node, cst.Nonlocal) else ():
-            name = item.name.value
-            at: Frame | None = frame
-            while at is not None:
-                if name in at.names:
-                    at.names[name] = x.unread(name)
-                at = at.parent
 
 
 def _names_of(held: Any, frame: Frame) -> list[str]:
@@ -151,6 +141,8 @@ def assign_target(x: HostExecutor, target: cst.BaseExpression, value: Any, frame
     """Targets that kernels may not have: attributes, items, starred names."""
     if isinstance(target, cst.Name):
         forget_inside(x, target.value, frame)
+    elif isinstance(target, cst.Tuple | cst.List):
+        used_up(x, value, frame)
     match target:
         case cst.Name() if isinstance(value, Poison):
             frame.names[target.value] = x.unread(target.value)
@@ -275,12 +267,18 @@ def bind_starred(x: HostExecutor, function: Function, args: Arguments) -> Frame 
 
 
 def bound(x: HostExecutor, function: Function, args: Arguments) -> Frame:
-    """The frame of a call. Defaults are made once, when the function is: calls share them."""
+    """The frame of a call. Defaults are made once, when the function is: calls share them, and what an earlier
+    call left in one that can be changed is not known."""
     frame = bind_starred(x, function, args) or statements.bind_parameters(x, function, args)
     params = function.node.params
-    for p in (*params.posonly_params, *params.params, *params.kwonly_params):
-        if p.default is not None and any(isinstance(n, cst.Call) for n in walk(p.default)):
-            frame.names[p.name.value] = host_sharing.kept(frame.names[p.name.value])
+    plain = (*params.posonly_params, *params.params)
+    given = {p.name.value for p in plain[: len(args.positional)]} | {name for name, _ in args.keywords}
+    for p in (*plain, *params.kwonly_params):
+        name = p.name.value
+        if p.default is not None and name not in given and holds_mutable(frame.names[name]):
+            frame.names[name] = x.unread(name)
+        elif p.default is not None and any(isinstance(n, cst.Call) for n in walk(p.default)):
+            frame.names[name] = host_sharing.kept(frame.names[name])
     return frame
 
 

@@ -21,6 +21,7 @@ from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.host import HostDialect, HostExecutor, HostStopped, HostTooLarge, Shared, parameter
 from tilecheck.frontend.host_applied import prepared_inputs
 from tilecheck.frontend.host_doubts import doubt_inputs
+from tilecheck.frontend.host_effects import rebinds
 from tilecheck.frontend.host_expressions import HANDLERS
 from tilecheck.frontend.host_functions import PLAIN_DECORATORS, is_own
 from tilecheck.frontend.host_values import LAUNCHERS, LaunchCall, Unknown
@@ -303,6 +304,7 @@ def _frame(x: HostExecutor, table: ModuleTable, host: _Host) -> Frame:
     for function in host.enclosing:
         outer = Frame({}, outer, table, function.name.value, [], 0)
         _add_parameters(outer, table, function)
+        rebinds(x, function, outer)
         for node in walk(function.body, is_own):
             match node:
                 case cst.FunctionDef():

@@ -43,6 +43,7 @@ class ModuleTable:
     ambiguous: set[str] = field(default_factory=set)
     ways: dict[str, tuple[Binding, ...]] = field(default_factory=dict)  # what an ambiguous name may be bound to
     lost: set[str] = field(default_factory=set)  # ambiguous names that may hold something else
+    stood_in: set[str] = field(default_factory=set)  # settled names: host code may find what stands in for them
     rebound: set[str] = field(default_factory=set)  # bound more than once: what module code saw is not known
     # All that was ever bound to a name, with the statements; None where that is not known.
     history: dict[str, list[tuple[Binding | None, cst.CSTNode | None]]] = field(default_factory=dict)
@@ -169,7 +170,18 @@ class ModuleTable:
         """`name` certainly holds what it was bound to last."""
         self.ambiguous.discard(name)
         self.lost.discard(name)
+        self.stood_in.discard(name)
         self.ways.pop(name, None)
+
+    def may_stand_in(self, name: str, *, imports: int = 4) -> bool:
+        """Whether host code may find something else under a name than the import that counts for kernels."""
+        binding = self.bindings.get(name)
+        if name in self.stood_in or not isinstance(binding, Import) or binding.member is None or not imports:
+            return name in self.stood_in
+        found = self.project.find(Import(binding.module, None, binding.level), self.file)
+        return (
+            found is not None and found is not self and found.may_stand_in(binding.member, imports=imports - 1)
+        )
 
     def choices(self, name: str) -> tuple[Binding, ...]:
         """What an ambiguous name may be bound to; nothing if it may be something else."""

@@ -10,6 +10,9 @@ A name of a kernel may lead to a module, a compiled function, or a constant of t
 uses it is not compiled. Anything else that one of the parts binds, a module or a function above all, is
 another way.
 
+Host code runs without a module that it does not use, so for it the name may hold any of the ways: it has the
+import where it reads an attribute or calls it, which fails with the others, and is unknown to a test.
+
 Code of the module itself may have seen any of the ways before a kernel is compiled, and may look whether it is
 `None`: for such code the name has one value only if it neither asks for the name before the binding that counts
 nor does more with it than to read its attributes.
@@ -127,7 +130,9 @@ def settle_on(table: ModuleTable, name: str, binding: Binding) -> None:
     ways = table.history[name]
     if all(way == binding for way, _ in ways):
         table.rebound.discard(name)
-    elif all(stands_in(table, way, binding) for way, _ in ways):
+        return
+    table.stood_in.add(name)
+    if all(stands_in(table, way, binding) for way, _ in ways):
         [statement, *_] = [statement for way, statement in ways if way == binding]
         if not _is_looked_at(table, name, statement):
             table.rebound.discard(name)

@@ -91,7 +91,8 @@ def test_a_name_bound_inside_an_expression(between: str, verified) -> None:
     [
         ("", "holds"),
         ("t.other = torch.empty(1)", "holds"),
-        ("unread(m)", "holds"),
+        ("m.zero_()", "holds"),
+        ("unread(m)", "caller"),
         ("t.save_for_backward(m)", "holds"),
         ("t.reset()", "caller"),
         ("unread(t)", "caller"),
