@@ -222,7 +222,7 @@ def form_of(value: Any) -> Any:
     match value:
         case Function():
             return value
-        case Seq():
+        case Seq() if not value.is_list:
             return Seq(tuple(form_of(item) for item in value.items))
         case _:
             return None

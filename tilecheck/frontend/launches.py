@@ -245,20 +245,48 @@ def _forms(x: HostExecutor, table: ModuleTable, shared: Shared) -> dict[tuple[st
 
 
 def _stores(table: ModuleTable, shared: Shared) -> dict[str, set[int]]:
-    """Where the module stores into containers; methods that add to one count as stores that nobody sees."""
+    """Where the module stores into containers. A use that does more than to read or ask for an item counts as
+    a store that nobody sees."""
     known = shared.stores.get(table.file)
     if known is not None:
         return known
     found: dict[str, set[int]] = {}
-    for node in walk(table.parsed.module):
+    for node in table.nodes():
         match node:
             case cst.AssignTarget(target=cst.Subscript(value=cst.Name(held))):
                 found.setdefault(held, set()).add(table.span(node.target).start)
-            case cst.Call(func=cst.Attribute(value=cst.Name(held), attr=cst.Name(method))):
-                if method in ("update", "setdefault", "append", "extend", "insert", "add"):
-                    found.setdefault(held, set()).add(-1)
+    for node in table.nodes() if found else ():
+        text = node.raw_value if isinstance(node, cst.SimpleString) else ""
+        if text in found:  # `globals()["_cache"]`
+            found[text].add(-1)
+    for held, places in found.items():
+        if not all(_only_asks(table, use) for use in table.changes.uses.get(held, ())):
+            places.add(-1)
     shared.stores[table.file] = found
     return found
+
+
+def _only_asks(table: ModuleTable, use: cst.Name) -> bool:
+    """Whether a use of a container's name binds it, reads an item, asks for one, or is a store that is seen."""
+    parents = table.changes.parents
+    parent = parents[use]
+    above = parents.get(parent)
+    match parent:
+        case cst.Attribute(attr=attr) if attr is use:
+            return True  # of something else
+        case cst.AssignTarget() | cst.ComparisonTarget() | cst.Comparison():
+            return True
+        case cst.AnnAssign(target=target):
+            return target is use
+        case cst.Subscript(value=value) if value is use:
+            return isinstance(above, cst.AssignTarget) or not table.changes.is_stored(parent)
+        case cst.Attribute(attr=cst.Name("get" | "keys" | "values" | "items")):
+            return isinstance(above, cst.Call) and above.func is parent
+        case cst.Arg():
+            return (
+                isinstance(above, cst.Call) and isinstance(above.func, cst.Name) and above.func.value == "len"
+            )
+    return False
 
 
 def _executor(

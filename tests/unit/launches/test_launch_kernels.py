@@ -72,6 +72,26 @@ def test_a_kernel_inside_a_function_keeps_what_it_closes_over(launch: Any) -> No
     assert "tile" in dict(found.captured)
 
 
+@pytest.mark.parametrize(
+    "other", ["print(len(_cache))", "_cache.get(1)", "1 in _cache", "a, b = _cache[1]", "self._cache[1] = 3"]
+)
+def test_a_cache_that_other_code_only_asks_keeps_its_form(other: str, launches: Any) -> None:
+    found = launches(
+        f"""
+        _cache = {{}}
+
+        def elsewhere(self):
+            {other}
+
+        def host(x, n):
+            _cache[n] = (1, fill)
+            config, tuned = _cache[n]
+            ct.launch(None, (1,), tuned, (x,))
+        """
+    )
+    assert [launch.kernel for launch in found] == ["fill"]
+
+
 def test_a_kernel_by_condition_is_two_launches(launches: Any) -> None:
     found = launches("def host(x, n: int):\n    ct.launch(None, (1,), pair if n > 3 else other, (x, x))")
     assert {launch.kernel for launch in found} == {"pair", "other"}
@@ -94,7 +114,20 @@ def test_a_kernel_kept_in_a_module_level_cache(launches: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "other", ["_cache[1] = (0, other)", "_cache.update(unread(1))", "_cache.setdefault(1, 2)"]
+    "other",
+    [
+        "_cache[1] = (0, other)",
+        "_cache.update(unread(1))",
+        "_cache.setdefault(1, 2)",
+        "unread(_cache)",
+        "alias = _cache; alias[1] = unread()",
+        "_cache[1], rest = unread()",
+        "_cache[1] += unread()",
+        "for _cache[1] in unread(): pass",
+        "globals()['_cache'][1] = unread()",
+        "add = _cache.__setitem__; add(1, unread())",
+        "return _cache",
+    ],
 )
 def test_a_cache_that_other_code_fills_says_nothing(other: str, launches: Any) -> None:
     found = launches(
