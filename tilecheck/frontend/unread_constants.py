@@ -58,6 +58,6 @@ def _constants(value: Any) -> list[Symbol]:
     (`tl.cdiv(N, 64) is None` is not so), or nothing compiles."""
     if not isinstance(value, Num) or value.shape or value.elem is None or value.kind != "any":
         return []
-    if value.elem.op in ("cdiv", "floordiv"):
+    if value.elem.op == "floordiv":
         return []
     return [s for s in E.symbols(value.elem) if s.kind is Kind.CONSTANT and s.origin == "untyped"]
