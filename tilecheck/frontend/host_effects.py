@@ -21,7 +21,7 @@ from tilecheck.frontend.host_changes import (
     unread_code_runs,
     used_up,
 )
-from tilecheck.frontend.host_methods import FOLLOWED
+from tilecheck.frontend.host_methods import FOLLOWED, RESHAPING
 from tilecheck.frontend.host_values import HostShape, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Const, Frame, Function, Method, Named, Num, Seq, Token
@@ -99,6 +99,21 @@ def _builtin(node: cst.CSTNode, frame: Frame) -> str:
     return text if frame.find(text) is None and frame.table.is_builtin(text) else ""
 
 
+def stop_at_reshaping(x: HostExecutor, node: cst.CSTNode) -> None:
+    """Code that gives a tensor another shape or memory ends the reading, however it is spelled: a method, a
+    function of a library, `getattr(x, "resize_")`, `setattr(x, "data", y)`."""
+    match node:
+        case cst.Attribute(attr=cst.Name(name)) if name in RESHAPING:
+            x.stop(f"`.{name}` changes a tensor's shape")
+        case cst.Call(args=[_, cst.Arg(value=cst.SimpleString() as text), *_]):
+            name, called = text.raw_value, dotted(node.func).rpartition(".")[2]
+            if name in RESHAPING or (name in ("data", "shape", "strides") and "setattr" in called):
+                x.stop(f"`.{name}` of a tensor is changed")
+        case cst.Call(func=cst.Attribute(attr=cst.Name("__setattr__")), args=[cst.Arg(value=first), *_]):
+            if isinstance(first, cst.SimpleString) and first.raw_value in ("data", "shape", "strides"):
+                x.stop(f"`.{first.raw_value}` of a tensor is changed")
+
+
 def _is_quiet_builtin(name: str) -> bool:
     return name in _QUIET and hasattr(builtins, name)
 
@@ -149,6 +164,7 @@ def forget_effects(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     """What stores and calls may change in code that is not executed here, or is executed many times."""
     runs = False
     for inner in walk(node):
+        stop_at_reshaping(x, inner)
         match inner:
             case cst.Call():
                 elements_changed(x, named_in(inner, frame))

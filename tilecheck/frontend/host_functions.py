@@ -16,7 +16,7 @@ from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostExecutor, text_of
 from tilecheck.frontend.host_changes import anything_changed, elements_changed, read_once, used_up
 from tilecheck.frontend.host_doubts import doubt
-from tilecheck.frontend.host_effects import forget_effects, read_effects, unread_effects
+from tilecheck.frontend.host_effects import forget_effects, read_effects, stop_at_reshaping, unread_effects
 from tilecheck.frontend.host_names import attribute, used
 from tilecheck.frontend.host_sharing import CACHED, hand_on, hand_on_named, kept
 from tilecheck.frontend.host_targets import (
@@ -67,6 +67,8 @@ PLAIN_DECORATORS = frozenset(
 
 
 def call(x: HostExecutor, node: cst.Call, frame: Frame) -> Any:
+    stop_at_reshaping(x, node)
+    stop_at_reshaping(x, node.func)
     function = _callee(x, node.func, frame)
     allocation, x.allocation = x.allocation, ""
     try:

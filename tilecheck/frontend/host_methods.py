@@ -33,8 +33,10 @@ _VIEWS = frozenset(
     "contiguous adjoint".split()
 )
 _MOST_CHUNKS = 16
-_CHANGES = frozenset(
-    "resize_ resize_as_ set_ t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ as_strided_".split()
+# What gives a tensor itself another shape, or other memory.
+RESHAPING = frozenset(
+    "resize_ resize_as_ swap_tensors set_ t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ "
+    "as_strided_".split()
 )
 
 
@@ -118,7 +120,7 @@ def method(x: HostExecutor, value: Any, name: str, args: Arguments) -> Any:
             return number(E.sym(host_numel(value.of)))
         case Seq() if name == "numel":
             return product(x, value)
-        case Unknown() if any(name in own for own in (_METHODS, _CONVERSIONS, _COPIES, _VIEWS, _CHANGES)):
+        case Unknown() if any(name in own for own in (_METHODS, _CONVERSIONS, _COPIES, _VIEWS, RESHAPING)):
             return _tensor_method(x, x.tensor(value), name, args)
         case Tensor():
             return _tensor_method(x, value, name, args)
@@ -179,7 +181,7 @@ def _known(found: Tensor | None) -> Tensor:
 
 
 def _tensor_method(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> Any:
-    if name in _CHANGES:
+    if name in RESHAPING:
         x.stop(f"`.{name}` changes a tensor's shape")
     t = x.known_rank(t)
     try:

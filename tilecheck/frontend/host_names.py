@@ -11,7 +11,8 @@ from tilecheck.frontend import expressions
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.expressions import evaluate, module_name
 from tilecheck.frontend.host import HostExecutor, text_of
-from tilecheck.frontend.host_changes import is_mutable, read_global, read_member
+from tilecheck.frontend.host_changes import is_mutable, lose_objects, read_global, read_member
+from tilecheck.frontend.host_effects import stop_at_reshaping
 from tilecheck.frontend.host_sharing import kept
 from tilecheck.frontend.host_targets import kept_attribute, of_form
 from tilecheck.frontend.host_values import Gridded, Table, Unknown
@@ -36,6 +37,7 @@ def name(x: HostExecutor, node: cst.Name, frame: Frame) -> Any:
         found = frame.names[node.value] = x.unread(node.value)
     if is_mutable(found):
         if frame.table.changes.is_lost_from_sight(node, flat=_is_flat(found)):
+            lose_objects(x, (found,), frame)  # what is in it may change with it
             return x.unread(node.value)
         return found
     if found is None and expressions.sees_earlier(x, node.value, frame):
@@ -110,6 +112,7 @@ def _item(x: HostExecutor, value: Any, index: Any) -> Any:
 
 
 def attribute_node(x: HostExecutor, node: cst.Attribute, frame: Frame) -> Any:
+    stop_at_reshaping(x, node)
     assigned = kept_attribute(dotted(node), frame) if dotted(node) else None
     if assigned is not None:
         return assigned

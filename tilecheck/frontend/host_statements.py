@@ -23,7 +23,7 @@ from tilecheck.frontend.host_doubts import deciding, doubt, doubt_loop
 from tilecheck.frontend.host_effects import defined, forget_effects, rebinds
 from tilecheck.frontend.host_iterators import may_change_source
 from tilecheck.frontend.host_operators import operate
-from tilecheck.frontend.host_targets import assigned, change, delete, forget, unpack_unknown
+from tilecheck.frontend.host_targets import assigned, change, delete, forget, lose_changed, unpack_unknown
 from tilecheck.frontend.host_values import HostShape, Table, Tensor, Unknown
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Const, Frame, Num, Range, Seq, integer
@@ -223,6 +223,7 @@ def _after(x: HostExecutor, node: cst.For | cst.While, frame: Frame) -> None:
 
 def _forget_places(x: HostExecutor, node: cst.For | cst.While, frame: Frame) -> None:
     """What a loop changes through attributes, items and methods is unknown in each of its iterations."""
+    lose_changed(x, node, frame)
     plain = statements.assigned_names(node)
     for name in assigned(node):
         if name not in plain:

@@ -23,7 +23,7 @@ from tilecheck.frontend.host_effects import forget_effects
 from tilecheck.frontend.host_methods import literal
 from tilecheck.frontend.host_values import Table, Tensor, Unknown
 from tilecheck.frontend.syntax import walk
-from tilecheck.frontend.values import Choice, Frame, Function, Num, Poison, Record, Seq
+from tilecheck.frontend.values import Choice, Const, Frame, Function, Num, Poison, Record, Seq
 from tilecheck.ir import expr as E
 
 if TYPE_CHECKING:
@@ -43,10 +43,34 @@ _KEEPING = frozenset(
 
 def forget(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     """Make everything that `node` may assign unknown."""
+    lose_changed(x, node, frame)
     for name in assigned(node):
         forget_inside(x, name, frame)
         frame.names[name] = x.unread(name)
     forget_effects(x, node, frame)
+
+
+def lose_changed(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
+    """Lists and objects that `node` may change in place, under whatever names, are unknown: where it changes
+    anything, also those that it gives other names, or puts somewhere."""
+    if not any(_changes_in_place(n, frame) for n in walk(node)):
+        return
+    read = {id(n.value) for n in walk(node) if isinstance(n, cst.Subscript)}
+    changed = {id(n.target) for n in walk(node) if isinstance(n, cst.AssignTarget | cst.AugAssign | cst.Del)}
+    read -= {id(n.value) for n in walk(node) if isinstance(n, cst.Subscript) and id(n) in changed}
+    names = [n for n in walk(node) if isinstance(n, cst.Name) and id(n) not in read]
+    lose_objects(x, [frame.find(n.value) for n in names], frame)
+
+
+def _changes_in_place(node: cst.CSTNode, frame: Frame) -> bool:
+    match node:
+        case cst.AugAssign(target=cst.Name(name)):  # a number is not changed but replaced
+            return not isinstance(frame.find(name), Num | Const | Tensor)
+        case cst.AssignTarget() | cst.AnnAssign() | cst.AugAssign() | cst.Del() | cst.For() | cst.CompFor():
+            return any(isinstance(part, cst.Attribute | cst.Subscript) for part in walk(node.target))
+        case cst.Call(func=cst.Attribute(attr=cst.Name(method))):
+            return method in MUTATORS
+    return False
 
 
 def forget_inside(x: HostExecutor, name: str, frame: Frame) -> None:

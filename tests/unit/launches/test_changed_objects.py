@@ -278,6 +278,11 @@ def test_items_and_elements_are_unknown_after_stores(
         ("    xs = [256]", "del xs[0]", "len(xs)"),
         ("    c = types.SimpleNamespace(n=256)", "z = sorted([c])\nz[0].n = 7", "c.n"),
         ("    xs = [256]", "locals()['xs'][0] = 7", "xs[0]"),
+        ("    xs = [256]\n    zs = xs", "while run:\n    zs.append(3)", "len(xs)"),
+        ("    xs = [256]", "for i in range(n):\n    zs = xs\n    zs.append(3)", "len(xs)"),
+        ("    xs = [256]", "while run:\n    zs = (xs, 3)\n    zs[0][0] = 3", "xs[0]"),
+        ("    c = types.SimpleNamespace(n=256)\n    e = types.SimpleNamespace(c=c)", "e.c.n = 7", "c.n"),
+        ("    xs = [256]\n    def g(**kws):\n        kws['zs'].append(3)", "g(zs=xs)", "len(xs)"),
         (
             "    xs = [256]\n    def inner():\n        xs[0] = 7\n    pool.callback = inner",
             "pool.run()",
@@ -356,3 +361,32 @@ def test_a_private_helper_is_judged_where_it_is_called(use: str, tmp_path: Path)
     path.write_text(HEADER + HELPER.format(use=use), encoding="utf-8")
     found = {c.status for at in verify_paths([f"{path}::fill"]).kernels[0].launches for c in at.conditions}
     assert found == {"holds"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "y.resize_(1)",
+        "torch.Tensor.resize_(y, (1,))",
+        "shrink = y.resize_\nshrink(1)",
+        "getattr(y, 'resize_')(1)",
+        "list(map(torch.Tensor.resize_, [y]))",
+        "torch.utils.swap_tensors(x, y)",
+        "setattr(y, 'data', x)",
+        "y.__setattr__('data', x)",
+        "object.__setattr__(y, 'data', x)",
+        "while run:\n    z = [y.resize_(1) for _ in xs]",
+    ],
+)
+def test_what_gives_a_tensor_another_shape_ends_the_reading(change: str, tmp_path: Path) -> None:
+    path = tmp_path / "host.py"
+    path.write_text(HEADER + host("", change, "n"), encoding="utf-8")
+    launches = verify_paths([f"{path}::fill"]).kernels[0].launches
+    assert not any(condition.status == "holds" for at in launches for condition in at.conditions)
+
+
+@pytest.mark.parametrize(
+    "loop", ["for i in range(n):\n    m += shape[0]", "while run:\n    a, b = shape[0], 3"]
+)
+def test_a_list_that_a_loop_only_reads_is_kept(loop: str, status: Callable[[str], str]) -> None:
+    assert status(host("    shape = [n]\n    m = 0", loop, "shape[0]")) == "holds"
