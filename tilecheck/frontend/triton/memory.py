@@ -102,6 +102,8 @@ def _access(x: Executor, pointer: Any, mask: Any, values: Sequence[Any], effect:
     for value in values:
         if not isinstance(value, Pointer):
             shape = numbers.broadcast_shapes(shape, x.number_of(value, "stored value").shape)
+    if effect is not Effect.READ:
+        shape = _of_pointers(shape, target.offset.shape)
     given = [x.number_of(v, "stored value") for v in values if not isinstance(v, Pointer)]
     made = Made(exchanges=x.widened(shape, mask_num, *given))
     if effect is Effect.WRITE and len(given) == 1:
@@ -109,6 +111,18 @@ def _access(x: Executor, pointer: Any, mask: Any, values: Sequence[Any], effect:
     test = numbers.stretch(Num(mask_num.shape, numbers.as_bool(mask_num, x), "bool"), shape) or E.TRUE
     way = target.offset.way if target.offset.shape == shape else None
     return _elements(x, target, shape, test, effect, replace(order, made=made, way=way), values)
+
+
+def _of_pointers(shape: tuple[Expr, ...], own: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """The shape of a store or an atomic whose operands have together `shape`: that of its pointers.
+
+    The value and the mask are broadcast to the pointers and never the other way round: nothing compiles where
+    they are larger. So of two sizes that are not known to be equal, which are one larger than the other at
+    most where one is 1, the size of the pointers is the larger.
+    """
+    if len(own) != len(shape):
+        return shape
+    return tuple(mine if size.op == "max" else size for size, mine in zip(shape, own, strict=True))
 
 
 def _elements(
