@@ -107,6 +107,12 @@ EDGES = {
         Reach((_lane("b0 * n + m + l0", "n"), Place("b1")), Space.ELEMENT),
         (*_SIZES, "n >= 1", "n == m + 1"),
     ),
+    "a digit that counts down beside one that counts up": Case(
+        "blocks",
+        Reach((_lane("b0 // 2 * n + n - 1 - l0", "n"), Place("b1")), Space.ELEMENT),
+        Reach((_lane("b0 // 2 * n + l0", "n"), Place("b1")), Space.ELEMENT, "b0 // 2 < 1"),
+        (*_SIZES, "n >= 1"),
+    ),
     "a number that is its divisor": _least("n - 2 * m", "m >= 1", "n // m >= 1"),
     "two values for two guards": Case(
         "blocks",

@@ -302,9 +302,15 @@ BUGS = (
     ),
     Bug(
         "one digit is moved, the other is not",
-        "proof.rungs.digits:_Equal.split",
+        "proof.rungs.digits:_Equal._ways",
         "combine(other_low, more)",
         "other_low",
+    ),
+    Bug(
+        "what is added to a digit stays where it was",
+        "proof.rungs.digits:_Equal._apart",
+        "combine(high, shared, -1)",
+        "high",
     ),
     Bug(
         "a quotient by any number gives its dividend",

@@ -307,3 +307,29 @@ def test_digits_agree_with_enumeration() -> None:
             assert found is None, (question, found)
     assert len(proved) == 4, proved
     assert min(proved.values()) > 5, proved
+
+
+def test_digits_that_count_down_beside_some_that_count_up_agree_with_enumeration() -> None:
+    """The same with `n * f - 1 - k` in one access and another multiple of f in the other."""
+    rng = random.Random(16)
+    lane = sym(LANE)
+    digits = [BID, BID1, LOOP, lane, ex.floordiv(BID, COUNT), ex.mod(BID, COUNT)]
+    decide = dict(RUNGS)["digits"]
+    proved = 0
+    for _ in range(600):
+        high, low, last = rng.sample(digits, 3)
+        base, width = rng.choice([SIZE, COUNT]), rng.choice([SIZE, COUNT, ex.const(2)])
+        guard = ex.all_of(*(ex.lt(d, b) for d, b in ((low, base), (last, width)) if rng.random() < 0.9))
+        pair = []
+        for _ in range(2):
+            start = ex.mul(base, rng.randint(0, 2))
+            up, down = ex.add(start, low), ex.sub(start, ex.add(low, rng.choice((1, 1, 1, 0, 2))))
+            row = ex.add(ex.mul(high, rng.choice((1, 1, 1, 2)), base), rng.choice((up, down)))
+            pair.append(access(element(ex.add(ex.mul(row, width), last)), guard=guard))
+        where = context(POSITIVE, ex.le(1, COUNT), grid_axes=rng.choice(((0,), (1,))))
+        question = Question(obligation(Disjoint(*pair, Between.BLOCKS)), where)
+        if decide(question):
+            proved += pair[0] != pair[1]
+            found = next(solutions(negation(question.obligation.goal, where), rng, range(4), 3000), None)
+            assert found is None, (question, found)
+    assert proved > 5

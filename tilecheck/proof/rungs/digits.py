@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import product
 from math import gcd
 
 from tilecheck.ir.expr import TRUE, ZERO, Expr, add, all_of, conjuncts, le, lt
@@ -24,12 +25,24 @@ from tilecheck.proof.divisions import dividends
 from tilecheck.proof.linear import meaning
 from tilecheck.proof.obligation import Disjoint, Holds
 from tilecheck.proof.paired import with_equal_lanes
-from tilecheck.proof.polynomial import UNIT, Key, Monomial, Polynomial, combine, constant, key, without
+from tilecheck.proof.polynomial import (
+    UNIT,
+    Key,
+    Monomial,
+    Polynomial,
+    combine,
+    constant,
+    key,
+    times,
+    without,
+)
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.question import Question
 from tilecheck.proof.rungs.entail import follows
 from tilecheck.proof.rungs.provenance import Agreed, Meeting, meeting_of
 from tilecheck.proof.sums import bound_quotients
+
+_Pair = tuple[Polynomial, Polynomial]
 
 _DEPTH = 4  # premises that bound one digit
 _SPLITS = 32  # that are looked at for one goal
@@ -99,7 +112,7 @@ class _Equal:
     question: Question
     goal: Disjoint
     agreed: Agreed
-    pairs: list[tuple[Polynomial, Polynomial]]
+    pairs: list[_Pair]
     _tried: dict[tuple[Key, Key, Key], None] = field(default_factory=dict)
     _digits: dict[tuple[Access, Key, Key], bool] = field(default_factory=dict)
     _premises: dict[Access, Premises] = field(default_factory=dict)
@@ -165,25 +178,40 @@ class _Equal:
         whole = [pair for pair in self.pairs if (key(pair[0]), key(pair[1])) in self._replaced]
         parts = [pair for pair in self.pairs if pair not in whole]
         for one, two in [*parts[::-1], *((p, p) for p in self.agreed.known.values()), *whole]:
-            p, q = self._without_shared(one, two)
-            same = combine(one, p, -1)
-            for f in self._factors(p):
-                (high, low), (other_high, other_low) = _divided(p, f), _divided(q, f)
-                if not high or not low or not other_high:
+            for f, (digit, other), highs in self._ways(one, two):
+                tried = key(digit), key(other), key(f)
+                if tried in self._tried or len(self._tried) >= _SPLITS:
                     continue
-                for more in self._shifts(same, f, (*low.values(), *other_low.values())):
-                    digit, other = combine(low, more), combine(other_low, more)
-                    tried = key(digit), key(other), key(f)
-                    if tried in self._tried or len(self._tried) >= _SPLITS:
-                        continue
-                    self._tried[tried] = None
-                    if self._is_digit(digit, f, self.goal.first) and self._is_digit(other, f, self.goal.second):
-                        self._replaced[key(one), key(two)] = None
-                        for pair in ((high, other_high), (digit, other)):
-                            self.pairs.append(pair)
-                            self.agreed.learn(*pair)
-                        return True
+                self._tried[tried] = None
+                if self._is_digit(digit, f, self.goal.first) and self._is_digit(other, f, self.goal.second):
+                    self._replaced[key(one), key(two)] = None
+                    for pair in (highs, (digit, other)):
+                        self.pairs.append(pair)
+                        self.agreed.learn(*pair)
+                    return True
         return False
+
+    def _ways(self, one: Polynomial, two: Polynomial) -> Iterator[tuple[Polynomial, _Pair, _Pair]]:
+        """Factors f with what may be the digits of two equal values, and what f is then multiplied by: each
+        value is `f * high + digit`, and something that is added to both."""
+        p, q = self._without_shared(one, two)
+        same = combine(one, p, -1)
+        for f in self._factors(p):
+            for (high, low), (other_high, other_low) in product(self._apart(p, f), self._apart(q, f)):
+                if high and low and other_high:
+                    for more in self._shifts(same, f, (*low.values(), *other_low.values())):
+                        digits = combine(low, more), combine(other_low, more)
+                        yield f, digits, (high, other_high)
+
+    def _apart(self, p: Polynomial, f: Polynomial) -> Iterator[_Pair]:
+        """High and low parts of p, `p = f * high + low`: those of its terms that f divides and the others; and,
+        where something counts down, what is shared of the first ones with the others: `n * f - 1 - k` is
+        `(n - 1) * f + (f - 1 - k)`, though nothing may be added to the other value."""
+        high, low = _divided(p, f)
+        yield high, low
+        shared = {m: c for m, c in high.items() if all(map(self.agreed.is_shared, m))}
+        if shared and any(c < 0 for c in low.values()):
+            yield combine(high, shared, -1), combine(low, times(f, shared))
 
     def _shifts(self, same: Polynomial, f: Polynomial, terms: tuple[int, ...]) -> Iterator[Polynomial]:
         """What is added to both digits alike before they are looked at: nothing, or launch values, as a mask
