@@ -32,7 +32,7 @@ _DEPTH = 5  # premises in one sum
 _MOVING = 2  # and so many more that bound what moves
 _RESTS = 250  # that are made in one search
 _BRANCHING = frozenset({"min", "max", "ite"})
-_QUOTIENTS = 12  # guesses of what a quotient stays below
+_QUOTIENTS = 8  # guesses of what one quotient stays below
 _GUESS = 8  # remainders looked at for one of them: most are wrong
 
 
@@ -236,22 +236,22 @@ def _atoms(premises: Premises, goal: Expr) -> frozenset[int]:
 def _bound_known(premises: Premises, within: frozenset[int]) -> bool:
     """For the quotients by what is known to be positive."""
     found = False
-    tried = 0
     guess = Sums(premises, _GUESS)
     for q, x, d in [quotient for quotient in premises.quotients() if quotient[0] in within]:
         if premises.term((q,)).low < 0 and Sums(premises).covers(x):
             premises.learn({(q,): 1})
             found = True
+        tried = 0
         for a, b, share in dict.fromkeys(_shares(premises, q, d)):
-            tried += 1
-            if tried > _QUOTIENTS:
-                return found
             e = dict(share)
             below = combine(combine(e, constant(-1)), times(dict(a), {(q,): 1}), -1)
             rest = combine(constant(-1), x, -1)
             branches = _branches(premises, dict(b))
             if below in premises.inequalities or premises.low(below) >= 0:
                 continue
+            tried += 1
+            if tried > _QUOTIENTS:
+                break
             if all(guess.covers(combine(times(branch, e), rest)) for branch in branches):
                 premises.learn(below)
                 found = True

@@ -193,7 +193,8 @@ class _Equal:
 
     def _ways(self, one: Polynomial, two: Polynomial) -> Iterator[tuple[Polynomial, _Pair, _Pair]]:
         """Factors f with what may be the digits of two equal values, and what f is then multiplied by: each
-        value is `f * high + digit`, and something that is added to both."""
+        value is `f * high + digit`, and something that is added to both. What f divides of that stays with
+        both high parts: they are equal with it as without, and a part of them may count down from it."""
         p, q = self._without_shared(one, two)
         same = combine(one, p, -1)
         for f in self._factors(p):
@@ -201,7 +202,8 @@ class _Equal:
                 if high and low and other_high:
                     for more in self._shifts(same, f, (*low.values(), *other_low.values())):
                         digits = combine(low, more), combine(other_low, more)
-                        yield f, digits, (high, other_high)
+                        left = {} if more is same else _divided(same, f)[0]
+                        yield f, digits, (combine(high, left), combine(other_high, left))
 
     def _apart(self, p: Polynomial, f: Polynomial) -> Iterator[_Pair]:
         """High and low parts of p, `p = f * high + low`: those of its terms that f divides and the others; and,
