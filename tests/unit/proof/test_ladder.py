@@ -322,7 +322,7 @@ def test_digits_that_count_down_beside_some_that_count_up_agree_with_enumeration
         guard = ex.all_of(*(ex.lt(d, b) for d, b in ((low, base), (last, width)) if rng.random() < 0.9))
         pair = []
         for _ in range(2):
-            start = ex.mul(base, rng.randint(0, 2))
+            start = ex.mul(base, rng.choice((ZERO, ex.const(1), ex.const(2), COUNT, ex.add(COUNT, 1))))
             up, down = ex.add(start, low), ex.sub(start, ex.add(low, rng.choice((1, 1, 1, 0, 2))))
             row = ex.add(ex.mul(high, rng.choice((1, 1, 1, 2)), base), rng.choice((up, down)))
             pair.append(access(element(ex.add(ex.mul(row, width), last)), guard=guard))

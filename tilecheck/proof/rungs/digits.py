@@ -194,15 +194,14 @@ class _Equal:
     def _ways(self, one: Polynomial, two: Polynomial) -> Iterator[tuple[Polynomial, _Pair, _Pair]]:
         """Factors f with what may be the digits of two equal values, and what f is then multiplied by: each
         value is `f * high + digit`, and something that is added to both. What f divides of that stays with
-        both high parts: they are equal with it as without, and a part of them may count down from it."""
+        the high parts, a part of which may count down from it."""
         p, q = self._without_shared(one, two)
         same = combine(one, p, -1)
         for f in self._factors(p):
             for (high, low), (other_high, other_low) in product(self._apart(p, f), self._apart(q, f)):
                 if high and low and other_high:
-                    for more in self._shifts(same, f, (*low.values(), *other_low.values())):
+                    for more, left in self._shifts(same, f, (*low.values(), *other_low.values())):
                         digits = combine(low, more), combine(other_low, more)
-                        left = {} if more is same else _divided(same, f)[0]
                         yield f, digits, (combine(high, left), combine(other_high, left))
 
     def _apart(self, p: Polynomial, f: Polynomial) -> Iterator[_Pair]:
@@ -215,18 +214,22 @@ class _Equal:
         if shared and any(c < 0 for c in low.values()):
             yield combine(high, shared, -1), combine(low, times(f, shared))
 
-    def _shifts(self, same: Polynomial, f: Polynomial, terms: tuple[int, ...]) -> Iterator[Polynomial]:
+    def _shifts(self, same: Polynomial, f: Polynomial, terms: tuple[int, ...]) -> Iterator[_Pair]:
         """What is added to both digits alike before they are looked at: nothing, or launch values, as a mask
-        may speak of the sum. What counts down does so from something shared, (n - 1 - k) * s + ..., or from one
-        place before an end that is not."""
+        may speak of the sum. What counts down does so from something shared, (n - 1 - k) * s + ..., or from the
+        end of a part, (i * n + n - 1 - k) * s, or from one place before an end that is not. Each with what is
+        added to both high parts, which are as equal with it."""
+        high, low = _divided(same, f)
         if any(c < 0 for c in terms):
-            yield same
-            yield constant(-1)  # the last place before an end: `end - 1 - k`
+            yield same, {}
+            if high:
+                yield combine(low, f), combine(high, constant(1), -1)
+            yield constant(-1), high  # the last place before an end: `end - 1 - k`
             return
-        yield {}
+        yield {}, high
         _, part = _divided({m: c for m, c in same.items() if not self.agreed.premises.moves(m)}, f)
         if part:
-            yield part
+            yield part, high
 
     def is_impossible(self) -> bool:
         """Whether two values that are to be equal lie on either side of something shared, or never differ by a
