@@ -31,7 +31,7 @@ from tilecheck.ir.expr import (
     sym,
     symbols,
 )
-from tilecheck.ir.host import STRIDE, TEST, host_numel, host_span, is_contiguous, row_major
+from tilecheck.ir.host import EXTENT, NUMEL, STRIDE, TEST, host_numel, host_span, is_contiguous, row_major
 from tilecheck.ir.kernel import Kernel, extent_symbol
 from tilecheck.ir.launch import HostTensor, HostValue, Launch
 
@@ -133,11 +133,18 @@ def span_facts(launch: Launch, pointers: Collection[str]) -> tuple[Expr, ...]:
 
 
 def _density(shape: tuple[Expr, ...], strides: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """That a tensor spans as many elements as it has, which strides in row-major order say by themselves."""
-    if strides == row_major(shape):
-        return ()
+    """That a tensor spans as many elements as it has. Strides in row-major order say so by themselves where no
+    size is negative; where one is, nothing is reached, and the product of sizes of which none is 0 is not 0."""
     empty = any_of(*(eq(n, 0) for n in shape))
-    return (any_of(empty, eq(_reached(shape, strides), mul(ONE, *shape))),)
+    if strides != row_major(shape):
+        return (any_of(empty, eq(_reached(shape, strides), mul(ONE, *shape))),)
+    unsure = [n for n in shape if not _is_count(n)]
+    return (any_of(empty, all_of(*(le(1, n) for n in unsure))),) if unsure else ()
+
+
+def _is_count(size: Expr) -> bool:
+    """Whether it is never negative, by what it is."""
+    return size.op == "sym" and size.args[0].origin in (EXTENT, NUMEL)
 
 
 def usual_layout(launch: Launch, pointers: Collection[str]) -> dict[Expr, Expr]:

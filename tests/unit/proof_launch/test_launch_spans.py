@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 from tilecheck.ir.expr import Expr, Symbol, evaluate, le, sym
-from tilecheck.ir.host import host_extent, host_stride, row_major
+from tilecheck.ir.host import host_extent, host_scalar, host_stride, row_major
 from tilecheck.ir.launch import HostTensor, Launch
 from tilecheck.model import Site, Span
 from tilecheck.proof.launch_spans import span, span_facts
@@ -19,8 +20,8 @@ def tensor(strides: tuple[Expr, ...], *, dense: bool) -> HostTensor:
     return HostTensor("x", "x", fresh=False, shape=SHAPE, strides=strides, dense=dense)
 
 
-def facts_of(strides: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    passed = (("p", tensor(strides, dense=True)),)
+def facts_of(strides: tuple[Expr, ...], shape: tuple[Expr, ...] = SHAPE) -> tuple[Expr, ...]:
+    passed = (("p", replace(tensor(strides, dense=True), shape=shape)),)
     return span_facts(
         Launch("kernel", "host.py", "host", Site("host.py", Span(0, 0)), (None,), passed, ()), ("p",)
     )
@@ -42,3 +43,17 @@ def test_a_dense_tensor_spans_its_elements_whatever_its_strides() -> None:
     values[FREE[2].args[0]] = 7
     assert not all(evaluate(fact, values.__getitem__) for fact in facts_of(FREE))
     assert len(facts_of((FREE[0], *row_major(SHAPE)[1:]))) == 3  # the last also where one stride is free
+
+
+def test_a_dense_tensor_has_no_negative_size() -> None:
+    """Of numbers that the caller passes nothing else says so: in row-major order, that alone is to be said."""
+    numbers = tuple(host_scalar(name) for name in "abc")
+    shape = tuple(map(sym, numbers))
+    said = facts_of(row_major(shape), shape)
+    reach = span(replace(tensor(row_major(shape), dense=False), shape=shape), "p")
+    count = span(replace(tensor(row_major(shape), dense=True), shape=shape), "p")
+    for sizes in product(range(-2, 4), repeat=3):
+        values: dict[Symbol, int] = dict(zip(numbers, sizes, strict=True))
+        dense = 0 in sizes or evaluate(reach, values.__getitem__) == evaluate(count, values.__getitem__)
+        of_sizes = [evaluate(f, values.__getitem__) for f in said if f.op == "any"]
+        assert of_sizes == [dense] == [0 in sizes or min(sizes) > 0]
