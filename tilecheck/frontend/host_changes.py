@@ -118,9 +118,14 @@ def read_number(x: HostExecutor, value: Unknown) -> Unknown:
     of what is handed in."""
     event = x.events.itself.get(value.name, 0)
     text = plain(value.name)
-    if text.endswith("]") and x.is_given(text) and not _SIZES.search(text):
+    if text.endswith("]") and x.is_given(text) and not (_holds_numbers(x, text) or _SIZES.search(text)):
         event = max(event, x.events.elements)
     return _named(x, value.name, value.name, event, opaque=value.opaque)
+
+
+def _holds_numbers(x: HostExecutor, text: str) -> bool:
+    """Whether an item lies in a parameter that is annotated as one of integers, as `size: list[int]`."""
+    return text.partition("[")[0] in x.of_numbers
 
 
 def read_global(x: HostExecutor, value: Unknown) -> Unknown:

@@ -343,10 +343,18 @@ def _frame(x: HostExecutor, table: ModuleTable, host: _Host) -> Frame:
     if host.node is not None:
         _add_parameters(frame, table, host.node)
     x.inputs = frozenset(frame.names) | (frozenset(outer.names) if outer is not None else frozenset())
+    x.of_numbers = frozenset(filter(None, map(_of_numbers, host.node.params.params if host.node else ())))
     # What is made here gets other names than what is handed in.
     x.storages.update(dict.fromkeys(x.inputs, 1))
     x.names_taken.update(dict.fromkeys(x.inputs, 1))
     return frame
+
+
+def _of_numbers(param: cst.Param) -> str:
+    """The name of a parameter that is annotated as one of integers alone; empty for any other."""
+    words = {n.value for n in walk(param.annotation) if isinstance(n, cst.Name)} if param.annotation else set()
+    plain = {"int", "list", "List", "tuple", "Tuple", "Sequence", "Optional", "Union", "None", "typing"}
+    return param.name.value if "int" in words and words <= plain else ""
 
 
 def _add_parameters(frame: Frame, table: ModuleTable, function: cst.FunctionDef) -> None:

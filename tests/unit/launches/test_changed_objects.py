@@ -390,3 +390,19 @@ def test_what_gives_a_tensor_another_shape_ends_the_reading(change: str, tmp_pat
 )
 def test_a_list_that_a_loop_only_reads_is_kept(loop: str, status: Callable[[str], str]) -> None:
     assert status(host("    shape = [n]\n    m = 0", loop, "shape[0]")) == "holds"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "expected"),
+    [
+        ("Optional[Tuple[int]]", "holds"),
+        ("list[int]", "holds"),
+        ("list[Tensor]", "caller"),
+        ("object", "caller"),
+    ],
+)
+def test_a_number_in_a_list_of_integers_is_no_element(
+    annotation: str, expected: str, status: Callable[[str], str]
+) -> None:
+    text = host("", "masked[(1,)](x, 5, B=256)", "xs[0]").replace("xs,", f"xs: {annotation},", 1)
+    assert status(text) == expected
