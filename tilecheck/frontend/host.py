@@ -101,7 +101,7 @@ class HostExecutor(Executor):
     stored: dict[tuple[str, str], dict[int, Any]] = field(default_factory=dict)  # into module-level containers
     forms: Mapping[tuple[str, str], Any] = field(default_factory=dict)  # what an earlier run saw stored there
     inputs: frozenset[str] = frozenset()  # the parameters of the function that is executed
-    of_numbers: frozenset[str] = frozenset()  # those that hold no tensors, by their annotations
+    of_numbers: frozenset[str] = frozenset()  # those taken to hold no tensors
     allocation: str = ""  # the name that the value being computed will get
     events: Events = field(default_factory=Events)
 

@@ -124,7 +124,7 @@ def read_number(x: HostExecutor, value: Unknown) -> Unknown:
 
 
 def _holds_numbers(x: HostExecutor, text: str) -> bool:
-    """Whether an item lies in a parameter that is annotated as one of integers, as `size: list[int]`."""
+    """Whether an item lies in what is annotated as a list of integers, or unpacked: `h, w = size`."""
     return text.partition("[")[0] in x.of_numbers
 
 

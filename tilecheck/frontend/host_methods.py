@@ -145,6 +145,7 @@ def _unpack(x: HostExecutor, value: Any, args: Arguments) -> Any:
             make = host_stride if value.strides else host_extent
             return Seq(tuple(number(E.sym(make(value.of, k))) for k in range(count)))
         case Unknown():
+            x.of_numbers |= {value.name}  # who unpacks a tensor does not use its elements as sizes
             return Seq(tuple(read_item(x, value, k) for k in range(count)))
         case _:
             name = x.unread("unpacked value").name

@@ -406,3 +406,4 @@ def test_a_number_in_a_list_of_integers_is_no_element(
 ) -> None:
     text = host("", "masked[(1,)](x, 5, B=256)", "xs[0]").replace("xs,", f"xs: {annotation},", 1)
     assert status(text) == expected
+    assert status(host("    h, w = xs", "masked[(1,)](x, 5, B=256)", "h")) == "holds"
