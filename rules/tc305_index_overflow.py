@@ -15,7 +15,8 @@ silence, or fall into another block's part of the array. The program runs and th
 ## How it is proved
 
 An expression is looked at if a constant in it is so large that it can pass 2^31 with every run-time
-quantity at most 64. For those, and any block and iteration that gets there:
+quantity at most 64 (or less, in products of so many of them that these come near it alone). For
+those, and any block and iteration that gets there:
 
     path   =>   -2^31 <= value  and  value < 2^31
 

@@ -3,7 +3,8 @@
 A run-time quantity (an extent, a scalar, a block id) that is small gives small indices in real kernels:
 sizes near 2^31 are kept away by the standing obligations S4 and S5. So an expression that passes 2^31
 although every run-time quantity is below `SMALL` holds a constant that makes it wrap in ordinary use, and
-that must be proved absent or reported.
+that must be proved absent or reported. A product of many quantities passes it without any constant, as the
+number of elements of an array of six axes does; of such an expression they are taken to be smaller still.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from tilecheck.ir.expr import Expr, Symbol, children, conjuncts
 
 SMALL = 64
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+_FEW = 2**16  # of this size an expression without constants leaves room for those that index arithmetic has
 
 
 def wraps_when_small(value: Expr, promised: Mapping[Symbol, int]) -> bool:
@@ -21,7 +23,17 @@ def wraps_when_small(value: Expr, promised: Mapping[Symbol, int]) -> bool:
 
     `promised` are lower bounds above `SMALL` that the author's contracts state.
     """
-    return _largest(value, promised) > INT32_MAX
+    return _largest(value, promised, SMALL) > INT32_MAX and (
+        _largest(value, promised, _ordinary(value, promised)) > INT32_MAX
+    )
+
+
+def _ordinary(value: Expr, promised: Mapping[Symbol, int]) -> int:
+    """The size of run-time quantities at which `value` is no more than `_FEW`, if all literals in it are 1."""
+    size = SMALL
+    while size > 1 and _largest(value, promised, size, constants=False) > _FEW:
+        size //= 2
+    return size
 
 
 def promised_sizes(requirements: Iterable[Expr]) -> dict[Symbol, int]:
@@ -36,8 +48,9 @@ def promised_sizes(requirements: Iterable[Expr]) -> dict[Symbol, int]:
     return found
 
 
-def _largest(value: Expr, promised: Mapping[Symbol, int]) -> int:
-    """A bound on the absolute value, by interval arithmetic without signs."""
+def _largest(value: Expr, promised: Mapping[Symbol, int], size: int, *, constants: bool = True) -> int:
+    """A bound on the absolute value, by interval arithmetic without signs: run-time quantities are at most
+    `size`, and without `constants` literals are at most 1."""
     memo: dict[Expr, int] = {}
     stack = [value]
     while stack:
@@ -46,17 +59,19 @@ def _largest(value: Expr, promised: Mapping[Symbol, int]) -> int:
             stack.extend(todo)
         else:
             node = stack.pop()
-            memo[node] = _bound(node, memo, promised)
+            memo[node] = _bound(node, memo, promised, size, constants=constants)
     return memo[value]
 
 
-def _bound(node: Expr, memo: dict[Expr, int], promised: Mapping[Symbol, int]) -> int:
+def _bound(
+    node: Expr, memo: dict[Expr, int], promised: Mapping[Symbol, int], size: int, *, constants: bool
+) -> int:
     def of(index: int) -> int:
         return memo[node.args[index]]
 
     match node.op:
         case "const":
-            return abs(int(node.args[0]))
+            return abs(int(node.args[0])) if constants else min(1, abs(int(node.args[0])))
         case "add":
             return sum(memo[a] for a in node.args)
         case "mul":
@@ -78,6 +93,6 @@ def _bound(node: Expr, memo: dict[Expr, int], promised: Mapping[Symbol, int]) ->
             symbol: Symbol = node.args[0]
             if symbol.bound is not None and symbol.bound.op == "sym":  # a block id below its grid
                 symbol = symbol.bound.args[0]
-            return promised.get(symbol, SMALL)
+            return promised.get(symbol, size)
         case _:
-            return SMALL
+            return size

@@ -22,6 +22,12 @@ BLOCK = sym(Symbol("ct.bid(0)", Kind.BLOCK, bound=sym(GRID)))
         (add(mul(N, N), N), False),
         (floordiv(mul(N, 1 << 26), 1 << 20), True),
         (mod(mul(N, 1 << 26), 1000), False),
+        (mul(N, N, N, N, N, N, N), False),
+        (mul(N, N, N, N, N, N, 1000), False),
+        (mul(N, N, N, N, N, N, 1 << 26), True),
+        (mul(N, N, 1 << 20), True),
+        (add(mul(N, N, N, N, N, N), mul(N, 1 << 30)), True),
+        (mul(*[N] * 40), False),
     ],
 )
 def test_constants_decide(value: Expr, wraps: bool) -> None:
