@@ -16,6 +16,7 @@ backends = pytest.importorskip("triton.backends.compiler", reason="this Triton h
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:triton")  # of its defaults to come
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures/triton/in_place/one_layout.py"
+DIFFERENT = ["with_a_hint", "at_two_differences", "beside_a_loop_of_one_round"]
 ALIGNED = [["tt.divisibility", 16]]
 
 
@@ -56,6 +57,6 @@ def test_there_is_one_layout(
         assert len(layouts(getattr(kernels, name), element, block, aligned=aligned, even=even)) == 1
 
 
-@pytest.mark.parametrize("name", ["beside_weights", "spelled_in_two_ways", "with_a_hint"])
+@pytest.mark.parametrize("name", [*DIFFERENT, "beside_weights", "spelled_in_two_ways"])
 def test_of_kernels_that_are_not_proved_there_are_more(kernels: ModuleType, name: str) -> None:
     assert len(layouts(getattr(kernels, name), "i8", 2048, aligned=True, even=False)) > 1

@@ -306,9 +306,8 @@ def _is_harmless(kernel: Kernel, first: Access, access: Access) -> bool:
     lane for lane, or needs what is exchanged."""
     written = {a.array for a in kernel.accesses if a.effect is not Effect.READ}
     for symbol in symbols(access.guard, access.mask, *(axis.coordinate for axis in access.axes)):
-        origin, _, names = symbol.origin.partition(":")
         late = symbol.kind is Kind.OPAQUE and symbol.uid > first.position
-        if late and (origin != "memory" or written & set(names.split(","))):
+        if late and (not symbol.origin.startswith("memory:") or not written.isdisjoint(symbol.memory)):
             return False
     if access.effect is Effect.READ or not access.lanes:
         return True

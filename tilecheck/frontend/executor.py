@@ -725,10 +725,7 @@ def _may_change(value: Any, written: frozenset[str]) -> bool:
     if value.elem is None:
         return not numbers.is_compile_time(value)
     unknown = [s for s in E.symbols(value.elem) if s.kind is Kind.OPAQUE]
-    return any(
-        not s.origin.startswith("memory:") or written & set(s.origin.partition(":")[2].split(","))
-        for s in unknown
-    )
+    return any(not s.origin.startswith("memory:") or not written.isdisjoint(s.memory) for s in unknown)
 
 
 def _untyped_terms(elem: Expr) -> Iterator[Symbol]:

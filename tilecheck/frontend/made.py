@@ -305,9 +305,9 @@ def _arrays(value: Num) -> int:
     names: set[str] = set()
     for node in E.walk(value.elem) if value.elem is not None else ():
         if node.op == "read":
-            names.add(node.args[0])
+            names.add(node.args[0].removesuffix(":int"))
         elif node.op == "sym" and node.args[0].kind is Kind.OPAQUE:
-            names.update(node.args[0].origin.partition(":")[2].split(","))
+            names.update(node.args[0].memory)
         elif node.op == "sym" and node.args[0].kind in (Kind.SCALAR, Kind.CONSTANT):
             names.add(node.args[0].name)
     return len(names)

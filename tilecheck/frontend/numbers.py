@@ -424,7 +424,8 @@ def select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:
     x, y = stretch(_to_int(a, machine), shape), stretch(_to_int(b, machine), shape)
     assert x is not None
     assert y is not None
-    way = combined("choice", (1, test), way_of(a), way_of(b))
+    settled = {s.kind for s in E.symbols(test)} == {Kind.CONSTANT}  # else it may come from memory
+    way = combined("choice", (1, test), way_of(a), way_of(b)) if settled else None
     return Num(shape, _extreme(test, x, y) or E.ite(test, x, y), kind, bits, made, way=way)
 
 

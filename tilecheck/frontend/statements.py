@@ -334,7 +334,8 @@ def range_loop(x: Executor, node: cst.For, r: Range, frame: Frame) -> None:
     bits = next((n.bits for n in (r.start, r.stop, r.step) if n.bits == 64), 32)
     distance = E.sub(start, stop) if downwards else E.sub(stop, start)
     trips = E.maximum(0, E.cdiv(distance, rate))
-    way = combined("loop", way_of(r.start), way_of(r.step))
+    bounded = combined("loop", (1, len(x.nest)), way_of(r.start), way_of(r.stop), way_of(r.step))
+    way = None if r.static else bounded  # unrolled, it is another literal in each iteration
 
     def enter() -> None:
         x.guard = E.all_of(x.guard, E.le(0, k), within)

@@ -1,9 +1,10 @@
 """How numbers are computed: by which operations, from which numbers, as it is written.
 
 Numbers of one way are alike to a compiler too: it knows the same of their divisors, and of which of their
-lanes follow each other. That is more than that they are equal: of `8 * n // 8` it knows less than of `n`. The
-block of a program is a number of which it knows nothing, whichever it is, and of that of an iteration it knows
-where the loop begins and its step. What comes from memory, and what a loop changes, has no known way.
+lanes follow each other. That is more than that they are equal: of `8 * n // 8` it knows less than of `n`, and
+of `n - n` more than of `n - m`. Of the number of an iteration it knows where the loop begins and its step, and
+all if there is one iteration. A choice has a way where constants alone decide it. What comes from memory, and
+what a loop changes, has no known way.
 """
 
 from __future__ import annotations

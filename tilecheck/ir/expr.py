@@ -83,6 +83,11 @@ class Symbol:
         return Symbol, own
 
     @property
+    def memory(self) -> tuple[str, ...]:
+        """The arrays that its `origin` names: `memory:x,y`, or `memory:x:int` if it was made an integer."""
+        return tuple(self.origin.partition(":")[2].partition(":")[0].split(","))
+
+    @property
     def varies(self) -> bool:
         """Whether two blocks (or iterations, lanes) may see different values."""
         return self.kind >= Kind.BLOCK

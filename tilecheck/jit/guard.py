@@ -16,7 +16,15 @@ from typing import Any
 from tilecheck.errors import LaunchRefused
 from tilecheck.jit.conditions import EACH, FUNCTIONS, Condition, NotCheckable, compile_condition, view
 from tilecheck.jit.contracts import Broken, Contracts
-from tilecheck.jit.layouts import Layout, NotAnArray, element_type, layout_of, share_memory, solid
+from tilecheck.jit.layouts import (
+    Layout,
+    NotAnArray,
+    element_type,
+    is_reinterpreted,
+    layout_of,
+    share_memory,
+    solid,
+)
 from tilecheck.jit.records import Argument, Record
 
 Check = Callable[[tuple[int, ...], Sequence[Any]], None]
@@ -397,6 +405,8 @@ class Guard:
         known = {type(args[i]) for i in {*self.numbers(), *self.integers()}}
         if type(grid) is not tuple or not {*map(type, grid)} <= {int, bool} or not known <= self.constants:
             return  # a mutable number, such as a tensor in a grid, stays equal to itself when it changes
+        if any(is_reinterpreted(args[i]) for i in self.described):
+            return  # the key does not hold the size that its elements have without that
         try:
             if len(self.seen) >= _REMEMBERED:
                 self.seen.clear()

@@ -80,6 +80,8 @@ def layout_of(argument: Any) -> tuple[int, Layout]:
     """
     if hasattr(argument, "data_ptr"):  # PyTorch
         itemsize = argument.element_size()
+        if is_reinterpreted(argument) and max(8, argument.dtype.primitive_bitwidth) != 8 * itemsize:
+            raise NotAnArray("a tensor whose elements are taken for others of another size")
         return argument.data_ptr(), Layout(tuple(argument.shape), tuple(argument.stride()), itemsize)
     interface = getattr(argument, "__cuda_array_interface__", None)
     if interface is None:
@@ -99,6 +101,12 @@ def layout_of(argument: Any) -> tuple[int, Layout]:
     if len(given) != len(shape) or any(step % itemsize for step in given):
         raise NotAnArray("an array whose strides are no multiples of its item size")
     return address, Layout(shape, tuple(step // itemsize for step in given), itemsize)
+
+
+def is_reinterpreted(argument: Any) -> bool:
+    """Whether it is what `triton.reinterpret` gives: a tensor whose elements are taken for those of a type of
+    Triton's, and which answers for itself as before."""
+    return hasattr(getattr(argument, "dtype", None), "primitive_bitwidth")
 
 
 def element_type(argument: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -164,6 +164,22 @@ def test_arrays_that_are_laid_out_alike_are_aligned_alike(check, tensor):
         for first, second in ((0, 72), (4, 64)):
             told = refused(passes, (1,), tensor(8, at=first), tensor(8, at=second))
             assert "one begins at a multiple of 16 bytes" in told
+
+
+def test_elements_may_be_taken_only_for_others_of_their_size(check, tensor):
+    """As `triton.reinterpret` does: it still answers with the size that they have without that."""
+
+    @dataclass(frozen=True)
+    class Type:
+        primitive_bitwidth: int
+
+    passes = check("out x", arguments=IN_PLACE)
+    for _ in range(2):
+        passes((1,), (tensor(8, dtype=Type(32)), tensor(8, at=64)))
+        told = refused(passes, (1,), tensor(8, dtype=Type(8)), tensor(8, at=64))
+        assert "taken for others of another size" in told
+        told = refused(passes, (1,), tensor(8, dtype=Type(32), itemsize=2), tensor(8, at=64))
+        assert "taken for others of another size" in told
 
 
 def test_other_arrays_may_differ_in_size_and_alignment(check, tensor):

@@ -75,11 +75,13 @@ def _first(x: Executor, args: Arguments, what: str) -> Num:
 
 
 def _program_id(x: Executor, args: Arguments) -> Num:
-    return Num((), E.sym(block_symbol(grid_axis(x, args, "program_id"))), "int", way=(1, "program"))
+    axis = grid_axis(x, args, "program_id")
+    return Num((), E.sym(block_symbol(axis)), "int", way=(1, "program", axis))
 
 
 def _num_programs(x: Executor, args: Arguments) -> Num:
-    return Num((), E.sym(grid_symbol(grid_axis(x, args, "num_programs"))), "int", way=(1, "program"))
+    axis = grid_axis(x, args, "num_programs")
+    return Num((), E.sym(grid_symbol(axis)), "int", way=(1, "programs", axis))
 
 
 # ---- building tiles ----------------------------------------------------------------------------------------
@@ -695,7 +697,7 @@ class Triton:
     def call(self, x: Executor, name: str, args: Arguments) -> Any:
         result = self._called(x, name, args)
         last = name.rpartition(".")[2]
-        x.uneven |= last in _UNEVEN or (last == "range" and bool(args.keywords))
+        x.uneven |= last in _UNEVEN or (last == "range" and bool(args.keywords or args.positional[3:]))
         if last in _FOLDS:
             given = (*args.positional, *(value for _, value in args.keywords), result)
             x.folds(*(part for value in given for part in as_tuple(value)))

@@ -8,8 +8,10 @@ import libcst as cst
 
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.definitions import Definition, is_kernel_decorator
+from tilecheck.frontend.modules import ModuleTable
 
 _JIT = ("triton.jit", "triton.runtime.jit.jit", "triton.runtime.jit")
+_TENSORS = ("torch.Tensor", "triton.language.tensor", "triton.language.core.tensor")
 _EXCEPT = "do_not_specialize"
 
 
@@ -17,9 +19,13 @@ def is_specialised(definition: Definition, arrays: Collection[str]) -> bool:
     """Whether the decorator is Triton's own, and leaves out none of the pointers `arrays`.
 
     A compiler knows of a pointer whether it is a multiple of 16 bytes, unless the decorator says that it is not
-    to look.
+    to look; and of what type its elements are, unless an annotation says that.
     """
     table = definition.table
+    listed = definition.node.params
+    for p in (*listed.posonly_params, *listed.params, *listed.kwonly_params):
+        if p.name.value in arrays and p.annotation is not None and not _is_type(table, p.annotation.annotation):
+            return False
     makers = [d.decorator for d in definition.node.decorators if is_kernel_decorator(table, d.decorator)]
     if len(makers) != 1:
         return False
@@ -29,6 +35,11 @@ def is_specialised(definition: Definition, arrays: Collection[str]) -> bool:
     if table.full_name(dotted(maker.func)) not in _JIT:
         return False
     return all(_leaves_out_none(argument, arrays) for argument in maker.args)
+
+
+def _is_type(table: ModuleTable, annotation: cst.BaseExpression) -> bool:
+    """Whether an annotation says no more than that something is a tensor: `"*fp16"` says more."""
+    return table.full_name(dotted(annotation)) in _TENSORS
 
 
 def _leaves_out_none(argument: cst.Arg, arrays: Collection[str]) -> bool:
