@@ -23,15 +23,32 @@ def wraps_when_small(value: Expr, promised: Mapping[Symbol, int]) -> bool:
 
     `promised` are lower bounds above `SMALL` that the author's contracts state.
     """
-    return _largest(value, promised, SMALL) > INT32_MAX and (
-        _largest(value, promised, _ordinary(value, promised)) > INT32_MAX
-    )
+    return _largest(value, promised, SMALL) > INT32_MAX and _largest_of_few(value, promised) > INT32_MAX
 
 
-def _ordinary(value: Expr, promised: Mapping[Symbol, int]) -> int:
-    """The size of run-time quantities at which `value` is no more than `_FEW`, if all literals in it are 1."""
+def _largest_of_few(value: Expr, promised: Mapping[Symbol, int]) -> int:
+    """The bound of `_largest` with each product at its own size: what stands beside it stays as large."""
+    memo: dict[Expr, int] = {}
+    stack = [value]
+    while stack:
+        node = stack[-1]
+        todo = [c for c in children(node) if c not in memo] if node.op != "mul" else []
+        if todo:
+            stack.extend(todo)
+            continue
+        stack.pop()
+        if node.op == "mul":
+            memo[node] = _largest(node, promised, _ordinary(node))
+        else:
+            memo[node] = _bound(node, memo, promised, SMALL, constants=True)
+    return memo[value]
+
+
+def _ordinary(product: Expr) -> int:
+    """The size of run-time quantities at which `product` is no more than `_FEW`, if all literals in it are 1.
+    Promises of larger ones are no reason to take others to be smaller."""
     size = SMALL
-    while size > 1 and _largest(value, promised, size, constants=False) > _FEW:
+    while size > 1 and _largest(product, {}, size, constants=False) > _FEW:
         size //= 2
     return size
 

@@ -27,6 +27,8 @@ BLOCK = sym(Symbol("ct.bid(0)", Kind.BLOCK, bound=sym(GRID)))
         (mul(N, N, N, N, N, N, 1 << 26), True),
         (mul(N, N, 1 << 20), True),
         (add(mul(N, N, N, N, N, N), mul(N, 1 << 30)), True),
+        (add(mul(N, N, N, N, N, N), mul(N, 40_000_000)), True),
+        (floordiv(add(mul(N, N, N, N, N, N), mul(N, 40_000_000)), 2), True),
         (mul(*[N] * 40), False),
     ],
 )
@@ -40,6 +42,12 @@ def test_contracts_raise_what_counts_as_small() -> None:
     promised = promised_sizes([all_of(le(4096, sym(GRID)), lt(N, 5))])
     assert promised == {GRID: 4096}
     assert wraps_when_small(value, promised)
+
+
+def test_a_large_promise_leaves_other_sizes_as_they_are() -> None:
+    promised = {Symbol("n", Kind.SCALAR): 100_000}
+    assert wraps_when_small(add(N, mul(BLOCK, 40_000_000)), promised)
+    assert wraps_when_small(mul(N, BLOCK, 1000), promised)
 
 
 def test_small_promises_change_nothing() -> None:
