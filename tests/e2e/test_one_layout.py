@@ -16,7 +16,7 @@ backends = pytest.importorskip("triton.backends.compiler", reason="this Triton h
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:triton")  # of its defaults to come
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures/triton/in_place/one_layout.py"
-DIFFERENT = ["with_a_hint", "at_two_differences", "beside_a_loop_of_one_round"]
+DIFFERENT = ["with_a_hint", "at_two_differences", "at_two_equal_differences", "beside_a_loop_of_one_round"]
 ALIGNED = [["tt.divisibility", 16]]
 
 

@@ -9,8 +9,11 @@ what a loop changes, has no known way.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tilecheck.frontend.values import Num, Way
 
+_ONE_VALUE = ("literal", "parameter", "start", "loop")  # what no operation makes, wherever it is used
 _LONGEST = 40  # operations: what is computed by more is not compared
 
 
@@ -26,4 +29,29 @@ def combined(op: str, *operands: Way | None) -> Way | None:
     """The way of what an operation makes of its operands."""
     known = [way for way in operands if way is not None]
     length = 1 + sum(way[0] for way in known)
-    return (length, op, *known) if len(known) == len(operands) and length <= _LONGEST else None
+    if len(known) < len(operands) or length > _LONGEST or _may_cancel(op, known):
+        return None
+    return (length, op, *known)
+
+
+def _may_cancel(op: str, operands: list[Way]) -> bool:
+    """Whether a compiler may find that terms cancel if it knows that they are one value: of `k - k` it does, of
+    `3 * n - 3 * n` perhaps too late."""
+    if op in ("*", "choice") or len(operands) < 2:  # of a choice there is one operand
+        return False
+    parts = [list(_parts(way)) for way in operands]
+    if op == "+" and not any(_is_taken_away(part) for own in parts for part in own):
+        return False
+    computed = [{part for part in own if part[1] not in _ONE_VALUE} for own in parts]
+    return sum(map(len, computed)) > len(set().union(*computed))
+
+
+def _parts(way: Way) -> Iterator[Way]:
+    yield way
+    for part in way[3 if way[1] == "to" else 2 :]:
+        if isinstance(part, tuple) and isinstance(part[1], str):
+            yield from _parts(part)
+
+
+def _is_taken_away(way: Way) -> bool:
+    return way[1] == "-" or (way[1] == "literal" and bool(way[2] < 0))
