@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tilecheck.frontend.values import NOTHING, Made, Num
+from tilecheck.frontend.values import NOTHING, Made, Num, Place
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
 
@@ -75,7 +75,7 @@ def _sum(op: str, a: Num, b: Num, both: Made, result: str, *, same: bool) -> Mad
             own = _counted(tile, result)
             return replace(own, exchanges=own.exchanges & own.scans, free=False, atom=False, closed=False)
     if op == "+" and (same or not both.closed) and _is_open_sum(a) and _is_open_sum(b):
-        return Made(typed=both.typed, free=False, arrays=both.arrays, summed=True)
+        return Made(typed=both.typed, free=False, places=both.places, summed=True)
     if not both.closed:
         return NOTHING
     if not same:
@@ -103,12 +103,29 @@ def is_closed(value: Num) -> bool:
 def _may_be_one_load(one: Made, two: Made) -> bool:
     """Whether both are loaded from one array, perhaps from one place: the compiler then loads once.
 
-    Products of elements from different arrays are two values, and neither is a sum with the other in it.
+    Products of elements from different arrays are two values, and neither is a sum with the other in it. So
+    are those of which one array gives elements that are a literal apart, `x[2 * i]` and `x[2 * i + 1]`:
+    whatever the compiler knows of `i`, it knows nothing of both.
     """
     if not any(p >= 0 for p in one.loads) or not any(p >= 0 for p in two.loads):
         return False
-    apart = one.arrays != two.arrays if one.atom and two.atom else one.arrays.isdisjoint(two.arrays)
-    return not apart
+    first, second = _by_array(one), _by_array(two)
+    alike = [_may_be_one(first[name], second[name]) for name in first.keys() & second.keys()]
+    if one.atom and two.atom:
+        return first.keys() == second.keys() and all(alike)
+    return any(alike)
+
+
+def _by_array(made: Made) -> dict[str, list[Place]]:
+    found: dict[str, list[Place]] = {}
+    for place in made.places:
+        found.setdefault(place[0], []).append(place)
+    return found
+
+
+def _may_be_one(first: list[Place], second: list[Place]) -> bool:
+    """Whether some of these places of one array may be equal: others are a literal apart."""
+    return any(a[1] is not b[1] or a[2] == b[2] for a in first for b in second)
 
 
 def _product(a: Num, b: Num, both: Made, *, same: bool) -> Made:
@@ -118,8 +135,8 @@ def _product(a: Num, b: Num, both: Made, *, same: bool) -> Made:
     if a.made.summed or b.made.summed:
         # A product of what no compiler knows is taken out by an equal product alone: one from the same arrays.
         known = not (_is_open_sum(a) and _is_open_sum(b)) or (a.made.summed and b.made.summed)
-        arrays = a.made.arrays | b.made.arrays
-        return NOTHING if same or known else replace(both, free=False, atom=True, closed=True, arrays=arrays)
+        places = a.made.places | b.made.places
+        return NOTHING if same or known else replace(both, free=False, atom=True, closed=True, places=places)
     if _may_be_zero(a) or _may_be_zero(b) or any(value % 128 == 0 for value in literals):
         return NOTHING
     atom = a.made.atom and b.made.atom
@@ -258,7 +275,7 @@ def by_branch(cond: Expr, a: Num, b: Num, result: str, guards: Mapping[int, Expr
         one.typed and two.typed,
         one.free and two.free,
         one.chosen or two.chosen,
-        one.arrays | two.arrays,
+        one.places | two.places,
     )
     real = a.made.real and b.made.real
     return replace(either, closed=_has_all(either, one, two), real=real, typed=_is_typed(a, b))

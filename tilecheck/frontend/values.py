@@ -24,6 +24,9 @@ def lane(from_right: int) -> Expr:
     return sym(Symbol(f"lane{from_right}", Kind.LANE, uid=-1 - from_right))
 
 
+Place = tuple[str, Expr, int]  # an array, and an element: an expression and a literal that is added to it
+
+
 @dataclass(frozen=True, slots=True)
 class Made:
     """What a value is certainly computed from, whatever a compiler may leave out: the loads (by their
@@ -35,7 +38,7 @@ class Made:
     typed: bool = True  # not converted to a type that the text does not show, which may be one of integers
     free: bool = True  # a compiler can know neither a range nor low bits of it
     chosen: bool = False  # counts only where a choice was not known
-    arrays: frozenset[str] = frozenset()  # those that the loads are from
+    places: frozenset[Place] = frozenset()  # those that the loads are from
     atom: bool = False  # a loaded element, or a product of such: no sum, whose operands may be taken out again
     closed: bool = False  # all that could be taken out of it again is counted
     summed: bool = False  # a sum of such atoms, with nothing subtracted: no compiler knows it for a constant
@@ -58,7 +61,7 @@ class Made:
             typed=self.typed and other.typed,
             free=self.free and other.free,
             chosen=self.chosen or other.chosen,
-            arrays=self.arrays | other.arrays,
+            places=self.places | other.places,
             closed=self.closed and other.closed,
             scans=self.scans | other.scans,
         )

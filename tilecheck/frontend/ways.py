@@ -36,12 +36,10 @@ def combined(op: str, *operands: Way | None) -> Way | None:
 
 def _may_cancel(op: str, operands: list[Way]) -> bool:
     """Whether a compiler may find that terms cancel if it knows that they are one value: of `k - k` it does, of
-    `3 * n - 3 * n` perhaps too late."""
+    `3 * n - 3 * n` perhaps too late, and of `k * K + k` where K is -1."""
     if op in ("*", "choice") or len(operands) < 2:  # of a choice there is one operand
         return False
     parts = [list(_parts(way)) for way in operands]
-    if op == "+" and not any(_is_taken_away(part) for own in parts for part in own):
-        return False
     computed = [{part for part in own if part[1] not in _ONE_VALUE} for own in parts]
     return sum(map(len, computed)) > len(set().union(*computed))
 
@@ -51,7 +49,3 @@ def _parts(way: Way) -> Iterator[Way]:
     for part in way[3 if way[1] == "to" else 2 :]:
         if isinstance(part, tuple) and isinstance(part[1], str):
             yield from _parts(part)
-
-
-def _is_taken_away(way: Way) -> bool:
-    return way[1] == "-" or (way[1] == "literal" and bool(way[2] < 0))

@@ -25,6 +25,7 @@ from tilecheck.frontend.values import (
     Const,
     Made,
     Num,
+    Place,
     Pointer,
     Seq,
     lane,
@@ -147,10 +148,17 @@ def _elements(
     record(x, array, effect, Space.ELEMENT, (axis,), lanes, mask, order, unchecked=E.TRUE)
     x.guards[x.serial] = x.guard
     lanes_of = frozenset({x.serial} if shape else ())
-    itself = Made(lanes_of, arrays=frozenset({target.array}), atom=True, closed=True)
+    itself = Made(lanes_of, places=frozenset({_place(target.array, index)}), atom=True, closed=True)
     made = itself if effect is Effect.READ else NOTHING
     # An element that is not inside is an error of its own (TC303): what is read was inside.
     return replace(loaded(x, array, [index], test, shape, order), made=made)
+
+
+def _place(array: str, index: Expr) -> Place:
+    literal = sum(
+        term.value for term in (index.args if index.op == "add" else (index,)) if term.value is not None
+    )
+    return array, E.sub(index, literal), literal
 
 
 def flat(x: Executor, name: str) -> tuple[Array, Expr]:
