@@ -110,6 +110,8 @@ def _bound(
             symbol: Symbol = node.args[0]
             if symbol.bound is not None and symbol.bound.op == "sym":  # a block id below its grid
                 symbol = symbol.bound.args[0]
-            return promised.get(symbol, size)
+            end = symbol.bound.value if symbol.bound is not None else None  # a lane below a literal
+            most = size if end is None or not constants else max(size, end - 1)
+            return promised.get(symbol, most)
         case _:
             return size

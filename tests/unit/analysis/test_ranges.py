@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilecheck.analysis.ranges import SMALL, promised_sizes, wraps_when_small
-from tilecheck.ir.expr import Expr, Kind, Symbol, add, all_of, floordiv, le, lt, mod, mul, sym
+from tilecheck.ir.expr import Expr, Kind, Symbol, add, all_of, const, floordiv, le, lt, mod, mul, sym
 
 N = sym(Symbol("n", Kind.SCALAR))
 GRID = Symbol("grid[0]", Kind.GRID)
@@ -42,6 +42,12 @@ def test_contracts_raise_what_counts_as_small() -> None:
     promised = promised_sizes([all_of(le(4096, sym(GRID)), lt(N, 5))])
     assert promised == {GRID: 4096}
     assert wraps_when_small(value, promised)
+
+
+def test_lanes_below_a_large_literal_are_as_many() -> None:
+    lane = sym(Symbol("lane 0", Kind.LANE, bound=const(65536)))
+    assert wraps_when_small(mul(lane, 65536), {})
+    assert not wraps_when_small(mul(lane, 4096), {})
 
 
 def test_a_large_promise_leaves_other_sizes_as_they_are() -> None:
