@@ -140,15 +140,20 @@ def in_one_layout(kernel: Kernel, first: Access, second: Access) -> bool:
     way, all of these are equal: all tiles are laid out alike, and no value moves from one layout to another.
     In a loop the load has to come first, as the compiler may load for later iterations early.
     """
-    tiles = [a for a in kernel.accesses if a.lanes]
-    if kernel.folds_planes or not all(e.whole for e in kernel.exchanges):
-        return False
-    if not all(_is_plain(a) and a.way == first.way for a in tiles) or not (first.lanes and second.lanes):
+    if not (first.lanes and second.lanes and _has_one_layout(kernel)):
         return False
     early, late = sorted((first, second), key=lambda a: a.position)
     if late.effect is Effect.READ and common_loops(early, late):
         return False
     return all(_is_used_in_time(kernel, a, late) for a in (early, late) if a.effect is Effect.READ)
+
+
+def _has_one_layout(kernel: Kernel) -> bool:
+    """Whether all tiles that the kernel loads and stores are laid out alike, if S7 holds."""
+    tiles = [a for a in kernel.accesses if a.lanes]
+    if kernel.folds_planes or not all(_is_plain(a) and a.way == tiles[0].way for a in tiles):
+        return False
+    return all(e.whole for e in kernel.exchanges)
 
 
 def _is_plain(access: Access) -> bool:
@@ -169,6 +174,8 @@ def _is_used_in_time(kernel: Kernel, load: Access, store: Access) -> bool:
 
 def laid_out_alike(kernel: Kernel) -> tuple[str, ...]:
     """The arrays of which S7 speaks, if an order rests on it: those that tiles are loaded from or stored to."""
+    if not _has_one_layout(kernel):
+        return ()
     tiles = [a for a in kernel.accesses if a.lanes]
     rests = any(
         first.array == second.array

@@ -149,6 +149,10 @@ _MAKERS = {
 }
 
 
+# The names of Triton's decorator.
+TRITON_MAKERS = frozenset(name for name, language in _MAKERS.items() if language == "triton")
+
+
 def _language(table: ModuleTable, node: cst.BaseExpression, depth: int = 0) -> str:
     """The language that a decorator makes a kernel of; empty for any other decorator."""
     if isinstance(node, cst.Call):

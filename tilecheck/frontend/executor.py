@@ -766,7 +766,7 @@ def memory_names(value: Expr) -> set[str]:
         elif node.op in ("sym", "bsym"):
             symbol: Symbol = node.args[0]
             if symbol.origin.startswith(("memory:", "atomic:")) and not symbol.origin.endswith(":int"):
-                names.update(symbol.origin.partition(":")[2].split(","))
+                names.update(symbol.memory)
             elif symbol.origin == "untyped":
                 names.add(symbol.name)
     return names

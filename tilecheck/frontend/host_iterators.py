@@ -12,7 +12,7 @@ import libcst as cst
 
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.host_changes import holds_mutable
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import names_touched, walk
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
@@ -60,8 +60,4 @@ def may_change_source(x: HostExecutor, node: cst.For, frame: Frame) -> bool:
     }
     if names & x.named_inside(frame.table):
         return True
-    stored = {
-        id(n.target) for n in walk(node.body) if isinstance(n, cst.AssignTarget | cst.AugAssign | cst.Del)
-    }
-    read = {id(n.value) for n in walk(node.body) if isinstance(n, cst.Subscript) and id(n) not in stored}
-    return any(isinstance(n, cst.Name) and n.value in names and id(n) not in read for n in walk(node.body))
+    return not names.isdisjoint(names_touched(node.body))

@@ -22,7 +22,7 @@ from tilecheck.frontend.host_changes import (
 from tilecheck.frontend.host_effects import forget_effects
 from tilecheck.frontend.host_methods import literal
 from tilecheck.frontend.host_values import Table, Tensor, Unknown
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import names_touched, walk
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Num, Poison, Record, Seq
 from tilecheck.ir import expr as E
 
@@ -55,11 +55,7 @@ def lose_changed(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     anything, also those that it gives other names, or puts somewhere."""
     if not any(_changes_in_place(n, frame) for n in walk(node)):
         return
-    read = {id(n.value) for n in walk(node) if isinstance(n, cst.Subscript)}
-    changed = {id(n.target) for n in walk(node) if isinstance(n, cst.AssignTarget | cst.AugAssign | cst.Del)}
-    read -= {id(n.value) for n in walk(node) if isinstance(n, cst.Subscript) and id(n) in changed}
-    names = [n for n in walk(node) if isinstance(n, cst.Name) and id(n) not in read]
-    lose_objects(x, [frame.find(n.value) for n in names], frame)
+    lose_objects(x, [frame.find(name) for name in names_touched(node)], frame)
 
 
 def _changes_in_place(node: cst.CSTNode, frame: Frame) -> bool:

@@ -14,6 +14,7 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.bindings import dotted
+from tilecheck.frontend.definitions import TRITON_MAKERS
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import MODULE, evaluate
 from tilecheck.frontend.host_configurations import read_configurations
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 _AUTOTUNE = ("triton.autotune", "triton.runtime.autotuner.autotune", "triton.runtime.autotune")
 _HEURISTICS = ("triton.heuristics", "triton.runtime.autotuner.heuristics", "triton.runtime.heuristics")
-_MAKERS = ("triton.jit", "triton.runtime.jit.jit", "triton.runtime.jit")
 
 Caller = Callable[[Any, Arguments], Any]
 
@@ -47,7 +47,7 @@ def tuned(
     frame = kernel.closure or Frame({}, None, kernel.table, MODULE, [], 0)
     is_read = True  # what was met so far: any other decorator may change the tuner that it is given
     for name, node in _decorators(kernel):
-        if name in _MAKERS:
+        if name in TRITON_MAKERS:
             continue
         if name in _HEURISTICS and isinstance(node, cst.Call):
             found |= _heuristics(x, kernel, node, frame, {**given, **found}, call, args)

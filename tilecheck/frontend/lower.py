@@ -300,11 +300,12 @@ def _with_destinations(x: Executor, definition: Definition) -> Iterator[Access]:
         known = destinations(definition)
         even = not x.uneven and is_specialised(definition, x.arrays)
     ever = known.ever if any(a.array in overwritten and not a.lanes for a in x.accesses) else {}
-    for access in x.accesses if even else [replace(a, way=None) for a in x.accesses]:
-        if access.effect is not Effect.READ:
-            yield access
+    for access in x.accesses:
+        way = access.way if even else None
+        if access.effect is Effect.READ:
+            yield replace(access, way=way, reaches=known.now.get(access.site), feeds=ever.get(access.site))
         else:
-            yield replace(access, reaches=known.now.get(access.site), feeds=ever.get(access.site))
+            yield access if access.way is way else replace(access, way=way)
 
 
 def _contracts(x: Executor, contracts: tuple[Contract, ...]) -> Iterator[Contract]:

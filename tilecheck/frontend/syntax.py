@@ -60,3 +60,11 @@ def walk(node: cst.CSTNode, enter: Callable[[cst.CSTNode], bool] = lambda _: Tru
         yield node
         if enter(node):
             stack.extend(reversed(children(node)))
+
+
+def names_touched(tree: cst.CSTNode) -> list[str]:
+    """The names in a tree that are used for more than to read an item: `t[i]` is no more, `t[i] = 0` is."""
+    nodes = list(walk(tree))
+    stored = {id(n.target) for n in nodes if isinstance(n, cst.AssignTarget | cst.AugAssign | cst.Del)}
+    read = {id(n.value) for n in nodes if isinstance(n, cst.Subscript) and id(n) not in stored}
+    return [n.value for n in nodes if isinstance(n, cst.Name) and id(n) not in read]

@@ -7,10 +7,9 @@ from collections.abc import Collection
 import libcst as cst
 
 from tilecheck.frontend.bindings import dotted
-from tilecheck.frontend.definitions import Definition, is_kernel_decorator
+from tilecheck.frontend.definitions import TRITON_MAKERS, Definition, is_kernel_decorator
 from tilecheck.frontend.modules import ModuleTable
 
-_JIT = ("triton.jit", "triton.runtime.jit.jit", "triton.runtime.jit")
 _TENSORS = ("torch.Tensor", "triton.language.tensor", "triton.language.core.tensor")
 _EXCEPT = "do_not_specialize"
 
@@ -31,8 +30,8 @@ def is_specialised(definition: Definition, arrays: Collection[str]) -> bool:
         return False
     maker = makers[0]
     if not isinstance(maker, cst.Call):
-        return table.full_name(dotted(maker)) in _JIT
-    if table.full_name(dotted(maker.func)) not in _JIT:
+        return table.full_name(dotted(maker)) in TRITON_MAKERS
+    if table.full_name(dotted(maker.func)) not in TRITON_MAKERS:
         return False
     return all(_leaves_out_none(argument, arrays) for argument in maker.args)
 
