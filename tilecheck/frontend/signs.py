@@ -19,13 +19,18 @@ SIGN = "sign"  # where a launch value comes from of which the sign alone is aske
 KEEPING = frozenset("floor ceil trunc round rint nearbyint sqrt sqrt_rn".split())
 
 
-def is_natural(e: Expr, assumed: frozenset[Symbol], positive: frozenset[Expr]) -> bool:
+def is_natural(
+    e: Expr, assumed: frozenset[Symbol], positive: frozenset[Expr], known: frozenset[Expr] = frozenset()
+) -> bool:
     """Whether `e` is not negative for the look of it: sums and products of what is not, the symbols in
-    `assumed` included. `a - 1` is not negative where `a` is a sum with a term that is at least 1.
+    `assumed` and the values in `known` included. `a - 1` is not negative where `a` is a sum with a term that is
+    at least 1.
 
     A divisor is positive, by an obligation of its own: so a quotient has the sign of what is divided, and no
     remainder is negative.
     """
+    if e in known:
+        return True
     match e.op:
         case "const":
             return bool(e.args[0] >= 0)
@@ -36,17 +41,17 @@ def is_natural(e: Expr, assumed: frozenset[Symbol], positive: frozenset[Expr]) -
         case "add" if e.args[0].value is not None and e.args[0].value < 0:
             rest = e.args[1:]
             ones = sum(1 for t in rest if t in positive or (t.op == "sym" and t.args[0].kind is Kind.GRID))
-            return ones + e.args[0].value >= 0 and all(is_natural(t, assumed, positive) for t in rest)
+            return ones + e.args[0].value >= 0 and all(is_natural(t, assumed, positive, known) for t in rest)
         case "floordiv":  # whose divisor has an obligation of its own
-            return is_natural(e.args[0], assumed, positive | {e.args[1]})
+            return is_natural(e.args[0], assumed, positive | {e.args[1]}, known)
         case "mod":
             return True
         case "add" | "mul" | "min":
-            return all(is_natural(t, assumed, positive) for t in e.args)
+            return all(is_natural(t, assumed, positive, known) for t in e.args)
         case "max":
-            return any(is_natural(t, assumed, positive) for t in e.args)
+            return any(is_natural(t, assumed, positive, known) for t in e.args)
         case "ite":
-            return all(is_natural(t, assumed, positive) for t in e.args[1:])
+            return all(is_natural(t, assumed, positive, known) for t in e.args[1:])
         case _:
             return False
 
@@ -58,6 +63,27 @@ class Uses(Protocol):
     def positive(self) -> frozenset[Expr]: ...
     def is_integer_memory(self, value: Expr) -> bool: ...
     def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> Expr: ...
+
+
+class Guarded(Protocol):
+    """The same of a place in the text."""
+
+    @property
+    def guard(self) -> Expr: ...
+    def is_integer_memory(self, value: Expr) -> bool: ...
+
+
+def guarded(x: Guarded) -> frozenset[Expr]:
+    """What is not negative wherever this code is reached, as its guard says: `start - k` in a loop that counts
+    down to 0. Of what may be no integer, -1 < v says nothing about 0."""
+    found = set()
+    for term in E.conjuncts(x.guard):
+        low, value = term.args if term.op in ("le", "lt") else (E.const(-1), term)
+        if low.value is None or low.value < -1 or (low.value == -1 and term.op != "lt"):
+            continue
+        if low.value >= 0 or x.is_integer_memory(value):
+            found.add(value)
+    return frozenset(found)
 
 
 def natural(num: Num, x: Uses) -> Expr:

@@ -1,8 +1,9 @@
-"""As many blocks as a branch for the last of them, or one under a flag, asks for.
+"""As many blocks as a branch for the last of them, one under a flag, or one for each of a group asks for.
 
     if i_t >= n - 1: ...        grid[0] <= n: then it is block n - 1 alone that is in the branch
     if i_t >= n - 2: ...        none: a launch of n blocks is what is meant, and two of them are in the branch
     if SPLIT_K == 1: ...        grid[1] <= 1, where the element does not name that axis
+    x[i_head // GROUP]          GROUP <= 1: where the element does not name which of a group a block is
 
 Nothing here is trusted: the search asks for a proof under the conditions.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tilecheck.ir.expr import Expr, Kind, all_of, conjuncts, le, sub, sym, symbols
+from tilecheck.ir.expr import Expr, Kind, all_of, children, conjuncts, le, mod, sub, sym, symbols, walk
 from tilecheck.ir.kernel import Access, Kernel, block_symbol, grid_symbol
 from tilecheck.proof.candidate_counts import is_flag
 from tilecheck.proof.candidates_layout import is_layout
@@ -45,3 +46,32 @@ def lone_blocks(accesses: Iterable[Access], kernel: Kernel) -> tuple[Expr, ...]:
         return ()
     named = symbols(*(all_of(a.guard, a.mask) for a in accesses), *(x.index for a in accesses for x in a.axes))
     return tuple(le(sym(grid_symbol(k)), 1) for k in kernel.grid_axes if block_symbol(k) not in named)
+
+
+def lone_groups(accesses: Iterable[Access], kernel: Kernel, terms: Terms) -> tuple[Expr, ...]:
+    """`d <= 1` for the quotients `x // d` of a digit of a block index, where nothing in the kernel says which
+    of d blocks with one quotient it is, but for x itself in another element: the head of a group of heads.
+
+    Of a quotient of the block index itself, `i // H`, the digit `i % H` may have been forgotten, or all blocks
+    of a row may store its sum: then no launch is right for which the kernel was written.
+    """
+    found: dict[Expr, None] = {}
+    everywhere = tuple(walk(*(axis.coordinate for access in kernel.accesses for axis in access.axes)))
+    own = {child for node in everywhere if node.op in ("add", "mul") for child in children(node)}
+    for access in accesses:
+        for node in walk(access.guard, access.mask, *(axis.coordinate for axis in access.axes)):
+            x, d = node.args if node.op == "floordiv" else (node, node)
+            if x.op != "mod" or own.isdisjoint((x, x.args[0])):
+                continue
+            if mod(x, d) in everywhere or not _is_group(d, terms):
+                continue
+            if all(s.kind is Kind.BLOCK for s in symbols(x) if s.varies):
+                found[le(d, 1)] = None
+    return tuple(found)
+
+
+def _is_group(d: Expr, terms: Terms) -> bool:
+    """Whether it is a number of the launch, or a quotient of two: `NUM_HEADS // NUM_KV_HEADS`."""
+    numbers = d.args if d.op == "floordiv" else (d,)
+    kinds = (Kind.SCALAR, Kind.CONSTANT)
+    return all(e.op == "sym" and e.args[0].kind in kinds and e.args[0] not in terms.tiles for e in numbers)

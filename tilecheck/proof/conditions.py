@@ -28,7 +28,7 @@ from tilecheck.ir.expr import (
 )
 from tilecheck.proof.branches import Settle, widths
 from tilecheck.proof.candidates import candidates, is_length, is_product, tile_symbols
-from tilecheck.proof.candidates_last import last_blocks, lone_blocks
+from tilecheck.proof.candidates_last import last_blocks, lone_blocks, lone_groups
 from tilecheck.proof.candidates_layout import layouts
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.context import Context
@@ -116,6 +116,7 @@ def derive(
     spare: Callable[[], Callable[[], bool]] = lambda: lambda: True,
     settle: Settle = lambda obligation, _: obligation,
     wholes: Wholes | None = None,
+    groups: bool = False,
 ) -> Derivation:
     """Find launch conditions for obligations that do not follow from the kernel's text.
 
@@ -129,16 +130,17 @@ def derive(
         spare: called for each goal; what it returns says whether more may be spent on that.
         settle: an obligation that says the same under the conditions of a context, written plainer.
         wholes: says which of the obligations are tried; those it leaves out count as cut short.
+        groups: whether groups may be asked to have one block each, and nothing else is tried but layouts.
     """
     order = sorted(range(len(open_)), key=lambda i: (open_[i].stage, _reads(open_[i], context), i))
-    search = _Search(
-        context, prove, satisfiable, tile_symbols(context.kernel), stopped, solver, spare, settle, wholes
-    )
+    tiles = tile_symbols(context.kernel)
+    rest = stopped, solver, spare, settle, wholes, groups
+    search = _Search(context, prove, satisfiable, tiles, *rest)
     search.solve_all(open_, order)
     contested = [i for i in order if i in search.contested and i not in search.found]
     if contested:
         # Conditions found for others left no launch for these: let them choose first.
-        again = _Search(context, prove, satisfiable, search.tiles, stopped, solver, spare, settle, wholes)
+        again = _Search(context, prove, satisfiable, tiles, *rest)
         again.solve_all(open_, [*contested, *(i for i in order if i not in contested)])
         search = again if len(again.found) > len(search.found) else search
     search.simplify()
@@ -160,6 +162,7 @@ class _Search:
     spare: Callable[[], Callable[[], bool]]
     settle: Settle
     wholes: Wholes | None = None
+    groups: bool = False
     base: dict[Expr, None] = field(default_factory=dict)
     found: dict[int, tuple[Expr, ...]] = field(default_factory=dict)
     cut: dict[int, None] = field(default_factory=dict)  # obligations whose search met a limit
@@ -228,7 +231,7 @@ class _Search:
         self._may_go_on = self.spare()
         old = tuple(self.base)
         found = self._laid_out(part, old)
-        if found is not None:
+        if found is not None or self.groups:
             return found
         if self.solver and self._is_told_by_contents(part):
             self._met_limit = True
@@ -292,7 +295,9 @@ class _Search:
         sets = [frozenset(whole) for whole in found]
         largest = [whole for whole in found if not any(frozenset(whole) < other for other in sets)]
         order = (together, *sorted(found, key=len)) if tables else (*largest, together)
-        for few in (last_blocks(accesses, terms), lone_blocks(accesses, self.context.kernel)):
+        kernel = self.context.kernel
+        groups = lone_groups(accesses, kernel, terms) if self.groups else ()
+        for few in (last_blocks(accesses, terms), lone_blocks(accesses, kernel), groups):
             order = (*order, *((*few, *whole) for whole in (largest or [()]) if few))
         for number, whole in enumerate(dict.fromkeys(order)):
             needed = tuple(c for c in whole if c not in old)

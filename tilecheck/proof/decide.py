@@ -156,11 +156,67 @@ def _decide(
             hunted = failed < _MOST_FAILED_HUNTS and (ended or i in lost) and _is_hunted(obligation, under)
             settled.append(_refute(obligation, outcome, under, path, session, lost=i in lost, hunted=hunted))
             failed += hunted and settled[-1].status == "unknown"
+    if not proves_only and "launch" not in without:
+        conditions = _with_lone_groups(settled, conditions, facts, context, session, without)
+    return _decision(settled, conditions, facts, context, session, without)
+
+
+def _decision(
+    settled: Sequence[Settled],
+    conditions: tuple[Expr, ...],
+    facts: Sequence[_Fact],
+    context: Context,
+    session: Session,
+    without: frozenset[str],
+) -> Decision:
     spent, work = session.spent, session.work.spent
     if session.keep:
+        under = context.under(*conditions)
         settled = [_with_queries(s, under, facts, session, without) for s in settled]
     granted = () if "launch" in without else conditions
     return Decision(tuple(settled), granted, spent=spent, work=work)
+
+
+def _with_lone_groups(
+    settled: list[Settled],
+    conditions: tuple[Expr, ...],
+    facts: Sequence[_Fact],
+    context: Context,
+    session: Session,
+    without: frozenset[str],
+) -> tuple[Expr, ...]:
+    """The conditions, and those under which races that are still open are none as each group of blocks has one
+    (`x[i_head // GROUP]` with GROUP <= 1); `settled` is changed for these.
+
+    That says that a kernel is not for the groups that it seems to be written for, and so it is the last thing
+    to be asked: after all other conditions, and of no race that a counterexample shows.
+    """
+    from tilecheck.proof.candidates import tile_symbols  # lazy: only what is open comes here
+    from tilecheck.proof.candidates_last import lone_groups  # lazy
+    from tilecheck.proof.conditions_terms import Terms  # lazy
+
+    kernel = context.kernel
+    terms = Terms(tile_symbols(kernel))
+    open_ = []
+    for i, one in enumerate(settled):
+        goal = one.obligation.goal
+        if one.status != "unknown" or not isinstance(goal, Disjoint) or goal.between is not Between.BLOCKS:
+            continue
+        if goal.first.flat and lone_groups((goal.first, goal.second), kernel, terms):
+            open_.append(i)
+    if not open_:
+        return conditions
+    proved = [s.obligation for s in settled if s.status == "proved"]
+    eased = [_with_facts(settled[i].obligation, facts) for i in open_]
+    under = context.under(*conditions)
+    with session.work.extended(session.budget):
+        more, saved, *_ = _derive(eased, proved, under, session, without, lone=True)
+        joined = tuple(dict.fromkeys((*conditions, *more)))
+        joined, saved, *_ = _possible((joined, saved, set(), False), context, session)
+    for k in saved:
+        one = settled[open_[k]]
+        settled[open_[k]] = Settled(one.obligation, "conditional", "launch", one.time_ms)
+    return joined if saved else conditions
 
 
 def _holds_under(obligation: Obligation, under: Context, session: Session, without: frozenset[str]) -> bool:
@@ -326,13 +382,15 @@ def _derive(
     context: Context,
     session: Session,
     without: frozenset[str],
+    *,
+    lone: bool = False,
 ) -> _Derived:
     """Launch conditions for the open obligations, which of these they save, and which nothing saves; and
     whether all was looked at: where the search gave up, a counterexample may only show what it missed.
 
     What stands under a compile-time flag needs its conditions only where the flag is set, so obligations
     are taken flag by flag, those under no flag first and races last, and their conditions are weakened by the
-    flag. What is one of several by a flag is taken case by case.
+    flag. What is one of several by a flag is taken case by case. With `lone`, see `_with_lone_groups`.
     """
     from tilecheck.proof.branches import Branches  # lazy, as below
     from tilecheck.proof.conditions import derive  # lazy: most kernels of a proved library never need it
@@ -403,6 +461,7 @@ def _derive(
                 spare=always if solver else spare,
                 settle=branches.settled,
                 wholes=wholes,
+                groups=lone,
             )
             for condition in derivation.conditions:
                 other = any_of(flags, condition)  # what is asked with the flag and without it is asked

@@ -91,8 +91,10 @@ def ordinary(conditions: Sequence[Expr], kernel: Kernel) -> tuple[Expr, ...]:
 
 
 def _spoken_of_alone(term: Expr) -> set[Symbol]:
-    """The one number that a condition speaks of besides numbers of compile time, if it is not met by 2."""
+    """The one number that a condition speaks of besides numbers of compile time, or the one that it compares of
+    these (`GROUP <= 1 or not GROUPED`), if it is not met by 2."""
     spoken = {s for s in symbols(term) if s.kind is not Kind.CONSTANT}
+    spoken = spoken or set(symbols(*(node for node in walk(term) if node.op in ("le", "lt"))))
     if len(spoken) != 1:
         return set()
     return spoken if substitute(term, {sym(s): const(2) for s in spoken}) is not TRUE else set()

@@ -832,11 +832,15 @@ class Triton:
         It is floor division where the dividend is not negative. A launch value is asked to be that, by an
         obligation of its own; any other dividend is taken apart: -(-a // d) for a < 0, and the remainder has
         the sign of the dividend. So `n + d - 1` is not negative where n is not: d has an obligation of its own.
+        Where the guard says that the dividend is not negative, no other is divided.
         """
         positive = x.knowledge.positive | {divisor}
+        known = signs.guarded(x)
         scalars = {s for s in E.symbols(dividend) if s.kind in (Kind.SCALAR, Kind.CONSTANT)}
         scalars = {s for s in scalars if E.sym(s) not in positive}
         floor = E.floordiv if op == "//" else E.mod
+        if known and signs.is_natural(dividend, frozenset(), positive, known):
+            return floor(dividend, divisor)
         if signs.is_natural(dividend, frozenset(scalars), positive):
             if scalars:
                 goal = E.all_of(*(E.le(0, E.sym(s)) for s in sorted(scalars, key=lambda s: s.name)))

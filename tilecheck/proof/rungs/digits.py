@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from math import gcd
 
-from tilecheck.ir.expr import TRUE, ZERO, Expr, add, all_of, conjuncts, le, lt
+from tilecheck.ir.expr import TRUE, ZERO, Expr, add, all_of, conjuncts, le, lt, walk
 from tilecheck.ir.kernel import Access
 from tilecheck.proof.divisions import dividends
 from tilecheck.proof.linear import meaning
@@ -119,12 +119,14 @@ class _Equal:
     _replaced: dict[tuple[Key, Key], None] = field(default_factory=dict)  # pairs that others say
     _small: dict[int, None] = field(default_factory=dict)  # remainders that were looked at
     _squeezed: dict[Expr, None] = field(default_factory=dict)  # terms of guards that were looked at
+    _fixed: dict[tuple[Access, Key, Key], None] = field(default_factory=dict)  # values that were looked at
     _inside: dict[int, frozenset[int]] | None = None
 
     def under(self, agreed: Agreed) -> _Equal:
         """The same values, to be split where more is agreed on; digits stay digits."""
         known = {digit: True for digit, is_shown in self._digits.items() if is_shown}
-        return replace(self, agreed=agreed, pairs=list(self.pairs), _tried={}, _squeezed={}, _digits=known)
+        fresh = replace(self, agreed=agreed, pairs=list(self.pairs), _tried={}, _squeezed={}, _fixed={})
+        return replace(fresh, _digits=known)
 
     def parts(self) -> Iterator[tuple[Expr, Expr]]:
         """The pairs that were not split."""
@@ -233,7 +235,8 @@ class _Equal:
 
     def is_impossible(self) -> bool:
         """Whether two values that are to be equal lie on either side of something shared, or never differ by a
-        multiple of what divides all their terms: `2 * x` and `2 * y + 1`."""
+        multiple of what divides all their terms: `2 * x` and `2 * y + 1`; or one is a value that a guard fixes
+        the other to and that it does not have, as block n - 1 writes where the next one would."""
         first, second = self.goal.first, self.goal.second
         for one, two in self.pairs:
             if key(one) == key(two):
@@ -242,6 +245,8 @@ class _Equal:
             if _are_apart(p, q):
                 return True
             for below, its, above, other in ((p, first, q, second), (q, second, p, first)):
+                if any(self._differs(below, value, its) for value in self._values(above, other)):
+                    return True
                 limit = {m: c for m, c in above.items() if all(map(self.agreed.is_shared, m))}
                 tried = key(below), key(above), key(limit)
                 if not limit or tried in self._tried or len(self._tried) >= _SPLITS:
@@ -253,6 +258,27 @@ class _Equal:
                 ):
                     return True
         return False
+
+    def _values(self, p: Polynomial, access: Access) -> Iterator[Polynomial]:
+        """What p is, by guards that fix it, or it but for something shared, to something shared."""
+        form = self.agreed.premises.form
+        for term in conjuncts(access.happens):
+            if term.op != "eq" or any(e.is_bool or e.op == "read" for e in walk(*term.args)):
+                continue
+            for e, to in (term.args, term.args[::-1]):
+                value = combine(form(to), combine(p, form(e), -1))
+                if all(self.agreed.is_shared(a) for m in value for a in m):
+                    yield value
+
+    def _differs(self, p: Polynomial, value: Polynomial, access: Access) -> bool:
+        """Whether p is never that value for an instance that performs the access."""
+        tried = access, key(p), key(value)
+        if tried in self._fixed or len(self._fixed) >= _SPLITS:
+            return False
+        self._fixed[tried] = None
+        known = self._known_of(access)
+        one, other = self._meaning(p), self._meaning(value)
+        return self._holds(lt(one, other), known) or self._holds(lt(other, one), known)
 
     def _without_shared(self, p: Polynomial, q: Polynomial) -> tuple[Polynomial, Polynomial]:
         """Both without the terms that stand in both and have one value for both instances."""
