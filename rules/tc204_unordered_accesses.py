@@ -36,7 +36,9 @@ row. Nor is anything asked of single elements whose loaded values reach the stor
 elements alone: one thread makes all of these.
 And a load and a store of equal lanes are made by one thread where all tiles have one axis, all
 addresses are computed in one way, and all arrays have elements of one size and are aligned alike:
-`tilecheck explain S7`, which the guard checks.
+`tilecheck explain S7`, which the guard checks. Where a tile has at least as many elements as the
+program has threads (`tilecheck explain S8`), one thread alone loads each: then it is enough that
+the store needs what was loaded, whatever else is done with that.
 (Where a program has more threads than a tile has elements, several of them load an element and one
 stores it; and a load and a store of one tile may be laid out differently over the threads.)
 
@@ -132,7 +134,7 @@ from collections.abc import Iterator
 
 from tilecheck.analysis.accesses import sites_of, unsafe_of
 from tilecheck.analysis.facts import Facts
-from tilecheck.analysis.ordering import in_one_layout, needs_order, overwrites_its_own
+from tilecheck.analysis.ordering import order_of
 from tilecheck.ir.kernel import Access, Effect, Space
 from tilecheck.model import Severity
 from tilecheck.proof.obligation import Between, Disjoint, Obligation, Ordered
@@ -148,14 +150,12 @@ def _between_threads(facts: Facts) -> Iterator[Obligation]:
     """Triton: threads of one program, unless a barrier separates them or one thread makes both accesses."""
     for conflict in facts.graph.conflicts():
         first, second, kernel = conflict.first, conflict.second, facts.kernel
-        if not needs_order(kernel, first, second):
+        order = order_of(kernel, first, second)
+        if order is not None and not order.equal_lanes:
             continue
-        # Equal lanes of one access in one iteration are that access once.
-        over = first is second or overwrites_its_own(kernel, first, second)
-        over = over or in_one_layout(kernel, first, second)
         yield Obligation(
             rule=RULE.code,
-            goal=Disjoint(first, second, Between.PROGRAM if over else Between.THREADS),
+            goal=Disjoint(first, second, Between.THREADS if order is None else Between.PROGRAM),
             sites=sites_of(first, second),
             cause=f"two threads of one block touch an element of `{conflict.array}` in no order",
             stage=2,

@@ -205,14 +205,16 @@ class LaunchTerms:
     `files` are the kernel's file and all that its verdict was read from, each with the SHA-256 of its text
     as it was read (`Source.data`). `grid_axes` are the grid axes that the kernel reads. `requires` are the
     author's preconditions on launch values and `limits` the sizes at which S5 holds, both as Python expressions
-    like the conditions. `globals` are names of modules that the proof read, `contracts` what it took for true
-    of values in memory.
+    like the conditions. `large` are the numbers of elements of tiles that have to be as large as a program has
+    threads (S8), as such expressions. `globals` are names of modules that the proof read, `contracts` what it
+    took for true of values in memory.
     """
 
     files: tuple[tuple[str, str], ...]
     grid_axes: tuple[int, ...]
     requires: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
+    large: tuple[str, ...] = ()
     globals: tuple[GlobalName, ...] = ()
     contracts: tuple[StatedContract, ...] = ()
 

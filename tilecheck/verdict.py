@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tilecheck.analysis.facts import Facts
 from tilecheck.analysis.limits import int32_limits, values_in_memory
-from tilecheck.analysis.ordering import laid_out_alike
+from tilecheck.analysis.ordering import laid_out_alike, large_tiles
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, render, symbols, walk
 from tilecheck.ir.kernel import Access, Effect, Kernel, Ownership
 from tilecheck.ir.launch import HostList, Launch
@@ -84,6 +84,7 @@ def conclude(
             kernel.grid_axes,
             tuple(render(r.condition) for r in kernel.requires),
             int32_limits(kernel),
+            tuple(map(render, large_tiles(kernel))),
             kernel.globals,
             tuple(
                 StatedContract(c.kind, c.arrays, tuple(map(render, c.bounds)), c.text, c.part)
@@ -160,7 +161,7 @@ def _premises(kernel: Kernel) -> list[Site]:
 
 
 def standing(facts: Facts) -> tuple[str, ...]:
-    """The standing obligations that concern this kernel, S1 to S7 of the documentation."""
+    """The standing obligations that concern this kernel, S1 to S8 of the documentation."""
     arrays = facts.graph.arrays()
     written = [a for a in arrays if facts.graph.ownership(a) is Ownership.MUT]
     found = []
@@ -179,6 +180,8 @@ def standing(facts: Facts) -> tuple[str, ...]:
         found.append("S6")
     if laid_out_alike(facts.kernel):
         found.append("S7")
+    if large_tiles(facts.kernel):
+        found.append("S8")
     return tuple(found)
 
 

@@ -2,18 +2,23 @@
 
 A program is many threads. Two of its accesses have an order if every thread passes a barrier between them.
 
-Or one thread alone matters (`made_by_one_thread`).
+Or one thread alone matters (`_made_by_one_thread`).
 
 There is one more case, a store over what was just loaded. What it stores must be computed from what was loaded,
 lane for lane: a load and a store of one tile may be laid out differently over the threads, and only the value
 orders the two. Or what was loaded goes nowhere else: where the value does not order the two, it is not needed.
 Several threads may load an element and one of them stores it, so a load of another thread may see the new
 value. That does no harm where the thread that stores an element is the only one whose loaded value counts. (A
-reduction before the store is no barrier: where each warp holds the whole tile, it has none.)
+reduction before the store is no barrier: where each warp holds the whole tile, it has none.) Where a tile has
+as many elements as there are threads, one thread alone loads each (S8), and none of that is asked.
+
+What orders two accesses may hang on the launch: `order_of` says on what.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import combinations
 
 from tilecheck.ir.expr import (
@@ -22,12 +27,69 @@ from tilecheck.ir.expr import (
     Kind,
     Symbol,
     conjuncts,
+    mul,
     negate,
     sym,
     symbols,
     walk,
 )
 from tilecheck.ir.kernel import Access, Barrier, Effect, Exchange, Kernel, common_loops
+
+WARP = 32  # threads, on NVIDIA's GPUs
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What orders the threads of a program that make two accesses, wherever they touch one element.
+
+    With `equal_lanes` it orders them only where they touch it in equal lanes, in one iteration of the loops
+    around both. `alike` says that the order rests on S7; `large` are the numbers of elements of tiles that have
+    to be as large as the program has threads (S8).
+    """
+
+    equal_lanes: bool = True
+    alike: bool = False
+    large: tuple[Expr, ...] = ()
+
+
+def order_of(kernel: Kernel, first: Access, second: Access) -> Order | None:
+    """What orders two accesses of one array in one program, one of them a store; None if it is not known."""
+    if _are_of_two_launches(first, second) or not _needs_order(kernel, first, second):
+        return Order(equal_lanes=False)
+    if first is second or _overwrites_its_own(kernel, first, second):  # equal lanes of it are that access once
+        return Order()
+    one_layout = _in_one_layout(kernel, first, second)
+    if one_layout and _are_used_in_time(kernel, first, second):
+        return Order(alike=True)
+    large = _if_large(kernel, [a for a in (first, second) if a.effect is Effect.READ])
+    if not large:
+        return None
+    if _is_stored_after(kernel, first, second):
+        return Order(equal_lanes=False, large=large)
+    if _takes_its_own(kernel, first, second):
+        return Order(large=large)
+    return Order(alike=True, large=large) if one_layout else None
+
+
+def orders_of_tiles(kernel: Kernel) -> Iterator[Order]:
+    """What orders a kernel's loads and stores of tiles, array by array."""
+    for first, second in combinations((a for a in kernel.accesses if a.lanes), 2):
+        if first.array == second.array and Effect.WRITE in (first.effect, second.effect):
+            order = order_of(kernel, first, second)
+            if order is not None:
+                yield order
+
+
+def laid_out_alike(kernel: Kernel) -> tuple[str, ...]:
+    """The arrays of which S7 speaks, if an order rests on it: those that tiles are loaded from or stored to."""
+    if not any(order.alike for order in orders_of_tiles(kernel)):
+        return ()
+    return tuple(sorted({a.array for a in kernel.accesses if a.lanes}))
+
+
+def large_tiles(kernel: Kernel) -> tuple[Expr, ...]:
+    """The numbers of elements of which S8 speaks: each is at least the number of a program's threads."""
+    return tuple(dict.fromkeys(size for order in orders_of_tiles(kernel) for size in order.large))
 
 
 def separated(kernel: Kernel, first: Access, second: Access) -> bool:
@@ -63,7 +125,7 @@ def _loops_of(barrier: Barrier, first: Access, second: Access) -> bool:
     return set(barrier.loops) <= set(common_loops(first, second))
 
 
-def made_by_one_thread(kernel: Kernel, first: Access, second: Access) -> bool:
+def _made_by_one_thread(kernel: Kernel, first: Access, second: Access) -> bool:
     """Whether both are accesses of single elements of which the first thread's alone matter: its own are in
     the order of the text, as all accesses of one thread to one element are.
 
@@ -85,7 +147,7 @@ def _is_of_one_thread(kernel: Kernel, access: Access) -> bool:
     return access.effect is Effect.WRITE
 
 
-def reduced_before(kernel: Kernel, first: Access, second: Access) -> bool:
+def _reduced_before(kernel: Kernel, first: Access, second: Access) -> bool:
     """Whether `second` stores after all rounds of the loops in which `first` loads, and needs a reduction of
     what it loaded, which is in the same round: then the store comes after every thread's load, or, where the
     tile lies in one warp, after those of that warp, which alone stores (`_is_settled`)."""
@@ -98,7 +160,7 @@ def reduced_before(kernel: Kernel, first: Access, second: Access) -> bool:
     return reduced and _is_settled(kernel, first, second, since)
 
 
-def overwrites_its_own(kernel: Kernel, first: Access, second: Access) -> bool:
+def _overwrites_its_own(kernel: Kernel, first: Access, second: Access) -> bool:
     """Whether `second` stores over what `first` loaded before it, each element after it was loaded, and no
     thread puts to use what it loaded too late.
 
@@ -122,18 +184,18 @@ def overwrites_its_own(kernel: Kernel, first: Access, second: Access) -> bool:
     return _is_settled(kernel, first, second, since)
 
 
-def needs_order(kernel: Kernel, first: Access, second: Access) -> bool:
+def _needs_order(kernel: Kernel, first: Access, second: Access) -> bool:
     """Whether two accesses of one array, in one program, have no order yet where they touch one element."""
     if {first.effect, second.effect} in ({Effect.READ}, {Effect.ATOMIC}):
         return False
     if (first is second and not first.loops) or separated(kernel, first, second):  # lanes of one store: TC203
         return False
-    return not made_by_one_thread(kernel, first, second) and not reduced_before(kernel, first, second)
+    return not _made_by_one_thread(kernel, first, second) and not _reduced_before(kernel, first, second)
 
 
-def in_one_layout(kernel: Kernel, first: Access, second: Access) -> bool:
-    """Whether one thread makes both accesses of a lane, and no other puts to use what it loaded too late, if
-    the arrays of the kernel's tiles have elements of one size and begin at addresses aligned alike (S7).
+def _in_one_layout(kernel: Kernel, first: Access, second: Access) -> bool:
+    """Whether one thread makes both accesses of a lane, if the arrays of the kernel's tiles have elements of
+    one size and begin at addresses aligned alike (S7).
 
     Triton's compiler lays out a load or store by the size of an element, by what it knows of the address, and
     by other accesses of the same sizes. Where all tiles have one axis and all addresses are computed in one
@@ -143,8 +205,12 @@ def in_one_layout(kernel: Kernel, first: Access, second: Access) -> bool:
     if not (first.lanes and second.lanes and _has_one_layout(kernel)):
         return False
     early, late = sorted((first, second), key=lambda a: a.position)
-    if late.effect is Effect.READ and common_loops(early, late):
-        return False
+    return late.effect is not Effect.READ or not common_loops(early, late)
+
+
+def _are_used_in_time(kernel: Kernel, first: Access, second: Access) -> bool:
+    """Whether of two accesses in one layout no thread puts to use what it loaded too late."""
+    early, late = sorted((first, second), key=lambda a: a.position)
     return all(_is_used_in_time(kernel, a, late) for a in (early, late) if a.effect is Effect.READ)
 
 
@@ -172,19 +238,53 @@ def _is_used_in_time(kernel: Kernel, load: Access, store: Access) -> bool:
     return not since or (load is not store and _is_settled(kernel, load, store, since))
 
 
-def laid_out_alike(kernel: Kernel) -> tuple[str, ...]:
-    """The arrays of which S7 speaks, if an order rests on it: those that tiles are loaded from or stored to."""
-    if not _has_one_layout(kernel):
+# ---- tiles with as many elements as there are threads (S8) -------------------------------------------------
+#
+# A compiler lays such a tile out so that one thread loads each element, and loads it once: it makes no second
+# load of it for another layout. So what depends on an element depends on the one load of it, however it gets
+# from thread to thread.
+
+
+def _if_large(kernel: Kernel, loads: list[Access]) -> tuple[Expr, ...]:
+    """How many elements loaded tiles have, if all may have as many as a program has threads. The kernel must
+    not have a number called `num_warps`, or that of the launch could not be told from it."""
+    sizes = []
+    for load in loads:
+        bounds = [lane.bound for lane in load.lanes if lane.bound is not None]
+        if not bounds or len(bounds) < len(load.lanes) or load.copied:
+            return ()
+        sizes.append(mul(*bounds))
+    if any(size.value is not None and size.value < WARP for size in sizes):
         return ()
-    tiles = [a for a in kernel.accesses if a.lanes]
-    rests = any(
-        first.array == second.array
-        and in_one_layout(kernel, first, second)
-        and needs_order(kernel, first, second)
-        and not overwrites_its_own(kernel, first, second)
-        for first, second in combinations(tiles, 2)
-    )
-    return tuple(sorted({a.array for a in tiles})) if rests else ()
+    return () if any(p.name == "num_warps" for p in kernel.params) else tuple(sizes)
+
+
+def _takes_its_own(kernel: Kernel, first: Access, second: Access) -> bool:
+    """Whether what `second` stores in a lane needs what `first` loaded in it: the lane itself, or a reduction
+    or scan along the only axis that has the lane in it."""
+    if first.effect is not Effect.READ or second.effect is not Effect.WRITE or first.position > second.position:
+        return False
+    if first.copied or second.copied or first.order != "WEAK":
+        return False
+    return first.position in second.takes or _is_gathered_whole(kernel, first, second, scans=True)
+
+
+def _is_stored_after(kernel: Kernel, first: Access, second: Access) -> bool:
+    """Whether `second` stores after all rounds of the loops in which `first` loads, and needs a reduction of
+    all that it loaded in each."""
+    if first.effect is not Effect.READ or second.effect is not Effect.WRITE or first.position > second.position:
+        return False
+    if common_loops(first, second) or first.copied or second.copied or first.order != "WEAK":
+        return False
+    return _is_gathered_whole(kernel, first, second, scans=False)
+
+
+def _is_gathered_whole(kernel: Kernel, first: Access, second: Access, *, scans: bool) -> bool:
+    since = [e for e in _exchanges_since(kernel, first) if e.whole and (scans or not e.scans)]
+    return len(first.lanes) == 1 and _is_gathered(first, second, since)
+
+
+# ---- what else is laid out alike ---------------------------------------------------------------------------
 
 
 def _is_alike(kernel: Kernel) -> bool:

@@ -15,10 +15,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tilecheck.errors import UsageError
+from tilecheck.errors import LaunchRefused, UsageError
 from tilecheck.example import Example
 from tilecheck.jit import records
+from tilecheck.jit.guard_triton import compile_threads
 from tilecheck.jit.jitted import layers_of
+from tilecheck.jit.launch import captured
 from tilecheck.jit.records import Record
 
 MANIFEST = "triton.json"
@@ -116,6 +118,7 @@ def export_kernel(
     for number, signature in enumerate(dict.fromkeys(signatures)):
         _check_sizes(record, signature)
         compiled = _compile(record, layers_of(kernel).jitted, signature, arch)
+        _check_threads(record, kernel, compiled.metadata.num_warps, signature)
         data: bytes = compiled.asm["cubin"]
         path = folder / f"{Path(record.file).stem}.{record.name}.triton.{number}.{arch}.cubin"
         try:
@@ -143,6 +146,16 @@ def _check_sizes(record: Record, signature: Signature) -> None:
     if len({_bits(kind) for kind in kinds if kind.startswith("*")}) > 1:
         names = ", ".join(f"`{a.name}`" for a in record.arguments if a.alike)
         raise UsageError(f"`{record.name}` is proved for elements of one size in {names}: here {kinds}")
+
+
+def _check_threads(record: Record, kernel: Any, warps: int, signature: Signature) -> None:
+    """S8: tiles that have to be as large as the program has threads are."""
+    try:
+        check = compile_threads(record, captured(layers_of(kernel).function))
+        if check is not None:
+            check(warps, [value for _, value in signature])
+    except LaunchRefused as error:
+        raise UsageError(str(error)) from None
 
 
 def _bits(kind: str) -> int:

@@ -7,17 +7,21 @@ are, so the guard holds every argument against what the proof took it for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import NoneType
 from typing import Any, NoReturn
 
-from tilecheck.jit.conditions import view
+from tilecheck.jit.conditions import FUNCTIONS, view
 from tilecheck.jit.guard import INT32_ELEMENTS, Arrays, Check, Guard, check_accepted
 from tilecheck.jit.layouts import Layout
 from tilecheck.jit.records import Argument, Record
 
 _ALIGNED = 16  # bytes: what Triton's compiler asks of a pointer
 _NUMBERS = (int, bool, float, NoneType)
+_WARPS = "num_warps"  # an option of a launch
+_WARP = 32  # threads, on NVIDIA's GPUs
+
+Threads = Callable[[Any, Sequence[Any]], None]
 
 
 def compile_guard(
@@ -34,6 +38,18 @@ def compile_guard(
     return _Guard(record, captured or {}, 1, most).check
 
 
+def compile_threads(record: Record, captured: Mapping[str, Any] | None = None) -> Threads | None:
+    """A function of a launch's `num_warps` and arguments that returns, or raises `LaunchRefused` if a tile that
+    has to be as large as the program has threads is smaller (S8); None if no tile has to be.
+
+    Raises:
+        LaunchRefused: the number of a tile's elements cannot be evaluated.
+    """
+    if not record.large:
+        return None
+    return _Guard(record, {**(captured or {}), _WARPS: None}, 1).check_threads
+
+
 class _Guard(Guard):
     constants = frozenset((*_NUMBERS, str))
     questions = True
@@ -44,6 +60,7 @@ class _Guard(Guard):
     ) -> None:
         super().__init__(record, captured, granule, most)
         self.raw = set(self.arrays)  # every access is by an offset from the first element
+        self.large = [self._compiled(text) for text in record.large]
 
     # ---- the fast path ---------------------------------------------------------------------------------------
 
@@ -133,6 +150,27 @@ class _Guard(Guard):
                 raise self.refusal(
                     f"of `{name}` and `{first}` one begins at a multiple of {_ALIGNED} bytes, and one does not",
                     ("its threads load and store the same elements only if all are aligned alike",),
+                )
+
+    def check_threads(self, warps: Any, args: Sequence[Any]) -> None:
+        """S8: of a smaller tile several threads load each element, and some may load it too late."""
+        if type(warps) is not int or warps < 1:
+            raise self.refusal(f"`{_WARPS}` is {warps!r}, which is no number of warps", ())
+        numbers = {a.name: value for a, value in zip(self.record.arguments, args, strict=True)}
+        for size in self.large:
+            scope = {**self.captured, **FUNCTIONS, **numbers, "__builtins__": {}}
+            try:
+                elements = eval(size.code, scope)  # noqa: S307 - only the whitelisted nodes of `conditions`
+                is_large = type(elements) is int and elements >= _WARP * warps
+            except Exception as error:  # noqa: BLE001 - what cannot be evaluated does not hold
+                raise self.refusal(f"its tile cannot be evaluated: {error}", (size.text,)) from None
+            if not is_large:
+                raise self.refusal(
+                    f"a tile of `{size.text}` elements has {elements}, and the program {_WARP * warps} threads",
+                    (
+                        "its threads are in order only if each of them loads elements of its own",
+                        f"help: launch it with fewer warps (`{_WARPS}={warps}`), or with larger tiles",
+                    ),
                 )
 
     def length(self, layout: Layout) -> int:

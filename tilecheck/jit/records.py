@@ -84,8 +84,9 @@ class Record:
     `sources` maps paths, relative to the folder of the kernel's file, to the SHA-256 of their bytes; the
     kernel's own file is among them under its name. `line` is the 1-based line of the kernel's `def`.
     `conditions` are Python expressions over parameters, shapes, strides and the grid. `contracts` are what the
-    proof took for true of values in memory and cannot be seen without a look at them. `report` is the text
-    that tells why a kernel is not accepted. `language` is what the kernel is written in.
+    proof took for true of values in memory and cannot be seen without a look at them. `large` are the numbers
+    of elements of tiles that have to be as large as a program has threads. `report` is the text that tells why
+    a kernel is not accepted. `language` is what the kernel is written in.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Record:
     grid_axes: tuple[int, ...] = ()
     conditions: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
+    large: tuple[str, ...] = ()
     standing: tuple[str, ...] = ()
     contracts: tuple[StatedContract, ...] = ()
     globals: tuple[Global, ...] = ()
@@ -160,6 +162,7 @@ def _record(kernel: KernelReport, report: Report) -> Record:
         grid_axes=() if terms is None else terms.grid_axes,
         conditions=tuple(dict.fromkeys((*(() if terms is None else terms.requires), *kernel.conditions))),
         limits=() if terms is None else terms.limits,
+        large=() if terms is None else terms.large,
         standing=kernel.standing,
         contracts=() if terms is None else terms.contracts,
         globals=() if terms is None else tuple(_global(g, folder) for g in terms.globals),
@@ -298,7 +301,8 @@ def record_from(item: dict[str, Any]) -> Record:
         KeyError, TypeError, ValueError: it describes none. Nothing is left out or guessed: a record without
             its conditions would let every launch pass.
     """
-    lists = {name: tuple(_list(item[name])) for name in ("grid_axes", "conditions", "limits", "standing")}
+    listed = ("grid_axes", "conditions", "limits", "large", "standing")
+    lists = {name: tuple(_list(item[name])) for name in listed}
     if item["language"] not in LANGUAGES:
         raise ValueError("no language that is known")
     record = Record(
@@ -315,7 +319,7 @@ def record_from(item: dict[str, Any]) -> Record:
         _all(str, record.name, record.file, record.verdict, record.report, record.reason or "")
         and _all(str, *record.sources.keys(), *record.sources.values(), *names)
         and _all(str, *(a.scalar for a in record.arguments))
-        and _all(str, *record.conditions, *record.limits, *record.standing)
+        and _all(str, *record.conditions, *record.limits, *record.large, *record.standing)
         and _all(int, record.line, *record.grid_axes, *(g.line for g in record.globals))
         and _all(str, *(text for g in record.globals for text in (g.file, g.name, g.path, g.library)))
         and all(_all(bool, a.array, a.members, a.wide, a.integer, a.updated, a.alike) for a in record.arguments)

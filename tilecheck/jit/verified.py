@@ -14,7 +14,7 @@ from typing import Any
 from tilecheck.errors import LaunchRefused
 from tilecheck.jit.contracts import limit_of
 from tilecheck.jit.guard import Check
-from tilecheck.jit.guard_triton import compile_guard
+from tilecheck.jit.guard_triton import Threads, compile_guard, compile_threads
 from tilecheck.jit.jitted import Layers, assignments, check_annotations, layers_of
 from tilecheck.jit.launch import captured
 from tilecheck.jit.records import Record
@@ -28,6 +28,7 @@ _OPTIONS: dict[str, tuple[Any, ...]] = {
     "launch_pdl": (None, False),
     "ir_override": (None,),
 }
+_WARPS = 4  # of a launch that does not say how many, on NVIDIA's GPUs
 _REMEMBERED = 4096  # combinations of arguments with which every configuration passed
 
 # By the identity of the kernel object: Triton's compare by what they compile to.
@@ -91,7 +92,9 @@ def _guarded(kernel: Any, most: int | None) -> _Guarded:
     check_text(layers.jitted, layers.function)
     check_annotations(layers, record)
     looks = None if most is None else compile_guard(record, names, most=most)
-    guarded = _Guarded(record, check, looks, _binder(layers.function), is_tuned=bool(layers.around))
+    threads = compile_threads(record, names)
+    bind = _binder(layers.function)
+    guarded = _Guarded(record, check, looks, threads, bind, is_tuned=bool(layers.around))
     _ready[key] = (weakref.ref(kernel, lambda _: _ready.pop(key, None)), guarded)
     return guarded
 
@@ -107,6 +110,7 @@ class _Guarded:
         record: Record,
         check: Check,
         looks: Check | None,
+        threads: Threads | None,
         bind: Callable[..., Any],
         *,
         is_tuned: bool,
@@ -114,6 +118,7 @@ class _Guarded:
         self.record = record
         self.check = check
         self.looks = looks  # checks contracts as well
+        self.threads = threads
         self.bind = bind
         self.is_tuned = is_tuned
         self.names = [a.name for a in record.arguments]
@@ -150,6 +155,8 @@ class _Guarded:
         for name, value in options.items():
             if name in _OPTIONS and value not in _OPTIONS[name]:
                 raise self._refusal(f"the proof does not cover launches with `{name}={value}`")
+        if self.threads is not None:
+            self.threads(options.get("num_warps", _WARPS), values)
         return values
 
     # ---- tuned kernels ---------------------------------------------------------------------------------------

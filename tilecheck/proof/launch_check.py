@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from tilecheck.analysis.ordering import laid_out_alike
-from tilecheck.ir.expr import FALSE, Expr, Kind, all_of, le, lt, mul, negate, sym, symbols
+from tilecheck.analysis.ordering import WARP, laid_out_alike, large_tiles
+from tilecheck.ir.expr import FALSE, Expr, Kind, all_of, le, lt, mul, negate, render, sym, symbols
 from tilecheck.ir.host import EXTENT, NUMEL, SPAN, owner
 from tilecheck.ir.kernel import Contract, Effect, Kernel, grid_symbol
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
@@ -201,11 +201,14 @@ class _Check:
         )
 
     def _layouts(self) -> Iterator[tuple[str, str]]:
-        """S7: the host's text shows neither the types of tensors nor their addresses."""
+        """S7 and S8: the host's text shows neither the types of tensors nor their addresses, and options of a
+        launch are not read."""
         names = laid_out_alike(self.judge.kernel)
         if names:
             listed = ", ".join(f"`{name}`" for name in names)
             yield f"S7: {listed} have elements of one size, and are aligned alike", "caller"
+        for size in large_tiles(self.judge.kernel):
+            yield f"S8: {render(size)} >= {WARP} * num_warps", "caller"
 
     def _standing(
         self,

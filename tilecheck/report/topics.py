@@ -13,12 +13,14 @@ STANDING: Mapping[str, str] = {
     "S6": "an array whose values are used as integers, such as an index, holds int32 or int64",
     "S7": "where a Triton program updates arrays in place, the elements of all its arrays have one size, and "
     "all arrays begin at multiples of 16 bytes, or none does",
+    "S8": "where the order of a Triton program's threads rests on it, a tile that is loaded has at least as "
+    "many elements as the program has threads, which are 32 for each of `num_warps`",
 }
 
 _VERDICTS: Mapping[str, str] = {
     "proved": """
 Every obligation of the kernel is discharged, for every launch that meets the standing obligations
-(`tilecheck explain S1` to `S7`): any grid, any shapes, any strides, any values in memory.
+(`tilecheck explain S1` to `S8`): any grid, any shapes, any strides, any values in memory.
 
 A kernel is never called proved because something was not understood, or because time ran out.
 """,

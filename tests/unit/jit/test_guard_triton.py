@@ -9,7 +9,7 @@ import pytest
 
 from tilecheck.errors import LaunchRefused
 from tilecheck.jit import guard
-from tilecheck.jit.guard_triton import compile_guard
+from tilecheck.jit.guard_triton import compile_guard, compile_threads
 from tilecheck.jit.records import Argument
 
 FITS = "numel(out) >= n"
@@ -164,6 +164,29 @@ def test_arrays_that_are_laid_out_alike_are_aligned_alike(check, tensor):
         for first, second in ((0, 72), (4, 64)):
             told = refused(passes, (1,), tensor(8, at=first), tensor(8, at=second))
             assert "one begins at a multiple of 16 bytes" in told
+
+
+def test_a_tile_has_as_many_elements_as_there_are_threads(record):
+    made = record("out T", language="triton", large=("T * WIDTH", "64"))
+    check = compile_threads(made, {"WIDTH": 4})
+    check(1, (None, 16))
+    check(2, (None, 16))
+    for warps, size, told in (
+        (2, 8, "a tile of `T * WIDTH` elements has 32, and the program 64 threads"),
+        (4, 64, "a tile of `64` elements has 64, and the program 128 threads"),
+        (0, 64, "`num_warps` is 0"),
+        (None, 64, "`num_warps` is None"),
+        (True, 64, "`num_warps` is True"),
+        (1, None, "cannot be evaluated"),
+        (1, 64.0, "has 256.0"),
+    ):
+        with pytest.raises(LaunchRefused) as error:
+            check(warps, (None, size))
+        assert told in str(error.value)
+
+
+def test_of_other_kernels_the_threads_are_not_counted(record):
+    assert compile_threads(record("out T", language="triton")) is None
 
 
 def test_elements_may_be_taken_only_for_others_of_their_size(check, tensor):

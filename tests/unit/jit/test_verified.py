@@ -92,6 +92,19 @@ tuned_scatter = triton.autotune([triton.Config({"BLOCK": 4}), triton.Config({"BL
 
 
 @triton.jit
+def halved(x_ptr, sum_ptr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at)
+    tl.store(x_ptr + at, x * 0.5)
+    tl.store(sum_ptr + tl.program_id(0), tl.sum(x, axis=0))
+
+
+tuned_halved = triton.autotune(
+    [triton.Config({"BLOCK": 128}), triton.Config({"BLOCK": 256})], key=[], restore_value=["x_ptr"]
+)(halved)
+
+
+@triton.jit
 def racing(out_ptr):
     tl.store(out_ptr, tl.program_id(0))
 
@@ -374,6 +387,32 @@ def test_options_that_no_verdict_covers_are_refused(load, tensor, option, value)
     assert f"`{option}={value}`" in refused(lambda: call(**{option: value}))
     assert call(**{option: 1 if option == "num_ctas" else None}, num_stages=2) == "compiled"
     assert k.copy.launched[0][2].keys() == {option, "num_stages"}
+
+
+def test_a_tile_that_each_thread_has_elements_of_is_as_large_as_the_program(load, tensor):
+    """S8: of a smaller one several threads load each element. Without an option there are four warps."""
+    k = load()
+    call = tilecheck.verified(k.halved)[(1,)]
+    x, out = tensor(256), tensor(1, at=4096)
+    call(x, out, BLOCK=128)
+    call(x, out, 64, num_warps=2)
+    for size, options, threads in ((64, {}, 128), (128, {"num_warps": 8}, 256), (64, {"num_warps": 4}, 128)):
+        told = refused(lambda size=size, options=options: call(x, out, BLOCK=size, **options))
+        assert f"has {size}, and the program {threads} threads" in told
+    assert len(k.halved.launched) == 2
+
+
+def test_the_tiles_of_every_configuration_are_as_large_as_the_program(load, tensor):
+    k = load()
+    call = tilecheck.verified(k.tuned_halved)[(1,)]
+    x, out = tensor(256), tensor(1, at=4096)
+    call(x, out)
+    k.tuned_halved.configs[1].options["num_warps"] = 16
+    k = load()
+    k.tuned_halved.configs[1].options["num_warps"] = 16
+    told = refused(lambda: tilecheck.verified(k.tuned_halved)[(1,)](x, out))
+    assert "has 256, and the program 512 threads" in told
+    assert inner(k.tuned_halved).launched == []
 
 
 def test_a_kernel_that_is_not_verified_is_refused_with_the_report(load, tensor):

@@ -44,6 +44,13 @@ def swap(o_ptr, b_ptr, n, BLOCK: tl.constexpr):
     b = tl.load(b_ptr + offs, mask=offs < n)
     tl.store(o_ptr + offs, b, mask=offs < n)
     tl.store(b_ptr + offs, o, mask=offs < n)
+
+@triton.jit
+def halved(x_ptr, sums_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs, mask=offs < n, other=0)
+    tl.store(x_ptr + offs, x * 0.5, mask=offs < n)
+    tl.store(sums_ptr + tl.program_id(0), tl.sum(x, axis=0))
 """
 
 
@@ -312,6 +319,19 @@ def test_that_arrays_are_laid_out_alike_is_left_to_the_caller(verified: Callable
     [text] = [text for text in statuses(found) if text.startswith("S7")]
     assert text == "S7: `b_ptr`, `o_ptr` have elements of one size, and are aligned alike"
     assert statuses(found)[text] == "caller"
+
+
+def test_that_tiles_are_as_large_as_the_program_is_left_to_the_caller(
+    verified: Callable[[str, str], Report],
+) -> None:
+    """S8: options of a launch are not read."""
+    body = """
+    def host(a, sums):
+        halved[(triton.cdiv(a.numel(), 256),)](a, sums, a.numel(), 256, num_warps=8)
+    """
+    found = verified("halved", body)
+    assert "S8" in found.kernels[0].standing
+    assert statuses(found)["S8: BLOCK >= 32 * num_warps"] == "caller"
 
 
 def test_of_other_kernels_it_is_not_asked(verified: Callable[[str, str], Report]) -> None:
