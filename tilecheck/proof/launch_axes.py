@@ -3,7 +3,8 @@
 A kernel that reads such an axis and would go wrong with two blocks along it is used as its author means it:
 `grid[0] <= 1` is then a launch condition like any other. Of a kernel without visible launches nobody knows.
 So is `cdiv(V, BV) <= 1` where a block index is taken apart into `bid // cdiv(V, BV)` and `bid % cdiv(V, BV)`, a
-store is placed by the first alone, and the text of every launch shows that there is no more than one such tile.
+store is placed by the first alone, and the text of every launch shows that there is no more than one such tile;
+and `n <= 1` for a number n that is passed.
 """
 
 from __future__ import annotations
@@ -81,6 +82,7 @@ def _lost_digits(access: Access, kernel: Kernel) -> Iterator[Expr]:
     for node in decoded:
         for factor in _factors(node.args[1]) if node.op == "floordiv" else ():
             counts = factor.op == "floordiv" and any(s in tiles for s in symbols(factor.args[1]))
+            counts |= factor.op == "sym" and factor.args[0] not in tiles
             if counts and factor not in kept and all(s.kind <= Kind.HOST for s in symbols(factor)):
                 yield le(factor, 1)
 
