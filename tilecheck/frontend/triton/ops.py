@@ -673,6 +673,18 @@ _DSL: Mapping[str, Handler] = {
 _DTYPES = ("float", "bfloat", "int", "uint", "fp", "bf", "pi32_t", "block_type", "pointer_type")
 
 
+def _divided_out(dividend: Expr, divisor: Expr) -> Expr | None:
+    """a for the integer a * d and the divisor d, which is positive; of a sum each term."""
+    parts = []
+    for term in dividend.args if dividend.op == "add" else (dividend,):
+        factors = list(term.args) if term.op == "mul" else [term]
+        if divisor not in factors:
+            return None
+        factors.remove(divisor)
+        parts.append(E.mul(E.ONE, *factors))
+    return E.add(E.ZERO, *parts)
+
+
 def _chooses_by_launch(e: Expr) -> bool:
     """Whether a number of the launch decides which number this is: one side may be a constant then."""
     tests = (node.args[0] for node in E.walk(e) if node.op == "ite")
@@ -832,8 +844,12 @@ class Triton:
         It is floor division where the dividend is not negative. A launch value is asked to be that, by an
         obligation of its own; any other dividend is taken apart: -(-a // d) for a < 0, and the remainder has
         the sign of the dividend. So `n + d - 1` is not negative where n is not: d has an obligation of its own.
-        Where the guard says that the dividend is not negative, no other is divided.
+        Where the guard says that the dividend is not negative, no other is divided. Multiples of the divisor
+        come out even.
         """
+        whole = _divided_out(dividend, divisor)
+        if whole is not None and x.is_integer_memory(dividend) and x.is_integer_memory(divisor):
+            return whole if op == "//" else E.ZERO
         positive = x.knowledge.positive | {divisor}
         known = signs.guarded(x)
         scalars = {s for s in E.symbols(dividend) if s.kind in (Kind.SCALAR, Kind.CONSTANT)}
