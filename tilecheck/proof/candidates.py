@@ -40,6 +40,7 @@ from tilecheck.proof.candidates_races import RaceCandidates
 from tilecheck.proof.candidates_tables import with_chunks
 from tilecheck.proof.conditions_ranges import Ranges, largest
 from tilecheck.proof.conditions_terms import Terms
+from tilecheck.proof.dispatch import second_ids
 from tilecheck.proof.multiples import whole_steps
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.polynomial import combine, constant, times
@@ -119,6 +120,9 @@ def _counts_branches(condition: Expr, obligation: Obligation) -> bool:
         return grid.op == "sym" and any(map(is_flag, conjuncts(guard)))
     if any(s.kind > Kind.HOST for s in symbols(most)) or any(n.op == "read" for n in walk(most)):
         return False  # it would be a condition on blocks, or on memory
+    ids = second_ids((goal.first.guard, goal.second.guard))
+    if any(block.bound is grid and most.value == second for block, second in ids):
+        return True
     asked = (node.args for node in walk(guard) if node.op == "eq")
     return any(a.op == "sym" and a.args[0].bound is grid and add(b, 2) is most for a, b in asked)
 

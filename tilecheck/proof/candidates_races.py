@@ -10,7 +10,8 @@ from tilecheck.ir.kernel import Access, Axis, grid_symbol
 from tilecheck.proof.candidate_counts import Counts, inequalities, is_flag
 from tilecheck.proof.candidates_flat import highest
 from tilecheck.proof.conditions_ranges import Ranges, largest
-from tilecheck.proof.polynomial import UNIT, combine, constant, scaled
+from tilecheck.proof.dispatch import in_order, second_ids
+from tilecheck.proof.polynomial import UNIT, Monomial, Polynomial, combine, constant, divides, scaled, without
 
 
 class RaceCandidates:
@@ -37,8 +38,8 @@ class RaceCandidates:
                         yield from self._flat_radix(ranges, node)
                         late += self._tiles(node)
                     yield from self._radix(ranges, node, late)
-                for node in walk(cone):
-                    if node.op == "mod" and not self.terms.uniform(node):
+                for node in _digits(cone):
+                    if not self.terms.uniform(node):
                         for top in ranges.highest(node.args[0]):
                             late += self.terms.at_most(
                                 combine(self.terms.poly(top), constant(1)), self.terms.poly(node.args[1])
@@ -47,6 +48,7 @@ class RaceCandidates:
             yield from self._real_elements(access)
         if first is not second and len(first.axes) == len(second.axes):
             for one, other in zip(first.axes, second.axes, strict=True):
+                yield from self._beside(first, second, one, other)
                 yield from self._apart(first, second, one, other)
         yield from self._branches(accesses)
         yield from self._whole_walks(accesses)
@@ -77,6 +79,9 @@ class RaceCandidates:
         guards = all_of(*(access.guard for access in accesses))
         if any(is_flag(term) for term in conjuncts(guards)):
             yield from (le(sym(grid_symbol(axis)), 1) for axis in self.counts.kernel.grid_axes)
+        for block, most in second_ids(tuple(access.guard for access in accesses)):
+            if block.bound is not None:
+                yield le(block.bound, most)
         for node in walk(guards):
             block, literal = node.args if node.op == "eq" else (ONE, ONE)
             if block.op == "sym" and block.args[0].kind is Kind.BLOCK and block.args[0].bound is not None:
@@ -141,6 +146,8 @@ class RaceCandidates:
     def _below(self, ranges: Ranges, rest: Expr, coefficient: Expr) -> list[Expr]:
         """`rest < coefficient`, the common factor of the rest kept whole: `s0 >= n * s1`."""
         terms = self.terms
+        if rest.op == "mod" and rest.args[1] is coefficient:
+            return []  # it does; that nothing is taken off it is another question
         shared, moving, still = ranges.split(terms.poly(rest))
         below = combine(still, terms.poly(coefficient), -1)
         found: list[Expr] = []
@@ -202,6 +209,50 @@ class RaceCandidates:
                 if distance > 0 and factor.op == "sym":
                     yield le(distance + 1, factor)
 
+    def _beside(self, first: Access, second: Access, one: Axis, other: Axis) -> Iterator[Expr]:
+        """What blocks of one id write before what those of a larger one do, in each row or in all that there
+        is: `start_a + n_a <= start_b`. What is multiplied by more than the starts are says which row it is."""
+        terms = self.terms
+        order = in_order(first.guard, second.guard)
+        if not order:
+            return
+        access, near, far = (first, one, other) if order > 0 else (second, other, one)
+        p, q = terms.poly(near.coordinate), terms.poly(far.coordinate)
+        distance = {m: c for m, c in combine(q, p, -1).items() if not terms.varies(m)}
+        shared = terms.common(distance)
+        ranges = Ranges(terms, (access.guard, access.mask, access.lane_facts))
+        moving = {m: c for m, c in p.items() if terms.varies(m)}
+        inner = {m: c for m, c in moving.items() if not self._spans(m, shared)}
+        for part in (inner, moving) if inner and len(inner) < len(moving) else (moving,):
+            for top in islice(highest(terms, ranges, terms.expr(part)), 2):
+                yield from self._least(combine(combine(terms.poly(top), constant(1)), distance, -1))
+            yield from self._inside_rows(first if access is second else second, p, q, shared)
+
+    def _inside_rows(self, access: Access, p: Polynomial, q: Polynomial, shared: Monomial) -> Iterator[Expr]:
+        """What the last ones write ends with the row: `start_b + n_b <= length`."""
+        terms = self.terms
+        rows = [m for m in q if terms.varies(m) and self._spans(m, shared)]
+        own = {m: c for m, c in q.items() if p.get(m) != c or terms.varies(m)}
+        ranges = Ranges(terms, (access.guard, access.mask, access.lane_facts))
+        inner = terms.expr({m: c for m, c in own.items() if m not in rows})
+        for m in rows[:1]:
+            length = {tuple(number for number in m if terms.uniform(terms.atom(number))): q[m]}
+            for top in islice(highest(terms, ranges, inner), 2):
+                yield from self._least(combine(combine(terms.poly(top), constant(1)), length, -1))
+
+    def _least(self, excess: Polynomial) -> Iterator[Expr]:
+        """`excess <= 0`, without the launch values in all of its terms, which are not negative then."""
+        factors = self.terms.common(excess)
+        yield from self.terms.at_most({without(m, *factors): c for m, c in excess.items()}, {})
+        for factor in dict.fromkeys(map(self.terms.atom, factors)):
+            if factor.op == "sym" and factor.args[0].kind is Kind.SCALAR:
+                yield le(0, factor)
+
+    def _spans(self, m: Monomial, shared: Monomial) -> bool:
+        """Whether the uniform factors of a term are more than the shared ones."""
+        own = tuple(number for number in m if self.terms.uniform(self.terms.atom(number)))
+        return len(own) > len(shared) and divides(shared, own)
+
     def _apart(self, first: Access, second: Access, one: Axis, other: Axis) -> Iterator[Expr]:
         """Two accesses a launch value apart (out[i] and out[i + n]): the first stays below that distance."""
         terms = self.terms
@@ -214,3 +265,10 @@ class RaceCandidates:
             ranges = Ranges(terms, (access.guard, access.mask, access.lane_facts))
             moving = terms.expr({m: c for m, c in near.items() if terms.varies(m)})
             yield from self._below(ranges, moving, terms.expr(distance))
+
+
+def _digits(index: Expr) -> list[Expr]:
+    """The remainders in an index, `x // n % m` before `x % n`: that x is below n * m leaves more blocks than
+    that it is below n, and both are digits of x then."""
+    found = [node for node in walk(index) if node.op == "mod"]
+    return sorted(found, key=lambda node: node.args[0].op != "floordiv")

@@ -2,7 +2,7 @@
 
 Sound because a flag has one value in every launch, so that an obligation holds if it holds in each of its
 cases. A case has its flag in the guards and nothing of the other case in its terms, and needs conditions of its
-own.
+own. What is chosen by the id of the block is taken apart too, see `dispatch`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from tilecheck.ir.expr import (
     walk,
 )
 from tilecheck.ir.kernel import Access, Axis
+from tilecheck.proof import dispatch
 from tilecheck.proof.candidate_counts import is_flag
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 
@@ -38,6 +39,7 @@ _MOST_FLAGS = 2
 def settled(obligation: Obligation) -> Obligation:
     """The obligation with the flags of its own guards in its terms: what is under `if A` needs nothing of what
     would be without A."""
+    obligation = dispatch.settled(obligation)
     goal = obligation.goal
     if not isinstance(goal, Holds | Disjoint):
         return obligation
@@ -50,7 +52,7 @@ def settled(obligation: Obligation) -> Obligation:
 
 
 def cases(obligation: Obligation) -> tuple[Obligation, ...]:
-    """The cases of an obligation; itself where no flag decides between its terms."""
+    """The cases of an obligation; itself where neither flags nor the block's id decide between its terms."""
     flags = deciding(obligation)
     found = []
     for values in product((TRUE, FALSE), repeat=len(flags)) if flags else ():
@@ -58,7 +60,7 @@ def cases(obligation: Obligation) -> tuple[Obligation, ...]:
         case = _case(obligation, chosen)
         if case is not None:
             found.append(case)
-    return tuple(found) or (obligation,)
+    return tuple(case for part in found or [obligation] for case in dispatch.dispatched(part))
 
 
 def deciding(obligation: Obligation) -> tuple[Expr, ...]:

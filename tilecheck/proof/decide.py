@@ -34,6 +34,7 @@ from tilecheck.proof.cases import settled as settled_by_guards
 from tilecheck.proof.claims import is_memory
 from tilecheck.proof.context import Context, Outcome
 from tilecheck.proof.contracts import some_memory
+from tilecheck.proof.dispatch import is_dispatched, reached
 from tilecheck.proof.ladder import prove
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation, Ordered
 from tilecheck.proof.predicate import inhabited
@@ -429,21 +430,15 @@ def _derive(
         most = session.work.spent + session.budget
         return lambda: session.work.spent <= most
 
-    def always() -> Callable[[], bool]:
-        return lambda: True
-
     conditions: dict[Expr, None] = {}
     lost: set[int] = set()
 
     def unsaved(parts: Sequence[tuple[int, Obligation]], *, solver: bool = True) -> set[int]:
         """Derives conditions for obligations, or cases of them; those of which something is not saved."""
-        groups: dict[tuple[bool, Expr], list[tuple[int, Obligation]]] = {}
-        several = len({_flags(part) for _, part in parts}) > 1
-        for k, part in sorted(parts, key=lambda p: (several and _is_late(p[1]), _flags(p[1]) is not TRUE)):
-            groups.setdefault((several and _is_late(part), _flags(part)), []).append((k, part))
         failed: set[int] = set()
-        for (_, flags), members in groups.items():
-            under = context.under(*conditions, *(() if flags is TRUE else (flags,)))
+        for (_, (flags, blocks)), members in _grouped(parts, open_).items():
+            under = context.under(*conditions, *(() if flags is TRUE else (flags,)), *blocks)
+            asked = all_of(flags, *blocks[-1:])
 
             def proves(obligation: Obligation, extra: tuple[Expr, ...], under: Context = under) -> bool:
                 nonlocal left
@@ -458,16 +453,16 @@ def _derive(
                 decides,
                 lambda: session.work.is_spent,
                 solver=solver,
-                spare=always if solver else spare,
+                spare=_always if solver else spare,
                 settle=branches.settled,
                 wholes=wholes,
                 groups=lone,
             )
             for condition in derivation.conditions:
-                other = any_of(flags, condition)  # what is asked with the flag and without it is asked
-                weakened = condition if other in conditions else any_of(negate(flags), condition)
+                other = any_of(asked, condition)  # what is asked with the flag and without it is asked
+                is_plain = other in conditions or _limits_ids(condition, blocks)
                 conditions.pop(other, None)
-                conditions[weakened] = None
+                conditions[condition if is_plain else any_of(negate(asked), condition)] = None
             failed |= {k for (k, _), used in zip(members, derivation.used, strict=True) if used is None}
             if not is_cut():  # a candidate that was given up on is not one that saves nothing
                 refuted = zip(members, derivation.refuted, strict=True)
@@ -484,11 +479,15 @@ def _derive(
 
         open_, open_still = once_more(open_, open_still, proved, partial(unsaved, solver=False))
     apart = dict(enumerate(map(cases, open_)))
-    for solver in (False, True):
-        if not solver and all(len(apart[k]) == 1 for k in open_still):
+    # What a block's id chooses between was not looked at as a whole.
+    skipped = {k: (o,) for k, o in enumerate(open_) if is_dispatched(o)}
+    for solver, parts in ((False, apart), (True, apart), (True, skipped)):
+        asked = open_still & parts.keys()
+        if not solver and all(len(parts[k]) == 1 for k in asked):
             continue
-        lost -= open_still
-        open_still = unsaved([(k, part) for k in sorted(open_still) for part in apart[k]], solver=solver)
+        lost -= asked
+        failed = unsaved([(k, part) for k in sorted(asked) for part in parts[k]], solver=solver)
+        open_still = open_still - asked | failed
     return tuple(conditions), set(range(len(open_))) - open_still, lost, not is_cut()
 
 
@@ -602,6 +601,46 @@ def _for_every_member(obligation: Obligation) -> Obligation:
     free = {n: sym(Symbol(n.args[0].replace(".", f"{EVERY_MEMBER}.", 1), Kind.EXTENT)) for n in reads}
     goal = replace(goal, goal=substitute(goal.goal, free), given=substitute(goal.given, free))
     return replace(obligation, goal=goal, assume=substitute(obligation.assume, free))
+
+
+def _always() -> Callable[[], bool]:
+    return lambda: True
+
+
+_Parts = Sequence[tuple[int, Obligation]]
+# Flags, and how many blocks there are.
+_Launches = tuple[Expr, tuple[Expr, ...]]
+
+
+def _grouped(
+    parts: _Parts, open_: Sequence[Obligation]
+) -> dict[tuple[bool, _Launches], list[tuple[int, Obligation]]]:
+    """Obligations, or cases of them, by the launches in which they say anything: those under no flag first, and
+    races last. How many blocks there are is looked at where several literals tell ids apart in one that is
+    open."""
+    several_ids = any(map(is_dispatched, open_))
+
+    def launches(part: Obligation) -> _Launches:
+        return _flags(part), _reached(part) if several_ids else ()
+
+    groups: dict[tuple[bool, _Launches], list[tuple[int, Obligation]]] = {}
+    several = len({launches(part) for _, part in parts}) > 1
+    for k, part in sorted(parts, key=lambda p: (several and _is_late(p[1]), _flags(p[1]) is not TRUE)):
+        groups.setdefault((several and _is_late(part), launches(part)), []).append((k, part))
+    return groups
+
+
+def _reached(obligation: Obligation) -> tuple[Expr, ...]:
+    """How many blocks there are where the accesses happen, the most last."""
+    goal = obligation.goal
+    if isinstance(goal, Holds):
+        return reached((goal.given,))
+    return reached((goal.first.guard, goal.second.guard)) if isinstance(goal, Disjoint) else ()
+
+
+def _limits_ids(condition: Expr, blocks: tuple[Expr, ...]) -> bool:
+    """Whether a condition limits the blocks of which there are some number."""
+    return condition.op == "le" and any(condition.args[0] is least.args[1] for least in blocks)
 
 
 def _reason(obligation: Obligation, outcome: Outcome) -> str:

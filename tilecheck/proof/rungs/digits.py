@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from math import gcd
 
-from tilecheck.ir.expr import TRUE, ZERO, Expr, add, all_of, conjuncts, le, lt, walk
+from tilecheck.ir.expr import TRUE, ZERO, Expr, add, all_of, conjuncts, le, lt, mul, walk
 from tilecheck.ir.kernel import Access
 from tilecheck.proof.divisions import dividends
 from tilecheck.proof.linear import meaning
@@ -143,6 +143,9 @@ class _Equal:
             self._small[index] = None
             x, d = (self._meaning(part) for part in a.args)
             small = all_of(le(ZERO, x), lt(x, d))
+            if x.op == "floordiv":  # y // n < d exactly where y < n * d, for a positive n
+                y, n = x.args
+                small = all_of(le(1, n), le(ZERO, y), lt(y, mul(n, d)))
             if all(
                 follows(small, self._known_of(access), _DEPTH) for access in (self.goal.first, self.goal.second)
             ):

@@ -15,7 +15,7 @@ built from symbols that have one value for both.
     divmod  x // n and x % n with n shared and positive           give x, which is n * (x // n) + x % n
             x // n alone where n is 1, and without the factors of n that are 1
             the same with y // (a*n), which is x // n, where x is y // a
-    lone    block ids of an axis with one block, lanes of a tile with one element
+    lone    block ids of an axis with one block, or of which guards leave one; lanes of a tile with one element
     fixed   e == s in the guards of both, with s shared           gives e
     whole   an expression of agreed symbols, or values, only is agreed
 """
@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 from tilecheck.ir.expr import Expr, Kind, Symbol, conjuncts, sym, symbols, walk
 from tilecheck.ir.kernel import Access, Axis, Space, block_symbol, common_loops
 from tilecheck.proof import interval as iv
+from tilecheck.proof.dispatch import only_id
 from tilecheck.proof.instances import Varies
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Ordered
 from tilecheck.proof.paired import with_equal_lanes
@@ -98,7 +99,7 @@ def meeting_of(goal: Disjoint, question: Question) -> Meeting | None:
         return None
     varies, telling = found
     agreed = Agreed(question.uniform, varies)
-    agreed.meet_lone(telling or ())
+    agreed.meet_lone(telling or (), (first.guard, second.guard))
     places = tuple(_same_places(first, second))
     fixed = [_fixed(access, varies) for access in (first, second)]
     for one, two in (*places, *((e, e) for e, to in fixed[0] if (e, to) in fixed[1])):
@@ -172,11 +173,16 @@ class Agreed:
         if key(one) == key(two):
             self.known.setdefault(key(one), one)
 
-    def meet_lone(self, symbols: Sequence[Symbol]) -> None:
-        """Of a grid axis with one block, and of a tile with one element, both have the only one."""
+    def meet_lone(self, symbols: Sequence[Symbol], guards: tuple[Expr, Expr]) -> None:
+        """Of a grid axis with one block, and of a tile with one element, both have the only one; and of an
+        axis with few blocks, of which guards leave both the same."""
         for symbol in symbols:
             size = symbol.bound if symbol.kind in (Kind.BLOCK, Kind.LANE) else None
-            if size is not None and self.premises.interval(self.premises.form(size)).high <= 1:
+            if size is None:
+                continue
+            most = self.premises.interval(self.premises.form(size)).high
+            left = [only_id(guard, symbol, most) for guard in guards] if symbol.kind is Kind.BLOCK else [None]
+            if most <= 1 or (left[0] is not None and left[0] == left[-1]):
                 self.symbols[symbol] = None
                 p = self.premises.form(sym(symbol))
                 self.learn(p, p)
