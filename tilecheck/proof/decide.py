@@ -36,6 +36,7 @@ from tilecheck.proof.context import Context, Outcome
 from tilecheck.proof.contracts import some_memory
 from tilecheck.proof.dispatch import is_dispatched, reached
 from tilecheck.proof.ladder import prove
+from tilecheck.proof.numbered import numbered
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation, Ordered
 from tilecheck.proof.predicate import inhabited
 from tilecheck.proof.session import Session
@@ -230,7 +231,8 @@ def _holds_under(obligation: Obligation, under: Context, session: Session, witho
 
 def as_decided(kernel: Kernel, obligations: Sequence[Obligation]) -> list[Obligation]:
     """Obligations in the form in which they are decided, and stand in the decision."""
-    return [settled_by_guards(_for_every_member(_with_divisors(o, kernel))) for o in obligations]
+    whole = (numbered(_with_divisors(o, kernel), kernel) for o in obligations)
+    return [settled_by_guards(_for_every_member(o)) for o in whole]
 
 
 def _with_queries(
