@@ -41,7 +41,7 @@ from tilecheck.proof.candidates_tables import with_chunks
 from tilecheck.proof.conditions_ranges import Ranges, largest
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.dispatch import second_ids
-from tilecheck.proof.multiples import whole_steps
+from tilecheck.proof.multiples import whole_parts, whole_steps
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.polynomial import combine, constant, times
 
@@ -242,6 +242,9 @@ class _BoundCandidates:
                 yield from candidates_rows.rows_of_tables(terms, access, self.counts.kernel)
         cone = (goal, given)
         clamped = any(node.op == "min" and not terms.uniform(node) for node in walk(*cone))
+        # How steps fit into blocks limits no launch: before what takes some blocks away.
+        yield from whole_steps(given, terms)
+        yield from whole_parts(goal, terms)
         if clamped:
             yield from self._signs(goal)  # first, as they say least
             yield from self.counts.products(cone)
@@ -252,9 +255,9 @@ class _BoundCandidates:
         for attempt in (*(reversed(attempts) if clamped else attempts), self._one_each):
             for a, b in demands:
                 yield from attempt(ranges, a, b, counts)
-        yield from whole_steps(given, terms)
         yield from self._branches(ranges, goal)
         yield from self._signs(goal)
+        yield from self._steps(given)
         if not clamped:
             yield from self.counts.products(cone)
         axes = access.axes if access is not None else ()
@@ -304,6 +307,19 @@ class _BoundCandidates:
             if node.op == "ite" and not self.terms.uniform(node.args[0]):
                 for a, b in inequalities(node.args[0]):
                     yield from largest(ranges, a, b)
+
+    def _steps(self, given: Expr) -> Iterator[Expr]:
+        """What moving values are multiplied with where they are bounded: `i * C < n` bounds i if C >= 1."""
+        for term in conjuncts(given):
+            if term.op not in ("lt", "le"):
+                continue
+            for node in walk(term.args[0]):
+                if node.op != "mul" or self.terms.uniform(node):
+                    continue
+                sizes = [
+                    e for e in node.args if e.op == "sym" and e.args[0].kind in (Kind.SCALAR, Kind.CONSTANT)
+                ]
+                yield from (le(ONE, e) for e in sizes if e.args[0] not in self.terms.tiles)
 
     def _signs(self, goal: Expr) -> Iterator[Expr]:
         """Numbers that an index is made of are not negative, and floats that are rounded to one are not."""

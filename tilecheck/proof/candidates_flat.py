@@ -22,6 +22,7 @@ from tilecheck.ir.expr import (
     negate,
     number_symbols,
     render,
+    sub,
     substitute,
     sym,
     walk,
@@ -47,10 +48,10 @@ def conditions(terms: Terms, access: Access) -> Iterator[Expr]:
     for part in conjuncts(access.mask):  # `n < 0 or i < n` bounds an unsigned i where n is not negative
         if part.op == "any" and not terms.uniform(part):
             yield from (negate(one) for one in part.args if terms.uniform(one))
-    yield from _first(terms, terms.poly(axis.index))
     for symbol in number_symbols(axis.index):
         if symbol.kind is Kind.SCALAR or (symbol.kind is Kind.CONSTANT and symbol not in terms.tiles):
             yield le(ZERO, sym(symbol))
+    yield from _first(terms, terms.poly(axis.index))  # which says more than the signs
 
 
 def _first(terms: Terms, index: Polynomial) -> Iterator[Expr]:
@@ -66,9 +67,22 @@ def _first(terms: Terms, index: Polynomial) -> Iterator[Expr]:
 def _branches(terms: Terms, index: Expr) -> Iterator[Expr]:
     """The index with a branch of a minimum in its place, which it never exceeds: in
     `first + min(n, end - first)` it is `end` that is bounded, where a contract says how large it is."""
+    yield from _before_branches(terms, index)
     smaller = [node for node in walk(index) if node.op == "min" and not terms.uniform(node)]
     if terms.promised and len(smaller) == 1:
         yield from (substitute(index, {smaller[0]: branch}) for branch in smaller[0].args)
+
+
+def _before_branches(terms: Terms, index: Expr) -> Iterator[Expr]:
+    """The index with the last element before a branch in the place of a part of the minimum of branches: of
+    `i + min(n - i, B) // 2`, as Triton divides, `i + n - i - 1`. That is no less where the minimum is not 0."""
+    nodes = tuple(walk(index))
+    for part in nodes:
+        if part.op != "floordiv" or part.args[0].op != "min" or (part.args[1].value or 0) < 2:
+            continue
+        whole = next((node for node in nodes if node.op == "ite" and node.args[1] is part), part)
+        moving = (branch for branch in part.args[0].args if not terms.uniform(branch))
+        yield from (substitute(index, {whole: sub(branch, 1)}) for branch in moving)
 
 
 def factored(terms: Terms, p: Polynomial) -> Expr:

@@ -33,6 +33,7 @@ from tilecheck.proof.candidates_layout import layouts
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.context import Context
 from tilecheck.proof.degenerate import is_degenerate
+from tilecheck.proof.multiples import is_multiple
 from tilecheck.proof.nested import whole_segments
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.predicate import inhabited, negation
@@ -415,12 +416,17 @@ def _bounds_grid(condition: Expr) -> bool:
 
 
 def _with_signs(choices: Sequence[Expr]) -> Iterator[tuple[Expr, ...]]:
-    """Each of the first conditions on how long memory is, along with all that numbers are not negative: most
-    bounds need no more, and other lengths only lead a proof astray."""
-    signs = tuple(c for c in choices if c.op == "le" and c.args[0].value in (0, 1) and c.args[1].op == "sym")
+    """Each of the first conditions on how long memory is, along with all that numbers are not negative and
+    that sizes are multiples: most bounds need no more, and other lengths only lead a proof astray."""
+    signs = tuple(c for c in choices if _is_sign(c) or is_multiple(c))
     lengths = [c for c in choices if is_length(c) or is_product(c) or _is_plain_length(c)]
     for length in lengths[:_LENGTHS]:
         yield (length, *signs)
+
+
+def _is_sign(condition: Expr) -> bool:
+    """`0 <= n` or `1 <= n`."""
+    return condition.op == "le" and condition.args[0].value in (0, 1) and condition.args[1].op == "sym"
 
 
 def _is_plain_length(condition: Expr) -> bool:

@@ -24,6 +24,7 @@ class Ranges:
     def __init__(self, terms: Terms, known: Iterable[Expr]) -> None:
         self.terms = terms
         self._upper: dict[Key, dict[Expr, None]] = {}
+        self._rough: dict[tuple[Key, Expr], None] = {}  # of what is bounded as a part of a sum only
         self._stated: dict[Key, None] = {}  # those that a condition bounds as they are
         for condition in known:
             for part in conjuncts(condition):
@@ -85,9 +86,13 @@ class Ranges:
             if len(moving) != 1 or (len(high) == 1 and not still and coefficient == 1):
                 continue
             # The other terms are taken to be at least 0.
+            part: Polynomial = {(moving[0],): 1}
             if len(high) == 1:
-                self._stated[key({(moving[0],): 1})] = None
-            self._add({(moving[0],): 1}, terms.expr(terms.quotient(bound, {still: coefficient})))
+                self._stated[key(part)] = None
+            top = terms.expr(terms.quotient(bound, {still: coefficient}))
+            self._add(part, top)
+            if len(high) > 1:
+                self._rough.setdefault((key(part), top))
 
     def known(self, *, parts: bool = True) -> Iterator[tuple[Polynomial, Expr]]:
         """The sums that a condition bounds, each by its plainest launch value. Of one term `k * B` it is `k`
@@ -98,7 +103,7 @@ class Ranges:
                 continue
             if len(p) == 1 and (len(p[0][0]) > 1 or p[0][1] != 1):
                 continue
-            plain = [bound for bound in bounds if self.terms.uniform(bound)]
+            plain = [bound for bound in self._sorted(p, bounds) if self.terms.uniform(bound)]
             if not plain and len(p) > 1:
                 plain = sorted(
                     (top for bound in bounds for top in self.highest(bound)), key=lambda e: len(render(e))
@@ -126,11 +131,27 @@ class Ranges:
         found: dict[Expr, None] = {}
         if own:
             found.update(dict.fromkeys(self._by_operator(e, depth + 1)))
-        for bound in self._upper.get(key(self.terms.poly(e)), ()):
+        for bound in self._bounds(e):
             if bound is not e:
                 found.update(dict.fromkeys(self.highest(bound, depth + 4)))
         found.update(dict.fromkeys(self._by_operator(e, depth + 1)))
         return tuple(found)[:_ALTERNATIVES]
+
+    def _bounds(self, e: Expr) -> Iterator[Expr]:
+        """What conditions say of a value, or of what varies in it: `(i + first) * B + l < n` as it is."""
+        terms = self.terms
+        p = terms.poly(e)
+        yield from self._sorted(key(p), self._upper.get(key(p), ()))
+        varying = {m: c for m, c in p.items() if terms.varies(m)}
+        if len(varying) < len(p):
+            still = terms.expr(combine(p, varying, -1))
+            for bound in self._sorted(key(varying), self._upper.get(key(varying), ())):
+                yield terms.expr(terms.poly(add(bound, still)))
+
+    def _sorted(self, p: Key, bounds: Iterable[Expr]) -> list[Expr]:
+        """What is said of a value itself, before what follows from a sum that it is in: of `start + k` below
+        both n and `start + B` it is B that k stays below."""
+        return sorted(bounds, key=lambda bound: (p, bound) in self._rough)
 
     def _by_operator(self, e: Expr, depth: int) -> Iterator[Expr]:
         match e.op:

@@ -14,6 +14,7 @@ from tilecheck.ir.expr import Expr, Symbol, children, floordiv, mod, sym, symbol
 from tilecheck.proof.linear import meaning, postorder
 from tilecheck.proof.polynomial import (
     ZERO,
+    Key,
     Polynomial,
     atom,
     combine,
@@ -21,6 +22,7 @@ from tilecheck.proof.polynomial import (
     key,
     literal,
     single,
+    split_multiples,
     times,
 )
 
@@ -45,10 +47,12 @@ class Forms:
     atoms: list[Atom] = field(default_factory=list)
     _numbers: dict[object, int] = field(default_factory=dict)
     _forms: dict[Expr, Polynomial] = field(default_factory=dict)
+    # Divisors that are known to be positive, of which other numbers are known to be multiples.
+    _whole: set[Key] = field(default_factory=set)
     _meant: tuple[tuple[int, int], dict[int, Expr]] = ((0, 0), {})  # for so many forms and atoms
 
     def copy(self) -> Forms:
-        return Forms(list(self.atoms), dict(self._numbers), dict(self._forms))
+        return Forms(list(self.atoms), dict(self._numbers), dict(self._forms), set(self._whole))
 
     def __contains__(self, e: Expr) -> bool:
         return e in self._forms
@@ -56,6 +60,10 @@ class Forms:
     def identify(self, symbol: Expr, same: Expr) -> None:
         """From now on write `same` for a symbol that has not occurred yet, and that equals it."""
         self._forms[symbol] = self.of(same)
+
+    def divide_by(self, divisor: Expr) -> None:
+        """From now on write d*y + r divided by this d as y and r divided by it: d is known to be at least 1."""
+        self._whole.add(key(self.of(divisor)))
 
     def of(self, e: Expr) -> Polynomial:
         found = self._forms.get(e)
@@ -128,6 +136,8 @@ class Forms:
     def _division(self, op: str, x: Polynomial, d: Polynomial) -> Polynomial:
         """With a literal d > 0, x = d*a + b gives x // d = a + b // d and x % d = b % d."""
         size = literal(d)
+        if size is None and key(d) in self._whole:
+            return self._part(op, x, d)
         if size is None or size <= 0:
             return self._atom(op, (x, d))
         whole = {m: c // size for m, c in x.items() if c // size}
@@ -136,6 +146,17 @@ class Forms:
         if op == "mod":
             return self._atom(op, (rest, d)) if left is None else rest
         return whole if left is not None else combine(whole, self._atom(op, (rest, d)))
+
+    def _part(self, op: str, x: Polynomial, d: Polynomial) -> Polynomial:
+        """The same for a name or product d >= 1 and a that is more than a literal: (i * n * d + d - 1) // d is
+        i * n, the number of blocks in i parts of n whole ones."""
+        multiples, _ = split_multiples(x, d)
+        whole = {m: c for m, c in multiples.items() if m}
+        rest = combine(x, times(whole, d), -1)
+        last = combine(d, constant(-1))
+        if op == "mod":
+            return rest if not rest or rest == last else self._atom(op, (rest, d))
+        return whole if not rest or rest == last else combine(whole, self._atom(op, (rest, d)))
 
     def _symmetric(self, op: str, args: list[Polynomial]) -> Polynomial:
         return self._atom(op, sorted(args, key=key))

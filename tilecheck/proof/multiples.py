@@ -8,22 +8,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tilecheck.ir.expr import ONE, ZERO, Expr, Kind, conjuncts, eq, floordiv, le, mod, mul, symbols
+from tilecheck.ir.expr import ONE, ZERO, Expr, Kind, conjuncts, eq, floordiv, le, mod, mul, sub, symbols, walk
 from tilecheck.proof.conditions_terms import Terms
 
 
-def as_multiples(facts: Mapping[Expr, None]) -> Iterator[tuple[Expr, Expr]]:
-    """The multiples among the numbers of compile time, and what they are equal to."""
+def as_multiples(facts: Mapping[Expr, None]) -> Iterator[tuple[Expr, Expr, Expr]]:
+    """The multiples among the numbers of compile time, what they are equal to, and of what they are multiples:
+    that is at least 1."""
     for fact in facts:
         if fact.op != "eq" or ZERO not in fact.args:
             continue
         whole = next((a for a in fact.args if a is not ZERO), ZERO)
-        if whole.op == "mod" and all(map(_is_constant, whole.args)) and le(ONE, whole.args[1]) in facts:
-            yield whole.args[0], mul(whole.args[1], floordiv(*whole.args))
+        if _is_remainder(whole) and le(ONE, whole.args[1]) in facts:
+            yield whole.args[0], mul(whole.args[1], floordiv(*whole.args)), whole.args[1]
 
 
 def _is_constant(e: Expr) -> bool:
     return e.op == "sym" and e.args[0].kind is Kind.CONSTANT
+
+
+def is_multiple(condition: Expr) -> bool:
+    """`BT % BS == 0`, between numbers of compile time."""
+    return condition.op == "eq" and ZERO in condition.args and any(map(_is_remainder, condition.args))
+
+
+def _is_remainder(e: Expr) -> bool:
+    return e.op == "mod" and all(map(_is_constant, e.args))
+
+
+def whole_parts(goal: Expr, terms: Terms) -> Iterator[Expr]:
+    """`S % BT == 0` where what is counted in steps of S is divided by BT, as the first block of a part is:
+    `cdiv(i * S, BT)`: conditions to try."""
+    for node in walk(goal):
+        if node.op != "floordiv" or not _is_constant(node.args[1]) or terms.uniform(node):
+            continue
+        dividend = terms.poly(node.args[0])
+        moving = [m for m in dividend if terms.varies(m)]
+        still = terms.expr({m: c for m, c in dividend.items() if m not in moving})
+        if len(moving) == 1 and still in (ZERO, sub(node.args[1], 1)):
+            sizes = [terms.atom(number) for number in moving[0]]
+            yield from (eq(mod(e, node.args[1]), 0) for e in sizes if _is_constant(e) and e is not node.args[1])
 
 
 def whole_steps(given: Expr, terms: Terms) -> Iterator[Expr]:

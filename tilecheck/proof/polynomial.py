@@ -78,6 +78,16 @@ def single(p: Polynomial) -> int | None:
     return m[0] if len(m) == 1 and coefficient == 1 else None
 
 
+def split_multiples(p: Polynomial, d: Polynomial) -> tuple[Polynomial, Polynomial]:
+    """y and r with p = d*y + r, where y has all that is a multiple of d for the look of it: none, if d is no
+    name or product of names."""
+    (m, scale), *others = d.items() or ((UNIT, 1),)
+    if others or m == UNIT or scale != 1:
+        return {}, p
+    y = {without(n, *m): c for n, c in p.items() if divides(m, n)}
+    return y, {n: c for n, c in p.items() if not divides(m, n)}
+
+
 def without(m: Monomial, *factors: int) -> Monomial:
     """`m` divided by `factors`, each of which it contains."""
     rest = list(m)

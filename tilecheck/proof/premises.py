@@ -30,6 +30,7 @@ from tilecheck.proof.polynomial import (
     monomial,
     scaled,
     single,
+    split_multiples,
     times,
     without,
 )
@@ -173,6 +174,12 @@ class Premises:
             if a.op == "floordiv" and literal(a.args[1]) is None and self.low(a.args[1]) >= 1:
                 yield index, a.args[0], a.args[1]
 
+    def names_of(self, index: int) -> Iterator[int]:
+        """The conditionals that are known to be this atom."""
+        for other, branch in self._taken.items():
+            if single(self.forms.atoms[other].args[branch]) == index:
+                yield other
+
     def is_positive(self, e: Expr) -> bool:
         return self.low(self.form(e)) >= 1
 
@@ -189,6 +196,13 @@ class Premises:
                 p = self.inequalities[index]
                 if p[part] * sign > 0:
                     yield times(p, monomial(rest)) if rest else p
+
+    def at_least_one(self, m: Monomial) -> Iterator[Polynomial]:
+        """Polynomials that are >= 0 and say of a sum with `m` that it is positive: `i + n - 1`."""
+        for index in self._where.get(m, ()):
+            p = self.inequalities[index]
+            if p[m] > 0 and p.get(UNIT, 0) < 0 and len(p) > 2:
+                yield p
 
     def _splits(self, m: Monomial) -> Iterator[tuple[Monomial, Monomial]]:
         """Two parts of a monomial, the first of which is not 1."""
@@ -260,9 +274,10 @@ class Premises:
                     a, b = b, a
                 if a.op == "sym" and a not in self.forms and b.op in ("sym", "const"):
                     self.forms.identify(a, b)
-        for multiple, same in as_multiples(self.facts):
+        for multiple, same, divisor in as_multiples(self.facts):
             if multiple not in self.forms:
                 self.forms.identify(multiple, same)
+                self.forms.divide_by(divisor)
 
     def _resolve(self) -> None:
         for part in resolved(self.facts):
@@ -492,19 +507,35 @@ class Premises:
                     self._add({(more,): 1, (less,): -1})
         others[index] = x
 
+    def _divide_whole(self, index: int, x: Polynomial, d: Polynomial) -> None:
+        """q = y for the quotient q of x = d*y + r by a name or product d >= 1, where 0 <= r < d. So it is where
+        x is d*y + d - 1, as the number of blocks in y whole ones is written: with y + 1 and -1."""
+        y, rest = split_multiples(x, d)
+        if not y:
+            return
+        for whole, r in ((y, rest), (combine(y, constant(-1)), combine(rest, d))):
+            if self._follows(r) and self._follows(combine(combine(d, constant(-1)), r, -1)):
+                same = combine(atom(index), whole, -1)
+                self._add(same)
+                self._add(scaled(same, -1))
+                return
+
     def _define_division(self, index: int, op: str, x: Polynomial, d: Polynomial) -> None:
         """For d >= 1: d*q <= x <= d*q + d-1 where q = x // d, and 1 <= q where d <= x; r <= d-1 where r = x % d
-        (0 <= r is in the interval of r); and with both, x = d*q + r."""
+        (0 <= r is in the interval of r), and r <= x where 0 <= x; and with both, x = d*q + r."""
         pair = self._divisions.setdefault((key(x), key(d)), {})
         pair[op] = index
         if op == "mod":
             self._add(combine(combine(d, constant(-1)), atom(index), -1))
+            if self.low(x) >= 0:  # x = d*q + r with 0 <= q; for bounds alone, in sums it would lead astray
+                self._rows.append(Row.of(combine(x, atom(index), -1)))
         else:
             below = combine(x, times(d, atom(index)), -1)
             self._add(below)
             if self._bounds[index].low < 1 and self._follows(combine(x, d, -1)):
                 self._narrow(index, 1, math.inf)
             self._add(combine(combine(d, constant(-1)), below, -1))
+            self._divide_whole(index, x, d)
         if len(pair) == 2:
             whole = combine(times(d, atom(pair["floordiv"])), atom(pair["mod"]))
             self._add(combine(x, whole, -1))

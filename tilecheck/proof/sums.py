@@ -15,13 +15,16 @@ from tilecheck.proof.polynomial import (
     Key,
     Monomial,
     Polynomial,
+    atom,
     combine,
     constant,
     divides,
     key,
+    literal,
     monomial,
     scaled,
     single,
+    split_multiples,
     times,
     without,
 )
@@ -33,6 +36,7 @@ _MOVING = 2  # and so many more that bound what moves
 _RESTS = 250  # that are made in one search
 _BRANCHING = frozenset({"min", "max", "ite"})
 _QUOTIENTS = 8  # guesses of what one quotient stays below
+_MINIMA = 4  # that are looked at
 _GUESS = 8  # remainders looked at for one of them: most are wrong
 
 
@@ -55,15 +59,20 @@ class Sums:
             return True
         return first.is_different and _Descent(self._premises, self._most, moving=False).covers(p, depth)
 
+    def covers_by_moving(self, p: Polynomial, depth: int = _DEPTH) -> bool:
+        """The same by another order: what moves goes first, whatever is in the way besides."""
+        return _Descent(self._premises, self._most, moving=True, moving_first=True).covers(p, depth + _MOVING)
+
 
 class _Descent:
     """One search. Mutable: it counts, and remembers what failed and what it has read off the premises, which
     nothing changes meanwhile."""
 
-    def __init__(self, premises: Premises, nodes: int, *, moving: bool) -> None:
+    def __init__(self, premises: Premises, nodes: int, *, moving: bool, moving_first: bool = False) -> None:
         self._premises = premises
         self._most = nodes
         self._moving = moving
+        self._moving_first = moving_first
         self._failed: dict[Key, int] = {}
         self._removable: dict[tuple[Monomial, bool], bool] = {}
         self._found: dict[tuple[Monomial, bool], tuple[Polynomial, ...]] = {}
@@ -106,7 +115,7 @@ class _Descent:
             for m in first:
                 if not self._is_removable(p, m):
                     return False
-            obstacles = [max(unbounded, key=lambda m: (len(m), m))]
+            obstacles = [max(first if self._moving_first else unbounded, key=lambda m: (len(m), m))]
         else:
             obstacles = sorted(negative, key=lambda m: (-len(m), m))[:3]
         for m in obstacles:
@@ -153,14 +162,21 @@ class _Descent:
         return known or next(self._multiples(p, m), None) is not None
 
     def _multiples(self, p: Polynomial, m: Monomial) -> Iterator[Polynomial]:
-        """n - k*m >= 0, for a term n = f*m of p with f >= k >= 1, where m is not negative."""
+        """n - k*m >= 0, for a term n = f*m of p with f >= k >= 1, where m is not negative. So for a sum of such
+        factors: (f + g - k)*m >= 0 where f*m and g*m are terms of p and f + g >= k."""
         if p[m] > 0 or m == UNIT or self._premises.term(m).low < 0:
             return
         for n, c in p.items():
             if c > 0 and len(n) > len(m) and divides(m, n):
-                least = self._premises.term(without(n, *m)).low
+                factor = without(n, *m)
+                least = self._premises.term(factor).low
                 if isinstance(least, int) and least >= 1:
                     yield {n: 1, m: -least}
+                    continue
+                for q in self._premises.at_least_one(factor):
+                    whole = times(q, monomial(m))
+                    if all(b < 0 or p.get(t, 0) > 0 for t, b in whole.items()):
+                        yield whole
 
     def _by_branches(self, p: Polynomial, m: Monomial, depth: int) -> bool:
         """A minimum, maximum or conditional is one of its branches: enough that each of them will do, also as
@@ -206,15 +222,23 @@ def bound_quotients(premises: Premises, goal: Expr) -> bool:
     i < e       where e is a number of tiles and i one of them (`counted`)
     q < e       where e is a quotient of launch values or looked-up numbers, by what `nested` says
     q <= p      where p = y // d, 1 <= d and x <= y: floor division by a positive number keeps the order
+    q <= p - k  where p = y // d, 1 <= d and x <= y - d*k, as (y - d*k) // d = p - k
+    q <= y      where 1 <= d and x <= d*y + r with r < d
+    q < x       where d is a literal, 2 <= d and 1 <= x. Sound because q >= x would make x >= d*q >= 2*x, and
+                so x <= 0
+    n <= m      where m is a minimum all branches of which are at least n, for n = 1 or 0
     """
     within = _atoms(premises, goal)
     counted = [*below_counts(premises), *below_ends(premises, within, Sums(premises).covers)]
+    counted += _least_minima(premises)
     for below in counted:
         premises.learn(below)
     within = _atoms(premises, goal)
     if not any(premises.forms.atoms[index].op == "floordiv" for index in within):
         return bool(counted)
     found = _below_others(premises, within) or bool(counted)
+    found = _below_dividends(premises, within) or found
+    found = _steps_below(premises) or found
     found = _bound_known(premises, within) or found
     if _positive_divisors(premises, within):
         _bound_known(premises, within)
@@ -255,6 +279,41 @@ def _bound_known(premises: Premises, within: frozenset[int]) -> bool:
             if all(guess.covers(combine(times(branch, e), rest)) for branch in branches):
                 premises.learn(below)
                 found = True
+    return found
+
+
+def _least_minima(premises: Premises) -> Iterator[Polynomial]:
+    """What minima are at least that are divided: `min(n - i * B, B) // 2`, and `cdiv(min(S, n), B)`."""
+    atoms = premises.forms.atoms
+    inside = (m[0] for a in atoms if a.op == "floordiv" for m in a.args[0] if len(m) == 1)
+    minima = [index for index in dict.fromkeys(inside) if atoms[index].op == "min"]
+    for index in minima[:_MINIMA]:
+        if premises.term((index,)).low >= 1:
+            continue
+        for least in (1, 0):
+            if all(Sums(premises).covers(combine(branch, constant(-least))) for branch in atoms[index].args):
+                yield combine(atom(index), constant(-least))
+                break
+
+
+def _below_dividends(premises: Premises, within: frozenset[int]) -> bool:
+    """Quotients by literals of what is positive, also under the name of a conditional that is the quotient; of
+    a minimum, below each of its branches, as it is no larger than any."""
+    found = False
+    for index in sorted(within):
+        a = premises.forms.atoms[index]
+        divisor = literal(a.args[1]) if a.op == "floordiv" else None
+        if divisor is None or divisor < 2 or not premises.moves((index,)) or premises.low(a.args[0]) < 1:
+            continue
+        whole = single(a.args[0])
+        minimum = None if whole is None else premises.forms.atoms[whole]
+        branches = minimum.args if minimum is not None and minimum.op == "min" else (a.args[0],)
+        for name in (index, *premises.names_of(index)):
+            for x in branches:
+                below = combine(combine(x, constant(-1)), {(name,): 1}, -1)
+                if below not in premises.inequalities:
+                    premises.learn(below)
+                    found = True
     return found
 
 
@@ -302,7 +361,8 @@ def _compared(premises: Premises, within: frozenset[int]) -> bool:
             if q not in within or p == q or premises.moves((p,)) or not premises.moves((q,)) or d != e:
                 continue
             above: Polynomial = {(p,): 1, (q,): -1}
-            if above in premises.inequalities or premises.low(d) < 1:
+            more = {**above, UNIT: -1}  # what is less is not more: a weaker bound only leads a sum astray
+            if above in premises.inequalities or more in premises.inequalities or premises.low(d) < 1:
                 continue
             tried += 1
             if tried > _QUOTIENTS:
@@ -311,6 +371,53 @@ def _compared(premises: Premises, within: frozenset[int]) -> bool:
                 premises.learn(above)
                 found = True
     return found
+
+
+def _steps_below(premises: Premises) -> bool:
+    """Quotients of minima, of which a branch is apart from another dividend by steps of the divisor, or is made
+    of such steps; also under the name of a conditional that is the quotient."""
+    found = False
+    known = tuple(premises.quotients())
+    for q, x, d in known:
+        if not premises.moves((q,)):
+            continue
+        bounds: list[Polynomial] = []
+        for larger in _by_one_branch(premises, x):
+            bounds += _whole_quotient(premises, larger, d)
+            for p, y, e in known:
+                if d != e or premises.moves((p,)):
+                    continue
+                steps, rest = split_multiples(combine(y, larger, -1), d)
+                if any(map(premises.moves, steps)) and Sums(premises).covers(rest):
+                    # A quotient z <= k may stand for k, as p - k - q >= 0 gives p - z - q >= 0.
+                    less = [z for z, _, _ in known if combine(steps, atom(z), -1) in premises.inequalities]
+                    bounds += [combine(atom(p), k, -1) for k in (steps, *map(atom, less))]
+        for bound in bounds:
+            for name in (q, *premises.names_of(q)):
+                above = combine(bound, atom(name), -1)
+                if above not in premises.inequalities:
+                    premises.learn(above)
+                    found = True
+    return found
+
+
+def _by_one_branch(premises: Premises, x: Polynomial) -> Iterator[Polynomial]:
+    """What is at least x: x with a branch of a minimum in its place, which is no larger: `min(S, n - i * d)` is
+    at most n - i * d."""
+    for index in [m[0] for m, c in x.items() if len(m) == 1 and c == 1]:
+        a = premises.forms.atoms[index]
+        for branch in a.args if a.op == "min" else ():
+            yield combine(combine(x, atom(index), -1), branch)
+
+
+def _whole_quotient(premises: Premises, x: Polynomial, d: Polynomial) -> list[Polynomial]:
+    """y >= x // d where x = d*y + r with r < d: the smallest that the text shows."""
+    y, rest = split_multiples(x, d)
+    least = combine(y, constant(-1)), combine(rest, d)  # x = d*(y - 1) + (r + d)
+    for whole, r in (least, (y, rest)) if y else ():
+        if premises.low(combine(combine(d, constant(-1)), r, -1)) >= 0:
+            return [whole]
+    return []
 
 
 def _positive_divisors(premises: Premises, within: frozenset[int]) -> bool:

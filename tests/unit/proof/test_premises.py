@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from time import process_time
 
-from tilecheck.ir.expr import Kind, Symbol, add, eq, floordiv, ite, le, lt, maximum, minimum, mod, mul, sub, sym
+from tilecheck.ir.expr import (
+    Kind,
+    Symbol,
+    add,
+    eq,
+    floordiv,
+    ite,
+    le,
+    lt,
+    maximum,
+    minimum,
+    mod,
+    mul,
+    negate,
+    sub,
+    sym,
+)
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.rungs.entail import entailed
 
@@ -168,3 +184,67 @@ def test_what_a_conditional_keeps_below_an_end() -> None:
     assert not entailed(lt(ite(lt(COLUMN, N), ROW, 0), N), Premises.of([le(1, N)]))
     assert not entailed(lt(ite(lt(ROW, N), 0, ROW), N), Premises.of([le(1, N)]))
     assert not entailed(lt(ite(le(ROW, N), ROW, 0), N), Premises.of([le(1, N)]))
+
+
+def test_half_of_what_is_positive_is_less() -> None:
+    """The middle row of `min(m - i, s)` rows is one of them, also as Triton divides; not of none, nor by 1."""
+    rows = minimum(sub(M, ROW), S)
+    half = floordiv(rows, 2)
+    as_triton = ite(le(0, rows), half, mul(-1, floordiv(mul(-1, rows), 2)))
+    given = [le(1, S), lt(ROW, M)]
+    for middle in (half, as_triton):
+        assert entailed(lt(add(ROW, middle), M), Premises.of(given))
+        assert entailed(lt(middle, S), Premises.of(given))
+        assert entailed(le(mul(add(ROW, middle, 1), N), mul(M, N)), Premises.of([*given, le(0, N)]))
+        assert not entailed(lt(add(ROW, middle, 1), M), Premises.of(given))
+        assert not entailed(lt(add(ROW, middle), M), Premises.of([le(1, S), le(ROW, M)]))
+        assert not entailed(lt(middle, S), Premises.of([lt(ROW, M), le(0, S)]))
+    assert not entailed(lt(floordiv(add(rows, 1), 2), rows), Premises.of(given))
+    assert not entailed(lt(add(ROW, floordiv(rows, 1)), M), Premises.of(given))
+
+
+def test_a_remainder_is_no_more_than_what_is_divided() -> None:
+    """So where it is not 0, neither is what is divided; not of what may be negative."""
+    given = [le(1, S), lt(0, mod(mul(ROW, N), S)), le(1, N)]
+    assert entailed(le(1, ROW), Premises.of([*given, le(0, ROW)]))
+    assert not entailed(le(1, ROW), Premises.of(given))
+    assert not entailed(le(2, ROW), Premises.of([*given, le(0, ROW)]))
+    assert not entailed(le(1, ROW), Premises.of([le(1, S), le(0, mod(ROW, S)), le(0, ROW)]))
+
+
+def test_a_sum_that_is_positive_times_a_stride() -> None:
+    """i + n - 1 is not negative where i + n is not 0 and neither is negative, and so is that times a stride."""
+    given = [le(0, ROW), le(0, M), negate(eq(add(ROW, M), 0))]
+    place = mul(sub(add(ROW, M), 1), S)
+    assert entailed(le(0, place), Premises.of([*given, le(0, S)]))
+    assert entailed(le(0, add(place, mul(COLUMN, T))), Premises.of([*given, le(0, S), le(0, COLUMN), le(0, T)]))
+    assert not entailed(le(0, place), Premises.of(given))
+    assert not entailed(le(0, place), Premises.of([*given[:2], le(0, S)]))
+    assert not entailed(le(0, sub(place, S)), Premises.of([*given, le(0, S)]))
+
+
+def test_blocks_of_a_part_of_whole_blocks() -> None:
+    """Part i has S elements of n, S // B blocks of B: block j of it is block i * (S // B) + j of the n, where B
+    divides S. Without that, the first block of a part is not the one after the last block before it."""
+    size, block = (sym(Symbol(name, Kind.CONSTANT)) for name in ("S", "B"))
+    first = floordiv(sub(add(mul(ROW, size), block), 1), block)
+    own = floordiv(sub(add(minimum(size, sub(N, mul(ROW, size))), block), 1), block)
+    count = floordiv(sub(add(N, block), 1), block)
+    whole = eq(mod(size, block), 0)
+    given = [le(1, block), le(1, size), le(0, ROW), lt(mul(ROW, size), N), le(0, COLUMN), lt(COLUMN, own)]
+    assert entailed(eq(first, mul(ROW, floordiv(size, block))), Premises.of([*given, whole]))
+    assert entailed(lt(add(first, COLUMN), count), Premises.of([*given, whole]))
+    assert entailed(lt(COLUMN, floordiv(size, block)), Premises.of([*given, whole]))
+    assert not entailed(lt(add(first, COLUMN, 1), count), Premises.of([*given, whole]))
+    assert not entailed(lt(add(first, COLUMN), count), Premises.of(given))
+    assert not entailed(eq(first, mul(ROW, floordiv(size, block))), Premises.of(given))
+    assert not entailed(lt(add(first, COLUMN), count), Premises.of([*given[1:], whole]))
+
+
+def test_a_quotient_is_known_where_the_rest_is_less_than_the_divisor() -> None:
+    given = [le(1, S), le(0, COLUMN), lt(COLUMN, S)]
+    assert entailed(eq(floordiv(add(mul(ROW, S), COLUMN), S), ROW), Premises.of(given))
+    assert entailed(eq(floordiv(sub(mul(ROW, S), 1), S), sub(ROW, 1)), Premises.of([le(1, S)]))
+    assert not entailed(eq(floordiv(add(mul(ROW, S), COLUMN), S), ROW), Premises.of(given[:2]))
+    assert not entailed(eq(floordiv(add(mul(ROW, S), COLUMN), S), ROW), Premises.of([given[0], given[2]]))
+    assert not entailed(eq(floordiv(add(mul(ROW, S), COLUMN), T), ROW), Premises.of([*given, le(1, T)]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilecheck.ir.expr import TRUE, Expr
+from tilecheck.ir.expr import TRUE, Expr, conjuncts
 from tilecheck.proof.obligation import Holds
 from tilecheck.proof.polynomial import combine, constant
 from tilecheck.proof.premises import Premises
@@ -22,7 +22,19 @@ DEPTH = 5  # premises in one sum
 
 def decide(question: Question) -> bool:
     goal = question.obligation.goal
-    return isinstance(goal, Holds) and entailed(goal.goal, question.premises)
+    if not isinstance(goal, Holds):
+        return False
+    premises = question.premises
+    return entailed(goal.goal, premises) or all(_by_moving(part, premises) for part in conjuncts(goal.goal))
+
+
+def _by_moving(goal: Expr, premises: Premises) -> bool:
+    """An inequality, looked at in another order."""
+    if goal.op not in ("le", "lt"):
+        return False
+    difference = combine(premises.form(goal.args[1]), premises.form(goal.args[0]), -1)
+    slack = constant(-1 if goal.op == "lt" else 0)
+    return Sums(premises).covers_by_moving(combine(difference, slack), DEPTH)
 
 
 def entailed(goal: Expr, premises: Premises) -> bool:
