@@ -53,7 +53,14 @@ class Order:
 
 
 def order_of(kernel: Kernel, first: Access, second: Access) -> Order | None:
-    """What orders two accesses of one array in one program, one of them a store; None if it is not known."""
+    """What orders two accesses of one array in one program, one of them a store; None if it is not known.
+
+    Nothing is known where a loop may be dealt out to groups of warps (`warp_specialize=True`): each may make
+    all loads and stores, in and behind the loop (on Hopper two groups do), and a barrier is one of a group.
+    """
+    if kernel.splits_warps and not _are_of_two_launches(first, second):
+        meet = {first.effect, second.effect} not in ({Effect.READ}, {Effect.ATOMIC})
+        return (Order() if first is second else None) if meet else Order(equal_lanes=False)
     if _are_of_two_launches(first, second) or not _needs_order(kernel, first, second):
         return Order(equal_lanes=False)
     if first is second or _overwrites_its_own(kernel, first, second):  # equal lanes of it are that access once
@@ -72,8 +79,11 @@ def order_of(kernel: Kernel, first: Access, second: Access) -> Order | None:
 
 
 def orders_of_tiles(kernel: Kernel) -> Iterator[Order]:
-    """What orders a kernel's loads and stores of tiles, array by array."""
-    for first, second in combinations((a for a in kernel.accesses if a.lanes), 2):
+    """What orders a kernel's loads and stores, array by array, where one of the two is of a tile: the other may
+    be of a single element."""
+    for first, second in combinations(kernel.accesses, 2):
+        if not (first.lanes or second.lanes):
+            continue
         if first.array == second.array and Effect.WRITE in (first.effect, second.effect):
             order = order_of(kernel, first, second)
             if order is not None:

@@ -217,6 +217,7 @@ class Executor:
     exchanges: list[Exchange] = field(default_factory=list)
     uneven: bool = False  # what addresses are computed by does not say how their tiles are laid out
     folds_planes: bool = False  # a tile of several axes was reduced, reshaped, ..., or an index turned back
+    splits_warps: bool = False  # a loop may be dealt out to several groups of warps
     waits: list[Access] = field(default_factory=list)
     guards: dict[int, Expr] = field(default_factory=dict)  # of loads and exchanges, by position
     leaving: bool = False  # the condition with which a `while` loop ends is evaluated

@@ -281,6 +281,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         barriers=tuple(x.barriers),
         exchanges=tuple(x.exchanges),
         folds_planes=x.folds_planes,
+        splits_warps=x.splits_warps,
         waits=tuple(x.waits),
         globals=tuple(g for (file, name), value in x.globals.items() for g in _meanings(file, name, value)),
         tuning=_tuning(definition),

@@ -363,6 +363,7 @@ class Kernel:
     barriers: tuple[Barrier, ...] = ()
     exchanges: tuple[Exchange, ...] = ()
     folds_planes: bool = True  # tiles of several axes may be reduced, reshaped, ..., or indices turned back
+    splits_warps: bool = False  # a loop of its may be dealt out to several groups of warps
     waits: tuple[Access, ...] = ()  # atomics that a `while` loop ended with, as executed that last time
     globals: tuple[GlobalName, ...] = ()  # what the names of modules that it reads were taken for
     tuning: Tuning | None = None

@@ -119,6 +119,8 @@ def is_claimable(obligation: Obligation, context: Context) -> bool:
             return False
     accesses = (goal.first, goal.second) if isinstance(goal, Disjoint) else (goal.access,)
     if isinstance(goal, Disjoint) and goal.between in (Between.PROGRAM, Between.THREADS):
+        if context.kernel.splits_warps:  # whether a compiler makes use of that is not known
+            return False
         # Of single elements, what a thread loads too late may matter nowhere: that is not known of all.
         lost = any(a is not None and a.effect is Effect.READ and a.feeds is None for a in accesses)
         if lost and not any(a is not None and a.lanes for a in accesses):

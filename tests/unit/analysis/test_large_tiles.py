@@ -15,7 +15,7 @@ RESTING = {
     "in_place/earlier_loops.py": "sum_goes_elsewhere sum_of_the_last_round sum_of_integers reduced_in_a_loop "
     "beside_a_larger_tile scanned_by_a_flag",
     "in_place/large_tiles.py": "added_and_normed planes_and_sums transposed_beside "
-    "summed_in_an_earlier_loop tile_of_a_warp",
+    "summed_in_an_earlier_loop tile_of_a_warp sum_over_the_first",
     "in_place/layouts.py": "stored_and_transposed beside_sums_of_rows reduced_beside_sums_of_rows",
     "in_place/one_layout.py": "summed_afterwards counted_afterwards summed_as_integers",
     "in_place/reduced.py": "rows_of_a_tile overwritten_then_reduced sum_is_not_stored "

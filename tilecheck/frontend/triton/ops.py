@@ -465,7 +465,14 @@ def _gather(x: Executor, args: Arguments) -> Num:
 # ---- loops and compile time ----------------------------------------------------------------------------------
 
 
+_PLAIN_OPTIONS = 7  # arguments of `tl.range` before `warp_specialize`
+
+
 def _range(x: Executor, args: Arguments) -> Range:
+    split = _keyword(args, "warp_specialize")
+    if split is not None and (isinstance(split, Param) or x.truth(split) is not E.FALSE):
+        x.splits_warps = True
+    x.splits_warps |= len(args.positional) > _PLAIN_OPTIONS
     options = ("num_stages", "loop_unroll_factor", "disallow_acc_multi_buffer", "flatten", "warp_specialize",
                "disable_licm")  # fmt: skip
     given = Arguments(args.positional[:3], (), args.node, args.table)
