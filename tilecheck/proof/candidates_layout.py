@@ -291,7 +291,7 @@ def is_layout(condition: Expr, terms: Terms) -> bool:
     low, high = condition.args if condition.op == "le" else (ONE, ONE)
     if low.op == "sym" and low.args[0].kind is Kind.GRID:
         return terms.uniform(high) and not all(s in terms.tiles for s in symbols(high))
-    if high.op == "floordiv" and low.op == "floordiv":  # so many steps of one count inside those of another
+    if high.op == "floordiv" and low.op in ("floordiv", "sym"):  # so many steps inside those of another count
         own = [[s for s in symbols(e) if s not in terms.tiles] for e in (low, high)]
         return all(own) and all(s.kind in _NUMBERS for one in own for s in one)
     if high.op != "sym" or high.args[0].kind not in _STRIDES or high.args[0] in terms.tiles:

@@ -193,14 +193,16 @@ def _is_frozen(digit: Expr, context: Context, conditions: tuple[Expr, ...], sati
     """Whether the conditions force a digit to 0 that is not 0 in every launch anyway.
 
     Otherwise `grid[0] <= n` would rescue a kernel that decodes `bid // n` and then forgets to use it. An axis
-    that may have one block, as the conditions ask for under a flag, is looked at with one.
+    that may have one block, as the conditions ask for under a flag, is looked at with one; and no size of which
+    the conditions speak with 0 or 1, as rows of 0 elements would fit into whatever is left for them.
     """
 
-    def moves(under: Context) -> str:
+    def moves(under: Context, *more: Expr) -> str:
         several = (
             term for term in several_blocks(context.kernel) if le(term.args[1], 1) not in under.conditions
         )
-        assertions = (*under.uniform_facts, *several, le(1, digit))
+        assertions = (*under.uniform_facts, *several, le(1, digit), *more)
         return satisfiable((*assertions, *ranges(assertions))).status
 
-    return moves(context.under(*conditions)) != "sat" and moves(context) != "unsat"
+    large = ordinary(conditions, context.kernel)
+    return moves(context.under(*conditions), *large) != "sat" and moves(context) != "unsat"
