@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import operator
+import threading
 import types
 import warnings
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -27,8 +29,11 @@ _OPTIONS: dict[str, tuple[Any, ...]] = {
     "launch_cooperative_grid": (None, False),
     "launch_pdl": (None, False),
     "ir_override": (None,),
+    "enable_warp_specialization": (None, False),  # of earlier versions: several groups of warps
+    "num_consumer_groups": (None, 0),
 }
 _WARPS = 4  # of a launch that does not say how many, on NVIDIA's GPUs
+_hooking = threading.Lock()
 _REMEMBERED = 4096  # combinations of arguments with which every configuration passed
 
 # By the identity of the kernel object: Triton's compare by what they compile to.
@@ -194,7 +199,13 @@ class _Guarded:
             is_new = not any(_are_same(values, others) for others in looked)
             return self._checked(grid, values, self.looks if is_new else None) or (0,)
 
-        return kernel[checked](*args, **kwargs)
+        with _hooked(layers.jitted, self._check_options):
+            return kernel[checked](*args, **kwargs)
+
+    def _check_options(self, *args: Any, **kwargs: Any) -> None:
+        """Options, such as the number of warps, are not among what a grid is told. A tuner may launch with
+        others than the configurations that these arguments leave it: it remembers what others left it."""
+        self._bound(args, kwargs)
 
     def _warn_of_updates(self, layers: Layers) -> None:
         """Tuning runs a kernel many times: what it reads and writes must be put back each time."""
@@ -217,6 +228,22 @@ class _Guarded:
             f"this launch of `{record.name}` is refused: {what}",
             f"   = kernel `{record.name}` of {record.file}:{record.line}, verdict {record.verdict}",
         )
+
+
+@contextmanager
+def _hooked(jitted: Any, hook: Callable[..., None]) -> Iterator[None]:
+    """Have each run of a jitted function call `hook` before it. Lists of hooks are replaced and never changed:
+    another thread may be going through one."""
+    with _hooking:
+        jitted.pre_run_hooks = [*jitted.pre_run_hooks, hook]
+    try:
+        yield
+    finally:
+        with _hooking:
+            hooks = list(jitted.pre_run_hooks)
+            if hook in hooks:  # once: another thread may have added an equal one
+                hooks.remove(hook)
+            jitted.pre_run_hooks = hooks
 
 
 def _are_same(values: tuple[Any, ...], others: tuple[Any, ...]) -> bool:

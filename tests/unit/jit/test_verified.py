@@ -415,6 +415,27 @@ def test_the_tiles_of_every_configuration_are_as_large_as_the_program(load, tens
     assert inner(k.tuned_halved).launched == []
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "told"), [("num_warps", 16, "the program 512 threads"), ("num_ctas", 2, "`num_ctas=2`")]
+)
+def test_options_of_a_configuration_that_other_arguments_left_are_checked(load, tensor, option, value, told):
+    """A tuner remembers its choice by its key, which need not have all that configurations are left by."""
+    k = load()
+    x, out, asked = tensor(256), tensor(1, at=4096), []
+
+    def prune(configs, named, **given):
+        asked.append(configs)
+        return [configs[0] if len(asked) == 1 else remembered]
+
+    remembered = type(k.tuned_halved.configs[0])({"BLOCK": 256}, **{option: value})
+    k.tuned_halved.early_config_prune = prune
+    hooks = inner(k.tuned_halved).pre_run_hooks
+    assert told in refused(lambda: tilecheck.verified(k.tuned_halved)[(1,)](x, out))
+    assert len(asked) == 2
+    assert inner(k.tuned_halved).launched == []
+    assert inner(k.tuned_halved).pre_run_hooks == hooks == []
+
+
 def test_a_kernel_that_is_not_verified_is_refused_with_the_report(load, tensor):
     k = load()
     assert "TC201" in refused(lambda: tilecheck.verified(k.racing)[(2,)](tensor(8)))
