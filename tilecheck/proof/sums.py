@@ -36,6 +36,7 @@ _MOVING = 2  # and so many more that bound what moves
 _RESTS = 250  # that are made in one search
 _BRANCHING = frozenset({"min", "max", "ite"})
 _QUOTIENTS = 8  # guesses of what one quotient stays below
+_FEW = 3  # terms of an inequality that says where a loop ends
 _MINIMA = 4  # that are looked at
 _GUESS = 8  # remainders looked at for one of them: most are wrong
 
@@ -243,7 +244,7 @@ def bound_quotients(premises: Premises, goal: Expr) -> bool:
     if _positive_divisors(premises, within):
         _bound_known(premises, within)
         found = True
-    return _compared(premises, within) or found
+    return _compared(premises, within | _ends(premises, within)) or found
 
 
 def _atoms(premises: Premises, goal: Expr) -> frozenset[int]:
@@ -254,6 +255,19 @@ def _atoms(premises: Premises, goal: Expr) -> frozenset[int]:
         fresh = [a for m in todo.pop() for a in m if a not in found]
         found.update(dict.fromkeys(fresh))
         todo += [p for a in fresh for p in premises.forms.atoms[a].args]
+    return frozenset(found)
+
+
+def _ends(premises: Premises, within: frozenset[int]) -> frozenset[int]:
+    """The quotients that premises compare moving atoms with: where loops end, `j * S < i * B // S * S`."""
+    moving = {a for a in within if premises.moves((a,))}
+    found: set[int] = set()
+    for p in premises.inequalities:
+        atoms = {a for m in p for a in m}
+        if len(p) <= _FEW and moving & atoms:
+            found |= {
+                a for a in atoms - within if premises.forms.atoms[a].op == "floordiv" and premises.moves((a,))
+            }
     return frozenset(found)
 
 

@@ -248,3 +248,14 @@ def test_a_quotient_is_known_where_the_rest_is_less_than_the_divisor() -> None:
     assert not entailed(eq(floordiv(add(mul(ROW, S), COLUMN), S), ROW), Premises.of(given[:2]))
     assert not entailed(eq(floordiv(add(mul(ROW, S), COLUMN), S), ROW), Premises.of([given[0], given[2]]))
     assert not entailed(eq(floordiv(add(mul(ROW, S), COLUMN), T), ROW), Premises.of([*given, le(1, T)]))
+
+
+def test_where_a_loop_ends_is_compared_with_launch_values() -> None:
+    """Parts of s before block i of B elements: (i * B) // s, and no more than before the last block."""
+    block, last = mul(ROW, T), floordiv(mul(sub(M, 1), T), S)
+    given = [le(1, S), le(0, T), lt(mul(COLUMN, S), mul(floordiv(block, S), S))]
+    assert entailed(lt(COLUMN, last), Premises.of([*given, lt(ROW, M)]))
+    assert entailed(le(mul(add(COLUMN, 1), N), mul(last, N)), Premises.of([*given, lt(ROW, M), le(0, N)]))
+    assert not entailed(lt(add(COLUMN, 1), last), Premises.of([*given, lt(ROW, M)]))
+    assert not entailed(lt(COLUMN, last), Premises.of([*given, le(ROW, M)]))
+    assert not entailed(lt(COLUMN, last), Premises.of([given[0], given[2], lt(ROW, M)]))
