@@ -326,6 +326,10 @@ def range_loop(x: Executor, node: cst.For, r: Range, frame: Frame) -> None:
             or (rate.op == "sym" and rate.args[0].kind is not Kind.GRID)
         ):
             x.steps_by(rate)
+    if downwards and stop.value is not None:
+        start = _floored(start, stop.value)
+    elif not downwards and start.value is not None:
+        stop = _floored(stop, start.value)
     name = dotted(node.target) or "i"
     counts = start is E.ZERO and step is E.ONE
     k = E.sym(Symbol(name if counts else f"iteration({name})", Kind.LOOP, x.number()))
@@ -344,6 +348,33 @@ def range_loop(x: Executor, node: cst.For, r: Range, frame: Frame) -> None:
 
     bounds = frozenset({E.le(0, k), within}) if r.static else None
     symbolic_loop(x, node, k, enter, trips, frame, variable=value, bounds=bounds)
+
+
+def _floored(end: Expr, most: int) -> Expr:
+    """The end of a loop that is above `most`, with floor division for one that truncates.
+
+    The two differ where the dividend is negative, as the divisor is positive (it has an obligation of its own):
+    then neither quotient is above 0. So where what is added to it is at most `most`, the loop does not run with
+    the one nor the other.
+    """
+    terms = end.args if end.op == "add" else (end,)
+    quotients = [t for t in terms if t.value is None]
+    added = sum(t.value for t in terms if t.value is not None)
+    floor = _floor_of(quotients[0]) if len(quotients) == 1 else None
+    return end if floor is None or added > most else E.add(floor, added)
+
+
+def _floor_of(quotient: Expr) -> Expr | None:
+    """The floor of what a truncating division gives, if it is one (`TritonDialect.quotient`)."""
+    if quotient.op != "ite" or quotient.args[1].op != "floordiv":
+        return None
+    other: Expr = quotient.args[2]
+    floor: Expr = quotient.args[1]
+    dividend, divisor = floor.args
+    negative = E.neg(E.floordiv(E.neg(dividend), divisor))
+    if other is negative and quotient is E.ite(E.le(0, dividend), floor, negative):
+        return floor
+    return floor if other.op == "ite" and _floor_of(other) is floor else None
 
 
 def _goes_down(x: Executor, step: Expr) -> bool:

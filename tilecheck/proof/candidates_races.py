@@ -25,6 +25,7 @@ class RaceCandidates:
         accesses = (first,) if first is second else (first, second)
         late: list[Expr] = []
         cones: list[Expr] = []
+        yield from dict.fromkeys(w for access in accesses for w in self._whole_tiles(access))
         for access in accesses:
             if access.spare:  # lanes that are kept out of the array
                 yield from (le(a.extent, a.index) for a in access.axes if self.terms.uniform(a.index))
@@ -72,6 +73,21 @@ class RaceCandidates:
             sizes = [f for f in steps if f.op == "sym" and f.args[0].kind is Kind.CONSTANT]
             if len(loops) == len(sizes) == 1 and whole.value is None:
                 yield eq(mod(whole, sizes[0]), 0)
+
+    def _whole_tiles(self, access: Access) -> Iterator[Expr]:
+        """`BT % BC == 0` where a loop inside another goes over BT elements in cdiv(BT, BC) steps of BC, both
+        numbers of compile time: the last step does not reach into what the next round of the outer loop, or
+        another block, goes over."""
+        tests = [t for t in conjuncts(access.guard) if t.op == "lt"]
+        for node in walk(*(t for t in tests if any(s.kind is Kind.LOOP for s in symbols(t)))):
+            if node.op != "floordiv" or not _is_named(node.args[1]):
+                continue
+            step = node.args[1]
+            steps = [n for n in walk(*(a.coordinate for a in access.axes)) if n.op == "mul" and step in n.args]
+            if any(s.kind is Kind.LOOP for s in symbols(*steps)):
+                top = node.args[0].args if node.args[0].op == "add" else (node.args[0],)
+                ends = [e for t in top for e in (t.args if t.op in ("min", "max") else (t,))]
+                yield from (eq(mod(e, step), 0) for e in ends if _is_named(e) and e is not step)
 
     def _branches(self, accesses: tuple[Access, ...]) -> Iterator[Expr]:
         """As many blocks as the branches that the accesses are in tell apart: `grid[1] <= 2` where `bid != 0`,
@@ -272,3 +288,8 @@ def _digits(index: Expr) -> list[Expr]:
     that it is below n, and both are digits of x then."""
     found = [node for node in walk(index) if node.op == "mod"]
     return sorted(found, key=lambda node: node.args[0].op != "floordiv")
+
+
+def _is_named(size: Expr) -> bool:
+    """Whether it is a number of compile time with a name."""
+    return size.op == "sym" and size.args[0].kind is Kind.CONSTANT

@@ -437,3 +437,34 @@ def other(x_ptr, rows, BT: tl.constexpr):
 """
     found = {k.name: k.verdict.value for k in check_source(text, "kernels.py").kernels}
     assert found == {"rows": "violated", "other": "conditional"}
+
+
+@pytest.mark.parametrize(
+    ("ends", "guard"),
+    [
+        ("(tl.program_id(0) - 5) // n", "0 <= i and i < (ct.bid(0) - 5) // n"),
+        ("2, (tl.program_id(0) - 5) // n + 2", "iteration(i) + 2 < (ct.bid(0) - 5) // n + 2"),
+        ("(tl.program_id(0) - 5) // n - 1, -1, -1", "-1 < (ct.bid(0) - 5) // n - iteration(i) - 1"),
+    ],
+)
+def test_a_loop_up_to_a_quotient_ends_where_floor_division_does(ends: str, guard: str) -> None:
+    """Where the dividend is negative it runs with neither."""
+    kernel = read(f"for i in range({ends}):\n    tl.store(x + i, 0.0)", "x, n: tl.constexpr")
+    assert guard in render(kernel.accesses[0].guard)
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        "(tl.program_id(0) - 5) // n + 1",
+        "1, (tl.program_id(0) - 5) // n + 2",
+        "-1, (tl.program_id(0) - 5) // n",
+        "(tl.program_id(0) - 5) // n, -1, -1",
+        "3, (tl.program_id(0) - 5) // n, -1",
+        "2 * ((tl.program_id(0) - 5) // n)",
+    ],
+)
+def test_other_ends_keep_the_division_that_truncates(ends: str) -> None:
+    """Of -1 // 4 that is 0, and the floor -1: one round more or less."""
+    kernel = read(f"for i in range({ends}):\n    tl.store(x + i, 0.0)", "x, n: tl.constexpr")
+    assert "if 0 <= ct.bid(0) - 5 else" in render(kernel.accesses[0].guard)
