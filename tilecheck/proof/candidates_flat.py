@@ -28,6 +28,7 @@ from tilecheck.ir.expr import (
     walk,
 )
 from tilecheck.ir.kernel import Access
+from tilecheck.proof.candidate_counts import is_flag
 from tilecheck.proof.conditions_ranges import Ranges
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.polynomial import Key, Monomial, Polynomial, combine, key, times, without
@@ -47,7 +48,7 @@ def conditions(terms: Terms, access: Access) -> Iterator[Expr]:
     yield from (le(length, axis.extent) for length in lengths.values())
     for part in conjuncts(access.mask):  # `n < 0 or i < n` bounds an unsigned i where n is not negative
         if part.op == "any" and not terms.uniform(part):
-            yield from (negate(one) for one in part.args if terms.uniform(one))
+            yield from (negate(one) for one in part.args if terms.uniform(one) and not is_flag(one))
     for symbol in number_symbols(axis.index):
         if symbol.kind is Kind.SCALAR or (symbol.kind is Kind.CONSTANT and symbol not in terms.tiles):
             yield le(ZERO, sym(symbol))

@@ -45,7 +45,7 @@ def settled(obligation: Obligation) -> Obligation:
         return obligation
     guards = [goal.given] if isinstance(goal, Holds) else [goal.first.guard, goal.second.guard]
     terms = {term for term in conjuncts(all_of(*guards)) if is_flag(term)}
-    flags = (*_flags(goal), *_size_flag(goal))
+    flags = (*_choices(goal), *_flags(goal), *_size_flag(goal))
     chosen = {flag: TRUE for flag in flags if flag in terms}
     chosen |= {flag: FALSE for flag in flags if negate(flag) in terms}
     return (_case(obligation, chosen) or obligation) if chosen else obligation
@@ -72,13 +72,46 @@ def deciding(obligation: Obligation) -> tuple[Expr, ...]:
 
 
 def _flags(goal: Holds | Disjoint) -> tuple[Expr, ...]:
-    """What decides at compile time between two terms of a goal. Not whether a tile has one element, and so is
-    broadcast: where it has, there is mostly nothing to save."""
+    """What decides at compile time between two terms of a goal: what that is made of, if it is little, as all
+    of it is known then."""
+    choices = _choices(goal)
+    parts = tuple(dict.fromkeys(part for flag in choices for part in _parts(flag)))
+    return parts if len(parts) <= _MOST_FLAGS and not any(map(_is_broadcast, parts)) else choices
+
+
+def _choices(goal: Holds | Disjoint) -> tuple[Expr, ...]:
+    """The conditions of compile time on which terms of a goal depend. Not whether a tile has one element, and
+    so is broadcast: where it has, there is mostly nothing to save."""
     terms = _terms(goal)
     choices = [node.args[0] for node in walk(*terms) if node.op == "ite" and is_flag(node.args[0])]
-    masks = [goal.first.mask, goal.second.mask] if isinstance(goal, Disjoint) else []
+    masks = [goal.first.mask, goal.second.mask] if isinstance(goal, Disjoint) else [goal.given]
     choices += [_plain(flag) for node in walk(*masks) if node.op == "any" for flag in _asked(node)]
     return tuple(dict.fromkeys(flag for flag in choices if not _is_broadcast(flag)))
+
+
+def _parts(flag: Expr) -> Iterator[Expr]:
+    """The flags that a flag is made of."""
+    if flag.op in ("all", "any", "not"):
+        for part in flag.args:
+            yield from _parts(part)
+    else:
+        yield flag
+
+
+def is_apart_first(obligation: Obligation) -> bool:
+    """Whether an obligation is looked at as a whole only where its cases were not enough: what a block's id
+    chooses between, and what stands under a mask that a flag takes away. As a whole that would need as much
+    memory, and as few blocks, as without the mask, which is not what launches with it have."""
+    goal = obligation.goal
+    if not isinstance(goal, Holds | Disjoint):
+        return False
+    masks = [goal.given] if isinstance(goal, Holds) else [goal.first.mask, goal.second.mask]
+    is_masked = any(node.op == "any" and any(_asked(node)) and _varies(node) for node in walk(*masks))
+    return is_masked or dispatch.is_dispatched(obligation)
+
+
+def _varies(e: Expr) -> bool:
+    return any(s.varies for s in symbols(e))
 
 
 def _asked(either: Expr) -> Iterator[Expr]:

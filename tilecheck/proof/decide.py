@@ -29,7 +29,7 @@ from tilecheck.ir.expr import (
 )
 from tilecheck.ir.kernel import CheckKind, Kernel
 from tilecheck.model import Reason, Witness
-from tilecheck.proof.cases import cases
+from tilecheck.proof.cases import cases, is_apart_first
 from tilecheck.proof.cases import settled as settled_by_guards
 from tilecheck.proof.claims import is_memory
 from tilecheck.proof.context import Context, Outcome
@@ -481,8 +481,7 @@ def _derive(
 
         open_, open_still = once_more(open_, open_still, proved, partial(unsaved, solver=False))
     apart = dict(enumerate(map(cases, open_)))
-    # What a block's id chooses between was not looked at as a whole.
-    skipped = {k: (o,) for k, o in enumerate(open_) if is_dispatched(o)}
+    skipped = {k: (o,) for k, o in enumerate(open_) if is_apart_first(o)}
     for solver, parts in ((False, apart), (True, apart), (True, skipped)):
         asked = open_still & parts.keys()
         if not solver and all(len(parts[k]) == 1 for k in asked):

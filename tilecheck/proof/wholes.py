@@ -2,7 +2,8 @@
 
 Where one flag splits several goals, those of one kind mostly need the same: either all are saved as they stand,
 or none is before it is split. So once more of them failed than were saved, the others go to their cases at
-once, as what a block's id chooses between does. That decides what is tried first, and nothing else.
+once, as what a block's id chooses between does, and what stands under masks that flags take away. That decides
+what is tried first, and nothing else.
 """
 
 from __future__ import annotations
@@ -10,8 +11,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tilecheck.ir.expr import Expr
-from tilecheck.proof.cases import deciding
-from tilecheck.proof.dispatch import is_dispatched
+from tilecheck.proof.cases import deciding, is_apart_first
 from tilecheck.proof.obligation import Obligation
 
 _Kind = tuple[str, tuple[Expr, ...]]
@@ -26,7 +26,7 @@ class Wholes:
 
     def is_tried(self, obligation: Obligation) -> bool:
         kind = _kind(obligation)
-        if is_dispatched(obligation):
+        if is_apart_first(obligation):
             return False
         return not kind[1] or self._failed[kind] <= self._saved[kind]
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from proof_kernels import BID, COUNT, LANE, SIZE, access, element, obligation
 
+from tilecheck import check_source
 from tilecheck.ir.expr import (
     Expr,
     Kind,
@@ -64,3 +65,45 @@ def test_a_race_is_taken_case_by_case() -> None:
     masks = [goal.first.mask for goal in goals if isinstance(goal, Disjoint)]
     assert guards == [FLAG, negate(FLAG)]
     assert masks[1] is col
+
+
+TEXT = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def masked(out_ptr, n, m, BM: tl.constexpr, BN: tl.constexpr, EVEN_M: tl.constexpr, EVEN_N: tl.constexpr):
+    i = tl.program_id(0) * BM + tl.arange(0, BM)
+    j = tl.program_id(1) * BN + tl.arange(0, BN)
+    p = out_ptr + i[:, None] * n + j[None, :]
+    if EVEN_M and EVEN_N:
+        mask = None
+    elif EVEN_M:
+        mask = j[None, :] < n
+    elif EVEN_N:
+        mask = i[:, None] < m
+    else:
+        mask = (i[:, None] < m) & (j[None, :] < n)
+    tl.store(p, 1.0, mask)
+"""
+
+
+def test_each_case_needs_what_its_mask_lets_through() -> None:
+    [kernel] = check_source(TEXT, "kernel.py").kernels
+    assert kernel.verdict.value == "conditional"
+    found = set(kernel.conditions)
+    assert {
+        "not (not EVEN_M and not EVEN_N) or m * n <= numel(out_ptr)",
+        "not (EVEN_M and not EVEN_N) or BM * n * grid[0] <= numel(out_ptr)",
+        "not (EVEN_M and EVEN_N) or grid[1] <= n // BN",
+    } <= found
+    assert not any(c.startswith("grid[") or "numel(out_ptr) >=" in c for c in found)  # asked of all launches
+
+
+def test_no_case_is_ruled_out_to_save_another() -> None:
+    text = TEXT.replace("(i[:, None] < m) & (j[None, :] < n)", "j[None, :] < n")
+    [kernel] = check_source(text, "kernel.py").kernels
+    flags = "EVEN_M", "not EVEN_M", "EVEN_N", "not EVEN_N", "EVEN_M or EVEN_N", "EVEN_M or not EVEN_N"
+    assert kernel.verdict.value == "conditional"
+    assert not {*flags, "not EVEN_M or not EVEN_N"} & set(kernel.conditions)
