@@ -60,7 +60,7 @@ def check_launch(
         return LaunchCheck(launch, tuple((condition_text(c), "caller") for c in conditions), ())
     judge = judge_of(kernel, launch, session)
     launch = judge.launch
-    if any(r.specialises and judge.excludes(r.condition) for r in kernel.requires):
+    if judge.is_of_another_kernel():
         return None
     check = _Check(judge, replayed)
     all_ = tuple(map(judge.rewritten, conditions))

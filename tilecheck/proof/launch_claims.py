@@ -53,6 +53,7 @@ def upheld(kernel: Kernel, decision: Decision, launches: Sequence[Launch], path:
     settled = []
     with closing(Session()) as session:
         judges = [judge_of(kernel, launch, session) for launch in seen_[:_LAUNCHES]]
+        judges = [judge for judge in judges if not judge.is_of_another_kernel()]
         for one in decision.settled:
             if one.status == "violated":
                 answers = [

@@ -133,6 +133,10 @@ class Judge:
         """Whether no host input meets a condition."""
         return not self.possible(self.rewritten(condition))
 
+    def is_of_another_kernel(self) -> bool:
+        """Whether the launch gives a parameter of compile time another value than is verified."""
+        return any(r.specialises and self.excludes(r.condition) for r in self.kernel.requires)
+
     def is_hosts(self, condition: Expr) -> bool:
         """Whether the host function itself must meet a condition."""
         tensors = self.tensors(condition)

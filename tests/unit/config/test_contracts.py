@@ -64,6 +64,35 @@ def test_a_launch_with_another_constant_is_of_another_kernel(tmp_path: Path) -> 
     assert len(report.launches) == 1
 
 
+FLIPPED = """
+import triton
+import triton.language as tl
+from elsewhere import made
+
+@triton.jit
+def put(x_ptr, t_ptr, BLOCK: tl.constexpr, SCATTER: tl.constexpr):
+    lane = tl.arange(0, BLOCK)
+    place = x_ptr + tl.program_id(0) * BLOCK
+    x = tl.load(place + lane)
+    if SCATTER:
+        tl.store(place + lane, x)
+    elif tl.load(t_ptr + tl.program_id(0)) < 5:
+        tl.store(place + BLOCK - 1 - lane, x)
+
+def host(x, n, t):
+    put[(n,)](x, made(n), 64, False)
+"""
+
+
+@pytest.mark.parametrize("other", ["", "    put[(n,)](x, t, 64, True)\n"])
+def test_a_launch_of_another_kernel_does_not_say_that_a_claim_never_comes_true(
+    tmp_path: Path, other: str
+) -> None:
+    """The launch of this one cannot be run: nothing is known of what it makes of the claim."""
+    report = verified(tmp_path, DENSE, FLIPPED + other)
+    assert report.verdict is Verdict.VIOLATED
+
+
 @pytest.mark.parametrize(("value", "status"), [("False", "holds"), ("at is not None", "caller")])
 def test_a_launch_that_may_pass_the_constant_is_none(tmp_path: Path, value: str, status: str) -> None:
     host = "\ndef host(x, o, at):\n    n = x.numel()\n    put[(triton.cdiv(n, 64),)](x, o, at, n, 64, {})\n"
