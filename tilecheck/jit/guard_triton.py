@@ -21,7 +21,7 @@ _NUMBERS = (int, bool, float, NoneType)
 _WARPS = "num_warps"  # an option of a launch
 _WARP = 32  # threads, on NVIDIA's GPUs
 
-Threads = Callable[[Any, Sequence[Any]], None]
+Threads = Callable[[Any, Sequence[Any], int], None]
 
 
 def compile_guard(
@@ -39,8 +39,9 @@ def compile_guard(
 
 
 def compile_threads(record: Record, captured: Mapping[str, Any] | None = None) -> Threads | None:
-    """A function of a launch's `num_warps` and arguments that returns, or raises `LaunchRefused` if a tile that
-    has to be as large as the program has threads is smaller (S8); None if no tile has to be.
+    """A function of a launch's `num_warps`, its arguments and how many threads a warp has. It returns, or raises
+    `LaunchRefused` if a tile that has to be as large as the program has threads is smaller (S8). None if no
+    tile has to be.
 
     Raises:
         LaunchRefused: the number of a tile's elements cannot be evaluated.
@@ -152,7 +153,7 @@ class _Guard(Guard):
                     ("its threads load and store the same elements only if all are aligned alike",),
                 )
 
-    def check_threads(self, warps: Any, args: Sequence[Any]) -> None:
+    def check_threads(self, warps: Any, args: Sequence[Any], warp: int = _WARP) -> None:
         """S8: of a smaller tile several threads load each element, and some may load it too late."""
         if type(warps) is not int or warps < 1:
             raise self.refusal(f"`{_WARPS}` is {warps!r}, which is no number of warps", ())
@@ -161,12 +162,12 @@ class _Guard(Guard):
             scope = {**self.captured, **FUNCTIONS, **numbers, "__builtins__": {}}
             try:
                 elements = eval(size.code, scope)  # noqa: S307 - only the whitelisted nodes of `conditions`
-                is_large = type(elements) is int and elements >= _WARP * warps
+                is_large = type(elements) is int and elements >= warp * warps
             except Exception as error:  # noqa: BLE001 - what cannot be evaluated does not hold
                 raise self.refusal(f"its tile cannot be evaluated: {error}", (size.text,)) from None
             if not is_large:
                 raise self.refusal(
-                    f"a tile of `{size.text}` elements has {elements}, and the program {_WARP * warps} threads",
+                    f"a tile of `{size.text}` elements has {elements}, and the program {warp * warps} threads",
                     (
                         "its threads are in order only if each of them loads elements of its own",
                         f"help: launch it with fewer warps (`{_WARPS}={warps}`), or with larger tiles",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ _TUNER = "triton.runtime.autotuner.Autotuner"
 _HEURISTICS = "triton.runtime.autotuner.Heuristics"
 _CONSTANT = "triton.language.core.constexpr"
 _MOST_LAYERS = 16
+_WARP, _LARGEST_WARP = 32, 64
 
 
 def _class(value: Any) -> str:
@@ -127,6 +129,22 @@ def _assignments(
         configs = list(layer.early_config_prune(configs, named, **kwargs))
     for config in configs:
         yield from _assignments(inner, args, {**kwargs, **config.all_kwargs()})
+
+
+def warp_size() -> int:
+    """How many threads a warp has where Triton launches: 32 on NVIDIA's GPUs, 64 on many of AMD's.
+
+    The larger one where the driver does not say. Without a device nothing is launched."""
+    module = sys.modules.get("triton.runtime.driver")
+    if module is None:
+        return _WARP
+    try:
+        size = module.driver.active.get_current_target().warp_size
+    except RuntimeError:
+        return _WARP
+    except (AttributeError, TypeError):
+        return _LARGEST_WARP
+    return size if type(size) is int else _LARGEST_WARP
 
 
 # ---- what is in memory and in no code object -----------------------------------------------------------------

@@ -17,7 +17,7 @@ from tilecheck.errors import LaunchRefused
 from tilecheck.jit.contracts import limit_of
 from tilecheck.jit.guard import Check
 from tilecheck.jit.guard_triton import Threads, compile_guard, compile_threads
-from tilecheck.jit.jitted import Layers, assignments, check_annotations, layers_of
+from tilecheck.jit.jitted import Layers, assignments, check_annotations, layers_of, warp_size
 from tilecheck.jit.launch import captured
 from tilecheck.jit.records import Record
 from tilecheck.jit.verdicts import check_text, record_for
@@ -32,7 +32,7 @@ _OPTIONS: dict[str, tuple[Any, ...]] = {
     "enable_warp_specialization": (None, False),  # of earlier versions: several groups of warps
     "num_consumer_groups": (None, 0),
 }
-_WARPS = 4  # of a launch that does not say how many, on NVIDIA's GPUs
+_WARPS = 4  # of a launch that does not say how many
 _hooking = threading.Lock()
 _REMEMBERED = 4096  # combinations of arguments with which every configuration passed
 
@@ -161,7 +161,7 @@ class _Guarded:
             if name in _OPTIONS and value not in _OPTIONS[name]:
                 raise self._refusal(f"the proof does not cover launches with `{name}={value}`")
         if self.threads is not None:
-            self.threads(options.get("num_warps", _WARPS), values)
+            self.threads(options.get("num_warps", _WARPS), values, warp_size())
         return values
 
     # ---- tuned kernels ---------------------------------------------------------------------------------------

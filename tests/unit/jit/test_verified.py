@@ -402,6 +402,30 @@ def test_a_tile_that_each_thread_has_elements_of_is_as_large_as_the_program(load
     assert len(k.halved.launched) == 2
 
 
+def of_driver(size):
+    def target():
+        if size is None:
+            raise RuntimeError("0 active drivers")
+        return types.SimpleNamespace(warp_size=size) if size else ("cuda", 90)
+
+    return types.SimpleNamespace(
+        driver=types.SimpleNamespace(active=types.SimpleNamespace(get_current_target=target))
+    )
+
+
+@pytest.mark.parametrize(("size", "threads"), [(32, 0), (None, 0), (64, 256), (0, 256)])
+def test_the_threads_of_a_warp_are_those_of_the_device(load, tensor, monkeypatch, size, threads):
+    k = load()
+    call = tilecheck.verified(k.halved)[(1,)]
+    monkeypatch.setitem(sys.modules, "triton.runtime.driver", of_driver(size))
+    x, out = tensor(256), tensor(1, at=4096)
+    call(x, out, BLOCK=256)
+    if threads:
+        assert f"the program {threads} threads" in refused(lambda: call(x, out, BLOCK=128))
+    else:
+        call(x, out, BLOCK=128)
+
+
 def test_the_tiles_of_every_configuration_are_as_large_as_the_program(load, tensor):
     k = load()
     call = tilecheck.verified(k.tuned_halved)[(1,)]
