@@ -39,9 +39,9 @@ def compile_guard(
 
 
 def compile_threads(record: Record, captured: Mapping[str, Any] | None = None) -> Threads | None:
-    """A function of a launch's `num_warps`, its arguments and how many threads a warp has. It returns, or raises
-    `LaunchRefused` if a tile that has to be as large as the program has threads is smaller (S8). None if no
-    tile has to be.
+    """A function of a launch's `num_warps`, its arguments and how many threads a warp has; None if S8 asks for
+    nothing. It returns, or raises `LaunchRefused` if a tile that has to be as large as the program has threads
+    is smaller.
 
     Raises:
         LaunchRefused: the number of a tile's elements cannot be evaluated.
