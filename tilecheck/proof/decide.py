@@ -52,6 +52,7 @@ _CHEAP_PROOFS = 100  # and then without the solver
 _FIRST, _FIRST_ALL = 5, 2
 # When the work on a kernel is done, a contract is still looked for so many of its goals, without the solver.
 _LATE_PROPOSALS = 2
+_LONE_GROUPS = 2  # budgets that the last of conditions may cost, when all other work is done
 _QUICK = 5  # a question that changes no verdict gets one part in so many
 
 
@@ -200,18 +201,22 @@ def _with_lone_groups(
     kernel = context.kernel
     terms = Terms(tile_symbols(kernel))
     open_ = []
+    is_grouped = False
     for i, one in enumerate(settled):
         goal = one.obligation.goal
-        if one.status != "unknown" or not isinstance(goal, Disjoint) or goal.between is not Between.BLOCKS:
+        if one.status != "unknown" or one.obligation.advice:
             continue
-        if goal.first.flat and lone_groups((goal.first, goal.second), kernel, terms):
-            open_.append(i)
-    if not open_:
+        if not isinstance(goal, Disjoint) or not goal.first.flat:
+            continue
+        open_.append(i)  # what a block does itself too, which the search before may not have come to
+        if goal.between is Between.BLOCKS:
+            is_grouped |= bool(lone_groups((goal.first, goal.second), kernel, terms))
+    if not is_grouped:
         return conditions
     proved = [s.obligation for s in settled if s.status == "proved"]
     eased = [_with_facts(settled[i].obligation, facts) for i in open_]
     under = context.under(*conditions)
-    with session.work.extended(session.budget):
+    with session.work.extended(_LONE_GROUPS * session.budget):
         more, saved, *_ = _derive(eased, proved, under, session, without, lone=True)
         joined = tuple(dict.fromkeys((*conditions, *more)))
         joined, saved, *_ = _possible((joined, saved, set(), False), context, session)
