@@ -23,6 +23,7 @@ KERNELS = {  # with the loads that their text has
         "planes_and_sums": 1,
         "transposed_beside": 1,
         "summed_in_an_earlier_loop": 2,
+        "sum_over_the_first": 1,
     },
     "layouts": {"beside_sums_of_rows": 2},
     "running_states": {"spread_over_rows": 2, "beside_a_folded_product": 3, "rises_after_all": 1},
