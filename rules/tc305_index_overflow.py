@@ -170,7 +170,7 @@ def check(facts: Facts) -> Iterator[Obligation]:
     uses = Uses.of(facts)
     found: dict[object, Obligation] = {}
     for operation in facts.kernel.arithmetic:
-        if not uses.feeds(operation.value):
+        if not uses.feeds(operation):
             continue
         if wraps_when_small(operation.value, promised):
             yield Obligation(

@@ -37,14 +37,15 @@ class Uses:
         every = frozenset(walk(*map(_without_lanes, tests)))
         return cls(facts.kernel.accesses, every, {value: tuple(found) for value, found in indices.items()})
 
-    def feeds(self, value: Expr) -> bool:
-        """Whether an access or a check depends on a value."""
-        return _without_lanes(value) in self.tests or _without_lanes(value) in self.indices
+    def feeds(self, operation: Arithmetic) -> bool:
+        """Whether an access or a check may depend on a value."""
+        key = _without_lanes(operation.value)
+        return not operation.named or key in self.tests or key in self.indices
 
     def places(self, operation: Arithmetic) -> Iterator[tuple[Expr, Expr]]:
         """A value as it is used, and where: in all lanes that get there, or in those that access something."""
         key = _without_lanes(operation.value)
-        if key in self.tests:
+        if not operation.named or key in self.tests:
             yield operation.value, operation.guard
             return
         for access, _, value in self.indices[key]:

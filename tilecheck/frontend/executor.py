@@ -359,12 +359,13 @@ class Executor:
     def steps_by(self, step: Expr) -> None:
         self.check(CheckKind.STEP, E.le(1, step), E.render(step))
 
-    def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> Expr:
-        """Note that a 32-bit value of this tile shape must not have wrapped, in any lane. Gives the value."""
+    def fits(self, value: Expr, shape: tuple[Expr, ...] = (), *, named: bool = True) -> Expr:
+        """Note that a 32-bit value of this tile shape must not have wrapped, in any lane. Gives the value. One
+        that is not `named` is in no term that is computed from it."""
         if self._is_rounded(value):
             return self._wrapped(value, per_lane=bool(shape))
         if not self.dry:
-            self._fits(value, shape, E.TRUE)
+            self._fits(value, shape, E.TRUE, named=named)
         return value
 
     def _is_rounded(self, value: Expr) -> bool:
@@ -381,12 +382,12 @@ class Executor:
             self.wraps[value] = E.ite(fits, value, self.fresh("data", per_lane=per_lane))
         return self.wraps[value]
 
-    def _fits(self, value: Expr, shape: tuple[Expr, ...], case: Expr) -> None:
+    def _fits(self, value: Expr, shape: tuple[Expr, ...], case: Expr, *, named: bool) -> None:
         if value.op == "ite":  # one of its branches is the value, and the other may wrap as it likes
             test, first, second = value.args
             for chosen, branch in ((test, first), (E.negate(test), second)):
                 if numbers.may_have_wrapped(branch):
-                    self._fits(branch, shape, E.all_of(case, chosen))
+                    self._fits(branch, shape, E.all_of(case, chosen), named=named)
             return
         mapping, bounds = {}, []
         for i, size in enumerate(reversed(shape)):
@@ -395,8 +396,9 @@ class Executor:
             bounds += [E.le(0, place), E.lt(place, size)]
         guard = E.all_of(self.guard, *bounds, E.substitute(case, mapping))
         steps = tuple((E.substitute(n, mapping), self.makers[n]) for n in E.walk(value) if n in self.makers)
+        of_lanes = E.substitute(value, mapping)
         self.arithmetic.append(
-            Arithmetic(E.substitute(value, mapping), guard, self.site, self.unsafe, tuple(reversed(steps)))
+            Arithmetic(of_lanes, guard, self.site, self.unsafe, tuple(reversed(steps)), named=named)
         )
 
     def note_name(self, name: str, value: Any) -> None:

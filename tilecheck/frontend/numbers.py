@@ -33,7 +33,7 @@ class Machine(Protocol):
 
     def quotient(self, op: str, x: Expr, y: Expr) -> Expr: ...
 
-    def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> Expr: ...
+    def fits(self, value: Expr, shape: tuple[Expr, ...] = (), *, named: bool = True) -> Expr: ...
 
     def made(self, value: Expr) -> None: ...
 
@@ -331,7 +331,10 @@ def _integer(op: str, x: Expr, y: Expr, bits: int | None, shape: tuple[Expr, ...
             _ask_divisor(y, machine)
             if bits is None:  # at compile time, as Python divides
                 return E.floordiv(x, y) if op == "//" else E.mod(x, y)
-            return machine.quotient(op, x, y)
+            found = machine.quotient(op, x, y)
+            if bits == 32 and may_have_wrapped(x) and y is not E.ONE and x not in E.walk(found):
+                machine.fits(x, shape, named=False)  # one that wraps is no multiple of its divisor
+            return found
         case "min":
             return E.minimum(x, y)
         case "max":

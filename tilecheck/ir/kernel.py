@@ -207,7 +207,8 @@ class Check:
 class Arithmetic:
     """A 32-bit integer whose value feeds an address or a branch: `value` must fit in int32.
 
-    `steps` are the sums and products inside it, innermost first, and where each is computed.
+    `steps` are the sums and products inside it, innermost first, and where each is computed. One that is not
+    `named` decides terms in which it does not stand: `a` for `(a * d) // d`.
     """
 
     value: Expr
@@ -215,6 +216,7 @@ class Arithmetic:
     site: Site
     unsafe: int | None = None
     steps: tuple[tuple[Expr, Site], ...] = ()
+    named: bool = True
 
 
 @dataclass(frozen=True, slots=True)
