@@ -11,6 +11,7 @@ from tilecheck.proof.candidate_counts import Counts, inequalities, is_flag
 from tilecheck.proof.candidates_flat import highest
 from tilecheck.proof.conditions_ranges import Ranges, largest
 from tilecheck.proof.dispatch import in_order, second_ids
+from tilecheck.proof.multiples import whole_parts
 from tilecheck.proof.polynomial import UNIT, Monomial, Polynomial, combine, constant, divides, scaled, without
 
 
@@ -53,6 +54,7 @@ class RaceCandidates:
                 yield from self._apart(first, second, one, other)
         yield from self._branches(accesses)
         yield from self._whole_walks(accesses)
+        yield from dict.fromkeys(w for cone in cones for w in whole_parts(cone, self.terms))
         yield from late
         yield from self.counts.wholes(tuple(cones), ())
         guards = tuple(a.guard for a in accesses)
