@@ -136,7 +136,8 @@ class RaceCandidates:
             if len(rest) > 1:
                 yield from self._below(ranges, add(*rest), coefficient)
             for part in rest:
-                yield from self._below(ranges, part, coefficient)
+                if not _is_lower_digit(part, coefficient, node):
+                    yield from self._below(ranges, part, coefficient)
             for _, part in parts[:i]:
                 late += self._below(ranges, part, coefficient)
         for coefficient, _ in parts:
@@ -164,8 +165,6 @@ class RaceCandidates:
     def _below(self, ranges: Ranges, rest: Expr, coefficient: Expr) -> list[Expr]:
         """`rest < coefficient`, the common factor of the rest kept whole: `s0 >= n * s1`."""
         terms = self.terms
-        if rest.op == "mod" and rest.args[1] is coefficient:
-            return []  # it does; that nothing is taken off it is another question
         shared, moving, still = ranges.split(terms.poly(rest))
         below = combine(still, terms.poly(coefficient), -1)
         found: list[Expr] = []
@@ -290,6 +289,13 @@ def _digits(index: Expr) -> list[Expr]:
     that it is below n, and both are digits of x then."""
     found = [node for node in walk(index) if node.op == "mod"]
     return sorted(found, key=lambda node: node.args[0].op != "floordiv")
+
+
+def _is_lower_digit(part: Expr, radix: Expr, index: Expr) -> bool:
+    """Whether a part of an index is `x % radix`, and `x // radix` stands in it too: there is nothing to ask."""
+    if part.op != "mod" or part.args[1] is not radix:
+        return False
+    return any(n.op == "floordiv" and n.args[0] is part.args[0] and n.args[1] is radix for n in walk(index))
 
 
 def _is_named(size: Expr) -> bool:

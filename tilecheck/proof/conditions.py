@@ -54,6 +54,8 @@ class Valuation(Protocol):
     @property
     def symbols(self) -> dict[Symbol, int | bool]: ...
 
+    def evaluate(self, e: Expr) -> int | bool: ...
+
 
 class Decision(Protocol):
     """The part of a solver's answer that the search looks at."""

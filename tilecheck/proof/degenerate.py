@@ -42,11 +42,20 @@ from tilecheck.proof.predicate import both_perform, ranges, several_blocks
 _DIGITS = 6  # quotients of block indices that are looked at
 
 
+class Valuation(Protocol):
+    """Values that meet what was asked."""
+
+    def evaluate(self, e: Expr) -> int | bool: ...
+
+
 class Decision(Protocol):
     """The part of a solver's answer that is looked at here."""
 
     @property
     def status(self) -> Literal["unsat", "sat", "unknown"]: ...
+
+    @property
+    def model(self) -> Valuation | None: ...
 
 
 Decide = Callable[[Sequence[Expr]], Decision]
@@ -81,8 +90,10 @@ def ordinary(conditions: Sequence[Expr], kernel: Kernel) -> tuple[Expr, ...]:
     Each condition may leave enough for the goal that it is derived for, and one row or one column at most for
     all goals together.
     """
-    said = (*conditions, *(requirement.condition for requirement in kernel.requires))
-    alone = {s for c in said for term in conjuncts(c) for s in _spoken_of_alone(term)}
+    required = [term for requirement in kernel.requires for term in conjuncts(requirement.condition)]
+    said = [*(term for c in conditions for term in conjuncts(c)), *required]
+    alone = {s for term in said for s in _spoken_of_alone(term)}
+    alone |= {s for term in required if len(symbols(term)) == 1 for s in symbols(term)}  # also `B == 1`
     # A number of compile time is a size where it is multiplied; else it may be a flag.
     sizes = symbols(*(node for node in walk(*conditions) if node.op == "mul"))
     spoken = [s for s in symbols(*conditions) if not s.varies and s not in alone]
@@ -197,12 +208,22 @@ def _is_frozen(digit: Expr, context: Context, conditions: tuple[Expr, ...], sati
     the conditions speak with 0 or 1, as rows of 0 elements would fit into whatever is left for them.
     """
 
-    def moves(under: Context, *more: Expr) -> str:
+    def moves(under: Context, *more: Expr) -> Decision:
         several = (
             term for term in several_blocks(context.kernel) if le(term.args[1], 1) not in under.conditions
         )
         assertions = (*under.uniform_facts, *several, le(1, digit), *more)
-        return satisfiable((*assertions, *ranges(assertions))).status
+        return satisfiable((*assertions, *ranges(assertions)))
 
-    large = ordinary(conditions, context.kernel)
-    return moves(context.under(*conditions), *large) != "sat" and moves(context) != "unsat"
+    under, large = context.under(*conditions), ordinary(conditions, context.kernel)
+    found = moves(under)
+    if found.status == "sat" and (_meets(found.model, large) or moves(under, *large).status != "unsat"):
+        return False
+    return moves(context).status != "unsat"
+
+
+def _meets(model: Valuation | None, wanted: Sequence[Expr]) -> bool:
+    try:
+        return model is not None and all(model.evaluate(e) for e in wanted)
+    except ZeroDivisionError:
+        return False
