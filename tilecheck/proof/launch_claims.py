@@ -52,8 +52,8 @@ def upheld(kernel: Kernel, decision: Decision, launches: Sequence[Launch], path:
     context = Context(kernel).under(*decision.conditions)
     settled = []
     with closing(Session()) as session:
-        judges = [judge_of(kernel, launch, session) for launch in seen_[:_LAUNCHES]]
-        judges = [judge for judge in judges if not judge.is_of_another_kernel()]
+        all_ = (judge_of(kernel, launch, session) for launch in seen_)
+        judges = list(islice((judge for judge in all_ if not judge.is_of_another_kernel()), _LAUNCHES))
         for one in decision.settled:
             if one.status == "violated":
                 answers = [

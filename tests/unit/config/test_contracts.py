@@ -93,6 +93,36 @@ def test_a_launch_of_another_kernel_does_not_say_that_a_claim_never_comes_true(
     assert report.verdict is Verdict.VIOLATED
 
 
+SHARED = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def put(x_ptr, n, BLOCK: tl.constexpr, SCATTER: tl.constexpr):
+    place = x_ptr + tl.program_id(0) // n * BLOCK
+    tl.store(place + tl.arange(0, BLOCK), 1.0 if SCATTER else 0.0)
+
+"""
+LAUNCHED = """
+def host_{0}(x, n):
+    put[({1},)]({2}, n, 64, {3})
+"""
+
+
+@pytest.mark.parametrize(
+    ("others", "blocks", "verdict"),
+    [(1, "1", Verdict.UNKNOWN), (9, "1", Verdict.UNKNOWN), (9, "2 * n", Verdict.VIOLATED)],
+)
+def test_a_launch_after_many_of_another_kernel_is_looked_at(
+    tmp_path: Path, others: int, blocks: str, verdict: Verdict
+) -> None:
+    """Blocks meet only in a launch of several blocks, and those that are seen may have one."""
+    text = "".join(LAUNCHED.format(k, "n", "x", "True") for k in range(others))
+    text += LAUNCHED.format("own", blocks, "torch.empty(1024, device='cuda')", "False")
+    assert verified(tmp_path, DENSE, SHARED + text).verdict is verdict
+
+
 @pytest.mark.parametrize(("value", "status"), [("False", "holds"), ("at is not None", "caller")])
 def test_a_launch_that_may_pass_the_constant_is_none(tmp_path: Path, value: str, status: str) -> None:
     host = "\ndef host(x, o, at):\n    n = x.numel()\n    put[(triton.cdiv(n, 64),)](x, o, at, n, 64, {})\n"
