@@ -4,13 +4,14 @@
     if i_t >= n - 2: ...        none: a launch of n blocks is what is meant, and two of them are in the branch
     if SPLIT_K == 1: ...        grid[1] <= 1, where the element does not name that axis
     x[i_head // GROUP]          GROUP <= 1: where the element does not name which of a group a block is
+    sums[i // cdiv(V, BV)]      cdiv(V, BV) <= 1: where each tile of V stores what is no part of it
 
 Nothing here is trusted: the search asks for a proof under the conditions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from tilecheck.ir.expr import Expr, Kind, all_of, children, conjuncts, le, mod, sub, sym, symbols, walk
 from tilecheck.ir.kernel import Access, Kernel, block_symbol, grid_symbol
@@ -67,7 +68,23 @@ def lone_groups(accesses: Iterable[Access], kernel: Kernel, terms: Terms) -> tup
                 continue
             if all(s.kind is Kind.BLOCK for s in symbols(x) if s.varies):
                 found[le(d, 1)] = None
-    return tuple(found)
+    return (*found, *_lone_tiles(tuple(accesses), everywhere, terms))
+
+
+def _lone_tiles(accesses: Sequence[Access], everywhere: Sequence[Expr], terms: Terms) -> Iterator[Expr]:
+    """`cdiv(V, BV) <= 1` where blocks that differ in the tile of V store one element, `x // cdiv(V, BV)`, and
+    other elements of the kernel name the tile: what is no part of a tile of V, each of the tiles stores."""
+    terms_of = ((a.guard, a.mask, *(axis.coordinate for axis in a.axes)) for a in accesses)
+    own = dict.fromkeys(walk(*(e for said in terms_of for e in said)))
+    for node in own:
+        x, d = node.args if node.op == "floordiv" else (node, node)
+        if x.op != "mod" or d.op != "floordiv" or not terms.uniform(d):
+            continue
+        digits = {mod(x, d), mod(x.args[0], d)}
+        tiles = any(s in terms.tiles for s in symbols(d))
+        told = digits.isdisjoint(own) and not digits.isdisjoint(everywhere)
+        if tiles and told and all(s.kind is Kind.BLOCK for s in symbols(x) if s.varies):
+            yield le(d, 1)
 
 
 def _is_group(d: Expr, terms: Terms) -> bool:
