@@ -91,8 +91,12 @@ class Ranges:
                 self._stated[key(part)] = None
             top = terms.expr(terms.quotient(bound, {still: coefficient}))
             self._add(part, top)
-            if len(high) > 1:
+            if len(high) > 1 and not self._is_lane(moving[0]):  # as masks say more than sizes
                 self._rough.setdefault((key(part), top))
+
+    def _is_lane(self, number: int) -> bool:
+        atom = self.terms.atom(number)
+        return atom.op == "sym" and atom.args[0].kind is Kind.LANE
 
     def known(self, *, parts: bool = True) -> Iterator[tuple[Polynomial, Expr]]:
         """The sums that a condition bounds, each by its plainest launch value. Of one term `k * B` it is `k`
