@@ -7,13 +7,11 @@ for what no condition saves. A counterexample counts only after it ran.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
 
 from tilecheck.ir.expr import (
-    TRUE,
     Expr,
     Kind,
     Symbol,
@@ -24,36 +22,31 @@ from tilecheck.ir.expr import (
     negate,
     substitute,
     sym,
-    symbols,
     walk,
 )
 from tilecheck.ir.kernel import CheckKind, Kernel
 from tilecheck.model import Reason, Witness
-from tilecheck.proof.cases import cases, is_apart_first
+from tilecheck.proof.cases import cases
 from tilecheck.proof.cases import settled as settled_by_guards
 from tilecheck.proof.claims import is_memory
 from tilecheck.proof.context import Context, Outcome
 from tilecheck.proof.contracts import some_memory
-from tilecheck.proof.dispatch import is_dispatched, reached
+from tilecheck.proof.deriving import derived, possible
 from tilecheck.proof.ladder import prove
 from tilecheck.proof.numbered import numbered
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation, Ordered
 from tilecheck.proof.predicate import inhabited
 from tilecheck.proof.session import Session
-from tilecheck.proof.solver import Answer, satisfiable
+from tilecheck.proof.solver import satisfiable
 from tilecheck.proof.work import Work
 
 # A kernel that stays unknown after so many searches is not worth more of them.
 _MOST_FAILED_HUNTS = 2
-# What the search for the launch conditions of one kernel may cost, in budgets of one query.
-_DERIVATION = 6
-_CHEAP_PROOFS = 100  # and then without the solver
 # Before conditions are sought, the solver may spend this part of a budget on a goal, so many budgets on all.
 _FIRST, _FIRST_ALL = 5, 2
 # When the work on a kernel is done, a contract is still looked for so many of its goals, without the solver.
 _LATE_PROPOSALS = 2
 _LONE_GROUPS = 2  # budgets that the last of conditions may cost, when all other work is done
-_QUICK = 5  # a question that changes no verdict gets one part in so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +119,8 @@ def _decide(
     if eligible:
         eased = [_with_facts(obligations[i], facts) for i in eligible]
         settled_so = [o for o, outcome in zip(obligations, outcomes, strict=True) if outcome.proved]
-        derived = _derive(eased, settled_so, context, session, without)
-        conditions, saved, lost, ended = _possible(derived, context, session)
+        found = derived(eased, settled_so, context, session, without)
+        conditions, saved, lost, ended = possible(found, context, session)
         saved, lost = {eligible[k] for k in saved}, {eligible[k] for k in lost}
     under = context.under(*conditions)
     for i in open_ if conditions else ():
@@ -217,9 +210,9 @@ def _with_lone_groups(
     eased = [_with_facts(settled[i].obligation, facts) for i in open_]
     under = context.under(*conditions)
     with session.work.extended(_LONE_GROUPS * session.budget):
-        more, saved, *_ = _derive(eased, proved, under, session, without, lone=True)
+        more, saved, *_ = derived(eased, proved, under, session, without, lone=True)
         joined = tuple(dict.fromkeys((*conditions, *more)))
-        joined, saved, *_ = _possible((joined, saved, set(), False), context, session)
+        joined, saved, *_ = possible((joined, saved, set(), False), context, session)
     for k in saved:
         one = settled[open_[k]]
         settled[open_[k]] = Settled(one.obligation, "conditional", "launch", one.time_ms)
@@ -257,25 +250,6 @@ def _is_vacuous(kernel: Kernel, context: Context, session: Session) -> bool:
         return False
     premises = (*inhabited(context), *some_memory(kernel))
     return satisfiable(premises, session=session).status == "unsat"
-
-
-def _possible(found: _Derived, context: Context, session: Session) -> _Derived:
-    """What was found, unless the conditions contradict what the author requires, or leave no ordinary launch:
-    they save none then."""
-    conditions = found[0]
-    if not conditions:
-        return found
-    from tilecheck.proof.degenerate import ordinary  # lazy: loaded where conditions are sought
-
-    asked = [ordinary(conditions, context.kernel)]
-    if context.kernel.requires:
-        asked.append(inhabited(context.under(*conditions)))
-    none = any(satisfiable(one, session=session).status == "unsat" for one in asked)
-    return ((), set(), set(), False) if none else found
-
-
-# Conditions, what they save, what nothing saves, and whether all was looked at: see `_derive`.
-_Derived = tuple[tuple[Expr, ...], set[int], set[int], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,138 +358,6 @@ def _predicate(obligation: Obligation) -> object:
             return first, second, array
 
 
-def _derive(
-    open_: list[Obligation],
-    proved: Sequence[Obligation],
-    context: Context,
-    session: Session,
-    without: frozenset[str],
-    *,
-    lone: bool = False,
-) -> _Derived:
-    """Launch conditions for the open obligations, which of these they save, and which nothing saves; and
-    whether all was looked at: where the search gave up, a counterexample may only show what it missed.
-
-    What stands under a compile-time flag needs its conditions only where the flag is set, so obligations
-    are taken flag by flag, those under no flag first and races last, and their conditions are weakened by the
-    flag. What is one of several by a flag is taken case by case. With `lone`, see `_with_lone_groups`.
-    """
-    from tilecheck.proof.branches import Branches  # lazy, as below
-    from tilecheck.proof.conditions import derive  # lazy: most kernels of a proved library never need it
-    from tilecheck.proof.wholes import Wholes  # lazy, as above
-
-    branches = Branches(session.premises)
-    limit = session.spent + _DERIVATION * session.budget
-    left = _CHEAP_PROOFS
-
-    def is_cut() -> bool:
-        return session.spent > limit or session.work.is_spent
-
-    def decides(
-        assertions: Sequence[Expr],
-        refutes: Callable[[], bool] | None = None,
-        *,
-        solver: bool = True,
-        quick: bool = False,
-    ) -> Answer:
-        nonlocal left
-        left -= session.spent > limit
-        if left < 0:
-            return Answer("unknown", reason=Reason.BUDGET.value)
-        allowed = solver and session.spent <= limit
-        budget = session.budget // (_QUICK if quick else 1)
-        return satisfiable(
-            assertions,
-            session=session,
-            refutes=refutes,
-            solver=allowed,
-            budget=budget,
-            prove_only=quick and not solver,
-        )
-
-    def spare() -> Callable[[], bool]:
-        most = session.work.spent + session.budget
-        return lambda: session.work.spent <= most
-
-    conditions: dict[Expr, None] = {}
-    lost: set[int] = set()
-
-    def unsaved(parts: Sequence[tuple[int, Obligation]], *, solver: bool = True) -> set[int]:
-        """Derives conditions for obligations, or cases of them; those of which something is not saved."""
-        failed: set[int] = set()
-        for (_, (flags, blocks)), members in _grouped(parts, open_).items():
-            under = context.under(*conditions, *(() if flags is TRUE else (flags,)), *blocks)
-            asked = all_of(flags, *blocks[-1:])
-
-            def proves(obligation: Obligation, extra: tuple[Expr, ...], under: Context = under) -> bool:
-                nonlocal left
-                left -= session.spent > limit
-                cheap = without | {"smt"}  # the solver was asked: `decides` has every way to prove
-                return left >= 0 and prove(obligation, under.under(*extra), session, cheap).proved
-
-            derivation = derive(
-                [part for _, part in members],
-                under,
-                proves,
-                decides,
-                lambda: session.work.is_spent,
-                solver=solver,
-                spare=_always if solver else spare,
-                settle=branches.settled,
-                wholes=wholes,
-                groups=lone,
-            )
-            for condition in derivation.conditions:
-                other = any_of(asked, condition)  # what is asked with the flag and without it is asked
-                is_plain = other in conditions or _limits_ids(condition, blocks)
-                conditions.pop(other, None)
-                conditions[condition if is_plain else any_of(negate(asked), condition)] = None
-            failed |= {k for (k, _), used in zip(members, derivation.used, strict=True) if used is None}
-            if not is_cut():  # a candidate that was given up on is not one that saves nothing
-                refuted = zip(members, derivation.refuted, strict=True)
-                lost.update(k for (k, _), is_refuted in refuted if is_refuted)
-        return failed
-
-    # What needs no solver comes first: its conditions help the rest, and a goal that takes all there is to
-    # spend leaves nothing for others.
-    wholes: Wholes | None = Wholes()
-    open_still = unsaved(list(enumerate(open_)), solver=False)
-    wholes = None
-    if context.kernel.contracts:
-        from tilecheck.proof.inside import once_more  # lazy: few kernels have contracts
-
-        open_, open_still = once_more(open_, open_still, proved, partial(unsaved, solver=False))
-    apart = dict(enumerate(map(cases, open_)))
-    skipped = {k: (o,) for k, o in enumerate(open_) if is_apart_first(o)}
-    for solver, parts in ((False, apart), (True, apart), (True, skipped)):
-        asked = open_still & parts.keys()
-        if not solver and all(len(parts[k]) == 1 for k in asked):
-            continue
-        lost -= asked
-        failed = unsaved([(k, part) for k in sorted(asked) for part in parts[k]], solver=solver)
-        open_still = open_still - asked | failed
-    return tuple(conditions), set(range(len(open_))) - open_still, lost, not is_cut()
-
-
-def _is_late(obligation: Obligation) -> bool:
-    """Whether it is about races: these take most of what a search may cost, and may use what bounds need."""
-    return isinstance(obligation.goal, Disjoint)
-
-
-def _flags(obligation: Obligation) -> Expr:
-    """The part of an obligation's guard that is fixed at compile time."""
-    goal = obligation.goal
-    match goal:
-        case Holds(_, given, _):
-            guards = [given]
-        case Disjoint(first, second, _):
-            guards = [first.guard, second.guard]
-        case _:
-            guards = []
-    terms = [term for guard in guards for term in conjuncts(guard)]
-    return all_of(*(t for t in terms if symbols(t) and all(s.kind is Kind.CONSTANT for s in symbols(t))))
-
-
 def _proposal(obligation: Obligation, context: Context, session: Session, without: frozenset[str]) -> str:
     """The contract that the author is asked for, where one is found; none for what is trusted or advised."""
     if obligation.unsafe or obligation.advice or not _reads_memory(obligation):
@@ -607,46 +449,6 @@ def _for_every_member(obligation: Obligation) -> Obligation:
     free = {n: sym(Symbol(n.args[0].replace(".", f"{EVERY_MEMBER}.", 1), Kind.EXTENT)) for n in reads}
     goal = replace(goal, goal=substitute(goal.goal, free), given=substitute(goal.given, free))
     return replace(obligation, goal=goal, assume=substitute(obligation.assume, free))
-
-
-def _always() -> Callable[[], bool]:
-    return lambda: True
-
-
-_Parts = Sequence[tuple[int, Obligation]]
-# Flags, and how many blocks there are.
-_Launches = tuple[Expr, tuple[Expr, ...]]
-
-
-def _grouped(
-    parts: _Parts, open_: Sequence[Obligation]
-) -> dict[tuple[bool, _Launches], list[tuple[int, Obligation]]]:
-    """Obligations, or cases of them, by the launches in which they say anything: those under no flag first, and
-    races last. How many blocks there are is looked at where several literals tell ids apart in one that is
-    open."""
-    several_ids = any(map(is_dispatched, open_))
-
-    def launches(part: Obligation) -> _Launches:
-        return _flags(part), _reached(part) if several_ids else ()
-
-    groups: dict[tuple[bool, _Launches], list[tuple[int, Obligation]]] = {}
-    several = len({launches(part) for _, part in parts}) > 1
-    for k, part in sorted(parts, key=lambda p: (several and _is_late(p[1]), _flags(p[1]) is not TRUE)):
-        groups.setdefault((several and _is_late(part), launches(part)), []).append((k, part))
-    return groups
-
-
-def _reached(obligation: Obligation) -> tuple[Expr, ...]:
-    """How many blocks there are where the accesses happen, the most last."""
-    goal = obligation.goal
-    if isinstance(goal, Holds):
-        return reached((goal.given,))
-    return reached((goal.first.guard, goal.second.guard)) if isinstance(goal, Disjoint) else ()
-
-
-def _limits_ids(condition: Expr, blocks: tuple[Expr, ...]) -> bool:
-    """Whether a condition limits the blocks of which there are some number."""
-    return condition.op == "le" and any(condition.args[0] is least.args[1] for least in blocks)
 
 
 def _reason(obligation: Obligation, outcome: Outcome) -> str:
