@@ -58,10 +58,11 @@ def order_of(kernel: Kernel, first: Access, second: Access) -> Order | None:
     Nothing is known where a loop may be dealt out to groups of warps (`warp_specialize=True`): each may make
     all loads and stores, in and behind the loop (on Hopper two groups do), and a barrier is one of a group.
     """
-    if kernel.splits_warps and not _are_of_two_launches(first, second):
-        meet = {first.effect, second.effect} not in ({Effect.READ}, {Effect.ATOMIC})
-        return (Order() if first is second else None) if meet else Order(equal_lanes=False)
-    if _are_of_two_launches(first, second) or not _needs_order(kernel, first, second):
+    if {first.effect, second.effect} in ({Effect.READ}, {Effect.ATOMIC}) or _are_of_two_launches(first, second):
+        return Order(equal_lanes=False)
+    if kernel.splits_warps:
+        return Order() if first is second else None
+    if not _needs_order(kernel, first, second):
         return Order(equal_lanes=False)
     if first is second or _overwrites_its_own(kernel, first, second):  # equal lanes of it are that access once
         return Order()
@@ -196,8 +197,6 @@ def _overwrites_its_own(kernel: Kernel, first: Access, second: Access) -> bool:
 
 def _needs_order(kernel: Kernel, first: Access, second: Access) -> bool:
     """Whether two accesses of one array, in one program, have no order yet where they touch one element."""
-    if {first.effect, second.effect} in ({Effect.READ}, {Effect.ATOMIC}):
-        return False
     if (first is second and not first.loops) or separated(kernel, first, second):  # lanes of one store: TC203
         return False
     return not _made_by_one_thread(kernel, first, second) and not _reduced_before(kernel, first, second)

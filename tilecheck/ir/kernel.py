@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from tilecheck.ir.expr import FALSE, TRUE, Expr, Kind, Symbol, add, all_of, le, lt, mul, sym
@@ -100,6 +100,11 @@ class Axis:
         """Whether the touched element lies inside the view."""
         return all_of(le(0, self.local), lt(self.local, self.extent))
 
+    def mapped(self, of: Callable[[Expr], Expr], lane_of: Callable[[Symbol], Symbol]) -> Axis:
+        """The axis with each expression in it taken through `of`, and its lane through `lane_of`."""
+        index, step, size, extent, base = map(of, (self.index, self.step, self.size, self.extent, self.base))
+        return Axis(index, step, size, extent, base, None if self.lane is None else lane_of(self.lane))
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -172,6 +177,20 @@ class Access:
     def happens(self) -> Expr:
         """The condition under which an element is really touched."""
         return all_of(self.guard, self.lane_facts, self.mask, self.inside)
+
+    def mapped(
+        self, of: Callable[[Expr], Expr], lane_of: Callable[[Symbol], Symbol] = lambda lane: lane
+    ) -> Access:
+        """The access with each expression that says what it touches taken through `of`, and each lane through
+        `lane_of`."""
+        return replace(
+            self,
+            guard=of(self.guard),
+            mask=of(self.mask),
+            member=None if self.member is None else of(self.member),
+            axes=tuple(axis.mapped(of, lane_of) for axis in self.axes),
+            lanes=tuple(map(lane_of, self.lanes)),
+        )
 
 
 def common_loops(first: Access, second: Access) -> tuple[Symbol, ...]:

@@ -19,13 +19,12 @@ from tilecheck.errors import LaunchRefused, UsageError
 from tilecheck.example import Example
 from tilecheck.jit import records
 from tilecheck.jit.guard_triton import compile_threads
-from tilecheck.jit.jitted import layers_of
+from tilecheck.jit.jitted import WARP, layers_of
 from tilecheck.jit.launch import captured
 from tilecheck.jit.records import Record
 
 MANIFEST = "triton.json"
 SCHEMA_VERSION = 1
-_WARP = 32  # threads, on NVIDIA's GPUs
 # Element types of NumPy by Triton's names.
 _TYPES = {
     "float16": "fp16", "float32": "fp32", "float64": "fp64", "bool": "i1",
@@ -154,7 +153,7 @@ def _check_threads(record: Record, kernel: Any, warps: int, signature: Signature
     try:
         check = compile_threads(record, captured(layers_of(kernel).function))
         if check is not None:
-            check(warps, [value for _, value in signature], _WARP)
+            check(warps, [value for _, value in signature], WARP)
     except LaunchRefused as error:
         raise UsageError(str(error)) from None
 
@@ -176,7 +175,7 @@ def _compile(record: Record, jitted: Any, signature: Signature, arch: str) -> An
     constants = {n: value for n, (kind, value) in zip(names, signature, strict=True) if kind == "constexpr"}
     try:
         source = ASTSource(jitted, kinds, constants)
-        return triton.compile(source, target=GPUTarget("cuda", int(capability[1]), _WARP))
+        return triton.compile(source, target=GPUTarget("cuda", int(capability[1]), WARP))
     except Exception as error:  # noqa: BLE001 - Triton raises what its passes raise
         told = str(error).strip() or type(error).__name__
         raise UsageError(f"`{record.name}` of {record.file} does not compile for {arch}: {told}") from None

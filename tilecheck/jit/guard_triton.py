@@ -13,13 +13,13 @@ from typing import Any, NoReturn
 
 from tilecheck.jit.conditions import FUNCTIONS, view
 from tilecheck.jit.guard import INT32_ELEMENTS, Arrays, Check, Guard, check_accepted
+from tilecheck.jit.jitted import WARP
 from tilecheck.jit.layouts import Layout
 from tilecheck.jit.records import Argument, Record
 
 _ALIGNED = 16  # bytes: what Triton's compiler asks of a pointer
 _NUMBERS = (int, bool, float, NoneType)
 _WARPS = "num_warps"  # an option of a launch
-_WARP = 32  # threads, on NVIDIA's GPUs
 
 Threads = Callable[[Any, Sequence[Any], int], None]
 
@@ -153,7 +153,7 @@ class _Guard(Guard):
                     ("its threads load and store the same elements only if all are aligned alike",),
                 )
 
-    def check_threads(self, warps: Any, args: Sequence[Any], warp: int = _WARP) -> None:
+    def check_threads(self, warps: Any, args: Sequence[Any], warp: int = WARP) -> None:
         """S8: of a smaller tile several threads load each element, and some may load it too late."""
         if type(warps) is not int or warps < 1:
             raise self.refusal(f"`{_WARPS}` is {warps!r}, which is no number of warps", ())

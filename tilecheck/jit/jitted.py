@@ -23,7 +23,8 @@ _TUNER = "triton.runtime.autotuner.Autotuner"
 _HEURISTICS = "triton.runtime.autotuner.Heuristics"
 _CONSTANT = "triton.language.core.constexpr"
 _MOST_LAYERS = 16
-_WARP, _LARGEST_WARP = 32, 64
+WARP = 32  # threads, on NVIDIA's GPUs
+_LARGEST_WARP = 64
 
 
 def _class(value: Any) -> str:
@@ -137,11 +138,11 @@ def warp_size() -> int:
     The larger one where the driver does not say. Without a device nothing is launched."""
     module = sys.modules.get("triton.runtime.driver")
     if module is None:
-        return _WARP
+        return WARP
     try:
         size = module.driver.active.get_current_target().warp_size
     except RuntimeError:
-        return _WARP
+        return WARP
     except (AttributeError, TypeError):
         return _LARGEST_WARP
     return size if type(size) is int else _LARGEST_WARP

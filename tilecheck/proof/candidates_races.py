@@ -11,7 +11,7 @@ from tilecheck.proof.candidate_counts import Counts, inequalities, is_flag
 from tilecheck.proof.candidates_flat import highest
 from tilecheck.proof.conditions_ranges import Ranges, largest
 from tilecheck.proof.dispatch import in_order, second_ids
-from tilecheck.proof.multiples import whole_parts
+from tilecheck.proof.multiples import whole_parts, whole_pieces
 from tilecheck.proof.polynomial import UNIT, Monomial, Polynomial, combine, constant, divides, scaled, without
 
 
@@ -26,7 +26,7 @@ class RaceCandidates:
         accesses = (first,) if first is second else (first, second)
         late: list[Expr] = []
         cones: list[Expr] = []
-        yield from dict.fromkeys(w for access in accesses for w in self._whole_tiles(access))
+        yield from dict.fromkeys(w for access in accesses for w in whole_pieces(access))
         for access in accesses:
             if access.spare:  # lanes that are kept out of the array
                 yield from (le(a.extent, a.index) for a in access.axes if self.terms.uniform(a.index))
@@ -75,21 +75,6 @@ class RaceCandidates:
             sizes = [f for f in steps if f.op == "sym" and f.args[0].kind is Kind.CONSTANT]
             if len(loops) == len(sizes) == 1 and whole.value is None:
                 yield eq(mod(whole, sizes[0]), 0)
-
-    def _whole_tiles(self, access: Access) -> Iterator[Expr]:
-        """`BT % BC == 0` where a loop inside another goes over BT elements in cdiv(BT, BC) steps of BC, both
-        numbers of compile time: the last step does not reach into what the next round of the outer loop, or
-        another block, goes over."""
-        tests = [t for t in conjuncts(access.guard) if t.op == "lt"]
-        for node in walk(*(t for t in tests if any(s.kind is Kind.LOOP for s in symbols(t)))):
-            if node.op != "floordiv" or not _is_named(node.args[1]):
-                continue
-            step = node.args[1]
-            steps = [n for n in walk(*(a.coordinate for a in access.axes)) if n.op == "mul" and step in n.args]
-            if any(s.kind is Kind.LOOP for s in symbols(*steps)):
-                top = node.args[0].args if node.args[0].op == "add" else (node.args[0],)
-                ends = [e for t in top for e in (t.args if t.op in ("min", "max") else (t,))]
-                yield from (eq(mod(e, step), 0) for e in ends if _is_named(e) and e is not step)
 
     def _branches(self, accesses: tuple[Access, ...]) -> Iterator[Expr]:
         """As many blocks as the branches that the accesses are in tell apart: `grid[1] <= 2` where `bid != 0`,
@@ -296,8 +281,3 @@ def _is_lower_digit(part: Expr, radix: Expr, index: Expr) -> bool:
     if part.op != "mod" or part.args[1] is not radix:
         return False
     return any(n.op == "floordiv" and n.args[0] is part.args[0] and n.args[1] is radix for n in walk(index))
-
-
-def _is_named(size: Expr) -> bool:
-    """Whether it is a number of compile time with a name."""
-    return size.op == "sym" and size.args[0].kind is Kind.CONSTANT

@@ -28,7 +28,7 @@ from tilecheck.ir.expr import (
     symbols,
     walk,
 )
-from tilecheck.ir.kernel import Access, Axis
+from tilecheck.ir.kernel import Access
 from tilecheck.proof import dispatch
 from tilecheck.proof.candidate_counts import is_flag
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
@@ -194,17 +194,5 @@ def _whole(lanes: Iterable[Symbol]) -> dict[Expr, Expr]:
 
 
 def _access(access: Access, taken: Callable[[Expr], Expr], under: Expr, lanes: dict[Symbol, Symbol]) -> Access:
-    return replace(
-        access,
-        lanes=tuple(lanes.get(lane, lane) for lane in access.lanes),
-        guard=all_of(taken(access.guard), under),
-        mask=taken(access.mask),
-        member=None if access.member is None else taken(access.member),
-        axes=tuple(_axis(axis, taken, lanes) for axis in access.axes),
-    )
-
-
-def _axis(axis: Axis, taken: Callable[[Expr], Expr], lanes: dict[Symbol, Symbol]) -> Axis:
-    index, step, size, extent, base = map(taken, (axis.index, axis.step, axis.size, axis.extent, axis.base))
-    lane = None if axis.lane is None else lanes.get(axis.lane, axis.lane)
-    return replace(axis, index=index, step=step, size=size, extent=extent, base=base, lane=lane)
+    found = access.mapped(taken, lambda lane: lanes.get(lane, lane))
+    return replace(found, guard=all_of(found.guard, under))

@@ -32,7 +32,7 @@ from tilecheck.proof.candidates_last import last_blocks, lone_blocks, lone_group
 from tilecheck.proof.candidates_layout import layouts
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.context import Context
-from tilecheck.proof.degenerate import is_degenerate
+from tilecheck.proof.degenerate import Decision, Valuation, is_degenerate
 from tilecheck.proof.multiples import is_multiple
 from tilecheck.proof.nested import whole_segments
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
@@ -46,25 +46,6 @@ _UNDECIDED = 3  # queries per goal that may end without an answer
 _ALL_UNDECIDED = 24  # per kernel; from then on a goal's first undecided query ends its search
 _LENGTHS = 4  # conditions on the length of memory that are tried one by one
 _NEW = 3  # conditions that one goal may add
-
-
-class Valuation(Protocol):
-    """The part of a solver's model that the search looks at."""
-
-    @property
-    def symbols(self) -> dict[Symbol, int | bool]: ...
-
-    def evaluate(self, e: Expr) -> int | bool: ...
-
-
-class Decision(Protocol):
-    """The part of a solver's answer that the search looks at."""
-
-    @property
-    def status(self) -> Literal["unsat", "sat", "unknown"]: ...
-
-    @property
-    def model(self) -> Valuation | None: ...
 
 
 Prove = Callable[[Obligation, tuple[Expr, ...]], bool]

@@ -43,7 +43,10 @@ _DIGITS = 6  # quotients of block indices that are looked at
 
 
 class Valuation(Protocol):
-    """Values that meet what was asked."""
+    """The part of a solver's model that is looked at: values that meet what was asked."""
+
+    @property
+    def symbols(self) -> dict[Symbol, int | bool]: ...
 
     def evaluate(self, e: Expr) -> int | bool: ...
 

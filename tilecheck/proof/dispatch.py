@@ -32,7 +32,7 @@ from tilecheck.ir.expr import (
     sym,
     walk,
 )
-from tilecheck.ir.kernel import Access, Axis
+from tilecheck.ir.kernel import Access
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 
 _MOST = 4  # literals that one id is compared with
@@ -247,16 +247,5 @@ def _in_two(obligation: Obligation, goal: Disjoint, one: _Way, other: _Way) -> O
 def _access(access: Access, way: _Way) -> Access:
     parts = [e for axis in access.axes for e in (axis.index, axis.step, axis.size, axis.extent, axis.base)]
     member = () if access.member is None else (access.member,)
-    taken = way.taken(access.guard, access.mask, *member, *parts)
-    return replace(
-        access,
-        guard=all_of(taken(access.guard), way.guard),
-        mask=taken(access.mask),
-        member=None if access.member is None else taken(access.member),
-        axes=tuple(_axis(axis, taken) for axis in access.axes),
-    )
-
-
-def _axis(axis: Axis, taken: Callable[[Expr], Expr]) -> Axis:
-    index, step, size, extent, base = map(taken, (axis.index, axis.step, axis.size, axis.extent, axis.base))
-    return replace(axis, index=index, step=step, size=size, extent=extent, base=base)
+    found = access.mapped(way.taken(access.guard, access.mask, *member, *parts))
+    return replace(found, guard=all_of(found.guard, way.guard))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tilecheck.ir.expr import ONE, ZERO, Expr, Kind, conjuncts, eq, floordiv, le, mod, mul, sub, symbols, walk
+from tilecheck.ir.kernel import Access
 from tilecheck.proof.conditions_terms import Terms
 
 
@@ -64,3 +65,19 @@ def whole_steps(given: Expr, terms: Terms) -> Iterator[Expr]:
                 counts = [s for e in factors for s in symbols(e) if s.kind is Kind.LOOP]
                 (steps if counts else sizes).update(dict.fromkeys(constants))
         yield from (eq(mod(size, step), 0) for step in steps for size in sizes if size is not step)
+
+
+def whole_pieces(access: Access) -> Iterator[Expr]:
+    """`BT % BC == 0` where a loop inside another goes over BT elements in cdiv(BT, BC) steps of BC, so that the
+    last does not reach into what the next round of the outer loop, or another block, goes over: conditions to
+    try."""
+    tests = [t for t in conjuncts(access.guard) if t.op == "lt"]
+    for node in walk(*(t for t in tests if any(s.kind is Kind.LOOP for s in symbols(t)))):
+        if node.op != "floordiv" or not _is_constant(node.args[1]):
+            continue
+        step = node.args[1]
+        steps = [n for n in walk(*(a.coordinate for a in access.axes)) if n.op == "mul" and step in n.args]
+        if any(s.kind is Kind.LOOP for s in symbols(*steps)):
+            top = node.args[0].args if node.args[0].op == "add" else (node.args[0],)
+            ends = [e for t in top for e in (t.args if t.op in ("min", "max") else (t,))]
+            yield from (eq(mod(e, step), 0) for e in ends if _is_constant(e) and e is not step)

@@ -56,7 +56,7 @@ from tilecheck.ir.expr import (
     symbols,
     walk,
 )
-from tilecheck.ir.kernel import Access, Axis, Effect, Kernel
+from tilecheck.ir.kernel import Effect, Kernel
 from tilecheck.proof.candidate_counts import is_flag
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 
@@ -223,21 +223,10 @@ def _terms(goal: Holds | Disjoint) -> Iterator[Expr]:
 def _rewritten(obligation: Obligation, new: Callable[[Expr], Expr]) -> Obligation:
     goal = obligation.goal
     if isinstance(goal, Holds):
-        access = None if goal.access is None else _access(goal.access, new)
+        access = None if goal.access is None else goal.access.mapped(new)
         goal = replace(goal, goal=new(goal.goal), given=new(goal.given), access=access)
     elif isinstance(goal, Disjoint):
-        first = _access(goal.first, new)
-        second = first if goal.second is goal.first else _access(goal.second, new)
+        first = goal.first.mapped(new)
+        second = first if goal.second is goal.first else goal.second.mapped(new)
         goal = replace(goal, first=first, second=second)
     return replace(obligation, goal=goal, assume=new(obligation.assume))
-
-
-def _access(access: Access, new: Callable[[Expr], Expr]) -> Access:
-    member = None if access.member is None else new(access.member)
-    axes = tuple(_axis(axis, new) for axis in access.axes)
-    return replace(access, guard=new(access.guard), mask=new(access.mask), member=member, axes=axes)
-
-
-def _axis(axis: Axis, new: Callable[[Expr], Expr]) -> Axis:
-    index, step, size, extent, base = map(new, (axis.index, axis.step, axis.size, axis.extent, axis.base))
-    return replace(axis, index=index, step=step, size=size, extent=extent, base=base)

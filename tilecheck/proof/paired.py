@@ -35,23 +35,4 @@ def _renamed(access: Access, names: dict[Symbol, Symbol]) -> Access:
     def of(e: Expr) -> Expr:
         return substitute(e, new)
 
-    axes = tuple(
-        replace(
-            axis,
-            index=of(axis.index),
-            step=of(axis.step),
-            size=of(axis.size),
-            extent=of(axis.extent),
-            base=of(axis.base),
-            lane=None if axis.lane is None else names.get(axis.lane, axis.lane),
-        )
-        for axis in access.axes
-    )
-    return replace(
-        access,
-        axes=axes,
-        guard=of(access.guard),
-        mask=of(access.mask),
-        lanes=tuple(names.get(lane, lane) for lane in access.lanes),
-        member=None if access.member is None else of(access.member),
-    )
+    return access.mapped(of, lambda lane: names.get(lane, lane))

@@ -7,7 +7,6 @@ unsatisfiable. Every rung, the search for counterexamples and the search for lau
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from tilecheck.ir.expr import (
@@ -304,25 +303,7 @@ def _renamed(access: Access, instance: int, varies: Varies = lambda s: s.varies)
     def of(e: Expr) -> Expr:
         return in_instance(e, instance, varies)
 
-    axes = tuple(
-        Axis(
-            index=of(axis.index),
-            step=of(axis.step),
-            size=of(axis.size),
-            extent=of(axis.extent),
-            base=of(axis.base),
-            lane=None if axis.lane is None else symbol_in_instance(axis.lane, instance, varies),
-        )
-        for axis in access.axes
-    )
-    return replace(
-        access,
-        axes=axes,
-        guard=of(access.guard),
-        mask=of(access.mask),
-        lanes=tuple(symbol_in_instance(s, instance, varies) for s in access.lanes),
-        member=None if access.member is None else of(access.member),
-    )
+    return access.mapped(of, lambda lane: symbol_in_instance(lane, instance, varies))
 
 
 def _performed(first: Access, second: Access) -> tuple[Expr, ...]:
