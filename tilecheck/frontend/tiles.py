@@ -184,14 +184,15 @@ def _beside_integers(elem: Expr, integers: Collection[str], *, wide: bool) -> se
 
     All of the latter are integers; like one that is compared with an integer, such a parameter is taken for an
     integer too, and the guard makes sure of it. So are in what is made `wide` the factors of a product beside
-    one of the `integers`: `(i * (B * n)).to(tl.int64)`, for which 32 bits may be too few.
+    one of the `integers`: `(i * (B * n)).to(tl.int64)`, for which 32 bits may be too few; and, where what it is
+    multiplied with varies, a factor that is called a stride, as strides count elements.
     """
     names: set[str] = set()
     stack, varies = [elem], False
     while stack:
         node = stack.pop()
         own = _untyped(node.args) if wide and node.op == "mul" else set()
-        if node.op in ("add", "min", "max") or not own.isdisjoint(integers):
+        if node.op in ("add", "min", "max") or not own.isdisjoint(integers) or _are_strides(own):
             stack += node.args
         elif node.op == "mul" and len(node.args) == 2 and node.args[0].value == -1:
             stack.append(node.args[1])
@@ -200,6 +201,10 @@ def _beside_integers(elem: Expr, integers: Collection[str], *, wide: bool) -> se
         else:
             varies |= any(s.varies for s in E.symbols(node))
     return names if varies or (elem.op == "mul" and not names.isdisjoint(integers)) else set()
+
+
+def _are_strides(names: Collection[str]) -> bool:
+    return bool(names) and all("stride" in name.lower().split("_") for name in names)
 
 
 def _untyped(values: Collection[Expr]) -> set[str]:

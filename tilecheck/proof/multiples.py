@@ -15,13 +15,30 @@ from tilecheck.proof.conditions_terms import Terms
 
 def as_multiples(facts: Mapping[Expr, None]) -> Iterator[tuple[Expr, Expr, Expr]]:
     """The multiples among the numbers of compile time, what they are equal to, and of what they are multiples:
-    that is at least 1."""
+    that is at least 1.
+
+    One number is written as one product: as a multiple of what it is divided by, where that is said of several.
+    """
+    found: dict[Expr, list[Expr]] = {}
     for fact in facts:
         if fact.op != "eq" or ZERO not in fact.args:
             continue
         whole = next((a for a in fact.args if a is not ZERO), ZERO)
         if _is_remainder(whole) and le(ONE, whole.args[1]) in facts:
-            yield whole.args[0], mul(whole.args[1], floordiv(*whole.args)), whole.args[1]
+            found.setdefault(whole.args[0], []).append(whole.args[1])
+    for multiple, divisors in found.items():
+        divisor = divisors[0]
+        if len(divisors) > 1:
+            divided = {n.args[1] for n in walk(*facts) if _is_part(n, multiple)}
+            divisor = next((d for d in divisors if d in divided), divisor)
+        yield multiple, mul(divisor, floordiv(multiple, divisor)), divisor
+
+
+def _is_part(e: Expr, multiple: Expr) -> bool:
+    """`i * BT // BS`: not BT alone, as what says that BT is a multiple."""
+    if e.op not in ("floordiv", "mod") or e.args[0] is multiple:
+        return False
+    return any(s is multiple.args[0] for s in symbols(e.args[0]))
 
 
 def _is_constant(e: Expr) -> bool:

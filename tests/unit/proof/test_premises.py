@@ -157,6 +157,19 @@ def test_multiples_of_each_other_are_written_once() -> None:
     assert not entailed(le(a, b), chain)
 
 
+def test_a_multiple_of_two_is_written_as_one_of_what_it_is_divided_by() -> None:
+    """i * a steps of b back from i * a, where b divides a: whatever else does, that is 0."""
+    a, b, c = (sym(Symbol(name, Kind.CONSTANT)) for name in "abc")
+    sizes = [le(1, a), le(1, b), le(1, c), le(0, ROW)]
+    steps = mul(floordiv(mul(ROW, a), b), b)
+    asked = le(mul(ROW, a), steps)
+    for first, second in ((b, c), (c, b)):
+        given = [*sizes, eq(mod(a, first), 0), eq(mod(a, second), 0), le(0, floordiv(mul(ROW, a), b))]
+        assert entailed(asked, Premises.of(given))
+        assert not entailed(le(add(mul(ROW, a), 1), steps), Premises.of(given))
+    assert not entailed(asked, Premises.of([*sizes, eq(mod(a, c), 0), le(0, floordiv(mul(ROW, a), b))]))
+
+
 def test_rows_of_a_part_are_no_more_than_the_part_has() -> None:
     """Of (m - i) * s elements, element j is in row i + j // s of m; not where s may be negative, nor by another
     length."""
