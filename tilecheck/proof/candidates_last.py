@@ -73,14 +73,17 @@ def lone_groups(accesses: Iterable[Access], kernel: Kernel, terms: Terms) -> tup
 
 def _lone_tiles(accesses: Sequence[Access], everywhere: Sequence[Expr], terms: Terms) -> Iterator[Expr]:
     """`cdiv(V, BV) <= 1` where blocks that differ in the tile of V store one element, `x // cdiv(V, BV)`, and
-    other elements of the kernel name the tile: what is no part of a tile of V, each of the tiles stores."""
+    other elements of the kernel name the tile: what is no part of a tile of V, each of the tiles stores.
+
+    x is a digit of a block index, or the index itself, from the first of the blocks that a launch is for.
+    """
     terms_of = ((a.guard, a.mask, *(axis.coordinate for axis in a.axes)) for a in accesses)
     own = dict.fromkeys(walk(*(e for said in terms_of for e in said)))
     for node in own:
         x, d = node.args if node.op == "floordiv" else (node, node)
-        if x.op != "mod" or d.op != "floordiv" or not terms.uniform(d):
+        if x.op not in ("mod", "sym", "add") or d.op != "floordiv" or not terms.uniform(d):
             continue
-        digits = {mod(x, d), mod(x.args[0], d)}
+        digits = {mod(x, d), mod(x.args[0], d)} if x.op == "mod" else {mod(x, d)}
         tiles = any(s in terms.tiles for s in symbols(d))
         told = digits.isdisjoint(own) and not digits.isdisjoint(everywhere)
         if tiles and told and all(s.kind is Kind.BLOCK for s in symbols(x) if s.varies):

@@ -283,6 +283,8 @@ class _Search:
         groups = lone_groups(accesses, kernel, terms) if self.groups else ()
         for few in (last_blocks(accesses, terms), lone_blocks(accesses, kernel), groups):
             order = (*order, *((*few, *whole) for whole in (largest or [()]) if few))
+        if tables and groups:
+            order = ((*groups, *together), *order)  # all that was thought of
         for number, whole in enumerate(dict.fromkeys(order)):
             needed = tuple(c for c in whole if c not in old)
             is_first = bool(tables) and not number

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
-from tilecheck.ir.expr import ONE, Expr, Kind, le, sym, symbols, walk
+from tilecheck.ir.expr import ONE, Expr, Kind, any_of, le, lt, sym, symbols, walk
 from tilecheck.ir.kernel import Access, Effect, Kernel, Requirement, grid_symbol
 from tilecheck.ir.launch import Launch
 from tilecheck.proof.candidates import tile_symbols
@@ -60,9 +60,17 @@ def with_single_digits(
         return None
     with closing(Session()) as session:
         judges = [judge_of(kernel, launch, session) for launch in launches]
-        single = [c for c in lost if judges and all(j.follows(j.rewritten(c)) for j in judges)]
+        asked = {c: _compiled(c, kernel) for c in lost}
+        single = [c for c in lost if judges and all(j.follows(j.rewritten(asked[c])) for j in judges)]
     narrow = _under(kernel, single, decide) if single else None
     return None if narrow is None or narrow.vacuous else narrow
+
+
+def _compiled(condition: Expr, kernel: Kernel) -> Expr:
+    """The condition, or that it divides by the size of a tile which is none: no such launch compiles, as no
+    power of two is 0. A host that passes `next_power_of_2(K)` passes 0 for a K of 0."""
+    sizes = [size for size in kernel.powers_of_two if set(symbols(size)) & set(symbols(condition))]
+    return any_of(condition, *(lt(size, 1) for size in sizes))
 
 
 def _under(kernel: Kernel, conditions: Sequence[Expr], decide: Callable[[Kernel], Decision]) -> Decision:
