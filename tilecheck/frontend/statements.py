@@ -1,15 +1,16 @@
 """Executes statements: branches run both ways, loops once with a symbolic iteration number.
 
 Loops. The body is first run dry with unknown values for the variables that it assigns. A variable whose
-value then grew by an amount that the loop does not change has the closed form v0 + k*d in iteration k; the
-others are unknown in each iteration. The second run records, with these values. Both runs see every path
+value then grew by an amount that the loop does not change has the closed form v0 + k*d in iteration k; one
+that is then some other value, the same after every iteration, has v0 in the first and that value in the rest;
+the others are unknown in each iteration. The second run records, with these values. Both runs see every path
 of the body, so the closed form holds on all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -438,8 +439,13 @@ def symbolic_loop(
         carried = [n for n in names if n in frame.names]
         entry = {n: _entering(x, frame.names[n]) for n in carried}
         steps = _find_steps(x, node, enter, entry, k.args[0].uid, frame)
-        if static and any(_is_reshaped(steps[n]) for n in carried):
-            raise _unsupported("tile whose shape changes in a loop of unknown length", node, frame)
+        # A loop that the compiler unrolls may have a variable change its shape. Such a variable is no value: a
+        # round that uses what it finds there, or something after the loop what it leaves, is refused.
+        reshaped: set[str] = set()
+        while static and (found := {n for n in carried if _is_reshaped(steps[n])}) > reshaped:
+            reshaped = found
+            entry.update(dict.fromkeys(reshaped, _RESHAPED_TILE))
+            steps = _find_steps(x, node, enter, entry, k.args[0].uid, frame)
         for n in carried:
             frame.names[n] = _advance(x, entry[n], steps[n], k)
         mark(frame.names, carried if x.dialect.has_pointers else (), k.args[0])
@@ -458,6 +464,7 @@ def symbolic_loop(
     x.guard = before
     needed = {} if loop.broken or trips is None else gathered(frame.names, k.args[0])
     _leave(x, entry, steps, trips, names, frame, broken=loop.broken)
+    frame.names.update(dict.fromkeys(reshaped, _RESHAPED_TILE))
     keep(frame.names, needed)
     return loop.broken
 
@@ -527,6 +534,16 @@ def assigned_names(node: cst.For | cst.While) -> tuple[str, ...]:
 _UNKNOWN = object()  # the variable has no closed form
 _SAME = object()  # the loop does not change the variable
 _RESHAPED = object()  # the variable is a tile of another shape after an iteration
+_RESHAPED_TILE = Poison("tile whose shape changes in a loop of unknown length")
+
+
+@dataclass(frozen=True, slots=True)
+class _Put:
+    """The variable holds this after every iteration. `kind` is that of a number (`Num.kind`) which is this or
+    what it held before the loop."""
+
+    value: Expr
+    kind: str
 
 
 def _find_steps(
@@ -577,6 +594,8 @@ def _is_reshaped(step: Any) -> bool:
 
 def _step_of(before: Any, after: Any, mark: int, entry: Any) -> Any:
     """What one iteration adds to a variable that held `before` and then `after`; `entry` before the loop."""
+    if _RESHAPED_TILE in (before, after):
+        return _RESHAPED
     if before is after:
         return _SAME
     if isinstance(before, Num) and isinstance(after, Num) and before.shape != after.shape:
@@ -584,11 +603,11 @@ def _step_of(before: Any, after: Any, mark: int, entry: Any) -> Any:
     match before, after:
         case Num(), Num() if before.elem is not None and after.elem is not None:
             if len(before.shape) != len(after.shape) or before.kind == "bool" or after.kind == "bool":
-                return _SAME if before.elem is after.elem else _UNKNOWN
+                return _SAME if before.elem is after.elem else _put(before, after, mark, entry)
             moved = _moved(before.elem, after.elem, mark)
             if moved is None and _is_kept(before, after, entry):
                 return _SAME
-            return _UNKNOWN if moved is None else moved
+            return _put(before, after, mark, entry) if moved is None else moved
         case ((Seq() | Pointer() | BlockPointer()), _) if alike(before, after):
             items = zip(parts(before) or (), parts(after) or (), parts(entry) or (), strict=True)
             return tuple(_step_of(b, a, mark, e) for b, a, e in items)
@@ -613,6 +632,34 @@ def _is_kept(before: Num, after: Num, entry: Any) -> bool:
         return e is before.elem or e is entry.elem
 
     return entry.elem is not None and kept(after.elem)
+
+
+def _put(before: Num, after: Num, mark: int, entry: Any) -> Any:
+    """What an iteration puts into a variable, if that is the same in each; else `_UNKNOWN`.
+
+    A condition that the loop does not change sends all iterations the same way. Where that leaves the variable
+    as it was, it holds what it held before the loop.
+    """
+    if not isinstance(entry, Num) or entry.elem is None:
+        return _UNKNOWN
+    if (after.shape, after.bits or 32) != (entry.shape, entry.bits or 32):
+        return _UNKNOWN
+    kinds = {after.kind, entry.kind}
+    if len(kinds) > 1 and kinds != {"any", "int"}:
+        return _UNKNOWN
+    first = entry.elem
+
+    def settled(e: Expr) -> Expr | None:
+        if e is before.elem:
+            return first
+        if e.op == "ite" and _invariant(e.args[0], mark):
+            one, two = settled(e.args[1]), settled(e.args[2])
+            return None if one is None or two is None else E.ite(e.args[0], one, two)
+        return e if _invariant(e, mark) else None
+
+    assert after.elem is not None
+    value = settled(after.elem)
+    return _UNKNOWN if value is None else _Put(value, min(kinds))
 
 
 def _moved(before: Expr, after: Expr, mark: int) -> Expr | None:
@@ -640,7 +687,7 @@ def _advance(x: Executor, entry: Any, step: Any, k: Expr) -> Any:
     """The value of a carried variable at the start of iteration `k`."""
     if isinstance(entry, Num):  # an iteration may have put anything else there
         entry = replace(entry, made=NOTHING, natural=E.FALSE, unsigned=None, way=None)
-    if step is _SAME:
+    if step is _SAME or entry is _RESHAPED_TILE:
         return entry
     match entry:
         case Num() if isinstance(step, Expr) and entry.elem is not None:
@@ -648,6 +695,10 @@ def _advance(x: Executor, entry: Any, step: Any, k: Expr) -> Any:
                 return entry
             bits = 32 if entry.bits is None else entry.bits
             return replace(entry, elem=numbers.wrapped(E.add(entry.elem, E.mul(k, step)), bits), bits=bits)
+        case Num() if isinstance(step, _Put) and entry.elem is not None:
+            choice, bits = E.either if entry.kind == "bool" else E.ite, 32 if entry.bits is None else entry.bits
+            held = choice(E.le(k, 0), entry.elem, step.value)
+            return replace(entry, elem=held, kind=step.kind, bits=bits)
         case Num() if entry.elem is None:
             return entry
         case Num():
