@@ -118,8 +118,37 @@ def rests(*nums: Num) -> tuple[Num, ...]:
 
 def by_binary(op: str, a: Num, b: Num, x: Uses) -> Expr:
     """Of `a op b` as floats. Infinity times 0 is no number: a maximum of that and a negative number would be
-    negative, so it asks for both. A quotient by -0.0, which is not below 0, may be negative."""
+    negative, so it asks for both; one with what certainly is a number is that number or more, or no number. A
+    quotient by -0.0, which is not below 0, may be negative: a divisor is asked to be above 0."""
+    if op == "max" and (_is_natural_number(a) or _is_natural_number(b)):
+        return E.TRUE
+    if op == "/":
+        return E.all_of(natural(a, x), _positive(b, x))
     return E.all_of(natural(a, x), natural(b, x)) if op in ("+", "*", "min", "max") else E.FALSE
+
+
+def _literal(num: Num) -> float | None:
+    """The number that stands in the text, if that is what it is."""
+    if num.elem is not None:
+        return num.elem.value if num.kind == "int" else None
+    return num.way[2] if num.way is not None and num.way[1] == "literal" else None
+
+
+def _is_natural_number(num: Num) -> bool:
+    literal = _literal(num)
+    return literal is not None and 0 <= literal <= _LARGEST
+
+
+def _positive(num: Num, x: Uses) -> Expr:
+    """A condition on launch values under which a number of 32 bits is above 0, or is 0.0 rounded from that."""
+    literal = _literal(num)
+    if literal is not None:
+        return E.TRUE if 0 < literal <= _LARGEST else E.FALSE
+    if num.elem is None or num.elem.op != "sym" or num.elem.args[0].kind not in (Kind.SCALAR, Kind.CONSTANT):
+        return E.FALSE
+    if x.is_integer_memory(num.elem):
+        return E.le(1, num.elem)
+    return E.lt(0, E.sym(replace(num.elem.args[0], origin=SIGN)))
 
 
 def rounded(num: Num, unknown: Expr, to: str, x: Uses) -> Expr:

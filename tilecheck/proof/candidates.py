@@ -163,8 +163,10 @@ def is_product(condition: Expr) -> bool:
 
 
 def _caps_nothing(condition: Expr, found: tuple[Symbol, ...], tiles: frozenset[Symbol]) -> bool:
+    if condition.op == "all":
+        return all(map(_positive, condition.args))
     if condition.op != "le":
-        return condition.op in ("eq", "not") or (condition.op == "all" and all(map(_positive, condition.args)))
+        return condition.op in ("eq", "not") or _asks_sign(condition)
     low, high = condition.args
     low_kinds = {s.kind for s in symbols(low)}
     if low.value is None and all(s.kind is Kind.CONSTANT for s in found):
@@ -181,6 +183,11 @@ def _caps_nothing(condition: Expr, found: tuple[Symbol, ...], tiles: frozenset[S
     if Kind.GRID in low_kinds or Kind.SCALAR in low_kinds:
         return bool(ceiling)
     return True
+
+
+def _asks_sign(condition: Expr) -> bool:
+    """`0 <= scale` or, of a float that is divided by, `0 < scale`."""
+    return condition.op in ("le", "lt") and condition.args[0] is ZERO and condition.args[1].op == "sym"
 
 
 def _divided(condition: Expr) -> Expr:
@@ -328,10 +335,11 @@ class _BoundCandidates:
                 for branch in filter(self.terms.uniform, node.args):
                     yield from self.terms.at_most({}, self.terms.poly(branch))
             asked = conjuncts(node.args[0]) if node.op == "ite" and self.terms.uniform(node.args[0]) else ()
-            yield from (c for c in asked if c.op == "le" and c.args[0] is ZERO and c.args[1].op == "sym")
+            yield from filter(_asks_sign, asked)
         for symbol in number_symbols(goal):
             if symbol.kind is Kind.SCALAR or (symbol.kind is Kind.CONSTANT and symbol not in self.terms.tiles):
                 yield le(ZERO, sym(symbol))
         for symbol in symbols(goal):
-            if symbol.kind in (Kind.SCALAR, Kind.EXTENT):
+            # Of a number whose sign alone is asked, which may be a float between 0 and 1, nothing else is.
+            if symbol.kind in (Kind.SCALAR, Kind.EXTENT) and symbol.origin != "sign":
                 yield le(ONE, sym(symbol))

@@ -558,6 +558,9 @@ def condition_text(condition: Expr) -> str:
     if condition.op == "le" and condition_kind(condition) != "a" and condition.args[1].value is None:
         low, high = condition.args
         return f"{render(high)} >= {render(low)}"
+    if condition.op == "lt":
+        low, high = condition.args
+        return f"{render(high)} > {render(low)}"
     return render(condition)
 
 

@@ -14,7 +14,7 @@ from tilecheck.ir.expr import Expr, Kind, Symbol
 
 SCALARS = tuple(Symbol(name, Kind.SCALAR, origin="untyped") for name in ("a", "b"))
 PLACE = Symbol("place", Kind.BLOCK)
-VALUES = (-3.5, -1.0, -0.5, 0.0, 0.25, 1.0, 7.0, 1e30, float("inf"))
+VALUES = (-3.5, -1.0, -0.5, -0.0, 0.0, 0.25, 1.0, 7.0, 1e30, float("inf"))
 OPERATORS = {
     "+": np.add,
     "-": np.subtract,
@@ -46,8 +46,10 @@ def _float(rng: random.Random, depth: int) -> tuple[Num, object]:
         symbol = rng.choice(SCALARS)
         return Num((), E.sym(symbol), "any"), lambda v: np.float32(v[symbol])
     if kind == 2:
-        literal = rng.choice(VALUES[:7])
-        return Num((), None, "data", natural=E.TRUE if literal >= 0 else E.FALSE), lambda v: np.float32(literal)
+        literal = rng.choice(VALUES[:8])
+        return Num((), None, "data", natural=signs.of_literal(literal), way=(1, "literal", literal)), (
+            lambda v: np.float32(literal)
+        )
     op = rng.choice(list(OPERATORS))
     (a, of_a), (b, of_b) = _float(rng, depth - 1), _float(rng, depth - 1)
     found = Num((), None, "data", natural=signs.by_binary(op, a, b, Uses()))
@@ -62,7 +64,8 @@ def _as_int32(value: np.float32) -> int:
 
 def _holds(condition: Expr, values: dict[Symbol, float]) -> bool:
     by_name = {s.name: v for s, v in values.items()}
-    return all(by_name[part.args[1].args[0].name] >= 0 for part in E.conjuncts(condition))
+    named = [(part.op, by_name[part.args[1].args[0].name]) for part in E.conjuncts(condition)]
+    return all(value > 0 if op == "lt" else value >= 0 for op, value in named)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

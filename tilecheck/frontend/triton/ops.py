@@ -252,7 +252,7 @@ def _cat(x: Executor, args: Arguments) -> Num:
 
 def _extreme(x: Executor, args: Arguments, op: str) -> Any:
     given = args.bind(("x", "y", "propagate_nan?"), op)
-    result = operate(x, op, given["x"], given["y"])
+    result = _with_nan(operate(x, op, given["x"], given["y"]), given)
     for value, other in ((given["x"], given["y"]), (given["y"], given["x"])):
         if not isinstance(value, Num) or not isinstance(result, Num):
             continue
@@ -272,7 +272,14 @@ def _is_finite(value: Any) -> bool:
 
 def _clamp(x: Executor, args: Arguments) -> Any:
     given = args.bind(("x", "min", "max", "propagate_nan?"), "clamp")
-    return operate(x, "min", operate(x, "max", given["x"], given["min"]), given["max"])
+    return _with_nan(operate(x, "min", operate(x, "max", given["x"], given["min"]), given["max"]), given)
+
+
+def _with_nan(result: Any, given: Mapping[str, Any]) -> Any:
+    """What may be no number, if it is asked for: where that is of 64 bits, it may become a negative integer."""
+    if isinstance(result, Num) and "propagate_nan" in given:
+        return replace(result, natural=E.FALSE)
+    return result
 
 
 def _cdiv(x: Executor, args: Arguments) -> Any:
