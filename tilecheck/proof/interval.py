@@ -99,6 +99,12 @@ def remainder(a: Interval, d: Interval) -> Interval:
     return Interval(0, min(d.high - 1, a.high) if a.low >= 0 else d.high - 1)
 
 
+def common_bits(a: Interval, b: Interval) -> Interval:
+    """a & b: of what is not negative it has no more bits, whatever the sign of the other."""
+    most = [v.high for v in (a, b) if v.low >= 0]
+    return Interval(0, min(most)) if most else ANY
+
+
 def _sum(x: End, y: End) -> End:
     # Ends of one side only are added, so an infinite end never meets its opposite.
     if isinstance(x, float):

@@ -325,6 +325,8 @@ class Premises:
                 return Interval(max(v.low for v in values), max(v.high for v in values))
             case "ite":
                 return iv.hull(values[0], values[1])
+            case "bit and":
+                return iv.common_bits(*values)
             case _:
                 return iv.ANY
 

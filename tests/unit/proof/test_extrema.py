@@ -20,6 +20,9 @@ FACTS = [
         (ex.maximum(A, N), ex.minimum(B, 5)),
         (ex.minimum(A, B), N),
         (N, ex.maximum(A, B)),
+        (N, ex.minimum(B, ex.minimum(A, 7))),
+        (ex.maximum(B, ex.maximum(A, 7)), N),
+        (N, ex.maximum(B, ex.maximum(A, 7))),
     ]
 ]
 
@@ -36,7 +39,7 @@ def test_they_follow_from_the_fact() -> None:
 
 
 def test_only_branches_that_bound_are_named() -> None:
-    assert [len(list(with_branches([fact]))) for fact in FACTS] == [3, 3, 5, 1, 1] * 2
+    assert [len(list(with_branches([fact]))) for fact in FACTS] == [3, 3, 5, 1, 1, 5, 5, 1] * 2
 
 
 def test_one_branch_is_one_step() -> None:

@@ -102,6 +102,7 @@ def outcome(e: Expr, values: dict[Symbol, int]) -> int | None:
         (iv.quotient, lambda a, b: a // b if b else None),
         (iv.remainder, lambda a, b: a % b if b else None),
         (iv.hull, lambda a, b: a),
+        (iv.common_bits, lambda a, b: a & b),
     ],
 )
 def test_intervals_contain_every_value(operation, exact) -> None:
