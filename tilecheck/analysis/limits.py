@@ -30,7 +30,7 @@ from tilecheck.ir.expr import (
     symbols,
     walk,
 )
-from tilecheck.ir.kernel import Kernel
+from tilecheck.ir.kernel import Kernel, extents_of
 from tilecheck.ir.parts import Part, lies_in
 
 # What `within` says of the arrays that the launch does not write: between which values each of some parts lies.
@@ -69,7 +69,7 @@ def promised_ranges(kernel: Kernel) -> Ranges:
 def ranges_of(element: Expr, ranges: Ranges) -> Iterator[tuple[Expr, Expr]]:
     """The ranges that may be those of an element."""
     for part, low, high in ranges.get(element.args[0], ()):
-        if lies_in(element.args[1:], part) is not FALSE:
+        if lies_in(element.args[1:], part, extents_of(element.args[0])) is not FALSE:
             yield low, high
 
 

@@ -149,7 +149,7 @@ def _arrays(call: cst.Call) -> list[cst.BaseExpression]:
 
 
 def _array_part(node: cst.BaseExpression) -> tuple[str, Part] | None:
-    """The array and the part of it that an argument names: `t`, `t[0::2]`, `t[:, 1]`."""
+    """The array and the part of it that an argument names: `t`, `t[0::2]`, `t[:, 1]`, `t[-1]`."""
     if isinstance(node, cst.Name):
         return node.value, WHOLE
     if not isinstance(node, cst.Subscript) or not isinstance(node.value, cst.Name):
@@ -160,11 +160,13 @@ def _array_part(node: cst.BaseExpression) -> tuple[str, Part] | None:
 
 
 def _axis_part(given: cst.BaseSlice) -> tuple[int, int] | None:
-    """The first index and the step, 0 for a single index; None for what is no part: it counts from the front,
-    with numbers, and has no end."""
+    """The first index and the step, 0 for a single index; None for what is no part: it has numbers and no end,
+    and counts from the front, but for a single index."""
     match given:
         case cst.Index(value=cst.Integer() as only, star=None):
             return only.evaluated_value, 0
+        case cst.Index(value=cst.UnaryOperation(cst.Minus(), cst.Integer() as back), star=None):
+            return -back.evaluated_value, 0
         case cst.Slice(upper=None):
             first = 0 if given.lower is None else given.lower
             step = 1 if given.step is None else given.step

@@ -193,6 +193,7 @@ class Executor:
     """Mutable state of one run."""
 
     reads_every_way: ClassVar[bool] = True  # a name that its module binds in several ways is each of them
+    follows_searches: ClassVar[bool] = True  # what loops that search keep is said of their variables
 
     project: Project
     dialect: Dialect
@@ -219,6 +220,7 @@ class Executor:
     folds_planes: bool = False  # a tile of several axes was reduced, reshaped, ..., or an index turned back
     splits_warps: bool = False  # a loop may be dealt out to several groups of warps
     waits: list[Access] = field(default_factory=list)
+    settled: list[tuple[Expr, Expr]] = field(default_factory=list)  # what loops left true, and where
     guards: dict[int, Expr] = field(default_factory=dict)  # of loads and exchanges, by position
     leaving: bool = False  # the condition with which a `while` loop ends is evaluated
     facts: dict[Expr, None] = field(default_factory=dict)
@@ -589,6 +591,24 @@ class Executor:
         finally:
             self.unsafe = before
 
+    def settle(self, fact: Expr) -> None:
+        """Note what holds from here on, of values that do not change any more."""
+        if fact is not E.TRUE:
+            self.settled.append((self.guard, fact))
+            self.guard = E.all_of(self.guard, fact)
+
+    def settled_since(self, count: int, guard: Expr) -> Expr:
+        """`guard`, where a helper was called, and what the helper has settled: that holds of what it returns.
+
+        How often a loop ran is not negative, and that of one that was not reached may be taken for 0."""
+        for where, fact in self.settled[count:]:
+            given = frozenset(E.conjuncts(guard))
+            own = [term for term in E.conjuncts(where) if term not in given]
+            counts = [term for term in own if _is_of_count(term)]
+            path = E.all_of(*(term for term in own if term not in counts))
+            guard = E.all_of(guard, *counts, E.any_of(E.negate(path), fact))
+        return guard
+
     def unsafe_index(self, block: UnsafeBlock) -> int:
         if block not in self.unsafe_blocks:
             self.unsafe_blocks.append(block)
@@ -597,13 +617,14 @@ class Executor:
     @contextmanager
     def dry_run(self) -> Iterator[None]:
         """Execute without recording, to see what a loop body does to its variables."""
-        state = (self.guard, self.synchronised, self.unsafe)
+        state, settled = (self.guard, self.synchronised, self.unsafe), len(self.settled)
         self.dry += 1
         try:
             yield
         finally:
             self.dry -= 1
             self.guard, self.synchronised, self.unsafe = state
+            del self.settled[settled:]
 
     @contextmanager
     def stating_contract(self) -> Iterator[None]:
@@ -718,6 +739,14 @@ class Executor:
                 raise UnsupportedConstruct(f"a list of arrays as {what}", self.site.span, self.site.file)
             case _:
                 raise UnsupportedConstruct(f"{what} that is not a parameter", self.site.span, self.site.file)
+
+
+def _is_of_count(term: Expr) -> bool:
+    """Whether it says that the number of a loop's rounds is not negative."""
+    if term.op != "le" or term.args[0] is not E.ZERO:
+        return False
+    count = term.args[1]
+    return bool(count.op == "sym" and count.args[0].kind is Kind.LOOP)
 
 
 def _may_change(value: Any, written: frozenset[str]) -> bool:

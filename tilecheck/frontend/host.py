@@ -82,6 +82,7 @@ class HostExecutor(Executor):
     """
 
     reads_every_way: ClassVar[bool] = False
+    follows_searches: ClassVar[bool] = False
 
     handlers: Mapping[type, Callable[..., Any]] = field(default_factory=dict)  # of expressions
     record_launch: Recorder = lambda x, call: None

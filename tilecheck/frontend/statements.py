@@ -31,6 +31,7 @@ from tilecheck.frontend.expressions import (
     operate,
     static_items,
 )
+from tilecheck.frontend.searches import Search, searches
 from tilecheck.frontend.values import (
     NOTHING,
     Array,
@@ -402,6 +403,7 @@ def run_while(x: Executor, node: cst.While, frame: Frame) -> None:
         x.branch_on(cond)
         x.guard = E.all_of(x.guard, cond)
 
+    settled = len(x.settled)
     broken = symbolic_loop(x, node, k, enter, None, frame)
     if broken or x.guard is E.FALSE:
         return
@@ -410,7 +412,12 @@ def run_while(x: Executor, node: cst.While, frame: Frame) -> None:
     with x.dry_run():
         cond = x.truth(evaluate(x, node.test, frame))
     x.leaving = outer
-    x.guard = E.all_of(before, E.negate(cond))  # the loop ended because its condition failed
+    x.guard = before
+    ended = E.negate(cond)  # the loop ended because its condition failed
+    if len(x.settled) > settled:
+        x.settle(ended)
+    else:
+        x.guard = E.all_of(before, ended)
 
 
 def symbolic_loop(
@@ -429,7 +436,7 @@ def symbolic_loop(
     `variable` is the value of a `for` loop's variable, which the body may hand to a store as it is. `bounds`
     are given if the compiler unrolls the loop, and say what holds of `k`: then a variable may change its type.
     """
-    before = x.guard
+    before, settled = x.guard, len(x.settled)
     static = bounds is not None and trips is not None
     x.nest.append((k.args[0], variable))
     if bounds is not None and trips is not None:
@@ -438,17 +445,20 @@ def symbolic_loop(
         names = assigned_names(node)
         carried = [n for n in names if n in frame.names]
         entry = {n: _entering(x, frame.names[n]) for n in carried}
-        steps = _find_steps(x, node, enter, entry, k.args[0].uid, frame)
+        steps, found = _find_steps(x, node, enter, entry, k.args[0].uid, frame)
         # A loop that the compiler unrolls may have a variable change its shape. Such a variable is no value: a
         # round that uses what it finds there, or something after the loop what it leaves, is refused.
         reshaped: set[str] = set()
-        while static and (found := {n for n in carried if _is_reshaped(steps[n])}) > reshaped:
-            reshaped = found
+        while static and (changed := {n for n in carried if _is_reshaped(steps[n])}) > reshaped:
+            reshaped = changed
             entry.update(dict.fromkeys(reshaped, _RESHAPED_TILE))
-            steps = _find_steps(x, node, enter, entry, k.args[0].uid, frame)
+            steps, found = _find_steps(x, node, enter, entry, k.args[0].uid, frame)
         for n in carried:
             frame.names[n] = _advance(x, entry[n], steps[n], k)
         mark(frame.names, carried if x.dialect.has_pointers else (), k.args[0])
+        for search in found:
+            search.asks(x, entry)
+            x.guard = E.all_of(x.guard, search.hold(x, frame.names))
         loop = Loop(frame)
         x.loops.append(loop)
         try:
@@ -461,11 +471,14 @@ def symbolic_loop(
         if static:
             x.unrolled.pop()
         x.nest.pop()  # also where code of a module is given up: the kernel goes on outside of this loop
+        del x.settled[settled:]  # what holds in a round
     x.guard = before
     needed = {} if loop.broken or trips is None else gathered(frame.names, k.args[0])
     _leave(x, entry, steps, trips, names, frame, broken=loop.broken)
     frame.names.update(dict.fromkeys(reshaped, _RESHAPED_TILE))
     keep(frame.names, needed)
+    for search in () if loop.broken else found:
+        x.settle(search.hold(x, frame.names, trips))
     return loop.broken
 
 
@@ -548,8 +561,9 @@ class _Put:
 
 def _find_steps(
     x: Executor, node: Any, enter: Any, entry: dict[str, Any], mark: int, frame: Frame
-) -> dict[str, Any]:
-    """How each carried variable moves in one iteration: an amount per element, `_SAME`, or `_UNKNOWN`.
+) -> tuple[dict[str, Any], tuple[Search, ...]]:
+    """How each carried variable moves in one iteration: an amount per element, `_SAME`, or `_UNKNOWN`; and the
+    searches that the loop makes.
 
     `mark` is the number of the loop's iteration symbol: that symbol, and all made after it, vary.
     """
@@ -563,7 +577,8 @@ def _find_steps(
             enter()
             if x.guard is not E.FALSE:
                 _body(x, node.body.body, loop, frame)
-        return {n: _step_of(inputs[n], frame.names.get(n), mark, entry[n]) for n in entry}
+            found = searches(x, inputs, frame.names, entry, mark) if x.follows_searches else ()
+        return {n: _step_of(inputs[n], frame.names.get(n), mark, entry[n]) for n in entry}, found
     finally:
         x.loops.pop()
         del frame.returns[outer_returns:]
@@ -877,7 +892,7 @@ def call_function(x: Executor, function: Function, args: Arguments) -> Any:
     x.uneven |= _has_options(function.node)
     x.files[function.table.file] = None
     x.depth += 1
-    before, loops = x.guard, x.loops
+    before, loops, settled = x.guard, x.loops, len(x.settled)
     after = before
     x.loops = []
     try:
@@ -887,7 +902,7 @@ def call_function(x: Executor, function: Function, args: Arguments) -> Any:
             raise UnsupportedConstruct("async function")
         x.undecorated(function)
         run_block(x, function.node.body.body, frame)
-        after = x.guard_after(before, frame)
+        after = x.settled_since(settled, x.guard_after(before, frame))
         return _returned(x, frame, before)
     finally:
         x.depth -= 1

@@ -408,6 +408,11 @@ def extent_symbol(array: str, axis: int) -> Symbol:
     return Symbol(f"{array}.shape[{axis}]", Kind.EXTENT)
 
 
+def extents_of(array: str) -> Callable[[int], Expr]:
+    """The extents of an array, by axis."""
+    return lambda axis: sym(extent_symbol(array, axis))
+
+
 @lru_cache(maxsize=4096)
 def stride_symbol(array: str, axis: int) -> Symbol:
     return Symbol(f"{array}.stride({axis})", Kind.STRIDE)

@@ -1,28 +1,31 @@
-"""Parts of an array that a contract speaks of: `t[0::2]`, `t[:, 1]`."""
+"""Parts of an array that a contract speaks of: `t[0::2]`, `t[:, 1]`, `t[-1]`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from tilecheck.ir.expr import FALSE, TRUE, Expr, all_of, eq, le, mod, sub
+from tilecheck.ir.expr import FALSE, TRUE, Expr, add, all_of, eq, le, mod, sub
 
-# For each axis the first index and the step to the next one, 0 where the first is the only one. No axes: all.
+# For each axis the first index and the step to the next one, 0 where the first is the only one: that may be
+# negative, and is counted from the end then. No axes: all.
 Part = tuple[tuple[int, int], ...]
 WHOLE: Part = ()
 
 
-def lies_in(indices: Sequence[Expr], part: Part) -> Expr:
-    """Whether an element belongs to a part; an element of other axes than the part has does not."""
+def lies_in(indices: Sequence[Expr], part: Part, extent: Callable[[int], Expr]) -> Expr:
+    """Whether an element belongs to a part, of an array that has so many of them along each axis; an element of
+    other axes than the part has does not."""
     if not part:
         return TRUE
     if len(part) != len(indices):
         return FALSE
-    return all_of(*(_is_taken(i, first, step) for i, (first, step) in zip(indices, part, strict=True)))
+    axes = enumerate(zip(indices, part, strict=True))
+    return all_of(*(_is_taken(i, first, step, k, extent) for k, (i, (first, step)) in axes))
 
 
-def _is_taken(index: Expr, first: int, step: int) -> Expr:
+def _is_taken(index: Expr, first: int, step: int, axis: int, extent: Callable[[int], Expr]) -> Expr:
     if step == 0:
-        return eq(index, first)
+        return eq(index, first if first >= 0 else add(extent(axis), first))
     # An index inside an array is not negative, so that a remainder of `first` puts it at `first` or after.
     least = TRUE if first < step else le(first, index)
     if step == 1:

@@ -19,7 +19,7 @@ from tilecheck.model import StatedContract
 MOST_ELEMENTS = 1 << 16  # of an array that is copied, unless the caller allows for more
 
 Member = tuple[str, int, Layout]  # name, address and layout of an array
-Part = Sequence[tuple[int, int]]  # for each axis the first index and the step, as in `StatedContract`
+Part = Sequence[tuple[int, int]]  # for each axis the first index and the step, as in `ir.parts`
 
 
 class Broken(Exception):
@@ -295,9 +295,16 @@ def _meeting(members: Sequence[Member]) -> str | None:
 
 
 def _cells(values: list[Any], part: Part) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """The elements of a part, with their positions in the array."""
+    """The elements of a part, with their positions in the array. One that is counted from the end is told by
+    what stands there: along each axis all lists are of one length."""
+    lengths: list[int] = []
+    inner: Any = values
+    while isinstance(inner, list):
+        lengths.append(len(inner))
+        inner = inner[0] if inner else None
+    axes = [(first if first >= 0 else first + n, step) for (first, step), n in zip(part, lengths, strict=False)]
     for at, element in elements(values):
-        if all(_is_taken(i, first, step) for i, (first, step) in zip(at, part, strict=bool(part))):
+        if all(_is_taken(i, first, step) for i, (first, step) in zip(at, axes, strict=bool(part))):
             yield at, element
 
 

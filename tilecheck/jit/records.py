@@ -359,7 +359,7 @@ def _contract(item: dict[str, Any]) -> StatedContract:
 
 def _axis(value: Any) -> tuple[int, int]:
     first, step = _list(value)
-    if not _all(int, first, step) or first < 0 or step < 0:
+    if not _all(int, first, step) or step < 0 or (first < 0 and step):
         raise ValueError("no part of an axis")
     return first, step
 

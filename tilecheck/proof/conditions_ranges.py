@@ -12,7 +12,7 @@ from math import gcd
 from tilecheck.analysis.limits import ranges_of
 from tilecheck.ir.expr import ZERO, Expr, Kind, add, conjuncts, floordiv, le, lt, maximum, mul, neg, render, sub
 from tilecheck.proof.conditions_terms import Terms
-from tilecheck.proof.polynomial import UNIT, Key, Monomial, Polynomial, combine, constant, key, scaled
+from tilecheck.proof.polynomial import UNIT, Key, Monomial, Polynomial, combine, constant, key, scaled, times
 
 _ALTERNATIVES = 3
 _DEPTH = 12
@@ -26,8 +26,10 @@ class Ranges:
         self._upper: dict[Key, dict[Expr, None]] = {}
         self._rough: dict[tuple[Key, Expr], None] = {}  # of what is bounded as a part of a sum only
         self._stated: dict[Key, None] = {}  # those that a condition bounds as they are
+        self._known: dict[Expr, None] = {}
         for condition in known:
             for part in conjuncts(condition):
+                self._known[part] = None
                 self._learn(part)
                 if part.op == "any":  # `n < 0 or i < n`, as unsigned numbers are compared
                     moving = [one for one in part.args if not terms.uniform(one)]
@@ -165,10 +167,13 @@ class Ranges:
                     for bound in self.highest(symbol.bound, depth):
                         yield sub(bound, 1)
             case "add":
+                yield from self._half_way(e, depth)
+                yield from self._with_known_sum(e, depth)
                 yield from self._sum(e, depth)
             case "mul":
                 yield from self._product(e, depth)
             case "floordiv":
+                yield from self._half_way(e, depth)
                 for top in self.highest(e.args[0], depth):
                     if self.terms.uniform(e.args[1]):
                         terms = self.terms
@@ -186,6 +191,8 @@ class Ranges:
             case "read":
                 for _, high in ranges_of(e, self.terms.promised):
                     yield from self.highest(sub(high, 1), depth)
+            case "ite" if self._known.keys() >= set(conjuncts(e.args[0])):
+                yield from self.highest(e.args[1], depth)
             case "max" | "ite":
                 if e.op == "ite" and e.args[0].op == "lt" and e.args[0].args[0] is e.args[1]:
                     # `x if x < n else 0`, the lanes beyond the end of a row, which may have no other
@@ -193,6 +200,47 @@ class Ranges:
                     yield from ends[:1]
                     yield from (maximum(end, e.args[2]) for end in ends[:1] if self.terms.uniform(e.args[2]))
                 yield from self._either(e.args[-2], e.args[-1], depth, larger=e.op == "max")
+
+    def _half_way(self, e: Expr, depth: int) -> Iterator[Expr]:
+        """`(a + b) // 2` and `a + (b - a) // 2` are below b where a is, as in a search by halves."""
+        halves = [(t, half) for t in (e.args if e.op == "add" else (e,)) if (half := _half(t)) is not None]
+        if len(halves) != 1:
+            return
+        terms, (text, half) = self.terms, halves[0]
+        twice = terms.poly(add(mul(2, sub(e, text)), half.args[0]))
+        ends = [m for m in twice if m != UNIT]
+        if len(ends) != 2 or any(twice[m] != 1 for m in ends):
+            return
+        for a, b in (ends, ends[::-1]):
+            end: Polynomial = {b: 1}
+            for below in (1, 0):
+                if terms.expr(combine(end, constant(below), -1)) in self._upper.get(key({a: 1}), ()):
+                    past = (twice.get(UNIT, 0) - below) // 2
+                    yield from self.highest(terms.expr(combine(end, constant(past))), depth)
+                    return
+
+    def _with_known_sum(self, e: Expr, depth: int) -> Iterator[Expr]:
+        """Of `starts[n] * D + j * D + lane` the bound of `starts[n] + j`, where a condition says one, D
+        times."""
+        terms = self.terms
+        p = terms.poly(e)
+        for known, bounds in self._upper.items():
+            if len(known) < 2:
+                continue
+            (first, coefficient), *_ = known
+            for m, c in p.items():
+                factor = _without(m, first)
+                if not factor or c != coefficient or not all(terms.uniform(terms.atom(a)) for a in factor):
+                    continue
+                product = times(dict(known), {factor: 1})
+                if any(p.get(n) != k for n, k in product.items()):
+                    continue
+                rest = combine(p, product, -1)
+                others = self.highest(terms.expr(rest), depth) if rest else (ZERO,)
+                for bound in self._sorted(known, bounds)[:1]:
+                    for top in self.highest(bound, depth + 4)[:1]:
+                        for other in others[:1]:
+                            yield terms.expr(terms.poly(add(mul(top, terms.expr({factor: 1})), other)))
 
     def _sum(self, e: Expr, depth: int) -> Iterator[Expr]:
         """Sums of the terms' bounds; a varying term with a minus is at most 0."""
@@ -246,6 +294,22 @@ class Ranges:
                 rest.remove(number)
             inner[tuple(rest)] = coefficient // scale
         return {shared: scale}, inner, still
+
+
+def _without(m: Monomial, part: Monomial) -> Monomial | None:
+    """What is left of a product without some of its factors; None where it does not have them all."""
+    left = list(m)
+    for factor in part:
+        if factor not in left:
+            return None
+        left.remove(factor)
+    return tuple(left)
+
+
+def _half(e: Expr) -> Expr | None:
+    """The quotient by 2 that `e` is, where a negative one may be rounded otherwise."""
+    half: Expr = e.args[1] if e.op == "ite" else e
+    return half if half.op == "floordiv" and half.args[1].value == 2 else None
 
 
 def largest(ranges: Ranges, a: Expr, b: Expr) -> Iterator[Expr]:

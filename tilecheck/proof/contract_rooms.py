@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from tilecheck.ir.expr import ONE, Expr, add, all_of, any_of, cdiv, le, mul, negate, read, sub
-from tilecheck.ir.kernel import Contract
+from tilecheck.ir.kernel import Contract, extents_of
 from tilecheck.ir.parts import lies_in
 
 
@@ -50,5 +50,6 @@ def _room(
     i = element.args[1]
     first, end, then = read(starts, i), read(starts, add(i, 1)), read(sums.array, add(i, 1))
     number = cdiv(sub(end, first), size)
-    given = all_of(inside(element, first, end, then), le(1, size), le(1, d), lies_in(then.args[1:], bound.part))
+    taken = lies_in(then.args[1:], bound.part, extents_of(sums.array))
+    given = all_of(inside(element, first, end, then), le(1, size), le(1, d), taken)
     yield any_of(negate(given), le(mul(add(element, number), d), x))

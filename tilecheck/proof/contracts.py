@@ -29,7 +29,7 @@ from tilecheck.ir.expr import (
     sym,
     walk,
 )
-from tilecheck.ir.kernel import Contract, Kernel, extent_symbol
+from tilecheck.ir.kernel import Contract, Kernel, extent_symbol, extents_of
 from tilecheck.ir.parts import lies_in, residue
 from tilecheck.proof.contract_rooms import rooms
 
@@ -86,7 +86,7 @@ def some_memory(kernel: Kernel) -> tuple[Expr, ...]:
 def _taken(contract: Contract, reads: _Reads) -> Iterator[tuple[Expr, Expr]]:
     """The elements that the contract may speak of, each with the condition under which it does."""
     for node in reads[contract.array]:
-        taken = lies_in(node.args[1:], contract.part)
+        taken = lies_in(node.args[1:], contract.part, extents_of(contract.array))
         if taken is not FALSE:
             yield node, taken
 

@@ -180,6 +180,13 @@ class Premises:
             if single(self.forms.atoms[other].args[branch]) == index:
                 yield other
 
+    def sums_with(self, index: int) -> Iterator[Polynomial]:
+        """What this atom is, where a conditional is known to be a sum of it and something."""
+        for other, branch in self._taken.items():
+            whole = self.forms.atoms[other].args[branch]
+            if whole.get((index,)) == 1:
+                yield combine(atom(other), combine(whole, atom(index), -1), -1)
+
     def is_positive(self, e: Expr) -> bool:
         return self.low(self.form(e)) >= 1
 

@@ -227,6 +227,8 @@ def bound_quotients(premises: Premises, goal: Expr) -> bool:
     q <= y      where 1 <= d and x <= d*y + r with r < d
     q < x       where d is a literal, 2 <= d and 1 <= x. Sound because q >= x would make x >= d*q >= 2*x, and
                 so x <= 0
+    a <= q < b  where q = (a + b + c) // 2 and c is 0, for a < b: 2*q <= a + b <= 2*b - 1, and 2*a <= a + b.
+                With a literal c, or where a is not seen to be below b, as much as the same sums give
     n <= m      where m is a minimum all branches of which are at least n, for n = 1 or 0
     """
     within = _atoms(premises, goal)
@@ -239,6 +241,7 @@ def bound_quotients(premises: Premises, goal: Expr) -> bool:
         return bool(counted)
     found = _below_others(premises, within) or bool(counted)
     found = _below_dividends(premises, within) or found
+    found = _half_way(premises, within) or found
     found = _steps_below(premises) or found
     found = _bound_known(premises, within) or found
     if _positive_divisors(premises, within):
@@ -328,6 +331,34 @@ def _below_dividends(premises: Premises, within: frozenset[int]) -> bool:
                 if below not in premises.inequalities:
                     premises.learn(below)
                     found = True
+    return found
+
+
+def _half_way(premises: Premises, within: frozenset[int]) -> bool:
+    """Halves of a sum of two ends, where one end is seen to be at most the other; also as what a conditional
+    that is the half of their difference makes of it, as `a + (b - a) // 2` is `(a + b) // 2`."""
+    found = False
+    for index in sorted(within):
+        a = premises.forms.atoms[index]
+        if a.op != "floordiv" or literal(a.args[1]) != 2 or not premises.moves((index,)):
+            continue
+        ends = [m for m in a.args[0] if m != UNIT]
+        rest = a.args[0].get(UNIT, 0)
+        if len(ends) != 2 or any(a.args[0][m] != 1 for m in ends):
+            continue
+        for low, high in (ends, ends[::-1]):
+            for apart in (1, 0):
+                if not Sums(premises).covers(combine({high: 1, low: -1}, constant(-apart))):
+                    continue
+                # 2*q <= 2*high - apart + rest, and 2*q >= 2*low + apart + rest - 1
+                most = combine({high: 1}, constant((rest - apart) // 2))
+                least = combine({low: 1}, constant((apart + rest) // 2))
+                for name in (atom(index), *premises.sums_with(index)):
+                    for bound in (combine(most, name, -1), combine(name, least, -1)):
+                        if bound not in premises.inequalities:
+                            premises.learn(bound)
+                            found = True
+                break
     return found
 
 

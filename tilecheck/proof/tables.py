@@ -56,7 +56,8 @@ def fill_in(data: Contents, cells: Mapping[tuple[int, ...], int], promised: Sequ
         if seen is None:
             return False
         places = list(np.ndindex(*seen.shape))
-        inside = {here: fixed[_place(here, part)] for here in places if _place(here, part) in fixed}
+        there = {here: _place(here, part, data.shape) for here in places}
+        inside = {here: fixed[at] for here, at in there.items() if at in fixed}
         for here, v in zip(places, _values(seen, places, inside, promised, part), strict=True):
             if not _fits(v, data):
                 return False
@@ -68,7 +69,19 @@ def _seen(data: Contents, part: Part) -> Contents | None:
     """A view of a part of an array; None where the array has other axes than the part."""
     if part and len(part) != data.ndim:
         return None
-    return data[tuple(slice(first, None if step else first + 1, step or 1) for first, step in part)]
+    return data[tuple(_slice(first, step, size) for (first, step), size in zip(part, data.shape, strict=False))]
+
+
+def _slice(first: int, step: int, size: int) -> slice:
+    first = _counted(first, size)
+    if first < 0:  # before the first one: there is none
+        return slice(0, 0)
+    return slice(first, None if step else first + 1, step or 1)
+
+
+def _counted(first: int, size: int) -> int:
+    """An index from the front, of one that may be counted from the end."""
+    return first if first >= 0 else first + size
 
 
 def _fits(value: int, data: Contents) -> bool:
@@ -76,9 +89,12 @@ def _fits(value: int, data: Contents) -> bool:
     return data.dtype.kind not in "iu" or np.iinfo(data.dtype).min <= value <= np.iinfo(data.dtype).max
 
 
-def _place(here: tuple[int, ...], part: Part) -> tuple[int, ...]:
-    """Where in the array an element of the view is."""
-    return tuple(first + i * step for i, (first, step) in zip(here, part, strict=True)) if part else here
+def _place(here: tuple[int, ...], part: Part, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Where in an array of this shape an element of the view is."""
+    if not part:
+        return here
+    axes = zip(here, part, shape, strict=True)
+    return tuple(_counted(first, size) + i * step for i, (first, step), size in axes)
 
 
 def fill_sums(

@@ -14,6 +14,7 @@ from tilecheck.model import StatedContract
 from tilecheck.pipeline import verify_paths
 
 PARTS = {"[0::2]": ((0, 2),), "[1::2]": ((1, 2),), "[1]": ((1, 0),), "[:, 1]": ((0, 1), (1, 0))}
+PARTS["[-1]"] = ((-1, 0),)
 
 
 class Values:
@@ -84,6 +85,9 @@ CASES = [
     (("within(x[0::2], 0, n)", "0", "n"), [0, 9, 7], "x[2] = 7, which is not in [0, 5)"),
     (("within(x[1], 0, n)", "0", "n"), [8, 4, 8], None),
     (("within(x[1], 0, n)", "0", "n"), [0, 8, 0], "x[1] = 8"),
+    (("within(x[-1], n, n + 1)", "n", "n + 1"), [0, 8, 5], None),
+    (("within(x[-1], n, n + 1)", "n", "n + 1"), [5, 5, 4], "x[2] = 4"),
+    (("within(x[-1], n, n + 1)", "n", "n + 1"), [], None),
     (("increasing(x[1::2])",), [9, 0, 5, 2], None),
     (("increasing(x[1::2])",), [0, 3, 1, 2], "x[1] = 3 and x[3] = 2"),
     (("distinct(x[0::2])",), [1, 1, 2, 1], None),

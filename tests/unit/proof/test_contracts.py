@@ -25,6 +25,7 @@ PARTS = {
     "distinct-even": ((0, 2),),
     "increasing-late": ((1, 1),),
     "within-third": ((2, 0),),
+    "within-last": ((-1, 0),),
 }
 KINDS = (
     "within",
@@ -78,7 +79,8 @@ def keeps(kind: str, memory: Memory) -> bool:
     t = memory["t"]
     if kind in PARTS:
         ((first, step),) = PARTS[kind]
-        return keeps(kind.partition("-")[0], {"t": t[first::step] if step else t[first : first + 1]})
+        only = [t[first]] if -len(t) <= first < len(t) else []
+        return keeps(kind.partition("-")[0], {"t": t[first::step] if step else tuple(only)})
     match kind:
         case "within":
             return all(0 <= v < 2 for v in t)
@@ -242,24 +244,31 @@ def test_elements_of_no_part_are_not_spoken_of() -> None:
     assert instances([contract_of("within-odd")], [odd]) != ()
 
 
-@pytest.mark.parametrize("part", [((0, 2),), ((1, 3),), ((2, 0),), ((3, 1),), ((5, 2),)])
+def extent(axis: int) -> Expr:
+    return const((20, 5)[axis])
+
+
+SLICES = [((0, 2),), ((1, 3),), ((2, 0),), ((3, 1),), ((5, 2),), ((-1, 0),), ((-7, 0),)]
+
+
+@pytest.mark.parametrize("part", SLICES)
 def test_a_part_has_the_elements_that_a_slice_has(part) -> None:
     ((first, step),) = part
-    taken = range(20)[first::step] if step else [first]
+    taken = range(20)[first::step] if step else [first % 20]
     for scale, offset in itertools.product(range(-3, 7), range(-3, 8)):
         index = add(mul(scale, FIRST), offset)
         for i in range(4):
             at = scale * i + offset
             if 0 <= at < 20:
-                assert evaluate(lies_in([index], part), lambda _, i=i: i, None) == (at in taken)
+                assert evaluate(lies_in([index], part, extent), lambda _, i=i: i, None) == (at in taken)
                 assert residue(index, 4) in (None, at % 4)
 
 
 def test_a_part_of_a_table_is_one_of_its_columns() -> None:
     column = ((0, 1), (1, 0))
-    assert evaluate(lies_in([FIRST, const(1)], column), lambda _: 3, None)
-    assert not evaluate(lies_in([FIRST, const(0)], column), lambda _: 3, None)
-    assert not evaluate(lies_in([FIRST], column), lambda _: 3, None)
+    assert evaluate(lies_in([FIRST, const(1)], column, extent), lambda _: 3, None)
+    assert not evaluate(lies_in([FIRST, const(0)], column, extent), lambda _: 3, None)
+    assert not evaluate(lies_in([FIRST], column, extent), lambda _: 3, None)
 
 
 def test_arrays_apart_are_no_matter_of_values() -> None:

@@ -117,6 +117,10 @@ def test_arrays_that_no_address_reaches_are_refused(build):
         ({(1,): 9, (4,): 2}, [Promise("increasing", (), ((0, 2),)), Promise("distinct", (), ((0, 2),))], True),
         ({(4,): 7}, [Promise("within", (7, 8), ((4, 0),))], True),
         ({}, [Promise("within", (7, 8), ((9, 2),))], True),
+        ({}, [Promise("increasing", ()), Promise("within", (30, 31), ((-1, 0),))], True),
+        ({(4,): 6}, [Promise("within", (7, 8), ((-1, 0),))], False),
+        ({(3,): 6}, [Promise("within", (7, 8), ((-1, 0),))], True),
+        ({}, [Promise("within", (7, 8), ((-9, 0),))], True),
         ({}, [Promise("within", (0, 8), ((0, 1), (0, 0)))], False),
     ],
 )

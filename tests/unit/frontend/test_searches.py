@@ -1,0 +1,212 @@
+"""What loops that search by halves keep holds of every run of them, and of no loop that does not."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from tilecheck import check_source
+from tilecheck.frontend import statements
+from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.lower import lower
+from tilecheck.frontend.modules import Project
+from tilecheck.frontend.source import parse
+from tilecheck.frontend.values import Num
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr, Kind, Symbol
+from tilecheck.text import decode
+
+HEAD = "import triton\nimport triton.language as tl\n\n\n"
+LOOP = """@triton.jit
+def kernel(table, out, n, first):
+    x = tl.program_id(0)
+    low = {low}
+    high = {high}
+    {loop}:
+        {test}:
+            mid = {mid}
+            if tl.load(table + mid + 8) <= x:
+                {up}
+            else:
+                {down}
+    tl.store(out + x, tl.load(table + low + 8))
+"""
+MIDDLES = (
+    "(low + high) // 2",
+    "(low + high + 1) // 2",
+    "(low + high) // 2 + 1",
+    "(low + high) >> 1",
+    "low + (high - low) // 2",
+    "low + (high - low + 1) // 2",
+    "high - (high - low) // 2",
+    "low + (high - low) // 2 - 1",
+)
+TESTS = ("if low < high", "if low <= high", "if x == x")
+UPS = ("low = mid", "low = mid + 1", "low = mid - 1", "low = mid + 2")
+DOWNS = ("high = mid", "high = mid - 1", "high = mid + 1", "high = mid - 2")
+
+
+def searches_of(text: str, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The searches that the last run over a kernel finds."""
+    found: list[object] = []
+    own = statements.searches
+
+    def noted(*args):
+        made = own(*args)
+        found.append(made)
+        return made
+
+    monkeypatch.setattr(statements, "searches", noted)
+    table = Project().add(parse(decode("kernel.py", (HEAD + text).encode())))
+    [definition] = find_kernels(table)
+    lower(definition)
+    return list(found[-1]) if found else []
+
+
+def divided(a: int, b: int) -> int:
+    """As Triton does."""
+    return abs(a) // b * (1 if a >= 0 else -1)
+
+
+def states(text: dict[str, str], low: int, high: int, x: int, table) -> list[tuple[int, int]]:
+    """The ends before each of three rounds and after the last."""
+    seen = [(low, high)]
+    middle = compile(text["mid"].replace("//", "@"), "text", "eval")
+    while len(seen) <= 3:
+        names = {"low": Whole(low), "high": Whole(high), "x": x}
+        if eval(text["test"].removeprefix("if "), names):
+            names["mid"] = Whole(eval(middle, names))
+            exec(text["up"] if table(int(names["mid"])) <= x else text["down"], names)
+            low, high = int(names["low"]), int(names["high"])
+        seen.append((low, high))
+    return seen
+
+
+class Whole(int):
+    """An integer of Triton, whose `//` is written `@`."""
+
+    def __add__(self, other):
+        return Whole(int(self) + int(other))
+
+    def __sub__(self, other):
+        return Whole(int(self) - int(other))
+
+    def __rshift__(self, other):
+        return Whole(int(self) >> other)
+
+    def __matmul__(self, other):
+        return Whole(divided(int(self), other))
+
+
+class Fresh:
+    """As much of the executor as a search asks."""
+
+    def __init__(self) -> None:
+        self.serial = 10_000
+
+    def number(self) -> int:
+        self.serial += 1
+        return self.serial
+
+
+UNKNOWN = {name: E.sym(Symbol(name, Kind.OPAQUE, 5001)) for name in ("low", "high")}
+
+
+def claims(search, rounds: int | None) -> tuple[Expr, Expr, Expr]:
+    """What a search makes of its ends after so many rounds, and what it says of them."""
+    names = {name: Num((), elem, "int") for name, elem in UNKNOWN.items()}
+    said = search.hold(Fresh(), names, None if rounds is None else E.const(rounds))
+    return names["low"].elem, names["high"].elem, said
+
+
+@pytest.mark.parametrize("mid", MIDDLES)
+def test_what_is_said_of_ends_holds_in_every_run(mid: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(mid)
+    known = 0
+    for test, up, down in itertools.product(TESTS, UPS, DOWNS):
+        for low0, start in (("0", 0), ("first", -2)) if ">>" in mid or mid.startswith("low +") else (("0", 0),):
+            text = {"test": test, "mid": mid, "up": up, "down": down}
+            kernel = LOOP.format(low=low0, high="n", loop="for _ in range(3)", **text)
+            for search in searches_of(kernel, monkeypatch):
+                known += 1
+                for n, x in itertools.product(range(-3, 6), range(3)):
+                    contents = [draw.randrange(4) for _ in range(64)]
+                    check_run(search, text, (start, n), x, contents)
+    assert known >= (8 if "- 1" not in mid else 2)
+
+
+def check_run(search, text: dict[str, str], ends: tuple[int, int], x: int, contents: list[int]) -> None:
+    def table(at: int) -> int:
+        return contents[(at + 8) % 64]
+
+    for rounds, (low, high) in enumerate(states(text, *ends, x, table)):
+        for told in {None, rounds}:
+            lowest, highest, said = claims(search, told)
+
+            def value(symbol, low=low, high=high) -> int:
+                given = {"low": low, "high": high, "n": ends[1], "first": ends[0]}
+                return given.get(symbol.name, x)
+
+            def memory(_, at) -> int:
+                return contents[at[0] % 64]
+
+            assert E.evaluate(lowest, value, memory) == low, (text, ends, rounds, low, high)
+            assert E.evaluate(highest, value, memory) == high, (text, ends, rounds, low, high)
+            assert E.evaluate(said, value, memory), (text, ends, rounds, low, high, said)
+
+
+TILES = """@triton.jit
+def kernel(table, x, out, n, B: tl.constexpr):
+    lane = tl.arange(0, B)
+    value = tl.load(x + lane)
+    low = tl.zeros([B], dtype=tl.int32)
+    high = low + n
+    looks = low < high
+    for _ in range(20):
+        mid = tl.where(looks, (low + high) // 2, 0)
+        below = tl.load(table + mid, mask=looks) < value
+        low = tl.where(looks & below, mid + 1, low)
+        high = tl.where(looks & (below == 0), mid, high)
+        looks = low < high
+    tl.store(out + lane, low)
+"""
+
+
+@pytest.mark.parametrize("mid", ["(low + high) // 2", "low + (high - low) // 2", "(low + high) >> 1"])
+def test_lanes_that_search_stay_inside(mid: str) -> None:
+    assert is_decided(TILES.replace("(low + high) // 2", mid), "numel(table) >= n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("        looks = low < high\n    tl", "        looks = low <= high\n    tl"),
+        ("        looks = low < high\n    tl", "    tl"),  # as it was before the loop
+        ("        low = tl.where(looks & below, mid + 1, low)\n", ""),
+        ("high = low + n", "high = low + n + 1"),
+        ("low = tl.zeros([B], dtype=tl.int32)", "low = tl.zeros([B], dtype=tl.int32) - 1"),
+        ("mid + 1, low", "mid + 2, low"),
+        ("(low + high) // 2", "(low + high + 1) // 2"),
+        ("(low + high) // 2", "(low + high) // 3 + 1"),
+        ("    looks = low < high\n    for", "    looks = low < high + 1\n    for"),
+        # of the ends that the round found, not those that it leaves
+        (
+            "        low = tl.where(looks & below, mid + 1, low)\n",
+            "        old = low\n        low = tl.where(looks & below, mid + 1, low)\n",
+        ),
+    ],
+)
+def test_lanes_that_may_look_beside_the_table_are_not_cleared(old: str, new: str) -> None:
+    text = TILES.replace(old, new)
+    assert text != TILES
+    if "old" in new:
+        text = text.replace("        looks = low < high\n    tl", "        looks = old < high\n    tl")
+    assert not is_decided(text, "numel(table) == n")
+
+
+def is_decided(text: str, contract: str) -> bool:
+    text = f"{HEAD}# tilecheck: requires numel(out) >= B and numel(x) >= B and {contract}\n{text}"
+    [kernel] = check_source(text, "kernel.py").kernels
+    return kernel.verdict.value in ("proved", "conditional")
