@@ -129,11 +129,12 @@ def derived(
     # spend leaves nothing for others.
     wholes: Wholes | None = Wholes()
     open_still = unsaved(list(enumerate(open_)), solver=False)
-    wholes = None
     if context.kernel.contracts:
         from tilecheck.proof.inside import once_more  # lazy: few kernels have contracts
 
+        wholes = Wholes()  # anew: more is known of them
         open_, open_still = once_more(open_, open_still, proved, partial(unsaved, solver=False))
+    wholes = None
     apart = dict(enumerate(map(cases, open_)))
     skipped = {k: (o,) for k, o in enumerate(open_) if is_apart_first(o)}
     for solver, parts in ((False, apart), (True, apart), (True, skipped)):
@@ -141,8 +142,9 @@ def derived(
         if not solver and all(len(parts[k]) == 1 for k in asked):
             continue
         lost -= asked
-        failed = unsaved([(k, part) for k in sorted(asked) for part in parts[k]], solver=solver)
-        open_still = open_still - asked | failed
+        open_still = open_still - asked | unsaved(
+            [(k, part) for k in sorted(asked) for part in parts[k]], solver=solver
+        )
     return tuple(conditions), set(range(len(open_))) - open_still, lost, not is_cut()
 
 

@@ -2,8 +2,8 @@
 
 Where one flag splits several goals, those of one kind mostly need the same: either all are saved as they stand,
 or none is before it is split. So once more of them failed than were saved, the others go to their cases at
-once, as what a block's id chooses between does, and what stands under masks that flags take away. That decides
-what is tried first, and nothing else.
+once, as what a block's id chooses between does, and what stands under masks that flags take away. So do races,
+which are looked at last, where bounds did. That decides what is tried first, and nothing else.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 
 from tilecheck.ir.expr import Expr
 from tilecheck.proof.cases import deciding, is_apart_first
-from tilecheck.proof.obligation import Obligation
+from tilecheck.proof.obligation import Holds, Obligation
 
 _Kind = tuple[str, tuple[Expr, ...]]
 
@@ -28,7 +28,8 @@ class Wholes:
         kind = _kind(obligation)
         if is_apart_first(obligation):
             return False
-        return not kind[1] or self._failed[kind] <= self._saved[kind]
+        kinds = (kind, (Holds.__name__, kind[1]))
+        return not kind[1] or all(self._failed[k] <= self._saved[k] for k in kinds)
 
     def note(self, obligation: Obligation, *, saved: bool) -> None:
         (self._saved if saved else self._failed)[_kind(obligation)] += 1
