@@ -205,7 +205,8 @@ def _digits(question: Question, goal: Disjoint, agreed: Agreed, pairs: _Pairs) -
 
 def _counted(question: Question, goal: Disjoint, pairs: _Pairs) -> Iterator[Expr]:
     """`i // n < cdiv(ends[n] - starts[n], B)`, where it follows for the instance that computes it: with
-    `before[n]` added, it is one of the blocks of sequence n."""
+    `before[n]` added, it is one of the blocks of sequence n. So does `0 <= i // n`, which what i is made of may
+    not show: an i that counts down is `m - 1 - j`."""
     for instance, access in enumerate((goal.first, goal.second), start=1):
         values = [pair[instance - 1] for pair in pairs]
         if not any(node.op == "floordiv" for node in walk(*values)):
@@ -215,6 +216,8 @@ def _counted(question: Question, goal: Disjoint, pairs: _Pairs) -> Iterator[Expr
             for less, more in below_counts_of(known, value):
                 terms = known.forms.meanings()
                 yield in_instance(lt(terms[less], terms[more]), instance)
+                if known.term((less,)).low < 0 and entailed(le(ZERO, terms[less]), known):
+                    yield in_instance(le(ZERO, terms[less]), instance)
 
 
 def _steps(value: Expr, agreed: Agreed) -> Iterator[tuple[Expr, Expr]]:
