@@ -17,7 +17,7 @@ from tilecheck.ir.kernel import Access, Kernel
 from tilecheck.proof.candidates_flat import highest
 from tilecheck.proof.conditions_ranges import Ranges
 from tilecheck.proof.conditions_terms import Terms
-from tilecheck.proof.polynomial import Polynomial, divides
+from tilecheck.proof.polynomial import Polynomial, combine, divides, without
 
 
 def rows_of_tables(terms: Terms, access: Access, kernel: Kernel) -> Iterator[Expr]:
@@ -30,8 +30,13 @@ def rows_of_tables(terms: Terms, access: Access, kernel: Kernel) -> Iterator[Exp
     for step in dict.fromkeys(_steps(terms, index, promised)):
         factors = next(iter(terms.poly(step)))
         rest = {m: c for m, c in index.items() if not divides(factors, m)}
-        spans = (terms.poly(add(top, 1)) for top in highest(terms, ranges, terms.expr(rest)))
+        spans = [terms.poly(add(top, 1)) for top in highest(terms, ranges, terms.expr(rest))]
         yield from dict.fromkeys(le(terms.expr(span), step) for span in spans)
+        for span in spans:  # `cdiv(HQ, G) * K * V <= H * K * V`: of heads, without what both sides share
+            excess = combine(span, terms.poly(step), -1)
+            shared = terms.common(excess)
+            if shared:
+                yield from terms.at_most({without(m, *shared): c for m, c in excess.items()}, {})
         yield le(ZERO, step)
 
 

@@ -271,7 +271,11 @@ class _Search:
         found = [(*segments, *whole) for whole in plain or ([()] if segments else [])]
         tables = {n.args[0] for n in walk(*_expressions(part)) if n.op == "read"}
         known = tuple(c for c in old if _lengths(c) <= tables)
-        if not tables and self.prove(part, known):
+        kernel = self.context.kernel
+        groups = lone_groups(accesses, kernel, terms) if self.groups else ()
+        # Of groups that have one block for another race.
+        is_asked = bool(groups) and all(c in old for c in groups)
+        if (not tables or is_asked) and self.prove(part, known):
             return self._concerning(part, known, ())
         # Where all that was thought of is not enough, no part of it is: where tables tell, which makes a proof
         # dear, nothing else is tried, and of other sets inside each other the largest alone.
@@ -279,20 +283,19 @@ class _Search:
         sets = [frozenset(whole) for whole in found]
         largest = [whole for whole in found if not any(frozenset(whole) < other for other in sets)]
         order = (together, *sorted(found, key=len)) if tables else (*largest, together)
-        kernel = self.context.kernel
-        groups = lone_groups(accesses, kernel, terms) if self.groups else ()
         for few in (last_blocks(accesses, terms), lone_blocks(accesses, kernel), groups):
             order = (*order, *((*few, *whole) for whole in (largest or [()]) if few))
         if tables and groups:
-            order = ((*groups, *together), *order)  # all that was thought of
-        for number, whole in enumerate(dict.fromkeys(order)):
+            order = (groups, (*groups, *together), *order)  # most need no more than these
+        for whole in dict.fromkeys(order):
             needed = tuple(c for c in whole if c not in old)
-            is_first = bool(tables) and not number
-            if (not needed and not is_first) or not self.prove(part, (*known, *needed)):
-                if is_first:
+            is_all = bool(tables) and whole == (*groups, *together)
+            if (not needed and not is_all) or not self.prove(part, (*known, *needed)):
+                if is_all:
                     return None
                 continue
-            for condition in needed:
+            # Nothing was enough without one block for each group: all else is left out first, few blocks most.
+            for condition in sorted(needed, key=lambda c: (c in groups, not _bounds_grid(c)) if groups else ()):
                 fewer = tuple(c for c in needed if c is not condition)
                 needed = fewer if self.prove(part, (*known, *fewer)) else needed
             if not needed or not self._is_degenerate(part, (*old, *needed)):
@@ -319,8 +322,9 @@ class _Search:
 
         def refused(choice: Expr) -> bool:
             # Races are proved most easily where few blocks are left, and no other condition brings them back.
-            bounds = is_race and _bounds_grid(choice)
-            return bounds and is_degenerate(part, self.context, (*old, choice), possible)
+            if not is_race or not _bounds_grid(choice):
+                return False
+            return not self._may_go_on() or is_degenerate(part, self.context, (*old, choice), possible)
 
         is_race = isinstance(part.goal, Disjoint)
         for some in (*_with_signs(pool.choices), pool.choices):

@@ -46,7 +46,7 @@ _MOST_FAILED_HUNTS = 2
 _FIRST, _FIRST_ALL = 5, 2
 # When the work on a kernel is done, a contract is still looked for so many of its goals, without the solver.
 _LATE_PROPOSALS = 2
-_LONE_GROUPS = 2  # budgets that the last of conditions may cost, when all other work is done
+_LONE_GROUPS = 4  # budgets that the last of conditions may cost, when all other work is done
 
 
 @dataclass(frozen=True, slots=True)

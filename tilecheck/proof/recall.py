@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, sym, symbols, walk
+from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, le, sym, symbols, walk
 from tilecheck.ir.kernel import Contract
 from tilecheck.proof.work import EVALUATION, Work
 
@@ -25,6 +25,7 @@ _FEW, _MANY = 24, 200  # changes that are looked at for one question
 
 _TILE = 4  # the size of plain tiles, where arrays are larger
 _SEQUENCES = 8  # in plain tables
+_ROOM = 1 << 20  # elements of an array of which tables say what lies where
 
 _COUNTED = (Kind.GRID, Kind.BLOCK, Kind.LOOP, Kind.LANE)  # what is never negative
 
@@ -145,7 +146,9 @@ class Recall:
 
     def promise(self, contracts: Sequence[Contract]) -> None:
         """Plain launches have tables that keep the contracts, where that is easy."""
-        tables = {c.array: c.kind for c in contracts if c.kind not in ("within", "within_or")}
+        # What says more of a table than that it is increasing comes last.
+        said = sorted(contracts, key=lambda c: c.kind != "increasing")
+        tables = {c.array: c.kind for c in said if c.kind not in ("within", "within_or")}
         tables |= {c.others[0]: "counts" for c in contracts if c.kind == "prefix_sum"}
         for assignment in (*self._plain, self._inner, self._many, self._long):
             assignment.tables = tables
@@ -164,8 +167,9 @@ class Recall:
         lengths, rest = _lengths(assertions)
         most = _MANY if wanted else _FEW
         usual = [self._usual(rest)] if wanted else []
-        long = [self._long] if self._long.tables else []
-        plain, kept = [*usual, *self._plain[:1], *long, self._inner, self._many], self._kept[: _STARTS - 1]
+        roomy, long = ([*self._roomy(rest)], [self._long]) if self._long.tables else ([], [])
+        plain = [*roomy, *usual, *self._plain[:1], *long, self._inner, self._many]
+        kept = self._kept[: _STARTS - 1]
         # Where a model is wanted, those found before leave as many changes to plain ones.
         own, others = Repair(rest, most), Repair(rest, most)
         searches = [*((start, own) for start in kept), *((start, others if wanted else own) for start in plain)]
@@ -192,6 +196,25 @@ class Recall:
                 self._moved[a] = tuple(_moved(a))
             values.update((s, 0) for s in self._moved[a])
         return Assignment(values, size=64, work=self.work, tables=self._inner.tables)
+
+    def _roomy(self, assertions: Sequence[Expr]) -> Iterator[Assignment]:
+        """A launch of long sequences where arrays have room for all that tables say lies in them, as many
+        places as `x // d`."""
+        divided = (node.args[0] for node in walk(*assertions) if node.op == "floordiv")
+        extents = (e.args[0] for e in divided if e.op == "sym" and e.args[0].kind is Kind.EXTENT)
+        values: dict[Symbol, Value] = dict.fromkeys(extents, _ROOM)
+        if values:
+            # There are several groups: of heads x % n, those that x % n // d tells.
+            values |= {s: 1 if le(sym(s), 1) in assertions else 2 for s in _group_sizes(assertions)}
+            long = self._long
+            yield Assignment(values, size=long.size, work=self.work, tables=long.tables)
+
+
+def _group_sizes(assertions: Sequence[Expr]) -> Iterator[Symbol]:
+    for node in walk(*assertions):
+        x, d = node.args if node.op == "floordiv" else (node, node)
+        if x.op == "mod" and d.op == "sym" and d is not x.args[1]:
+            yield d.args[0]
 
 
 def _moved(assertion: Expr) -> Iterator[Symbol]:

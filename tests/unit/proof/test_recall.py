@@ -83,6 +83,33 @@ def test_plain_tables_keep_their_contracts() -> None:
     assert Recall().find([*extents, *asked]) is None
 
 
+def test_arrays_have_room_for_what_tables_say_lies_in_them() -> None:
+    """`out` has a place of 16 elements for each chunk of each sequence, and several groups of heads."""
+    site = Site("kernel.py", Span(0, 1))
+    out = sym(extent_symbol("out", 0))
+    said = [
+        Contract("chunk_sums", "place", (const(4),), "", None, site, ("start",)),
+        Contract("within", "place", (const(0), ex.add(ex.floordiv(out, 64), 1)), "", None, site),
+        Contract("increasing", "place", (), "", None, site),
+        Contract("increasing", "start", (), "", None, site),
+    ]
+    recall = Recall()
+    recall.promise(said)
+    block, heads, group = sym(block_symbol(0)), SIZE, sym(Symbol("G", Kind.CONSTANT))
+    n = ex.floordiv(block, heads)
+    reads = (read("place", n), read("place", ex.add(n, 1)), read("start", n), read("start", ex.add(n, 1)))
+    asked = [lt(8, ex.sub(reads[1], reads[0])), ex.le(1, ex.floordiv(ex.mod(block, heads), group))]
+    asked += [lt(block, sym(grid_symbol(0))), ex.le(0, block), *instances(said, reads)]
+    found = recall.repaired(asked, wanted=True)
+    assert found is not None
+    assert found.satisfies(asked)
+    assert Recall().repaired(asked, wanted=True) is None
+    one = [*asked[:1], *asked[2:], ex.le(group, 1), ex.eq(ex.floordiv(ex.mod(block, heads), group), 0)]
+    found = recall.repaired(one, wanted=True)
+    assert found is not None
+    assert found.satisfies(one)
+
+
 def test_a_grid_grows_with_the_block_that_is_asked_for() -> None:
     """Block indices are in the grid: to have a second digit of one is to have more blocks."""
     block, grid = sym(block_symbol(0)), sym(grid_symbol(0))
