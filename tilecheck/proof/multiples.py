@@ -14,8 +14,8 @@ from tilecheck.proof.conditions_terms import Terms
 
 
 def as_multiples(facts: Mapping[Expr, None]) -> Iterator[tuple[Expr, Expr, Expr]]:
-    """The multiples among the numbers of compile time, what they are equal to, and of what they are multiples:
-    that is at least 1.
+    """The multiples of numbers of compile time among these and launch values, what they are equal to, and of
+    what they are multiples: that is at least 1.
 
     One number is written as one product: as a multiple of what it is divided by, where that is said of several.
     """
@@ -24,7 +24,7 @@ def as_multiples(facts: Mapping[Expr, None]) -> Iterator[tuple[Expr, Expr, Expr]
         if fact.op != "eq" or ZERO not in fact.args:
             continue
         whole = next((a for a in fact.args if a is not ZERO), ZERO)
-        if _is_remainder(whole) and le(ONE, whole.args[1]) in facts:
+        if _is_whole(whole) and le(ONE, whole.args[1]) in facts:
             found.setdefault(whole.args[0], []).append(whole.args[1])
     for multiple, divisors in found.items():
         divisor = divisors[0]
@@ -45,9 +45,20 @@ def _is_constant(e: Expr) -> bool:
     return e.op == "sym" and e.args[0].kind is Kind.CONSTANT
 
 
+def _is_scalar(e: Expr) -> bool:
+    return e.op == "sym" and e.args[0].kind is Kind.SCALAR
+
+
 def is_multiple(condition: Expr) -> bool:
     """`BT % BS == 0`, between numbers of compile time."""
     return condition.op == "eq" and ZERO in condition.args and any(map(_is_remainder, condition.args))
+
+
+def _is_whole(e: Expr) -> bool:
+    """`n % BT` of a launch value, too."""
+    if e.op != "mod" or not _is_constant(e.args[1]):
+        return False
+    return _is_constant(e.args[0]) or _is_scalar(e.args[0])
 
 
 def _is_remainder(e: Expr) -> bool:

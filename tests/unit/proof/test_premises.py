@@ -170,6 +170,19 @@ def test_a_multiple_of_two_is_written_as_one_of_what_it_is_divided_by() -> None:
     assert not entailed(asked, Premises.of([*sizes, eq(mod(a, c), 0), le(0, floordiv(mul(ROW, a), b))]))
 
 
+def test_a_launch_value_may_be_a_multiple() -> None:
+    """Whole tiles of n elements have no more than n; not of tiles that may be empty, of others, or of those of
+    which something is left."""
+    b, c = (sym(Symbol(name, Kind.CONSTANT)) for name in "bc")
+    tiles = mul(floordiv(add(N, b, -1), b), b)
+    sizes, whole = [le(1, b), le(1, c), le(0, N)], eq(mod(N, b), 0)
+    assert entailed(le(tiles, N), Premises.of([*sizes, whole]))
+    assert not entailed(le(tiles, sub(N, 1)), Premises.of([*sizes, whole]))
+    assert not entailed(le(tiles, N), Premises.of([*sizes[1:], whole]))
+    assert not entailed(le(tiles, N), Premises.of([*sizes, eq(mod(N, c), 0)]))
+    assert not entailed(le(tiles, N), Premises.of([*sizes, eq(mod(N, b), 1)]))
+
+
 def test_rows_of_a_part_are_no_more_than_the_part_has() -> None:
     """Of (m - i) * s elements, element j is in row i + j // s of m; not where s may be negative, nor by another
     length."""
