@@ -11,46 +11,49 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tilecheck.frontend.bindings import dotted
+from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.syntax import walk
 
 _BINDING = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.NamedExpr, cst.For)
 
 
-def prepared_inputs(module: cst.Module, host: cst.FunctionDef) -> tuple[str, ...]:
+def prepared_inputs(table: ModuleTable, host: cst.FunctionDef) -> tuple[str, ...]:
     """The parameters of a method of an autograd function that the module computes where it applies it.
 
     Of `forward` these are the ones for which some `Class.apply(...)` passes anything but a literal, or a
     parameter of the function around it as that function got it. Of the other methods, all that was saved.
     """
-    for node in walk(module):
-        if isinstance(node, cst.ClassDef) and any(part is host for part in node.body.body):
-            found = tuple(sorted(_computed(module, node)))
+    for node in table.nodes():
+        if type(node) is cst.ClassDef and any(part is host for part in node.body.body):
+            found = tuple(sorted(_computed(table, node)))
             first = next((p.name.value for p in host.params.params), "")
             return found if host.name.value == "forward" or not found else (first,)
     return ()
 
 
-def _computed(module: cst.Module, owner: cst.ClassDef) -> set[str]:
+def _computed(table: ModuleTable, owner: cst.ClassDef) -> set[str]:
     methods = {part.name.value: part for part in owner.body.body if isinstance(part, cst.FunctionDef)}
     if "forward" not in methods or not any(dotted(b.value).split(".")[-1] == "Function" for b in owner.bases):
         return set()
     names = [p.name.value for p in methods["forward"].params.params]
     names = names if "setup_context" in methods else names[1:]  # without the context
     found = set()
-    for function, call in _calls(module, f"{owner.name.value}.apply"):
+    for function, call in _calls(table, f"{owner.name.value}.apply"):
         for name, arg in zip(names, call.args, strict=False):
             if arg.star or not _is_handed_on(function, arg.value):
                 found.add(name)
     return found
 
 
-def _calls(module: cst.Module, name: str) -> Iterator[tuple[cst.FunctionDef, cst.Call]]:
-    """The calls of something, each with a function around it."""
-    for function in walk(module):
-        if isinstance(function, cst.FunctionDef):
-            for node in walk(function.body):
-                if isinstance(node, cst.Call) and dotted(node.func) == name:
-                    yield function, node
+def _calls(table: ModuleTable, name: str) -> Iterator[tuple[cst.FunctionDef, cst.Call]]:
+    """The calls of something, each with every function around it."""
+    parents = table.changes.parents
+    for call in table.nodes():
+        if type(call) is cst.Call and dotted(call.func) == name:
+            node: cst.CSTNode | None = call
+            while (node := parents.get(node)) is not None:
+                if isinstance(node, cst.FunctionDef):
+                    yield node, call
 
 
 def _is_handed_on(function: cst.FunctionDef, value: cst.BaseExpression) -> bool:

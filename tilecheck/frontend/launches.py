@@ -224,7 +224,7 @@ def _execute(table: ModuleTable, host: _Host, shared: Shared) -> list[Launch]:
         integers, forms = integers | x.integers_seen, learned
     if host.node is None or not launches:
         return launches
-    computed = prepared_inputs(table.parsed.module, host.node)
+    computed = prepared_inputs(table, host.node)
     return [replace(launch, unread=(*launch.unread, *computed)) for launch in launches]
 
 
