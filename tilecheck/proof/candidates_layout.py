@@ -64,7 +64,8 @@ def layouts(
         index = {m: c for m, c in index.items() if not terms.varies(m) or _moves(m, terms)}
     looked_up = {m: c for m, c in index.items() if terms.varies(m) and _reads(m, terms)}
     if looked_up:
-        yield from _of_tables(index, looked_up, ranges, kernel, terms)
+        separate = tuple(_of_separate_tables(index, looked_up, ranges, kernel, terms))
+        yield from separate or _of_tables(index, looked_up, ranges, kernel, terms)
         contracts = {c.array for c in kernel.contracts}
         if any(n.args[0] in contracts for m in looked_up for n in _reads_in(m, terms)):
             return  # what a mask says of a value makes it a digit like any other
@@ -89,6 +90,33 @@ def layouts(
             yield conditions
             if signs:
                 yield (*conditions, *signs)
+
+
+def _of_separate_tables(
+    index: Polynomial,
+    looked_up: Polynomial,
+    ranges: Ranges,
+    kernel: Kernel,
+    terms: Terms,
+) -> Iterator[tuple[Expr, ...]]:
+    """`t[i] * s_b + u[i] * s_c + h * s_h`: each looked-up number is a digit of its own, below what a contract
+    says of it. (What they have in common is the stride of one digit, to which both belong.)"""
+    if terms.common(looked_up) != UNIT:
+        return
+    promised = promised_ranges(kernel)
+    tables: list[_Digit] = []
+    for m, c in looked_up.items():
+        stride = tuple(number for number in m if terms.uniform(terms.atom(number)))
+        element = mul(*(terms.atom(number) for number in m if number not in stride))
+        highs = [high for _, high in ranges_of(element, promised)] if element.op == "read" else []
+        if not stride or not highs or c < 0:
+            return
+        tables.append(_Digit(terms.expr({stride: c}), highs[0], stride))
+    rest = combine(index, looked_up, -1)
+    moving = {m: c for m, c in rest.items() if terms.varies(m)}
+    digits = _digits(moving, combine(rest, moving, -1), ranges, terms)
+    if digits is not None and len({digit.factors for digit in tables}) > 1:
+        yield tuple(c for c in _spans([*digits, *tables], kernel, terms) if is_layout(c, terms))
 
 
 def _of_tables(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, le, sym, symbols, walk
+from tilecheck.ir.expr import Expr, Kind, Symbol, add, evaluate, le, mul, sym, symbols, walk
 from tilecheck.ir.kernel import Contract
 from tilecheck.proof.work import EVALUATION, Work
 
@@ -27,6 +27,7 @@ _TILE = 4  # the size of plain tiles, where arrays are larger
 _SEQUENCES = 8  # in plain tables
 _ROOM = 1 << 20  # elements of an array of which tables say what lies where
 
+_FREE = (Kind.SCALAR, Kind.CONSTANT, Kind.STRIDE, Kind.EXTENT)
 _COUNTED = (Kind.GRID, Kind.BLOCK, Kind.LOOP, Kind.LANE)  # what is never negative
 
 Cell = tuple[str, tuple[int, ...]]
@@ -43,6 +44,7 @@ class Assignment:
     size: int = 1
     inner: bool = False
     blocks: int = 2
+    chunk: int = 0  # that tables list of each sequence
     work: Work = field(default_factory=Work)
     defined: Mapping[Symbol, Expr] = field(default_factory=dict)  # none of them by itself
     tables: Mapping[str, str] = field(default_factory=dict)  # what contracts say of arrays: see `_plain_cell`
@@ -81,7 +83,15 @@ class Assignment:
     def changed(self, symbol: Symbol, value: Value) -> Assignment:
         values = {**self.symbols, symbol: value}
         return Assignment(
-            values, self.reads, self.size, self.inner, self.blocks, self.work, self.defined, self.tables
+            values,
+            self.reads,
+            self.size,
+            self.inner,
+            self.blocks,
+            self.chunk,
+            self.work,
+            self.defined,
+            self.tables,
         )
 
     @property
@@ -92,13 +102,13 @@ class Assignment:
     def _cell(self, array: str, indices: tuple[int, ...]) -> int:
         found = self.reads.get((array, indices))
         if found is None and array in self.tables:
-            found = self.used[array, indices] = _plain_cell(self.tables[array], indices, self.size)
+            found = self.used[array, indices] = _plain_cell(self.tables[array], indices, self.size, self.chunk)
         return found or 0
 
 
-def _plain_cell(kind: str, indices: tuple[int, ...], size: int) -> int:
-    """An element of a plain table: sequences of some rows each (`increasing`), of each its first chunk
-    (`chunks`), how many chunks are before each (`chunk_sums`)."""
+def _plain_cell(kind: str, indices: tuple[int, ...], size: int, chunk: int) -> int:
+    """An element of a plain table: sequences of some rows each (`increasing`), of each one chunk (`chunks`),
+    how many chunks are before each (`chunk_sums`)."""
     rows, tile = max(1, size // _SEQUENCES), min(size, _TILE)
     match kind:
         case "increasing" | "prefix_sum":
@@ -107,7 +117,7 @@ def _plain_cell(kind: str, indices: tuple[int, ...], size: int) -> int:
             return indices[0] * -(-rows // tile)
         case "chunks" | "distinct_pairs":
             row, column = indices if len(indices) == 2 else divmod(indices[0], 2)
-            return 0 if column else row
+            return chunk if column else row
         case "distinct" | "permutation":
             return indices[0]
         case _:
@@ -139,9 +149,10 @@ class Recall:
     _moved: dict[Expr, tuple[Symbol, ...]] = field(default_factory=dict)  # of assertions that were looked at
     _many: Assignment = field(default_factory=lambda: Assignment({}, size=64, blocks=16))
     _long: Assignment = field(default_factory=lambda: Assignment({}, size=1024))  # sequences of many tiles
+    _later: Assignment = field(default_factory=lambda: Assignment({}, size=1024, chunk=1))
 
     def __post_init__(self) -> None:
-        for assignment in (*self._plain, self._inner, self._many, self._long):
+        for assignment in (*self._plain, self._inner, self._many, self._long, self._later):
             assignment.work = self.work
 
     def promise(self, contracts: Sequence[Contract]) -> None:
@@ -150,7 +161,7 @@ class Recall:
         said = sorted(contracts, key=lambda c: c.kind != "increasing")
         tables = {c.array: c.kind for c in said if c.kind not in ("within", "within_or")}
         tables |= {c.others[0]: "counts" for c in contracts if c.kind == "prefix_sum"}
-        for assignment in (*self._plain, self._inner, self._many, self._long):
+        for assignment in (*self._plain, self._inner, self._many, self._long, self._later):
             assignment.tables = tables
 
     def learn(self, symbols: Mapping[Symbol, Value], reads: Mapping[Cell, int]) -> None:
@@ -167,7 +178,7 @@ class Recall:
         lengths, rest = _lengths(assertions)
         most = _MANY if wanted else _FEW
         usual = [self._usual(rest)] if wanted else []
-        roomy, long = ([*self._roomy(rest)], [self._long]) if self._long.tables else ([], [])
+        roomy, long = ([*self._roomy(rest)], [self._long, self._later]) if self._long.tables else ([], [])
         plain = [*roomy, *usual, *self._plain[:1], *long, self._inner, self._many]
         kept = self._kept[: _STARTS - 1]
         # Where a model is wanted, those found before leave as many changes to plain ones.
@@ -258,22 +269,52 @@ def _least(assertion: Expr, symbol: Symbol) -> Expr | None:
 
 
 def _grown(start: Assignment, assertions: Sequence[Expr]) -> Assignment:
-    """The assignment with strides and sizes made as large as what must lie inside them, from inside out."""
+    """The assignment with numbers set to the literals that they have to be, and strides and sizes made as large
+    as what must lie inside them, from inside out."""
     grown = start
-    floors = [a for a in assertions if a.op in ("le", "lt") and _is_free(a.args[1])]
+    for symbol, value in dict.fromkeys(filter(None, map(_literal, assertions))):
+        blocks = [s for s in symbols(*assertions) if s.bound is sym(symbol) and s.kind is Kind.BLOCK]
+        for s in blocks:
+            grown = grown.changed(s, value - 1) if grown.value(s) >= value else grown
+        grown = grown.changed(symbol, value)
+    floors = {a: own for a in assertions if (own := tuple(_floors(a)))}
     for _ in range(_ROUNDS):
         unmet = [a for a in floors if not grown.holds(a)]
         for a in unmet:
-            least = grown.number(a.args[0]) + (a.op == "lt")
-            if least > grown.number(a.args[1]):
-                grown = grown.changed(a.args[1].args[0], least)
+            for low, size in floors[a]:
+                least = grown.number(low)
+                if least > grown.number(sym(size)):
+                    grown = grown.changed(size, least)
         if not unmet:
             break
     return grown
 
 
+def _literal(assertion: Expr) -> tuple[Symbol, int] | None:
+    """The number of a launch that the assertion says to be a literal."""
+    if assertion.op != "eq" or assertion.args[0].op != "sym" or assertion.args[1].value is None:
+        return None
+    symbol = assertion.args[0].args[0]
+    return (symbol, assertion.args[1].value) if symbol.kind in (*_FREE, Kind.GRID) else None
+
+
+def _floors(assertion: Expr) -> Iterator[tuple[Expr, Symbol]]:
+    """What a stride or size has to be at least for the assertion to hold, or for one of its terms: of `i < s // d`
+    that s is `(i + 1) * d`."""
+    if assertion.op in ("any", "all"):
+        for term in assertion.args:
+            yield from _floors(term)
+    elif assertion.op in ("le", "lt"):
+        low, high = assertion.args
+        low = add(low, 1) if assertion.op == "lt" else low
+        if high.op == "floordiv":
+            low, high = mul(low, high.args[1]), high.args[0]
+        if _is_free(high):
+            yield low, high.args[0]
+
+
 def _is_free(e: Expr) -> bool:
-    return e.op == "sym" and e.args[0].kind in (Kind.SCALAR, Kind.CONSTANT, Kind.STRIDE, Kind.EXTENT)
+    return e.op == "sym" and e.args[0].kind in _FREE
 
 
 class Repair:

@@ -11,6 +11,7 @@ from tilecheck.ir.expr import Kind, Symbol, const, eq, lt, read, sym
 from tilecheck.ir.kernel import Contract, block_symbol, extent_symbol, grid_symbol
 from tilecheck.model import Site, Span
 from tilecheck.proof.contracts import instances
+from tilecheck.proof.instances import symbol_in_instance
 from tilecheck.proof.recall import Recall
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
@@ -119,3 +120,16 @@ def test_a_grid_grows_with_the_block_that_is_asked_for() -> None:
     assert found is not None
     assert found.satisfies(asked)
     assert found.number(block) >= 10
+
+
+def test_literals_and_quotients_are_met_before_anything_is_searched() -> None:
+    """One block along an axis, a number that is a literal, and a stride that steps of another have room in."""
+    rows, steps = sym(Symbol("rows", Kind.SCALAR)), sym(Symbol("steps", Kind.SCALAR))
+    grid = grid_symbol(0)
+    block = sym(symbol_in_instance(block_symbol(0), 2))
+    sizes = [(sym(Symbol(f"s{i}", Kind.SCALAR)), sym(Symbol(f"t{i}", Kind.SCALAR))) for i in range(30)]
+    many = (ex.le(ex.mul(3, low), high) for low, high in sizes)
+    question = (eq(sym(grid), 1), lt(block, sym(grid)), eq(N, 7), lt(9, ex.floordiv(rows, steps)), *many)
+    model = Recall().repaired(question, wanted=False)
+    assert model is not None
+    assert all(model.holds(assertion) for assertion in question)

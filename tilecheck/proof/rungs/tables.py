@@ -95,7 +95,8 @@ class _Search:
         self._left -= 1
         cases = False
         open_ = learn_guarded(premises)
-        if premises.contradict or any(self._differ(one, two, premises) for one, two in self._pairs):
+        denied = any(ne(*two) in premises.facts for pair in self._pairs for two in (pair, pair[::-1]))
+        if premises.contradict or denied or any(self._differ(*pair, premises) for pair in self._pairs):
             return True
         for case in self._cases(open_, premises):
             if self._left <= 0:
