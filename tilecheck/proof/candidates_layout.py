@@ -100,7 +100,7 @@ def _of_separate_tables(
     terms: Terms,
 ) -> Iterator[tuple[Expr, ...]]:
     """`t[i] * s_b + u[i] * s_c + h * s_h`: each looked-up number is a digit of its own, below what a contract
-    says of it. (What they have in common is the stride of one digit, to which both belong.)"""
+    says of it. What they have in common would be the stride of one digit, to which both belong."""
     if terms.common(looked_up) != UNIT:
         return
     promised = promised_ranges(kernel)

@@ -177,9 +177,8 @@ class Recall:
         where a proof is, there mostly is none."""
         lengths, rest = _lengths(assertions)
         most = _MANY if wanted else _FEW
-        usual = [self._usual(rest)] if wanted else []
         roomy, long = ([*self._roomy(rest)], [self._long, self._later]) if self._long.tables else ([], [])
-        plain = [*roomy, *usual, *self._plain[:1], *long, self._inner, self._many]
+        plain = [*roomy, self._usual(rest), *self._plain[:1], *long, self._inner, self._many]
         kept = self._kept[: _STARTS - 1]
         # Where a model is wanted, those found before leave as many changes to plain ones.
         own, others = Repair(rest, most), Repair(rest, most)
@@ -277,7 +276,9 @@ def _grown(start: Assignment, assertions: Sequence[Expr]) -> Assignment:
         for s in blocks:
             grown = grown.changed(s, value - 1) if grown.value(s) >= value else grown
         grown = grown.changed(symbol, value)
-    floors = {a: own for a in assertions if (own := tuple(_floors(a)))}
+    # Of those with several terms most are met from the start.
+    few = [a for a in assertions if a.op in ("le", "lt") or (a.op in ("any", "all") and not start.holds(a))]
+    floors = {a: own for a in few if (own := tuple(_floors(a)))}
     for _ in range(_ROUNDS):
         unmet = [a for a in floors if not grown.holds(a)]
         for a in unmet:
@@ -299,7 +300,7 @@ def _literal(assertion: Expr) -> tuple[Symbol, int] | None:
 
 
 def _floors(assertion: Expr) -> Iterator[tuple[Expr, Symbol]]:
-    """What a stride or size has to be at least for the assertion to hold, or for one of its terms: of `i < s // d`
+    """What a stride or size has to be at least for the assertion, or one of its terms, to hold: of `i < s // d`
     that s is `(i + 1) * d`."""
     if assertion.op in ("any", "all"):
         for term in assertion.args:
