@@ -50,8 +50,9 @@ def _calls(table: ModuleTable, name: str) -> Iterator[tuple[cst.FunctionDef, cst
     parents = table.changes.parents
     for call in table.nodes():
         if type(call) is cst.Call and dotted(call.func) == name:
-            node: cst.CSTNode | None = call
-            while (node := parents.get(node)) is not None:
+            node: cst.CSTNode = call
+            while node in parents:
+                node = parents[node]
                 if isinstance(node, cst.FunctionDef):
                     yield node, call
 
