@@ -68,6 +68,7 @@ def candidates(obligation: Obligation, kernel: Kernel, tiles: frozenset[Symbol])
             or _is_layout(condition, kernel, tiles)
             or _divides(condition, obligation)
             or _is_of_literal_rows(condition, obligation, kernel)
+            or _is_of_square(condition, obligation, tiles)
         ):
             found[condition] = None
             yield condition
@@ -208,6 +209,27 @@ def _is_of_literal_rows(condition: Expr, obligation: Obligation, kernel: Kernel)
         return False
     several = substitute(low, {sym(found[0]): const(2)}).value
     return several is not None and several <= high.value
+
+
+def _is_of_square(condition: Expr, obligation: Obligation, tiles: frozenset[Symbol]) -> bool:
+    """`grid[0] <= T` where each block has a column of T elements in rows of T: `x[(lane + 1) * T + bid]`. That
+    is as many blocks as there are columns, in a square that the text spells out."""
+    goal = obligation.goal
+    if condition.op != "le" or not isinstance(goal, Disjoint):
+        return False
+    low, high = condition.args
+    if low.op != "sym" or low.args[0].kind is not Kind.GRID or high.op != "sym" or high.args[0] not in tiles:
+        return False
+    for access in (goal.first, goal.second):
+        lanes = [lane for lane in access.lanes if lane.bound is high]
+        for axis in access.axes:
+            place = axis.coordinate
+            terms = place.args if place.op == "add" else ()
+            blocks = [t for t in terms if t.op == "sym" and t.args[0].bound is low]
+            rows = [t for t in terms if t.op == "mul" and high in t.args]
+            if len(blocks) != 1 or not any(lane in symbols(t) for t in rows for lane in lanes):
+                return False
+    return True
 
 
 def _positive(condition: Expr) -> bool:
