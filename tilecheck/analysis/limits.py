@@ -73,6 +73,13 @@ def ranges_of(element: Expr, ranges: Ranges) -> Iterator[tuple[Expr, Expr]]:
             yield low, high
 
 
+def likely_ranges_of(element: Expr, ranges: Ranges) -> tuple[tuple[Expr, Expr], ...]:
+    """The same without those of single elements, which it hardly is, if there are others."""
+    several = [r for r in ranges.get(element.args[0], ()) if not r[0] or any(step for _, step in r[0])]
+    found = tuple(ranges_of(element, {element.args[0]: tuple(several)}))
+    return found or tuple(ranges_of(element, ranges))
+
+
 # ---- values in memory --------------------------------------------------------------------------------------
 
 

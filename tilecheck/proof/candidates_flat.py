@@ -16,6 +16,7 @@ from tilecheck.ir.expr import (
     Expr,
     Kind,
     add,
+    children,
     conjuncts,
     le,
     mul,
@@ -65,11 +66,19 @@ def _first(terms: Terms, index: Polynomial) -> Iterator[Expr]:
         yield from terms.at_most({m: -c for m, c in start.items()}, {})
 
 
+def _outside_tables(e: Expr) -> Iterator[Expr]:
+    """The parts of an index, but for what tells which element of a table is looked up."""
+    if e.op != "read":
+        yield e
+        for part in children(e):
+            yield from _outside_tables(part)
+
+
 def _branches(terms: Terms, index: Expr) -> Iterator[Expr]:
     """The index with a branch of a minimum in its place, which it never exceeds: in
     `first + min(n, end - first)` it is `end` that is bounded, where a contract says how large it is."""
     yield from _before_branches(terms, index)
-    smaller = [node for node in walk(index) if node.op == "min" and not terms.uniform(node)]
+    smaller = [node for node in _outside_tables(index) if node.op == "min" and not terms.uniform(node)]
     if terms.promised and len(smaller) == 1:
         yield from (substitute(index, {smaller[0]: branch}) for branch in smaller[0].args)
 

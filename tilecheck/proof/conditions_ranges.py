@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import gcd
 
-from tilecheck.analysis.limits import ranges_of
+from tilecheck.analysis.limits import likely_ranges_of
 from tilecheck.ir.expr import ZERO, Expr, Kind, add, conjuncts, floordiv, le, lt, maximum, mul, neg, render, sub
 from tilecheck.proof.conditions_terms import Terms
-from tilecheck.proof.polynomial import UNIT, Key, Monomial, Polynomial, combine, constant, key, scaled, times
+from tilecheck.proof.polynomial import UNIT, Key, Monomial, Polynomial, combine, constant, key, scaled
 
 _ALTERNATIVES = 3
 _DEPTH = 12
@@ -168,7 +168,6 @@ class Ranges:
                         yield sub(bound, 1)
             case "add":
                 yield from self._half_way(e, depth)
-                yield from self._with_known_sum(e, depth)
                 yield from self._sum(e, depth)
             case "mul":
                 yield from self._product(e, depth)
@@ -189,7 +188,7 @@ class Ranges:
                 for branch in sorted(e.args, key=lambda arg: both and not self.terms.uniform(arg)):
                     yield from self.highest(branch, depth)
             case "read":
-                for _, high in ranges_of(e, self.terms.promised):
+                for _, high in likely_ranges_of(e, self.terms.promised):
                     yield from self.highest(sub(high, 1), depth)
             case "ite" if self._known.keys() >= set(conjuncts(e.args[0])):
                 yield from self.highest(e.args[1], depth)
@@ -218,29 +217,6 @@ class Ranges:
                     past = (twice.get(UNIT, 0) - below) // 2
                     yield from self.highest(terms.expr(combine(end, constant(past))), depth)
                     return
-
-    def _with_known_sum(self, e: Expr, depth: int) -> Iterator[Expr]:
-        """Of `starts[n] * D + j * D + lane` the bound of `starts[n] + j`, where a condition says one, D
-        times."""
-        terms = self.terms
-        p = terms.poly(e)
-        for known, bounds in self._upper.items():
-            if len(known) < 2:
-                continue
-            (first, coefficient), *_ = known
-            for m, c in p.items():
-                factor = _without(m, first)
-                if not factor or c != coefficient or not all(terms.uniform(terms.atom(a)) for a in factor):
-                    continue
-                product = times(dict(known), {factor: 1})
-                if any(p.get(n) != k for n, k in product.items()):
-                    continue
-                rest = combine(p, product, -1)
-                others = self.highest(terms.expr(rest), depth) if rest else (ZERO,)
-                for bound in self._sorted(known, bounds)[:1]:
-                    for top in self.highest(bound, depth + 4)[:1]:
-                        for other in others[:1]:
-                            yield terms.expr(terms.poly(add(mul(top, terms.expr({factor: 1})), other)))
 
     def _sum(self, e: Expr, depth: int) -> Iterator[Expr]:
         """Sums of the terms' bounds; a varying term with a minus is at most 0."""
@@ -294,16 +270,6 @@ class Ranges:
                 rest.remove(number)
             inner[tuple(rest)] = coefficient // scale
         return {shared: scale}, inner, still
-
-
-def _without(m: Monomial, part: Monomial) -> Monomial | None:
-    """What is left of a product without some of its factors; None where it does not have them all."""
-    left = list(m)
-    for factor in part:
-        if factor not in left:
-            return None
-        left.remove(factor)
-    return tuple(left)
 
 
 def _half(e: Expr) -> Expr | None:

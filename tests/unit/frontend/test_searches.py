@@ -210,3 +210,72 @@ def is_decided(text: str, contract: str) -> bool:
     text = f"{HEAD}# tilecheck: requires numel(out) >= B and numel(x) >= B and {contract}\n{text}"
     [kernel] = check_source(text, "kernel.py").kernels
     return kernel.verdict.value in ("proved", "conditional")
+
+
+PIECES = """# tilecheck: requires increasing(cu) and True
+# tilecheck: requires within(cu, 0, T + 1)
+# tilecheck: requires within(cu[0], 0, 1)
+# tilecheck: requires within(cu[-1], T, T + 1)
+# tilecheck: requires numel(cu) == N + 1
+# tilecheck: requires N >= 1
+# tilecheck: requires grid[0] <= T
+@triton.jit
+def kernel(cu, x_ptr, out_ptr, N, T, D: tl.constexpr, BT: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    left, right = 0, N
+    while left < right:
+        mid = (left + right) // 2
+        if row < tl.load(cu + mid + 1):
+            right = mid
+        else:
+            left = mid + 1
+    start, end = tl.load(cu + left).to(tl.int64), tl.load(cu + left + 1).to(tl.int64)
+    t = row - start
+    if t >= end - start:
+        return
+    d = tl.arange(0, D)
+    total = tl.zeros([D], dtype=tl.float32)
+    for j in range(t // BT * BT, min(t + 1, end - start)):
+        total += tl.load(x_ptr + start * D + j * D + d)
+    tl.store(out_ptr + row * D + d, total)
+""".replace(" and True", "")
+
+
+def test_rows_of_the_sequence_that_is_found_are_rows_that_there_are() -> None:
+    [kernel] = check_source(HEAD + PIECES, "kernel.py").kernels
+    asked = {"D * grid[0] <= numel(out_ptr)", "numel(x_ptr) >= D * T", "BT >= 1"}
+    assert set(kernel.conditions) == asked
+
+
+SEARCH = PIECES[: PIECES.index("    t = row")]
+LEFT = f"""{SEARCH}    out = tl.load(x_ptr + row - start) + tl.load(x_ptr + end - row - 1)
+    tl.store(out_ptr + row, out)
+"""
+
+
+def test_a_row_is_in_the_sequence_that_is_found() -> None:
+    [kernel] = check_source(HEAD + LEFT, "kernel.py").kernels
+    assert kernel.verdict.value == "conditional"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("# tilecheck: requires within(cu[0], 0, 1)\n", ""),  # a row before the first sequence
+        ("# tilecheck: requires within(cu[-1], T, T + 1)\n", ""),  # or after the last
+        ("# tilecheck: requires grid[0] <= T\n", ""),
+        ("row < tl.load", "row <= tl.load"),
+        ("row < tl.load", "row > tl.load"),
+        ("row < tl.load", "row + 1 < tl.load"),
+        ("cu + mid + 1)", "cu + mid)"),
+        ("while left < right:", "if left < right:"),
+        ("while left < right:", "while left + 1 < right:"),
+        ("right = mid\n", "right = mid - 1\n"),
+        ("left, right = 0, N", "left, right = 1, N"),
+    ],
+)
+def test_a_row_of_another_sequence_is_not_cleared(old: str, new: str) -> None:
+    text = LEFT.replace(old, new)
+    assert text != LEFT
+    [kernel] = check_source(HEAD + text, "kernel.py").kernels
+    assert kernel.verdict.value in ("unknown", "violated")
