@@ -40,8 +40,16 @@ def assume_where_compiled(x: Executor, fact: Expr) -> None:
 
     Code under a compile-time condition that fails is not compiled; a run-time condition is no obstacle.
     """
-    runs = E.all_of(*(E.le(1, loop.trips) for loop in x.unrolled))  # the compiler copies the body so often
+    runs = E.all_of(*(_once(loop.trips) for loop in x.unrolled))  # the compiler copies the body so often
     x.facts[E.any_of(E.negate(E.all_of(runs, _compiled(x, x.guard))), fact)] = None
+
+
+def _once(trips: Expr) -> Expr:
+    """Whether a loop has a round: 1 <= max(0, n) is 1 <= n."""
+    if trips.op == "max":
+        more = [e for e in trips.args if e.value is None or e.value > 0]
+        return E.le(1, more[0]) if len(more) == 1 else E.le(1, trips)
+    return E.le(1, trips)
 
 
 def _compiled(x: Executor, guard: Expr) -> Expr:

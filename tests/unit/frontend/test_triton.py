@@ -468,3 +468,21 @@ def test_other_ends_keep_the_division_that_truncates(ends: str) -> None:
     """Of -1 // 4 that is 0, and the floor -1: one round more or less."""
     kernel = read(f"for i in range({ends}):\n    tl.store(x + i, 0.0)", "x, n: tl.constexpr")
     assert "if 0 <= ct.bid(0) - 5 else" in render(kernel.accesses[0].guard)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "runs"),
+    [("n", "n"), ("2, n", "n - 2"), ("0", None), ("n, 8", "8 - n")],
+)
+def test_a_tile_in_an_unrolled_loop_has_a_size_where_that_has_a_round(bounds: str, runs: str | None) -> None:
+    """The compiler copies the body so often: where there is none, it never sees the size."""
+    text = f"""{HEAD}
+@triton.jit
+def kernel(x, n: tl.constexpr, BLOCK: tl.constexpr):
+    for i in tl.static_range({bounds}):
+        tl.store(x + i * BLOCK + tl.arange(0, BLOCK), 0.0)
+"""
+    table = Project().add(parse(decode("kernel.py", text.encode())))
+    facts = [render(fact) for fact in lower(find_kernels(table)[0]).facts]
+    known = [] if runs is None else [f"{runs} < 1 or 1 <= BLOCK"]
+    assert [fact for fact in facts if "BLOCK" in fact] == known
