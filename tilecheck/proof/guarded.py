@@ -11,7 +11,9 @@ second holds in any case.
 
 from __future__ import annotations
 
-from tilecheck.ir.expr import Expr, conjuncts, negate, walk
+from collections.abc import Iterable
+
+from tilecheck.ir.expr import Expr, conjuncts, negate, symbols, walk
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.rungs.entail import follows
 from tilecheck.proof.work import ATOM
@@ -21,10 +23,9 @@ _DEPTH = 3  # premises in one sum
 _MOST = 120  # disjunctions
 
 
-def learn_guarded(premises: Premises, *, cases: bool = True) -> list[tuple[Expr, ...]]:
-    """Add what is left of disjunctions about values in memory; the terms of those of which more than one is.
-    With `cases`, ends of searches are looked at in both cases."""
-    facts = [f for f in premises.facts if f.op == "any" and any(n.op == "read" for n in walk(f))][:_MOST]
+def learn_guarded(premises: Premises) -> list[tuple[Expr, ...]]:
+    """Add what is left of disjunctions about values in memory; the terms of those of which more than one is."""
+    facts = _about_memory(premises)
     left = premises.alternatives
     for _ in range(_ROUNDS):
         settled = True
@@ -38,43 +39,80 @@ def learn_guarded(premises: Premises, *, cases: bool = True) -> list[tuple[Expr,
                 settled = False
             elif not rest:
                 premises.contradict = True
-        if premises.contradict or (settled and not (cases and _learn_ends(premises, facts))):
+        if settled or premises.contradict:
             break
     return [left[fact] for fact in facts if len(left[fact]) > 1]
 
 
-def _learn_ends(premises: Premises, facts: list[Expr]) -> bool:
-    """Add what tests say of ends of searches, where it holds of those that have not moved, too; whether
-    anything was added."""
-    found = False
-    for fact in facts:
-        if len(premises.alternatives.get(fact, ())) != 2 or not _is_end(fact):
-            continue
-        began, told = fact.args
-        premises.work.charge(ATOM * (len(premises.forms.atoms) + len(premises.inequalities)))
-        there = premises.copy()
-        there.assume(began)
-        learn_guarded(there, cases=False)
-        if _is_impossible(there, premises) or all(follows(part, there, _DEPTH) for part in conjuncts(told)):
-            premises.alternatives[fact] = (told,)
-            premises.assume(told)
-            found = True
+def _about_memory(premises: Premises) -> list[Expr]:
+    return [f for f in premises.facts if f.op == "any" and any(n.op == "read" for n in walk(f))][:_MOST]
+
+
+# ---- ends of searches --------------------------------------------------------------------------------------
+
+
+def about_ends(assertions: Iterable[Expr]) -> tuple[Expr, ...]:
+    """The assertions that tell what tests say of ends of searches: those that speak of nothing else than the
+    facts about these ends do. None where there are no ends."""
+    facts = tuple(dict.fromkeys(part for a in assertions for part in conjuncts(a)))
+    ends = [fact for fact in facts if _is_end(fact)]
+    if not ends:
+        return ()
+    values = {side for fact in ends for side in fact.args[0].args if side.value is None}
+    near = [f for f in facts if f.op == "any" and not values.isdisjoint(walk(*_places(f)))]
+    own = set(symbols(*near))
+    own.update(s for symbol in tuple(own) if symbol.bound is not None for s in symbols(symbol.bound))
+    return tuple(fact for fact in facts if own.issuperset(symbols(fact)))
+
+
+def learn_ends(premises: Premises) -> dict[Expr, Expr]:
+    """What tests say of ends of searches, where it holds of those that have not moved, too, by the fact that
+    says that it is one or the other."""
+    learn_guarded(premises)
+    ends = [fact for fact in premises.facts if _is_end(fact)]
+    found: dict[Expr, Expr] = {}
+    for _ in ends:  # one may tell another
+        before = len(found)
+        for fact in ends:
+            if fact not in found and not premises.contradict and _holds_where_it_began(premises, fact):
+                found[fact] = fact.args[1]
+                premises.alternatives[fact] = fact.args[1:]
+                premises.assume(fact.args[1])
+                learn_guarded(premises)
+        if len(found) == before:
+            break
     return found
+
+
+def _holds_where_it_began(premises: Premises, fact: Expr) -> bool:
+    began, told = fact.args
+    premises.work.charge(ATOM * (len(premises.forms.atoms) + len(premises.inequalities)))
+    there = premises.copy()
+    there.assume(began)
+    learn_guarded(there)
+    return _is_impossible(there, premises) or all(follows(part, there, _DEPTH) for part in conjuncts(told))
 
 
 def _is_end(fact: Expr) -> bool:
     """Whether it says that a value is what it was, or something of elements that this value tells."""
-    began, told = fact.args if len(fact.args) == 2 else (fact, fact)
-    if began.op != "eq":
+    if fact.op != "any" or len(fact.args) != 2 or fact.args[0].op != "eq":
         return False
-    places = [index for node in walk(told) if node.op == "read" for index in node.args[1:]]
-    return any(side in walk(*places) for side in began.args if side.value is None)
+    places = set(walk(*_places(fact.args[1])))
+    return any(side in places for side in fact.args[0].args if side.value is None)
+
+
+def _places(fact: Expr) -> list[Expr]:
+    """Where the elements are that it speaks of."""
+    return [index for node in walk(fact) if node.op == "read" for index in node.args[1:]]
 
 
 def _is_impossible(there: Premises, before: Premises) -> bool:
     """Whether what was learned contradicts the rest."""
     fresh = (f for f in there.facts if f not in before.facts and f.op in ("le", "lt"))
     return there.contradict or any(follows(negate(fact), there, _DEPTH) for fact in fresh)
+
+
+# ---- disjunctions ------------------------------------------------------------------------------------------
 
 
 def _possible(terms: tuple[Expr, ...], premises: Premises) -> tuple[Expr, ...]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from tilecheck.ir.expr import Expr, Kind, Symbol, add, any_of, le, lt, read, sym
-from tilecheck.proof.guarded import learn_guarded
+import pytest
+
+from tilecheck.ir.expr import Expr, Kind, Symbol, add, all_of, any_of, eq, le, lt, negate, read, sym
+from tilecheck.proof.guarded import about_ends, learn_ends, learn_guarded
+from tilecheck.proof.known_premises import KnownPremises
 from tilecheck.proof.premises import Premises
+from tilecheck.proof.rungs.entail import follows
 
 AT, N, M = (sym(Symbol(name, Kind.SCALAR)) for name in "inm")
 INNER = read("t", AT)
@@ -42,3 +46,35 @@ def test_a_disjunction_without_a_possible_term_contradicts() -> None:
 def test_what_is_left_open_is_given_back() -> None:
     premises = Premises.of([lt(AT, N), guarded(AT, N, INNER, M)])
     assert learn_guarded(premises) == [(lt(AT, 0), lt(INNER, M))]
+
+
+# ---- ends of searches ----------------------------------------------------------------------------------------
+
+KINDS = {"end": Kind.OPAQUE, "place": Kind.SCALAR, "length": Kind.EXTENT}
+END, PLACE, LENGTH = (sym(Symbol(name, kind, 90)) for name, kind in KINDS.items())
+FOUND = read("t", END)
+MOVED = any_of(eq(END, 0), le(FOUND, PLACE))
+EXISTS = (le(0, END), lt(END, LENGTH))
+FIRST_IS_0 = any_of(
+    negate(all_of(le(0, END), lt(END, LENGTH), eq(END, 0))), all_of(le(0, FOUND), lt(FOUND, 1))
+)
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ((MOVED, *EXISTS, FIRST_IS_0, le(0, PLACE)), True),
+        ((MOVED, *EXISTS, lt(0, END)), False),  # one term is refuted: the other is learned without cases
+        ((MOVED, *EXISTS, FIRST_IS_0), False),  # x may be negative
+        ((MOVED, *EXISTS, le(0, PLACE)), False),
+        ((MOVED, FIRST_IS_0, le(0, PLACE)), False),  # the element may be outside
+        ((any_of(eq(END, 1), le(FOUND, PLACE)), *EXISTS, FIRST_IS_0, le(0, PLACE)), False),
+        ((any_of(eq(END, 0), lt(FOUND, PLACE)), *EXISTS, FIRST_IS_0, le(0, PLACE)), False),
+    ],
+)
+def test_what_a_search_tells_holds_where_it_began(facts, told) -> None:
+    assert MOVED not in facts or MOVED in about_ends(facts)
+    assert bool(learn_ends(Premises.of(facts))) is told
+    if told:
+        known = KnownPremises().of(facts)
+        assert follows(le(FOUND, PLACE), known, 3)
