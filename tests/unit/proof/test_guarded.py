@@ -64,7 +64,7 @@ FIRST_IS_0 = any_of(
     ("facts", "told"),
     [
         ((MOVED, *EXISTS, FIRST_IS_0, le(0, PLACE)), True),
-        ((MOVED, *EXISTS, lt(0, END)), False),  # one term is refuted: the other is learned without cases
+        ((MOVED, *EXISTS, lt(0, END)), True),  # it has moved
         ((MOVED, *EXISTS, FIRST_IS_0), False),  # x may be negative
         ((MOVED, *EXISTS, le(0, PLACE)), False),
         ((MOVED, FIRST_IS_0, le(0, PLACE)), False),  # the element may be outside
