@@ -154,13 +154,19 @@ def _of_tables(
             whole = _Digit(terms.expr({step: 1}), ONE, step)
             inner.update(dict.fromkeys(_spans([*parts, whole], kernel, terms)))
     own = tuple(c for c in own if is_layout(c, terms))
-    inner = {c: None for c in inner if is_layout(c, terms) or _is_of_compile_time(c)}
+    inner = {c: None for c in inner if is_layout(c, terms) or _is_of_compile_time(c) or _counts_parts(c)}
     yield from dict.fromkeys(found for found in (own, (*own, *inner)) if found)
 
 
 def _is_of_compile_time(condition: Expr) -> bool:
     """Whether it is about constants alone: how tiles lie in a step of a table is no limit on a launch."""
     return all(s.kind is Kind.CONSTANT for s in symbols(condition))
+
+
+def _counts_parts(condition: Expr) -> bool:
+    """`grid[0] <= B // C`: a step of a table has so many parts, whatever else its size is that of."""
+    low, high = condition.args if condition.op == "le" else (condition, ONE)
+    return low.op == "sym" and low.args[0].kind is Kind.GRID and high.op == "floordiv"
 
 
 def _last_digits(index: Polynomial, ranges: Ranges, terms: Terms) -> Iterator[Expr]:
