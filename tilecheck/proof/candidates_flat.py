@@ -67,11 +67,13 @@ def _first(terms: Terms, index: Polynomial) -> Iterator[Expr]:
 
 
 def _outside_tables(e: Expr) -> Iterator[Expr]:
-    """The parts of an index, but for what tells which element of a table is looked up."""
+    """The parts of an index, but for what tells which element of a table is looked up, and what is cut off at
+    both ends, as what a search finds is."""
     if e.op != "read":
         yield e
         for part in children(e):
-            yield from _outside_tables(part)
+            if e.op != "max" or part.op != "min":
+                yield from _outside_tables(part)
 
 
 def _branches(terms: Terms, index: Expr) -> Iterator[Expr]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tilecheck.ir.expr import Expr, conjuncts, negate, symbols, walk
+from tilecheck.ir.expr import Expr, all_of, conjuncts, le, lt, negate, symbols, walk
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.rungs.entail import follows
 from tilecheck.proof.work import ATOM
@@ -52,45 +52,54 @@ def _about_memory(premises: Premises) -> list[Expr]:
 
 
 def about_ends(assertions: Iterable[Expr]) -> tuple[Expr, ...]:
-    """The assertions that tell what tests say of ends of searches: those that speak of nothing else than the
-    facts about these ends do. None where there are no ends."""
+    """The assertions that tell what tests say of ends of searches: those that speak of no other values and
+    elements than the facts about these ends do. None where there are no ends."""
     facts = tuple(dict.fromkeys(part for a in assertions for part in conjuncts(a)))
     ends = [fact for fact in facts if _is_end(fact)]
     if not ends:
         return ()
-    values = {side for fact in ends for side in fact.args[0].args if side.value is None}
-    near = [f for f in facts if f.op == "any" and not values.isdisjoint(walk(*_places(f)))]
+    elements = _elements(*ends)
+    spoken = {fact: _elements(fact) for fact in facts}
+    near = [fact for fact in facts if fact.op == "any" and spoken[fact] and spoken[fact] <= elements]
     own = set(symbols(*near))
     own.update(s for symbol in tuple(own) if symbol.bound is not None for s in symbols(symbol.bound))
-    return tuple(fact for fact in facts if own.issuperset(symbols(fact)))
+    return tuple(fact for fact in facts if own.issuperset(symbols(fact)) and spoken[fact] <= elements)
 
 
 def learn_ends(premises: Premises) -> dict[Expr, Expr]:
     """What tests say of ends of searches, where it holds of those that have not moved, too, by the fact that
-    says that it is one or the other."""
+    says that it is one or the other; and that they have moved, where they must have."""
     learn_guarded(premises)
     ends = [fact for fact in premises.facts if _is_end(fact)]
     found: dict[Expr, Expr] = {}
     for _ in ends:  # one may tell another
         before = len(found)
         for fact in ends:
-            if fact not in found and not premises.contradict and _holds_where_it_began(premises, fact):
-                found[fact] = fact.args[1]
-                premises.alternatives[fact] = fact.args[1:]
-                premises.assume(fact.args[1])
+            told = None if fact in found or premises.contradict else _told(premises, fact)
+            if told is not None:
+                found[fact] = told
+                premises.alternatives[fact] = (told,)
+                premises.assume(told)
                 learn_guarded(premises)
         if len(found) == before:
             break
     return found
 
 
-def _holds_where_it_began(premises: Premises, fact: Expr) -> bool:
-    began, told = fact.args
+def _told(premises: Premises, fact: Expr) -> Expr | None:
+    """What a test says of an end, if that holds where the end has not moved, or if it must have."""
+    began: Expr = fact.args[0]
+    told: Expr = fact.args[1]
     premises.work.charge(ATOM * (len(premises.forms.atoms) + len(premises.inequalities)))
     there = premises.copy()
     there.assume(began)
     learn_guarded(there)
-    return _is_impossible(there, premises) or all(follows(part, there, _DEPTH) for part in conjuncts(told))
+    if _is_impossible(there, premises):
+        for a, b in (began.args, began.args[::-1]):
+            if follows(le(a, b), premises, _DEPTH):
+                return all_of(told, lt(a, b))
+        return told
+    return told if all(follows(part, there, _DEPTH) for part in conjuncts(told)) else None
 
 
 def _is_end(fact: Expr) -> bool:
@@ -101,6 +110,10 @@ def _is_end(fact: Expr) -> bool:
     return any(side in places for side in fact.args[0].args if side.value is None)
 
 
+def _elements(*facts: Expr) -> frozenset[Expr]:
+    return frozenset(node for node in walk(*facts) if node.op == "read")
+
+
 def _places(fact: Expr) -> list[Expr]:
     """Where the elements are that it speaks of."""
     return [index for node in walk(fact) if node.op == "read" for index in node.args[1:]]
@@ -109,7 +122,10 @@ def _places(fact: Expr) -> list[Expr]:
 def _is_impossible(there: Premises, before: Premises) -> bool:
     """Whether what was learned contradicts the rest."""
     fresh = (f for f in there.facts if f not in before.facts and f.op in ("le", "lt"))
-    return there.contradict or any(follows(negate(fact), there, _DEPTH) for fact in fresh)
+    if there.contradict or any(follows(negate(fact), there, _DEPTH) for fact in fresh):
+        return True
+    denied = [f.args[0] for f in there.facts if f.op == "not" and f.args[0].op == "all"]
+    return any(all(follows(part, there, _DEPTH) for part in whole.args) for whole in denied)
 
 
 # ---- disjunctions ------------------------------------------------------------------------------------------

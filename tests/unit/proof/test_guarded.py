@@ -78,3 +78,11 @@ def test_what_a_search_tells_holds_where_it_began(facts, told) -> None:
     if told:
         known = KnownPremises().of(facts)
         assert follows(le(FOUND, PLACE), known, 3)
+
+
+def test_an_end_that_must_have_moved_has() -> None:
+    large = any_of(negate(all_of(*EXISTS, eq(END, 0))), le(LENGTH, FOUND))  # the element where it began
+    known = KnownPremises().of((MOVED, *EXISTS, large, lt(FOUND, LENGTH)))
+    assert follows(le(1, END), known, 3)
+    assert not follows(le(1, END), KnownPremises().of((MOVED, *EXISTS, large)), 3)
+    assert not follows(le(1, END), KnownPremises().of((MOVED, *EXISTS, lt(FOUND, LENGTH))), 3)

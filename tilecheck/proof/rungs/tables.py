@@ -49,6 +49,7 @@ from tilecheck.proof.rungs.provenance import Agreed
 from tilecheck.proof.sums import below_counts_of
 
 _CASES = 24  # that are looked at
+_MOST_WORK = 40_000_000  # for one goal, as cases may be dear: more than one budget of a kernel
 _DEPTH = 5  # premises in one sum
 _PAIRS = 3  # equal values that are refuted
 
@@ -90,16 +91,19 @@ class _Search:
         self._pairs = pairs  # of values that are equal
         self._apart = apart  # of values that are not
         self._left = _CASES
+        self._until: int | None = None  # how much the work may come to
 
     def refutes(self, premises: Premises) -> bool:
         self._left -= 1
+        if self._until is None:
+            self._until = premises.work.spent + _MOST_WORK
         cases = False
         open_ = learn_guarded(premises)
         denied = any(ne(*two) in premises.facts for pair in self._pairs for two in (pair, pair[::-1]))
         if premises.contradict or denied or any(self._differ(*pair, premises) for pair in self._pairs):
             return True
         for case in self._cases(open_, premises):
-            if self._left <= 0:
+            if self._left <= 0 or premises.work.spent > self._until:
                 return False
             assumed = premises.copy()
             for fact in case:
