@@ -509,9 +509,8 @@ class Executor:
             case Const(bool() as b):
                 return Num((), E.TRUE if b else E.FALSE, "bool", None)
             case Const(float() as literal):
-                return Num(
-                    (), None, "data", None, natural=signs.of_literal(literal), way=(1, "literal", literal)
-                )
+                natural, single = signs.of_literal(literal), signs.is_single(literal)
+                return Num((), None, "data", None, natural=natural, single=single, way=(1, "literal", literal))
             case Token():
                 return Num((), None, "data", None)
             case Choice():

@@ -273,7 +273,8 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
         natural = signs.by_binary(op, a, b, machine)
         bits = bits if known else bits or 32
         way = combined(op, way_of(a), way_of(b))
-        return Num(shape, None, "data", bits, made, natural, signs.rests(a, b), way=way)
+        single, rests = signs.single(a, b, machine), signs.rests(a, b)
+        return Num(shape, None, "data", bits, made, natural, single, rests, way=way)
     x, y = stretch(_to_int(a, machine), shape), stretch(_to_int(b, machine), shape)
     assert x is not None
     assert y is not None

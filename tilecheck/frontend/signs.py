@@ -14,7 +14,7 @@ from tilecheck.frontend.values import Num
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 
-_LARGEST = 3.4028234663852886e38  # of 32 bits
+_LEAST, _LARGEST = 2.0**-126, 3.4028234663852886e38  # of 32 bits, other than 0
 SIGN = "sign"  # where a launch value comes from of which the sign alone is asked: it may be a float
 KEEPING = frozenset("floor ceil trunc round rint nearbyint sqrt sqrt_rn".split())
 
@@ -92,22 +92,46 @@ def natural(num: Num, x: Uses) -> Expr:
         return num.natural
     if num.kind == "bool":
         return E.TRUE
-    if any(n.op in ("floordiv", "mod") and not x.is_integer_memory(n) for n in E.walk(num.elem)):
+    own = list(E.walk(num.elem))
+    if any(n.op in ("floordiv", "mod") and not x.is_integer_memory(n) for n in own):
         return E.FALSE  # of floats, a remainder has the sign of what is divided
+    if any(n.op == "mul" and not is_of_32_bits(replace(num, elem=n), x) for n in own):
+        return E.FALSE
     needed = {s for s in E.symbols(num.elem) if s.kind in (Kind.SCALAR, Kind.CONSTANT)}
     if not is_natural(num.elem, frozenset(needed), x.positive):
         return E.FALSE
     for symbol in sorted(needed, key=lambda s: s.name):
         if is_natural(num.elem, frozenset(needed - {symbol}), x.positive):
             needed.discard(symbol)
-    own = (E.sym(s) for s in sorted(needed, key=lambda s: s.name))
-    signs = (s if x.is_integer_memory(s) else E.sym(replace(s.args[0], origin=SIGN)) for s in own)
+    named = (E.sym(s) for s in sorted(needed, key=lambda s: s.name))
+    signs = (s if x.is_integer_memory(s) else E.sym(replace(s.args[0], origin=SIGN)) for s in named)
     return E.all_of(*(E.le(0, s) for s in signs))
 
 
 def of_literal(value: float) -> Expr:
-    """Whether a literal is not negative. One that is too large for 32 bits makes numbers of 64."""
-    return E.TRUE if 0 <= value <= _LARGEST else E.FALSE
+    """Whether a literal is not negative, and makes numbers of 32 bits."""
+    return E.TRUE if value >= 0 and is_single(value) else E.FALSE
+
+
+def is_single(literal: float) -> bool:
+    """Whether a literal makes numbers of 32 bits: one that is too large or small for them makes some of 64."""
+    return literal == 0 or _LEAST <= abs(literal) <= _LARGEST
+
+
+def single(a: Num, b: Num, x: Uses) -> bool:
+    """Whether what is made of both is of 32 bits. What is made while it compiles may be a literal of 64."""
+    return is_of_32_bits(a, x) and is_of_32_bits(b, x) and not (a.bits is None and b.bits is None)
+
+
+def is_of_32_bits(num: Num, x: Uses) -> bool:
+    """Whether a number is no float of 64 bits. Memory may hold such, and an assigned constant may be one."""
+    if num.elem is None:
+        return num.single
+    if num.kind != "any" or x.is_integer_memory(num.elem):
+        return True
+    floats = [n for n in E.walk(num.elem) if n.op in ("read", "sym") and not x.is_integer_memory(n)]
+    allowed = (Kind.SCALAR, Kind.CONSTANT) if num.bits is None else (Kind.SCALAR,)
+    return all(n.op == "sym" and n.args[0].kind in allowed for n in floats)
 
 
 def rests(*nums: Num) -> tuple[Num, ...]:
@@ -118,10 +142,13 @@ def rests(*nums: Num) -> tuple[Num, ...]:
 
 def by_binary(op: str, a: Num, b: Num, x: Uses) -> Expr:
     """Of `a op b` as floats. Infinity times 0 is no number: a maximum of that and a negative number would be
-    negative, so it asks for both; one with what certainly is a number is that number or more, or no number. A
-    quotient by -0.0, which is not below 0, may be negative: a divisor is asked to be above 0."""
+    negative, so it asks for both; one with what certainly is a number is that number or more. A quotient by
+    -0.0, which is not below 0, may be negative: a divisor is asked to be above 0. What is no number and of 64
+    bits becomes a negative integer: a product or a quotient is asked to have 32."""
     if op == "max" and (_is_natural_number(a) or _is_natural_number(b)):
         return E.TRUE
+    if op in ("*", "/") and not (is_of_32_bits(a, x) and is_of_32_bits(b, x)):
+        return E.FALSE
     if op == "/":
         return E.all_of(natural(a, x), _positive(b, x))
     return E.all_of(natural(a, x), natural(b, x)) if op in ("+", "*", "min", "max") else E.FALSE
@@ -143,7 +170,7 @@ def _positive(num: Num, x: Uses) -> Expr:
     """A condition on launch values under which a number of 32 bits is above 0, or is 0.0 rounded from that."""
     literal = _literal(num)
     if literal is not None:
-        return E.TRUE if 0 < literal <= _LARGEST else E.FALSE
+        return E.TRUE if literal > 0 and is_single(literal) else E.FALSE
     if num.elem is None or num.elem.op != "sym" or num.elem.args[0].kind not in (Kind.SCALAR, Kind.CONSTANT):
         return E.FALSE
     if x.is_integer_memory(num.elem):

@@ -594,7 +594,7 @@ def _unknown_like(x: Executor, value: Any) -> Any:
             bits = 32 if value.bits is None and not boolean else value.bits
             return Num(value.shape, elem, value.kind, bits)
         case Num():
-            return replace(value, made=NOTHING, natural=E.FALSE, unsigned=None, way=None)
+            return replace(value, made=NOTHING, natural=E.FALSE, single=False, unsigned=None, way=None)
         case Seq() | Pointer() | BlockPointer():
             return rebuilt(value, tuple(_unknown_like(x, item) for item in parts(value) or ()))
         case Choice():
@@ -701,7 +701,7 @@ def _invariant(value: Expr, mark: int) -> bool:
 def _advance(x: Executor, entry: Any, step: Any, k: Expr) -> Any:
     """The value of a carried variable at the start of iteration `k`."""
     if isinstance(entry, Num):  # an iteration may have put anything else there
-        entry = replace(entry, made=NOTHING, natural=E.FALSE, unsigned=None, way=None)
+        entry = replace(entry, made=NOTHING, natural=E.FALSE, single=False, unsigned=None, way=None)
     if step is _SAME or entry is _RESHAPED_TILE:
         return entry
     match entry:

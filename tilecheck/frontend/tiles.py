@@ -123,7 +123,8 @@ def cast(x: Executor, num: Num, dtype: Any) -> Num:
         natural = signs.natural(num, x) if single else E.FALSE
         whole = unsigned.converted(num, x) if _is_uint64(dtype) else None
         rests = signs.rests(num)
-        return Num(num.shape, None, "data", made=made, natural=natural, rests=rests, unsigned=whole, way=way)
+        found = Num(num.shape, None, "data", made=made, natural=natural, single=single, unsigned=whole, way=way)
+        return replace(found, rests=rests)
     # Of Triton the caller's floats have 32 bits, and so has what integers become beside them.
     to = dtype.name.rsplit(".", 1)[-1] if x.dialect.has_pointers else ""
     if num.elem is None:

@@ -87,6 +87,7 @@ class Num:
     bits: int | None = 32
     made: Made = NOTHING
     natural: Expr = FALSE  # of floats: a condition on launch values under which none is negative (`signs`)
+    single: bool = False  # of floats: certainly of no more than 32 bits
     rests: tuple[Num, ...] = ()  # the integers that this rests on
     unsigned: Expr | None = None  # the value of an unsigned number, where integers tell it (`unsigned`)
     way: Way | None = None  # how it was computed, if that is known (`ways`)

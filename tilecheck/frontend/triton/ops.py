@@ -325,7 +325,8 @@ def _function(x: Executor, name: str, args: Arguments) -> Num:
         return replace(result, made=by_fma(args.positional))
     if name in signs.KEEPING and len(args.positional) == 1 and isinstance(args.at(0), Num):
         rounded = args.at(0)
-        result = replace(result, natural=signs.natural(rounded, x), rests=signs.rests(rounded))
+        natural, single = signs.natural(rounded, x), signs.is_of_32_bits(rounded, x)
+        result = replace(result, natural=natural, single=single, rests=signs.rests(rounded))
     if name not in UNARY or len(args.positional) != 1 or args.keywords or not isinstance(args.at(0), Num):
         return result
     return replace(result, made=by_function(args.at(0)))
@@ -895,8 +896,9 @@ class Triton:
                 return Num((), E.TRUE if b else E.FALSE, "bool", 32)
             case Const(float()):
                 # Of 32 bits: what is folded is not what Python computes.
-                natural = signs.of_literal(value.value)
-                return Num((), None, "data", 32, natural=natural, way=(1, "literal", value.value))
+                literal = value.value
+                natural, single = signs.of_literal(literal), signs.is_single(literal)
+                return Num((), None, "data", 32, natural=natural, single=single, way=(1, "literal", literal))
             case Num() if value.bits is None and value.elem is not None:
                 number = value.elem.value
                 if number is None or -(2**31) <= number < 2**31:
