@@ -185,7 +185,9 @@ def _truncated(x: Executor, elem: Expr, *, per_lane: bool, wide: bool = False) -
         case "sym" if elem.args[0].kind is Kind.OPAQUE:
             return x.moved(replace(elem.args[0], origin=f"{elem.args[0].origin}:int"), ())
         case _:
-            return x.fresh(numbers.origin(elem), per_lane=per_lane)
+            origin = numbers.origin(elem)
+            is_untyped = any(s.origin == "untyped" for s in E.symbols(elem))
+            return x.fresh("converted" if origin == "data" and is_untyped else origin, per_lane=per_lane)
 
 
 def _beside_integers(elem: Expr, integers: Collection[str], *, wide: bool) -> set[str]:
