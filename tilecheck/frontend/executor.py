@@ -693,7 +693,10 @@ class Executor:
         shape = tuple(E.ite(cond, x, y) for x, y in zip(a.shape, b.shape, strict=True))
         merged = numbers.select(Num((), cond, "bool"), replace(a, shape=()), replace(b, shape=()), self)
         made = by_branch(cond, a, b, merged.kind, self.guards)
-        return Num(shape, merged.elem, merged.kind, merged.bits, made, way=merged.way)
+        folded = E.FALSE
+        if self.dialect.has_pointers and merged.bits is not None and merged.elem is not None:
+            folded = E.either(cond, numbers.folded_where(a), numbers.folded_where(b))
+        return Num(shape, merged.elem, merged.kind, merged.bits, made, way=merged.way, folded=folded)
 
     def _merge_arrays(self, cond: Expr, a: Array, b: Array) -> Any:
         if (a.member is None) != (b.member is None):

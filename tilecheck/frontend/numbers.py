@@ -279,6 +279,9 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     assert x is not None
     assert y is not None
     value = _integer(op, x, y, bits, shape, machine)
+    folded = E.FALSE if bits is None else E.all_of(folded_where(a), folded_where(b))
+    if op in ("//", "%") and folded is not E.FALSE:
+        value = E.ite(folded, E.floordiv(x, y) if op == "//" else E.mod(x, y), value)
     if kind == "any":
         value = machine.unfolded(value, x, y, per_lane=bool(shape))
     value = wrapped(value, bits)
@@ -286,7 +289,12 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
         raise UnsupportedConstruct("integer expression of this size")
     if bits == 32 and value.op in ("add", "mul"):
         machine.made(value)
-    return Num(shape, value, kind, bits, made, way=combined(op, way_of(a), way_of(b)))
+    return Num(shape, value, kind, bits, made, way=combined(op, way_of(a), way_of(b)), folded=folded)
+
+
+def folded_where(value: Num) -> Expr:
+    """Where a number is one of compile time."""
+    return E.TRUE if value.bits is None else value.folded
 
 
 def counts_down(value: Num) -> bool:

@@ -559,6 +559,13 @@ class _Put:
     kind: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Assigned:
+    """What was perhaps a number of compile time before the loop: each iteration leaves a machine number."""
+
+    step: Any
+
+
 def _find_steps(
     x: Executor, node: Any, enter: Any, entry: dict[str, Any], mark: int, frame: Frame
 ) -> tuple[dict[str, Any], tuple[Search, ...]]:
@@ -592,7 +599,7 @@ def _unknown_like(x: Executor, value: Any) -> Any:
             origin = x.derived(value.elem) if value.kind == "any" else "loop"
             elem = x.fresh(origin, per_lane=bool(value.shape), boolean=boolean)
             bits = 32 if value.bits is None and not boolean else value.bits
-            return Num(value.shape, elem, value.kind, bits)
+            return Num(value.shape, elem, value.kind, bits, folded=_folded(x, value))
         case Num():
             return replace(value, made=NOTHING, natural=E.FALSE, single=False, unsigned=None, way=None)
         case Seq() | Pointer() | BlockPointer():
@@ -622,7 +629,9 @@ def _step_of(before: Any, after: Any, mark: int, entry: Any) -> Any:
             moved = _moved(before.elem, after.elem, mark)
             if moved is None and _is_kept(before, after, entry):
                 return _SAME
-            return _put(before, after, mark, entry) if moved is None else moved
+            step = _put(before, after, mark, entry) if moved is None else moved
+            machine = before.folded is not E.FALSE and numbers.folded_where(after) is E.FALSE
+            return _Assigned(step) if machine else step
         case ((Seq() | Pointer() | BlockPointer()), _) if alike(before, after):
             items = zip(parts(before) or (), parts(after) or (), parts(entry) or (), strict=True)
             return tuple(_step_of(b, a, mark, e) for b, a, e in items)
@@ -698,22 +707,36 @@ def _invariant(value: Expr, mark: int) -> bool:
     return all(s.uid < mark for s in E.symbols(value))
 
 
+def _folded(x: Executor, entry: Num, k: Expr | None = None) -> Expr:
+    """Where a variable, of which this is the value before the loop, is a number of compile time: Triton makes
+    machine numbers of what the iterations put there, if they do."""
+    where = numbers.folded_where(entry) if x.dialect.has_pointers and entry.kind != "bool" else E.FALSE
+    if where is E.FALSE:
+        return E.FALSE
+    some = x.fresh("data", per_lane=False, boolean=True)
+    return E.all_of(where, some if k is None else E.any_of(E.le(k, 0), some))
+
+
 def _advance(x: Executor, entry: Any, step: Any, k: Expr) -> Any:
     """The value of a carried variable at the start of iteration `k`."""
     if isinstance(entry, Num):  # an iteration may have put anything else there
         entry = replace(entry, made=NOTHING, natural=E.FALSE, single=False, unsigned=None, way=None)
     if step is _SAME or entry is _RESHAPED_TILE:
         return entry
+    if isinstance(step, _Assigned):
+        where = E.all_of(numbers.folded_where(entry), E.le(k, 0))
+        return replace(_advance(x, entry, step.step, k), folded=where)
     match entry:
         case Num() if isinstance(step, Expr) and entry.elem is not None:
             if step is E.ZERO:
                 return entry
             bits = 32 if entry.bits is None else entry.bits
-            return replace(entry, elem=numbers.wrapped(E.add(entry.elem, E.mul(k, step)), bits), bits=bits)
+            elem = numbers.wrapped(E.add(entry.elem, E.mul(k, step)), bits)
+            return replace(entry, elem=elem, bits=bits, folded=_folded(x, entry, k))
         case Num() if isinstance(step, _Put) and entry.elem is not None:
             choice, bits = E.either if entry.kind == "bool" else E.ite, 32 if entry.bits is None else entry.bits
             held = choice(E.le(k, 0), entry.elem, step.value)
-            return replace(entry, elem=held, kind=step.kind, bits=bits)
+            return replace(entry, elem=held, kind=step.kind, bits=bits, folded=_folded(x, entry, k))
         case Num() if entry.elem is None:
             return entry
         case Num():

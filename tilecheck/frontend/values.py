@@ -91,6 +91,7 @@ class Num:
     rests: tuple[Num, ...] = ()  # the integers that this rests on
     unsigned: Expr | None = None  # the value of an unsigned number, where integers tell it (`unsigned`)
     way: Way | None = None  # how it was computed, if that is known (`ways`)
+    folded: Expr = FALSE  # where this is no machine number, but one of compile time, with which Python computes
 
     @property
     def is_scalar(self) -> bool:

@@ -906,6 +906,8 @@ class Triton:
                 if 2**31 <= number < 2**32 or not -(2**63) <= number < 2**63:
                     return data(value.shape)  # an unsigned one
                 return replace(value, bits=64, way=way_of(value))
+            case Num() if value.folded is not E.FALSE:
+                return replace(value, folded=E.FALSE)
             case Param():
                 return replace(value, assigned=True)
             case Seq():
