@@ -144,8 +144,10 @@ def run_small(x: Executor, node: cst.BaseSmallStatement, frame: Frame) -> None:
                 assign(x, node.target, x.dialect.assigned(after), frame)
         case cst.Return():
             value = Const(None) if node.value is None else evaluate(x, node.value, frame)
-            if any(loop.frame is frame for loop in x.loops) and not _is_none(value):
-                raise _unsupported("return of a value inside a loop", node, frame)
+            if any(loop.frame is frame for loop in x.loops):
+                if not _is_none(value):
+                    raise _unsupported("return of a value inside a loop", node, frame)
+                frame.left_loop = True
             frame.returns.append((x.guard, value))
             x.guard = E.FALSE
         case cst.Continue():
@@ -925,6 +927,8 @@ def call_function(x: Executor, function: Function, args: Arguments) -> Any:
             raise UnsupportedConstruct("async function")
         x.undecorated(function)
         run_block(x, function.node.body.body, frame)
+        if frame.left_loop:
+            del x.settled[settled:]
         after = x.settled_since(settled, x.guard_after(before, frame))
         return _returned(x, frame, before)
     finally:

@@ -308,6 +308,7 @@ class Frame:
     function: str
     returns: list[tuple[Expr, Any]]
     depth: int
+    left_loop: bool = False  # a `return` stands in a loop: what holds after that need not hold for the caller
 
     def find(self, name: str) -> Any | None:
         frame: Frame | None = self

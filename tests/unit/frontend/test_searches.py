@@ -279,3 +279,35 @@ def test_a_row_of_another_sequence_is_not_cleared(old: str, new: str) -> None:
     assert text != LEFT
     [kernel] = check_source(HEAD + text, "kernel.py").kernels
     assert kernel.verdict.value in ("unknown", "violated")
+
+
+LEFT_EARLY = """@triton.jit
+def note(table, marks, n, x):
+    low = 0
+    high = n
+    while low < high:
+        mid = (low + high) // 2
+        value = tl.load(table + mid)
+        if value == x:
+            return
+        if value < x:
+            low = mid + 1
+        else:
+            high = mid
+    tl.store(marks + low, x)
+
+
+# tilecheck: requires numel(table) == n and n >= 1
+# tilecheck: requires within(table, 0, 1)
+@triton.jit
+def kernel(table, marks, out, n):
+    note(table, marks, n, 0)
+    tl.store(out + tl.program_id(0) - n, 0)
+"""
+
+
+def test_a_helper_that_returns_from_its_search_settles_nothing() -> None:
+    # All that it looks at is what it looks for: it never gets behind the loop, and the caller goes on.
+    [kernel] = check_source(HEAD + LEFT_EARLY, "kernel.py").kernels[-1:]
+    assert kernel.name == "kernel"
+    assert kernel.verdict.value in ("unknown", "violated")
