@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tilecheck import check_source
+from tilecheck.ir.expr import Expr, Kind, Symbol, le, ne, read, sym
 from tilecheck.options import Options
+from tilecheck.proof.premises import Premises
+from tilecheck.proof.rungs.tables import _Search
 
 KERNEL = """
 import triton
@@ -212,3 +215,17 @@ def test_blocks_along_an_axis_with_one_block_are_one() -> None:
         "# tilecheck: requires grid[1] == 1\n# tilecheck: requires increasing",
     )
     assert races(lone) == {"tables"}
+
+
+def test_values_that_are_told_to_differ_are_not_equal() -> None:
+    """Blocks meet where two looked-up numbers are equal: not where a premise says that they are not."""
+    i, j = (sym(Symbol(name, Kind.SCALAR)) for name in ("i", "j"))
+    one, two = read("work", i), read("work", j)
+
+    def refuted(*known: Expr) -> bool:
+        return _Search(((one, two),), ((i, j),)).refutes(Premises.of(known))
+
+    assert refuted(ne(one, two))
+    assert refuted(ne(two, one))
+    assert not refuted(le(one, two))
+    assert not refuted()
