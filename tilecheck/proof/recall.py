@@ -152,8 +152,13 @@ class Recall:
     _later: Assignment = field(default_factory=lambda: Assignment({}, size=1024, chunk=1))
 
     def __post_init__(self) -> None:
-        for assignment in (*self._plain, self._inner, self._many, self._long, self._later):
+        for assignment in self._made:
             assignment.work = self.work
+
+    @property
+    def _made(self) -> tuple[Assignment, ...]:
+        """The plain launches, which no solver found."""
+        return (*self._plain, self._inner, self._many, self._long, self._later)
 
     def promise(self, contracts: Sequence[Contract]) -> None:
         """Plain launches have tables that keep the contracts, where that is easy."""
@@ -161,7 +166,7 @@ class Recall:
         said = sorted(contracts, key=lambda c: c.kind != "increasing")
         tables = {c.array: c.kind for c in said if c.kind not in ("within", "within_or")}
         tables |= {c.others[0]: "counts" for c in contracts if c.kind == "prefix_sum"}
-        for assignment in (*self._plain, self._inner, self._many, self._long, self._later):
+        for assignment in self._made:
             assignment.tables = tables
 
     def learn(self, symbols: Mapping[Symbol, Value], reads: Mapping[Cell, int]) -> None:
@@ -272,8 +277,8 @@ def _grown(start: Assignment, assertions: Sequence[Expr]) -> Assignment:
     as what must lie inside them, from inside out."""
     grown = start
     for symbol, value in dict.fromkeys(filter(None, map(_literal, assertions))):
-        blocks = [s for s in symbols(*assertions) if s.bound is sym(symbol) and s.kind is Kind.BLOCK]
-        for s in blocks:
+        found = symbols(*assertions) if symbol.kind is Kind.GRID else ()
+        for s in (s for s in found if s.bound is sym(symbol) and s.kind is Kind.BLOCK):
             grown = grown.changed(s, value - 1) if grown.value(s) >= value else grown
         grown = grown.changed(symbol, value)
     # Of those with several terms most are met from the start.
