@@ -10,6 +10,7 @@ from typing import TextIO
 
 from tilecheck.cli.crash import issue_text
 from tilecheck.cli.engine import Engine
+from tilecheck.cli.interrupts import interrupts_are_not_lost
 from tilecheck.cli.parser import HelpShown, parse_arguments
 from tilecheck.cli.streams import Streams
 from tilecheck.errors import UsageError
@@ -35,7 +36,8 @@ def main(
     # Python has None for a stream that was closed before it began: what goes there goes nowhere.
     streams = Streams(stdout or sys.stdout or io.StringIO(), stderr or sys.stderr or io.StringIO())
     try:
-        return int(_run(arguments, streams, engine or Engine()))
+        with interrupts_are_not_lost():
+            return int(_run(arguments, streams, engine or Engine()))
     except UsageError as error:
         streams.log(f"tilecheck: {error.message}")
         if error.hint:

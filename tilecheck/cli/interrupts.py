@@ -1,0 +1,41 @@
+"""Keeps Ctrl-C from being lost in code that may not raise."""
+
+from __future__ import annotations
+
+import _thread
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+_LATER = 0.01  # seconds
+
+
+@contextmanager
+def interrupts_are_not_lost() -> Iterator[None]:
+    """Raise a KeyboardInterrupt once more, a moment later, when Python had to drop it in this block.
+
+    A signal's handler runs between any two bytecodes, also in what nothing calls: a destructor, or the callback
+    of a weak reference or of C code. What it raises there goes to `sys.unraisablehook` and is lost.
+    """
+    before = sys.unraisablehook
+
+    def again(dropped: UnraisableHookArgs) -> None:
+        if not issubclass(dropped.exc_type, KeyboardInterrupt):
+            before(dropped)
+            return
+        # Not from here, where it would be dropped as well: by a thread, when this has returned. If it meets
+        # such code again, so does this.
+        timer = threading.Timer(_LATER, _thread.interrupt_main)
+        timer.daemon = True
+        timer.start()
+
+    sys.unraisablehook = again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
