@@ -5,6 +5,7 @@
     if SPLIT_K == 1: ...        grid[1] <= 1, where the element does not name that axis
     x[i_head // GROUP]          GROUP <= 1: where the element does not name which of a group a block is
     sums[i // cdiv(V, BV)]      cdiv(V, BV) <= 1: where each tile of V stores what is no part of it
+    x[i + n], n < r             r <= 1: where the next block's window of rows begins one row further
 
 Nothing here is trusted: the search asks for a proof under the conditions.
 """
@@ -12,8 +13,9 @@ Nothing here is trusted: the search asks for a proof under the conditions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from tilecheck.ir.expr import Expr, Kind, all_of, children, conjuncts, le, mod, sub, sym, symbols, walk
+from tilecheck.ir.expr import Expr, Kind, Symbol, all_of, children, conjuncts, le, mod, sub, sym, symbols, walk
 from tilecheck.ir.kernel import Access, Kernel, block_symbol, grid_symbol
 from tilecheck.proof.candidate_counts import is_flag
 from tilecheck.proof.candidates_layout import is_layout
@@ -68,7 +70,52 @@ def lone_groups(accesses: Iterable[Access], kernel: Kernel, terms: Terms) -> tup
                 continue
             if all(s.kind is Kind.BLOCK for s in symbols(x) if s.varies):
                 found[le(d, 1)] = None
-    return (*found, *_lone_tiles(tuple(accesses), everywhere, terms))
+    return (*found, *_lone_tiles(tuple(accesses), everywhere, terms), *lone_windows(accesses, kernel, terms))
+
+
+def lone_windows(accesses: Iterable[Access], kernel: Kernel, terms: Terms) -> tuple[Expr, ...]:
+    """`r <= 1` where each block walks a window of r rows that begins at its own index, up to the last row
+    (`range(i, min(i + r, R))`), so that with more rows the windows of neighbours overlap. Of a number that says
+    more than how many rows a block walks nothing is asked."""
+    own = {window.rows: window for access in accesses for window in _windows(access, terms)}
+    if not own:
+        return ()
+    told = {window.test for access in kernel.accesses for window in _windows(access, terms)}
+    said = [e for a in kernel.accesses for e in (a.mask, a.lane_facts, *(axis.coordinate for axis in a.axes))]
+    said += [term for a in kernel.accesses for term in conjuncts(a.guard) if term not in told]
+    elsewhere = symbols(*said)
+    return tuple(le(rows, 1) for rows in own if not any(s in elsewhere for s in symbols(rows)))
+
+
+def windows_begin_at(accesses: Iterable[Access], terms: Terms) -> frozenset[Symbol]:
+    """The block indices at which windows of rows begin: how many rows they have is what keeps these apart."""
+    return frozenset(window.block for access in accesses for window in _windows(access, terms))
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """`test` says that a round of a loop is one of `rows` from the index of `block` on."""
+
+    test: Expr
+    rows: Expr
+    block: Symbol
+
+
+def _windows(access: Access, terms: Terms) -> Iterator[_Window]:
+    """The tests `i + n < min(i + r, R)` around an access: n a round of a loop, i a block index."""
+    for test in conjuncts(access.guard):
+        if test.op != "lt" or test.args[1].op != "min":
+            continue
+        row, end = test.args
+        parts = row.args if row.op == "add" else ()
+        blocks = [p.args[0] for p in parts if p.op == "sym" and p.args[0].kind is Kind.BLOCK]
+        rounds = [p for p in parts if p.op == "sym" and p.args[0].kind is Kind.LOOP]
+        if len(parts) != 2 or len(blocks) != 1 or len(rounds) != 1:
+            continue
+        for limit in end.args:
+            rows = sub(limit, sym(blocks[0]))
+            if _is_group(rows, terms):
+                yield _Window(test, rows, blocks[0])
 
 
 def _lone_tiles(accesses: Sequence[Access], everywhere: Sequence[Expr], terms: Terms) -> Iterator[Expr]:

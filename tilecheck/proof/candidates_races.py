@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from tilecheck.ir.expr import ONE, Expr, Kind, add, all_of, conjuncts, eq, le, mod, mul, sym, symbols, walk
-from tilecheck.ir.kernel import Access, Axis, grid_symbol
+from tilecheck.ir.kernel import Access, Axis, block_symbol, grid_symbol
 from tilecheck.proof.candidate_counts import Counts, inequalities, is_flag
 from tilecheck.proof.candidates_flat import highest
+from tilecheck.proof.candidates_last import windows_begin_at
 from tilecheck.proof.conditions_ranges import Ranges, largest
 from tilecheck.proof.dispatch import in_order, second_ids
 from tilecheck.proof.multiples import whole_parts, whole_pieces
@@ -81,7 +82,9 @@ class RaceCandidates:
         and one under a compile-time flag that needs no more (`if SPLIT_K == 1`)."""
         guards = all_of(*(access.guard for access in accesses))
         if any(is_flag(term) for term in conjuncts(guards)):
-            yield from (le(sym(grid_symbol(axis)), 1) for axis in self.counts.kernel.grid_axes)
+            walked = windows_begin_at(accesses, self.terms)
+            axes = (k for k in self.counts.kernel.grid_axes if block_symbol(k) not in walked)
+            yield from (le(sym(grid_symbol(axis)), 1) for axis in axes)
         for block, most in second_ids(tuple(access.guard for access in accesses)):
             if block.bound is not None:
                 yield le(block.bound, most)
