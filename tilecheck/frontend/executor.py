@@ -50,6 +50,7 @@ from tilecheck.ir.kernel import (
     CheckKind,
     Effect,
     Exchange,
+    RunningSum,
     UnsafeBlock,
 )
 from tilecheck.model import Site
@@ -216,6 +217,7 @@ class Executor:
     unsafe_blocks: list[UnsafeBlock] = field(default_factory=list)
     barriers: list[Barrier] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
+    sums: list[RunningSum] = field(default_factory=list)
     uneven: bool = False  # what addresses are computed by does not say how their tiles are laid out
     folds_planes: bool = False  # a tile of several axes was reduced, reshaped, ..., or an index turned back
     splits_warps: bool = False  # a loop may be dealt out to several groups of warps

@@ -280,6 +280,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         powers_of_two=tuple(x.powers),
         barriers=tuple(x.barriers),
         exchanges=tuple(x.exchanges),
+        sums=tuple(x.sums),
         folds_planes=x.folds_planes,
         splits_warps=x.splits_warps,
         waits=tuple(x.waits),

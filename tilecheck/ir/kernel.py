@@ -265,6 +265,20 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
+class RunningSum:
+    """A tile of one axis, each element of which is the sum of small integers up to it, none of them negative.
+
+    `value` is an element and `term` the one that it adds to the element before, where `lane` stands for the
+    place of both; `loops` are the iteration symbols of the loops around the sum.
+    """
+
+    value: Expr
+    term: Expr
+    lane: Symbol
+    loops: tuple[Symbol, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class UnsafeBlock:
     """A `with unsafe("reason"):` block or an unsafe pragma."""
 
@@ -383,6 +397,7 @@ class Kernel:
     powers_of_two: tuple[Expr, ...] = ()  # tile sizes: the compiler takes powers of two only
     barriers: tuple[Barrier, ...] = ()
     exchanges: tuple[Exchange, ...] = ()
+    sums: tuple[RunningSum, ...] = ()
     folds_planes: bool = True  # tiles of several axes may be reduced, reshaped, ..., or indices turned back
     splits_warps: bool = False  # a loop of its may be dealt out to several groups of warps
     waits: tuple[Access, ...] = ()  # atomics that a `while` loop ended with, as executed that last time

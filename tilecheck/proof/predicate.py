@@ -6,7 +6,7 @@ unsatisfiable. Every rung, the search for counterexamples and the search for lau
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from tilecheck.ir.expr import (
@@ -31,11 +31,13 @@ from tilecheck.ir.expr import (
     substitute,
     sym,
     symbols,
+    walk,
 )
 from tilecheck.ir.kernel import (
     Access,
     Axis,
     Kernel,
+    RunningSum,
     Space,
     block_symbol,
     common_loops,
@@ -192,7 +194,7 @@ def _lanes_meet(goal: Disjoint, context: Context, assume: Expr) -> tuple[Expr, .
     if goal.first.lanes == goal.second.lanes and has_lanes(goal.first):
         different = any_of(*(ne(sym(a), sym(b)) for a, b in zip(first.lanes, second.lanes, strict=True)))
     assumed = in_instance(assume, 1, varies), in_instance(assume, 2, varies)
-    shared = (*context.uniform_facts, *_own_blocks(context))
+    shared = (*context.uniform_facts, *_own_blocks(context), *_rising(goal, context.kernel, varies))
     return (*shared, different, *assumed, first.happens, second.happens, *_touched_equal(first, second))
 
 
@@ -257,7 +259,7 @@ def _threads_meet(goal: Disjoint, context: Context, assume: Expr) -> tuple[Expr,
     varies = differs_between_threads(goal.first, goal.second)
     first, second = _renamed(goal.first, 1, varies), _renamed(goal.second, 2, varies)
     assumed = in_instance(assume, 1, varies), in_instance(assume, 2, varies)
-    shared = (*context.uniform_facts, *_own_blocks(context))
+    shared = (*context.uniform_facts, *_own_blocks(context), *_rising(goal, context.kernel, varies))
     different = TRUE
     if goal.between is Between.PROGRAM and are_paired(goal.first, goal.second):
         lanes = (ne(sym(a), sym(b)) for a, b in zip(first.lanes, second.lanes, strict=True))
@@ -292,6 +294,41 @@ def _cancelled(difference: Expr) -> Expr:
         else:
             left.append(term)
     return add(ZERO, *left)
+
+
+# -- running sums -------------------------------------------------------------------------------------------
+
+
+def _rising(goal: Disjoint, kernel: Kernel, varies: Varies) -> Iterator[Expr]:
+    """What two lanes of one block know of each other's elements of a running sum: the later one is larger by
+    its own term at least, as it is the earlier one with the terms in between, none of which is negative.
+
+    Both must be elements of one tile: the loops around the sum are around both accesses, and in one iteration.
+    """
+    for s in kernel.sums:
+        if not set(s.loops) <= set(goal.first.loops) & set(goal.second.loops):
+            continue
+        found = [_summed(s, access) for access in (goal.first, goal.second)]
+        if None in found:
+            continue
+        one, two = ([in_instance(e, k, varies) for e in f or ()] for k, f in enumerate(found, 1))
+        rounds = (sym(k) for k in s.loops)
+        same = all_of(*(eq(in_instance(k, 1, varies), in_instance(k, 2, varies)) for k in rounds))
+        for (place, value, _), (later, larger, term) in ((one, two), (two, one)):
+            yield any_of(negate(same), le(later, place), le(add(value, term), larger))
+
+
+def _summed(s: RunningSum, access: Access) -> tuple[Expr, Expr, Expr] | None:
+    """A lane of the access, the element of a sum that it uses, and its term; None if it uses none as it is.
+
+    Tiles that are put together otherwise hold other symbols, and what is repeated has no lane of its own.
+    """
+    nodes = set(walk(access.mask, *_places(access)))
+    for own in access.lanes:
+        value, term = (substitute(e, {sym(s.lane): sym(own)}) for e in (s.value, s.term))
+        if value in nodes:
+            return sym(own), value, term
+    return None
 
 
 # -- the element ------------------------------------------------------------------------------------------

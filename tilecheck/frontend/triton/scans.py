@@ -14,6 +14,7 @@ from typing import Any
 
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import call
+from tilecheck.frontend.running_sums import summed
 from tilecheck.frontend.tiles import as_tuple, computed, reduced, scanned
 from tilecheck.frontend.values import NOTHING, Const, Made, Num, Seq
 from tilecheck.ir import expr as E
@@ -47,8 +48,10 @@ def running_sum(x: Executor, args: Arguments) -> Num:
     knows nothing of: it cannot leave it out, be they integers or floats."""
     given = args.bind(("input", "axis?", "reverse?", "dtype?"), "cumsum")
     num = x.number_of(given["input"], "cumsum")
-    (result,) = _scanned(x, [num], [True], given.get("reverse"), widens=True)
-    return result
+    reverse = given.get("reverse")
+    (result,) = _scanned(x, [num], [True], reverse, widens=True)
+    forward = reverse is None or x.truth(reverse) is E.FALSE
+    return summed(x, num, result, given.get("axis"), given.get("dtype")) if forward else result
 
 
 def combined(
