@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from tilecheck.cancellation import checkpoint
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import numbers, signs
+from tilecheck.frontend import numbers, signs, spans
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.made import by_branch
 from tilecheck.frontend.values import (
@@ -512,7 +512,8 @@ class Executor:
                 return Num((), E.TRUE if b else E.FALSE, "bool", None)
             case Const(float() as literal):
                 natural, single = signs.of_literal(literal), signs.is_single(literal)
-                return Num((), None, "data", None, natural=natural, single=single, way=(1, "literal", literal))
+                way, span = (1, "literal", literal), spans.of_literal(literal)
+                return Num((), None, "data", None, natural=natural, single=single, way=way, span=span)
             case Token():
                 return Num((), None, "data", None)
             case Choice():
@@ -787,6 +788,9 @@ def _rounded(term: Expr) -> Symbol | None:
         term = term.args[1]
     if term.op == "ite" and term.args[1] is E.maximum(0, term.args[2]):  # whose sign a launch value decides
         term = term.args[2]
+    if term.op == "ite" and term.args[1].op in ("min", "max"):  # bounded, where a launch value is small
+        inner = _rounded(term.args[2])
+        return inner if inner is not None and inner in E.symbols(term.args[1]) else None
     if term.op in ("min", "max"):
         a, b = term.args
         term = a if b.value is not None else b

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import signs, unsigned
+from tilecheck.frontend import signs, spans, unsigned
 from tilecheck.frontend.comparisons import compared
 from tilecheck.frontend.made import by_binary, by_choice, by_comparison, by_logic
 from tilecheck.frontend.values import NOTHING, Num, lane
@@ -39,6 +39,9 @@ class Machine(Protocol):
 
     @property
     def positive(self) -> frozenset[Expr]: ...
+
+    @property
+    def dialect(self) -> Any: ...
 
     def compared(self, a: Num, b: Num) -> None: ...
 
@@ -274,7 +277,8 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
         bits = bits if known else bits or 32
         way = combined(op, way_of(a), way_of(b))
         single, rests = signs.single(a, b, machine), signs.rests(a, b)
-        return Num(shape, None, "data", bits, made, natural, single, rests, way=way)
+        span = spans.by_binary(op, a, b, shape, machine)
+        return Num(shape, None, "data", bits, made, natural, single, rests, way=way, span=span)
     x, y = stretch(_to_int(a, machine), shape), stretch(_to_int(b, machine), shape)
     assert x is not None
     assert y is not None
@@ -403,7 +407,7 @@ def _bits_beside_truth(op: str, a: Num, b: Num, machine: Machine) -> Num:
 
 def negative(a: Num) -> Num:
     elem = None if a.elem is None or a.kind == "bool" else wrapped(E.neg(a.elem), a.bits)
-    return Num(a.shape, elem, a.kind, a.bits, a.made)
+    return Num(a.shape, elem, a.kind, a.bits, a.made, span=spans.negative(a.span))
 
 
 def wrapped(value: Expr, bits: int | None) -> Expr:
@@ -425,7 +429,7 @@ def select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:
     if made != NOTHING:
         made = replace(made, exchanges=made.exchanges | exchanged)
     if kind == "data":
-        return Num(shape, None, "data", bits or 32, made)
+        return Num(shape, None, "data", bits or 32, made, span=spans.by_choice(a, b, shape, machine))
     test = stretch(Num(cond.shape, as_bool(cond, machine), "bool"), shape)
     assert test is not None
     if a.kind == "bool" and b.kind == "bool":

@@ -33,7 +33,6 @@ from tilecheck.frontend.expressions import (
 )
 from tilecheck.frontend.searches import Search, searches
 from tilecheck.frontend.values import (
-    NOTHING,
     Array,
     BlockPointer,
     Choice,
@@ -49,6 +48,7 @@ from tilecheck.frontend.values import (
     Seq,
     Token,
     alike,
+    forgotten,
     parts,
     rebuilt,
     used,
@@ -603,7 +603,7 @@ def _unknown_like(x: Executor, value: Any) -> Any:
             bits = 32 if value.bits is None and not boolean else value.bits
             return Num(value.shape, elem, value.kind, bits, folded=_folded(x, value))
         case Num():
-            return replace(value, made=NOTHING, natural=E.FALSE, single=False, unsigned=None, way=None)
+            return forgotten(value)
         case Seq() | Pointer() | BlockPointer():
             return rebuilt(value, tuple(_unknown_like(x, item) for item in parts(value) or ()))
         case Choice():
@@ -722,7 +722,7 @@ def _folded(x: Executor, entry: Num, k: Expr | None = None) -> Expr:
 def _advance(x: Executor, entry: Any, step: Any, k: Expr) -> Any:
     """The value of a carried variable at the start of iteration `k`."""
     if isinstance(entry, Num):  # an iteration may have put anything else there
-        entry = replace(entry, made=NOTHING, natural=E.FALSE, single=False, unsigned=None, way=None)
+        entry = forgotten(entry)
     if step is _SAME or entry is _RESHAPED_TILE:
         return entry
     if isinstance(step, _Assigned):

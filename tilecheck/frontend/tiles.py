@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import numbers, signs, unsigned
+from tilecheck.frontend import numbers, signs, spans, unsigned
 from tilecheck.frontend.executor import ROUNDED, Arguments, Executor, memory_names
 from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.made import by_cast
@@ -124,11 +124,12 @@ def cast(x: Executor, num: Num, dtype: Any) -> Num:
         whole = unsigned.converted(num, x) if _is_uint64(dtype) else None
         rests = signs.rests(num)
         found = Num(num.shape, None, "data", made=made, natural=natural, single=single, unsigned=whole, way=way)
-        return replace(found, rests=rests)
+        return replace(found, rests=rests, span=spans.as_float(num, dtype, x))
     # Of Triton the caller's floats have 32 bits, and so has what integers become beside them.
     to = dtype.name.rsplit(".", 1)[-1] if x.dialect.has_pointers else ""
     if num.elem is None:
-        elem = signs.rounded(num, x.fresh(ROUNDED, per_lane=bool(num.shape)), to, x)
+        unknown = x.fresh(ROUNDED, per_lane=bool(num.shape))
+        elem = spans.rounded(num, unknown, signs.rounded(num, unknown, to, x), to)
         return Num(num.shape, elem, "int", bits_of(dtype), by_cast(num, "integer"))
     name = dtype.name.rsplit(".", 1)[-1]
     made = by_cast(num, "integer") if name in ("int32", "int64") else NOTHING

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tilecheck.ir.expr import FALSE, Expr, Kind, Symbol, const, sym
+from tilecheck.ir.expr import FALSE, TRUE, Expr, Kind, Symbol, const, sym
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -73,6 +73,28 @@ Way = tuple[Any, ...]  # its length, an operation, and its operands (`ways`)
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """An integer that a float is at most (at least), where `exact` holds and what is `above` (`below`) it by
+    these literals is so small that it is a float of 32 bits."""
+
+    value: Expr
+    below: int = 0
+    above: int = 0
+    exact: Expr = TRUE
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Between which integers a number lies as a float, if it is one (`spans`). It has 32 bits or more."""
+
+    low: Bound | None = None
+    high: Bound | None = None
+    number: bool = False  # certainly a number, perhaps an infinite one
+    finite: bool = False
+    full: bool = False  # certainly a machine number, and a float: no literal, which takes any type
+
+
+@dataclass(frozen=True, slots=True)
 class Num:
     """A scalar or a tile of numbers.
 
@@ -92,6 +114,7 @@ class Num:
     unsigned: Expr | None = None  # the value of an unsigned number, where integers tell it (`unsigned`)
     way: Way | None = None  # how it was computed, if that is known (`ways`)
     folded: Expr = FALSE  # where this is no machine number, but one of compile time, with which Python computes
+    span: Span | None = None  # of floats: between which integers they lie
 
     @property
     def is_scalar(self) -> bool:
@@ -366,6 +389,11 @@ def alike(a: Any, b: Any) -> bool:
     if type(a) is not type(b) or first is None or second is None or len(first) != len(second):
         return False
     return isinstance(a, Seq) or bool(rebuilt(a, second) == b)
+
+
+def forgotten(num: Num) -> Num:
+    """A number of which nothing but its shape, its type and its element is known any more."""
+    return replace(num, made=NOTHING, natural=FALSE, single=False, unsigned=None, way=None, span=None)
 
 
 def integer(value: int) -> Num:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from tilecheck.analysis.limits import promised_ranges, ranges_of
 from tilecheck.analysis.ranges import INT32_MAX
-from tilecheck.ir.expr import TRUE, Expr, le, negate, sub, substitute, symbols, walk
+from tilecheck.ir.expr import TRUE, Expr, Kind, conjuncts, le, negate, sub, substitute, symbols, walk
 from tilecheck.ir.kernel import Access, Axis
 from tilecheck.proof.context import Context
 from tilecheck.proof.known_premises import KnownPremises
@@ -28,6 +28,8 @@ from tilecheck.proof.rungs.entail import entailed
 
 _ROUNDS = 4  # a conditional in the condition of another
 _MOST = 40  # conditionals of one obligation
+_SMALL = 2**23  # literals that are no smaller are limits on the size of numbers
+_OF_LAUNCH = (Kind.SCALAR, Kind.CONSTANT, Kind.EXTENT)
 
 Settle = Callable[[Obligation, Context], Obligation]
 
@@ -112,7 +114,7 @@ class Branches:
 
 def widths(obligation: Obligation, context: Context) -> tuple[Expr, ...]:
     """Conditions under which looked-up numbers that are cast to 32 bits fit: that what contracts say they stay
-    below does."""
+    below does. And under which floats are what integers bound them."""
     goal = obligation.goal
     terms = [goal.goal, goal.given] if isinstance(goal, Holds) else []
     if isinstance(goal, Disjoint):
@@ -120,6 +122,9 @@ def widths(obligation: Obligation, context: Context) -> tuple[Expr, ...]:
     promised = promised_ranges(context.kernel)
     found: dict[Expr, None] = {}
     for node in _conditionals(tuple(terms)):
+        if is_of_sizes(node.args[0]):
+            found[node.args[0]] = None
+            continue
         limits = [n.value for n in walk(node.args[0]) if n.value is not None]
         if any(abs(limit) >= INT32_MAX for limit in limits):
             for element in walk(node.args[0]):
@@ -129,8 +134,8 @@ def widths(obligation: Obligation, context: Context) -> tuple[Expr, ...]:
 
 
 def _conditionals(terms: tuple[Expr, ...]) -> Iterator[Expr]:
-    """The integers that are chosen by what differs between blocks or is looked up, inner ones first."""
-    nodes = [n for n in walk(*terms) if n.op == "ite" and _is_looked_up(n.args[0])]
+    """The integers that are chosen by what is looked up, or by the size of a number, inner ones first."""
+    nodes = [n for n in walk(*terms) if n.op == "ite" and (_is_looked_up(n.args[0]) or is_of_sizes(n.args[0]))]
     yield from nodes[::-1][:_MOST]
 
 
@@ -153,3 +158,13 @@ def _access(access: Access, taken: Callable[[Expr], Expr]) -> Access:
 
 def _axis(axis: Axis, taken: Callable[[Expr], Expr]) -> Axis:
     return replace(axis, index=taken(axis.index), base=taken(axis.base), extent=taken(axis.extent))
+
+
+def is_of_sizes(condition: Expr) -> bool:
+    """Whether it says that numbers of the launch are so small that they are floats of 32 bits."""
+    return bool(symbols(condition)) and all(
+        term.op == "le"
+        and any(abs(side.value or 0) >= _SMALL for side in term.args)
+        and all(s.kind in _OF_LAUNCH for s in symbols(term))
+        for term in conjuncts(condition)
+    )

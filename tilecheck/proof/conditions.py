@@ -205,7 +205,7 @@ class _Search:
             if condition not in self.base:
                 plainer = self.settle(settled, self.context.under(*self.base, condition))
                 if plainer is not settled:
-                    self.base[condition] = None
+                    self.base.update(dict.fromkeys(conjuncts(condition)))
                     settled = plainer
         return settled
 

@@ -15,7 +15,7 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import numbers, signs
+from tilecheck.frontend import numbers, signs, spans
 from tilecheck.frontend.accesses import Order
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.executor import Arguments, Executor
@@ -272,13 +272,18 @@ def _is_finite(value: Any) -> bool:
 
 def _clamp(x: Executor, args: Arguments) -> Any:
     given = args.bind(("x", "min", "max", "propagate_nan?"), "clamp")
-    return _with_nan(operate(x, "min", operate(x, "max", given["x"], given["min"]), given["max"]), given)
+    found = _with_nan(operate(x, "min", operate(x, "max", given["x"], given["min"]), given["max"]), given)
+    if not isinstance(found, Num) or found.elem is not None or found.span is None:
+        return found
+    other = operate(x, "max", operate(x, "min", given["x"], given["max"]), given["min"])
+    # Where the ends are the wrong way round, either may be taken last.
+    return replace(found, span=spans.by_choice(found, other, found.shape, x))
 
 
 def _with_nan(result: Any, given: Mapping[str, Any]) -> Any:
     """What may be no number, if it is asked for: where that is of 64 bits, it may become a negative integer."""
     if isinstance(result, Num) and "propagate_nan" in given:
-        return replace(result, natural=E.FALSE)
+        return replace(result, natural=E.FALSE, span=None)
     return result
 
 
@@ -326,7 +331,8 @@ def _function(x: Executor, name: str, args: Arguments) -> Num:
     if name in signs.KEEPING and len(args.positional) == 1 and isinstance(args.at(0), Num):
         rounded = args.at(0)
         natural, single = signs.natural(rounded, x), signs.is_of_32_bits(rounded, x)
-        result = replace(result, natural=natural, single=single, rests=signs.rests(rounded))
+        span = spans.of(rounded, x) if name in spans.KEEPING and rounded.elem is None else None
+        result = replace(result, natural=natural, single=single, rests=signs.rests(rounded), span=span)
     if name not in UNARY or len(args.positional) != 1 or args.keywords or not isinstance(args.at(0), Num):
         return result
     return replace(result, made=by_function(args.at(0)))
@@ -898,7 +904,8 @@ class Triton:
                 # Of 32 bits: what is folded is not what Python computes.
                 literal = value.value
                 natural, single = signs.of_literal(literal), signs.is_single(literal)
-                return Num((), None, "data", 32, natural=natural, single=single, way=(1, "literal", literal))
+                way, span = (1, "literal", literal), spans.of_literal(literal, assigned=True)
+                return Num((), None, "data", 32, natural=natural, single=single, way=way, span=span)
             case Num() if value.bits is None and value.elem is not None:
                 number = value.elem.value
                 if number is None or -(2**31) <= number < 2**31:
