@@ -35,6 +35,7 @@ from tilecheck.frontend.values import (
     Token,
     View,
     alike,
+    chosen,
     lane,
     parts,
     rebuilt,
@@ -685,7 +686,7 @@ class Executor:
             case _, Poison():
                 return b
             case _:
-                return Choice(cond, a, b)
+                return chosen(cond, a, b)
 
     def _beside(self, value: Any, other: Any) -> Any:
         """A parameter as the number that it must be to stand for `other` elsewhere."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tilecheck.ir.expr import FALSE, TRUE, Expr, Kind, Symbol, const, sym
+from tilecheck.ir.expr import FALSE, TRUE, Expr, Kind, Symbol, all_of, any_of, const, negate, sym
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -309,6 +309,40 @@ class Choice:
     first: Any
     second: Any
     truth: Expr | None = None
+
+
+_DEPTH = 6
+
+
+def chosen(cond: Expr, first: Any, second: Any) -> Choice:
+    """`first` where `cond` holds, else `second`, neither twice where one is a branch of the other.
+
+    A branch that leaves a value as it is adds a way to choose it, not a copy. With copies, what is done to each
+    of them would be done twice as often after every such branch.
+    """
+    if (found := _taken_out(second, first, _DEPTH)) is not None:
+        where, rest = found
+        return Choice(any_of(cond, where), first, rest)
+    if (found := _taken_out(first, second, _DEPTH)) is not None:
+        where, rest = found
+        return Choice(any_of(negate(cond), where), second, rest)
+    return Choice(cond, first, second)
+
+
+def _taken_out(value: Any, part: Any, depth: int) -> tuple[Expr, Any] | None:
+    """Where `value` is its branch `part`, and what it is elsewhere; None if there is no such branch."""
+    if not isinstance(value, Choice) or value.truth is not None or not depth:
+        return None
+    holds, fails = value.cond, negate(value.cond)
+    if value.first is part:
+        return holds, value.second
+    if value.second is part:
+        return fails, value.first
+    if (found := _taken_out(value.first, part, depth - 1)) is not None:
+        return all_of(holds, found[0]), Choice(holds, found[1], value.second)
+    if (found := _taken_out(value.second, part, depth - 1)) is not None:
+        return all_of(fails, found[0]), Choice(holds, value.first, found[1])
+    return None
 
 
 @dataclass(frozen=True, slots=True)

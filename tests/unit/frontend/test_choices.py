@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from pathlib import Path
+from typing import Any
 
 from tilecheck import verify_paths
+from tilecheck.frontend.values import Choice, chosen
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.model import KernelReport, Verdict
 
 HEAD = "import triton\nimport triton.language as tl\n\n@triton.jit\n"
@@ -51,3 +57,45 @@ def k(o_ptr, n, most, CLAMP: tl.constexpr):
 """,
     )
     assert report.reason is None or not report.reason.startswith("unsupported")
+
+
+def _value(value: Any, truths: dict[Expr, bool]) -> Any:
+    while isinstance(value, Choice):
+        value = value.first if _holds(value.cond, truths) else value.second
+    return value
+
+
+def _holds(cond: Expr, truths: dict[Expr, bool]) -> bool:
+    match cond.op:
+        case "not":
+            return not _holds(cond.args[0], truths)
+        case "all":
+            return all(_holds(term, truths) for term in cond.args)
+        case "any":
+            return any(_holds(term, truths) for term in cond.args)
+        case "true" | "false":
+            return cond.op == "true"
+        case _:
+            return truths[cond]
+
+
+def _leaves(value: Any) -> int:
+    return _leaves(value.first) + _leaves(value.second) if isinstance(value, Choice) else 1
+
+
+def test_a_branch_that_is_there_already_is_not_copied() -> None:
+    rng = random.Random(11)
+    flags = [E.bool_sym(Symbol(f"c{i}", Kind.HOST)) for i in range(5)]
+    for _ in range(300):
+        values: list[Any] = ["u", "v", "w"]
+        for _ in range(8):
+            flag, (a, b) = rng.choice(flags), rng.sample(values, 2)
+            value = chosen(flag, a, b)
+            for bits in itertools.product((False, True), repeat=len(flags)):
+                truths = dict(zip(flags, bits, strict=True))
+                assert _value(value, truths) == _value(a if truths[flag] else b, truths)
+            values.append(value)
+    held: Any = chosen(flags[0], "u", "v")
+    after = chosen(flags[2], chosen(flags[1], held, "w"), held)
+    assert _leaves(after) == 3
+    assert _leaves(chosen(flags[2], held, chosen(flags[1], "w", chosen(flags[3], held, "x")))) == 4

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tilecheck.frontend.host import HostExecutor
+
 STATEMENTS = [
     "x, y = y, x",
     "n += unread()",
@@ -170,6 +172,26 @@ def test_a_list_that_doubles_fills_no_memory(launch: Any, doubled: str) -> None:
     lines = f"    {doubled}\n" * 60
     found = launch(f"def host(x):\n    a = [1, 2]\n{lines}    ct.launch(None, (len(a),), fill, (x,))")
     assert (found.problem, repr(found.grid[0])) == (None, "len(a)")
+
+
+def test_branches_that_leave_a_value_as_it_is_add_up(launch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each round has three ways on which `found` stays what it was: what it may be does not grow by as much."""
+    calls = []
+    read = HostExecutor.unread
+    monkeypatch.setattr(HostExecutor, "unread", lambda x, text: calls.append(text) or read(x, text))
+    rounds = """
+    for k in range(8):
+        if n > k:
+            for size in [32, 64]:
+                if n > size:
+                    continue
+                if m > size:
+                    continue
+                found.append(unread(size))
+"""
+    text = f"def host(x, n, m):\n    found = []{rounds}    ct.launch(None, (len(found),), fill, (x,))"
+    assert launch(text).problem is None
+    assert len(calls) < 500
 
 
 def test_deep_nesting(launch: Any) -> None:
