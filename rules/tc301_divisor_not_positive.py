@@ -12,6 +12,9 @@ like any other. A step of zero never ends the loop. Negative divisors are define
 of `//` and `%` differs between languages and from what the author of an index had in mind, so they
 are not accepted either. A `range` that counts down by a constant is no finding.
 
+In Triton, `2 ** n` of a number of compile time is a fraction where n is negative. Where it is used
+as an integer, or taken for one, that n is at least 0 is asked too (`1 << n` does not compile then).
+
 ## How it is proved
 
 For any block, any iteration and any lane that gets to the operation:
@@ -127,6 +130,16 @@ def check(facts: Facts) -> Iterator[Obligation]:
                 goal=Holds(operation.goal, operation.guard),
                 sites=(operation.site,),
                 cause=f"`{operation.what}` is used as a divisor or step but may not be positive",
+                stage=0,
+                kind="undefined",
+                unsafe=() if operation.unsafe is None else (operation.unsafe,),
+            )
+        elif operation.kind is CheckKind.EXPONENT:
+            yield Obligation(
+                rule=RULE.code,
+                goal=Holds(operation.goal, operation.guard),
+                sites=(operation.site,),
+                cause=f"`{operation.what}` is an exponent of 2 and may be negative, which makes a fraction",
                 stage=0,
                 kind="undefined",
                 unsafe=() if operation.unsafe is None else (operation.unsafe,),

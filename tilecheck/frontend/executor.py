@@ -361,6 +361,12 @@ class Executor:
             return E.floordiv(dividend, divisor) if op == "//" else E.mod(dividend, divisor)
         return self.dialect.quotient(self, op, dividend, divisor)
 
+    def power_of_two(self, n: Num, *, shifts: bool) -> Num | None:
+        """`1 << n`, if it `shifts`, or `2 ** n`, of a number of compile time."""
+        from tilecheck.frontend.powers import power_of_two  # lazy: it runs on top of this
+
+        return power_of_two(self, n, shifts=shifts)
+
     def steps_by(self, step: Expr) -> None:
         self.check(CheckKind.STEP, E.le(1, step), E.render(step))
 

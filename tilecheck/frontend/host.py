@@ -262,6 +262,10 @@ class HostExecutor(Executor):
     def divides(self, divisor: Expr) -> None:
         self.assume(E.ne(divisor, 0))  # Python raises
 
+    def power_of_two(self, n: Num, *, shifts: bool) -> Num | None:
+        """A host's powers are some numbers."""
+        return None
+
     def steps_by(self, step: Expr) -> None:
         self.assume(E.ne(step, 0))  # Python raises
 

@@ -33,6 +33,8 @@ class Machine(Protocol):
 
     def quotient(self, op: str, x: Expr, y: Expr) -> Expr: ...
 
+    def power_of_two(self, n: Num, *, shifts: bool) -> Num | None: ...
+
     def fits(self, value: Expr, shape: tuple[Expr, ...] = (), *, named: bool = True) -> Expr: ...
 
     def made(self, value: Expr) -> None: ...
@@ -279,6 +281,9 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
         single, rests = signs.single(a, b, machine), signs.rests(a, b)
         span = spans.by_binary(op, a, b, shape, machine)
         return Num(shape, None, "data", bits, made, natural, single, rests, way=way, span=span)
+    power = _power_of_two(op, a, b, machine)
+    if power is not None:
+        return replace(power, made=made, way=combined(op, way_of(a), way_of(b)))
     x, y = stretch(_to_int(a, machine), shape), stretch(_to_int(b, machine), shape)
     assert x is not None
     assert y is not None
@@ -294,6 +299,21 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     if bits == 32 and value.op in ("add", "mul"):
         machine.made(value)
     return Num(shape, value, kind, bits, made, way=combined(op, way_of(a), way_of(b)), folded=folded)
+
+
+def _power_of_two(op: str, a: Num, b: Num, machine: Machine) -> Num | None:
+    """`1 << n` or `2 ** n`, and multiples of the first, of a number of compile time that is no literal."""
+    if op not in ("<<", "**") or a.kind == "bool" or b.kind == "bool" or a.elem is None or b.elem is None:
+        return None
+    if not (is_compile_time(a) and is_compile_time(b)) or b.elem.value is not None:
+        return None
+    scale = a.elem.value
+    if scale is None or (scale <= 0 if op == "<<" else scale != 2):
+        return None
+    power = machine.power_of_two(b, shifts=op == "<<")
+    if power is None or power.elem is None:
+        return None
+    return replace(power, elem=E.mul(scale, power.elem)) if op == "<<" else power
 
 
 def folded_where(value: Num) -> Expr:

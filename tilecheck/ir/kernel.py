@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from tilecheck.ir.expr import FALSE, TRUE, Expr, Kind, Symbol, add, all_of, le, lt, mul, sym
+from tilecheck.ir.expr import FALSE, TRUE, Expr, Kind, Symbol, add, all_of, const, ite, le, lt, mul, sym
 from tilecheck.ir.parts import WHOLE, Part
 from tilecheck.model import GlobalName, Site
 
@@ -205,6 +206,7 @@ class CheckKind(enum.Enum):
     DIVIDEND = "dividend"  # what is divided by a truncating division is not negative
     SLICE = "slice"  # 0 <= start < N and start <= stop <= N
     STEP = "step"  # the step of a range is not 0
+    EXPONENT = "exponent"  # a power of two that is an integer has no negative exponent
     MEMBER = "member"  # an index into a list of arrays is inside it
     TILE = "tile"  # a tile of an advanced access is not wholly outside its array
 
@@ -426,6 +428,35 @@ def extent_symbol(array: str, axis: int) -> Symbol:
 def extents_of(array: str) -> Callable[[int], Expr]:
     """The extents of an array, by axis."""
     return lambda axis: sym(extent_symbol(array, axis))
+
+
+def power_symbol(name: str, added: int = 0) -> Symbol:
+    """`2 ** n`, or `2 ** (n + added)`, of a number of compile time."""
+    shown = name if added == 0 else f"({name} {'-' if added < 0 else '+'} {abs(added)})"
+    return Symbol(f"2 ** {shown}", Kind.CONSTANT)
+
+
+def power_of(exponent: Expr, added: int = 0) -> Expr | None:
+    """2 to a literal, or to a choice of literals, and `added`, where launches have such numbers."""
+    if exponent.value is not None:
+        n = exponent.value + added
+        return const(1 << n) if 0 <= n <= _LARGEST_EXPONENT else None
+    if exponent.op != "ite":
+        return None
+    first, second = (power_of(way, added) for way in exponent.args[1:])
+    return None if first is None or second is None else ite(exponent.args[0], first, second)
+
+
+_LARGEST_EXPONENT = 62
+_POWER = re.compile(r"2 \*\* \(?(\w+)(?: ([+-]) (\d+)\))?")
+
+
+def exponent_of(power: Symbol) -> tuple[str, int] | None:
+    """The name of the number n, and what is added to it, of a `2 ** n`; None of another symbol."""
+    if power.kind is not Kind.CONSTANT or not power.name.startswith("2 ** "):
+        return None
+    found = _POWER.fullmatch(power.name)
+    return None if found is None else (found[1], int(f"{found[2] or ''}{found[3] or 0}"))
 
 
 @lru_cache(maxsize=4096)

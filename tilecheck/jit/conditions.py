@@ -165,6 +165,8 @@ def _atoms(node: ast.expr, known: set[str], lists: set[str]) -> Iterator[str]:
                 yield from _atoms(value, known, lists)
         case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
             yield from _atoms(operand, known, lists)
+        case ast.BinOp(left=ast.Constant(value=2), op=ast.Pow(), right=right):
+            yield from _atoms(right, known, lists)
         case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _OPERATORS):
             yield from _atoms(left, known, lists)
             yield from _atoms(right, known, lists)

@@ -17,7 +17,16 @@ from typing import Any
 import numpy as np
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols, walk
-from tilecheck.ir.kernel import Contract, Kernel, Ownership, Param, extent_symbol, grid_symbol, stride_symbol
+from tilecheck.ir.kernel import (
+    Contract,
+    Kernel,
+    Ownership,
+    Param,
+    exponent_of,
+    extent_symbol,
+    grid_symbol,
+    stride_symbol,
+)
 from tilecheck.proof.context import Context
 from tilecheck.proof.replay import Layout
 from tilecheck.proof.tables import Promise, fill_chunk_sums, fill_chunks, fill_in, fill_sums, promises
@@ -32,6 +41,7 @@ _EXTENT = 4  # of an array that nothing else speaks of
 _MOST_PROMISED = 1 << 14  # elements of an array with contracts
 _MOST_MEMBERS = 64
 _SPACE = 16  # between values that are spaced
+_LARGEST_EXPONENT = 62
 _MEMBERS = 2  # of a list that nothing else speaks of
 
 
@@ -55,7 +65,11 @@ class Concrete:
         return replace(self, values={**self.values, symbol: value})
 
     def value(self, symbol: Symbol) -> int | bool:
-        """The value of a launch symbol, or its default."""
+        """The value of a launch symbol, or its default; of a power of two what its exponent makes it."""
+        exponent = exponent_of(symbol)
+        if exponent is not None:
+            name, added = exponent
+            return _power(self.number(name) + added)
         found = self.values.get(symbol)
         if found is not None:
             return found
@@ -63,9 +77,19 @@ class Concrete:
             return _MEMBERS if symbol.name.startswith("len(") else _EXTENT
         return 1
 
+    def number(self, name: str) -> int:
+        """The value of a scalar or constant that is a number."""
+        for symbol, value in self.values.items():
+            if symbol.name == name and symbol.kind in (Kind.CONSTANT, Kind.SCALAR):
+                return int(value)
+        return 1
+
     def settled(self, kernel: Kernel) -> Concrete:
-        """The same launch with the values that follow from others: sizes of storage, numbers of axes."""
-        derived: dict[Symbol, int | bool] = {}
+        """The same launch with the values that follow from others: sizes of storage, numbers of axes, powers
+        of two."""
+        derived: dict[Symbol, int | bool] = {
+            s: self.value(s) for s in self.values if exponent_of(s) is not None
+        }
         for param in kernel.params:
             if param.is_list:
                 shapes = [member_shape(param, self, number) for number in range(length_of(param, self))]
@@ -382,6 +406,11 @@ def _scalar(param: Param, concrete: Concrete) -> Any:
         if symbol.name == param.name and symbol.kind in (Kind.CONSTANT, Kind.SCALAR):
             return bool(value) if isinstance(value, bool) else int(value)
     return 1
+
+
+def _power(exponent: int) -> int:
+    """2 to a power that is no fraction, as far as launches have such numbers."""
+    return 1 << min(exponent, _LARGEST_EXPONENT) if exponent >= 0 else 0
 
 
 def holds_its_cells(concrete: Concrete, kernel: Kernel) -> bool:

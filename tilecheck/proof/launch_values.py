@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from tilecheck.ir.expr import ONE, Expr, Kind, Symbol, bool_sym, mul, ne, sym
+from collections.abc import Mapping
+
+from tilecheck.ir.expr import ONE, Expr, Kind, Symbol, bool_sym, mul, ne, sym, symbols
 from tilecheck.ir.host import host_extent
-from tilecheck.ir.kernel import Kernel, extent_symbol, grid_symbol, stride_symbol
+from tilecheck.ir.kernel import Kernel, exponent_of, extent_symbol, grid_symbol, power_of, stride_symbol
 from tilecheck.ir.launch import HostTensor, HostValue, Launch
 from tilecheck.proof.launch_spans import flat_values
 
@@ -28,12 +30,25 @@ def host_values(kernel: Kernel, launch: Launch) -> dict[Expr, Expr]:
         if size is not None:
             known[sym(grid_symbol(axis))] = size
     if kernel.language == "triton":
-        return known | flat_values(kernel, launch)
+        known |= flat_values(kernel, launch)
+        return known | _powers(kernel, known)
     own = {p.name for p in kernel.params}  # these hide the names of the function around the kernel
     captured = ((name, value) for name, value in launch.captured if name not in own)
     for name, value in (*launch.arguments, *captured):
         _bind(known, kernel, name, value)
     return known
+
+
+def _powers(kernel: Kernel, known: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
+    """The powers of two of which the launch's text gives the exponents; facts of the kernel speak of each."""
+    found: dict[Expr, Expr] = {}
+    for symbol in symbols(*kernel.facts):
+        of = exponent_of(symbol)
+        exponent = None if of is None else known.get(sym(Symbol(of[0], Kind.CONSTANT, origin="untyped")))
+        power = None if of is None or exponent is None else power_of(exponent, of[1])
+        if power is not None:
+            found[sym(symbol)] = power
+    return found
 
 
 def _bind(known: dict[Expr, Expr], kernel: Kernel, name: str, value: HostValue) -> None:

@@ -232,6 +232,39 @@ def test_a_pointer_that_is_a_number_under_the_same_flags_is_not_read() -> None:
         read(body, "x, n, FLAG: tl.constexpr")
 
 
+def test_a_shifted_one_is_a_constant_of_compile_time() -> None:
+    kernel = read("tl.store(x + tl.program_id(0) * (1 << n), 0.0)", "x, n: tl.constexpr")
+    facts = [render(f) for f in kernel.facts]
+    assert "0 <= n" in facts  # a negative one does not compile
+    assert "n < 0 or n + 1 <= 2 ** n" in facts
+    assert not kernel.checks
+
+
+def test_a_power_that_is_used_as_an_integer_has_no_negative_exponent() -> None:
+    kernel = read("tl.store(x + tl.program_id(0) * 2 ** n, 0.0)", "x, n: tl.constexpr")
+    assert [(check.kind, render(check.goal)) for check in kernel.checks] == [(CheckKind.EXPONENT, "0 <= n")]
+    assert "0 <= n" not in [render(f) for f in kernel.facts]
+
+
+def test_a_power_that_may_be_a_fraction_is_asked_nothing() -> None:
+    kernel = read("tl.store(x, tl.load(x) * 2 ** n)", "x, n: tl.constexpr")
+    assert not kernel.checks
+    assert not [f for f in kernel.facts if "2 ** n" in render(f)]
+
+
+def test_powers_of_one_number_go_into_each_other() -> None:
+    text = "tl.store(x + tl.program_id(0) * (1 << n) + (1 << (n - 1)), 0.0)"
+    facts = [render(f) for f in read(text, "x, n: tl.constexpr").facts]
+    assert "n - 1 < 0 or 2 ** n == 2 * 2 ** (n - 1)" in facts
+
+
+def test_a_shift_that_may_not_be_compiled_says_nothing_of_its_amount() -> None:
+    kernel = read("if f > 0.5:\n    v = 1 << n\ntl.store(x + n, 0.0)", "x, f: tl.constexpr, n: tl.constexpr")
+    assert "0 <= n" not in [render(f) for f in kernel.facts]
+    kernel = read("if F:\n    v = 1 << n\ntl.store(x + n, 0.0)", "x, F: tl.constexpr, n: tl.constexpr")
+    assert "not F or 0 <= n" in [render(f) for f in kernel.facts]
+
+
 def test_barriers_are_remembered() -> None:
     kernel = read("tl.store(x, 0)\ntl.debug_barrier()\ntl.store(x, 1)", "x")
     (barrier,) = kernel.barriers

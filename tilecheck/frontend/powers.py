@@ -1,0 +1,71 @@
+"""Powers of two of numbers of compile time, `1 << n` and `2 ** n`, in Triton kernels.
+
+Each is a constant with a name of its own, `2 ** n`, one wherever it is asked of the same n; conditions may hold
+it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilecheck.frontend.executor import Executor
+from tilecheck.frontend.tiles import assume_where_compiled
+from tilecheck.frontend.values import Num
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr, Kind
+from tilecheck.ir.kernel import CheckKind, exponent_of, power_of, power_symbol
+
+
+def power_of_two(x: Executor, n: Num, *, shifts: bool) -> Num | None:
+    """`1 << n`, if it `shifts`, or `2 ** n`; None where n is neither a choice of literals nor a parameter, to
+    which a literal may be added.
+
+    Python shifts by integers alone, and raises an error for a negative one: such code does not compile. A power
+    with a negative exponent is a fraction. One that is used as an integer, or taken for one, is none; that its
+    exponent is not negative is a check of its own then.
+    """
+    if not x.dialect.has_pointers or n.elem is None:
+        return None
+    known = power_of(n.elem)
+    if known is not None:
+        return Num((), known, "int", None)
+    base, added = _split(n.elem)
+    if base is None or not base.args[0].name.isidentifier():
+        return None
+    symbol = power_symbol(base.args[0].name, added)
+    if shifts:
+        x.use_as_integer(n.elem)
+        # What is not known in a guard may be a condition of compile time.
+        if all(s.kind is not Kind.OPAQUE for s in E.symbols(x.guard)):
+            assume_where_compiled(x, E.le(0, n.elem))
+    elif symbol.name in x.knowledge.integers:
+        x.use_as_integer(n.elem)
+        x.check(CheckKind.EXPONENT, E.le(0, n.elem), E.render(n.elem))
+    else:
+        return Num((), E.sym(replace(symbol, origin="untyped")), "any", None)
+    power = E.sym(symbol)
+    _relate(x, base, added)
+    x.facts[E.any_of(E.lt(n.elem, 0), E.le(E.add(n.elem, 1), power))] = None
+    return Num((), power, "int", None)
+
+
+def _relate(x: Executor, n: Expr, added: int) -> None:
+    """Note how many times another power of the same number goes into this one, or the other way round."""
+    name = n.args[0].name
+    for symbol in E.symbols(*x.facts):
+        of = exponent_of(symbol)
+        if of is None or of[0] != name or of[1] == added:
+            continue
+        low, high = sorted((of[1], added))
+        least, most = (E.sym(power_symbol(name, k)) for k in (low, high))
+        x.facts[E.any_of(E.lt(E.add(n, low), 0), E.eq(most, E.mul(1 << (high - low), least)))] = None
+
+
+def _split(e: Expr) -> tuple[Expr | None, int]:
+    """A parameter of compile time, and the literal that is added to it."""
+    terms = e.args if e.op == "add" else (e,)
+    literals = [t.value for t in terms if t.value is not None]
+    others = [t for t in terms if t.value is None]
+    if len(others) != 1 or others[0].op != "sym" or others[0].args[0].kind is not Kind.CONSTANT:
+        return None, 0
+    return others[0], sum(literals)
