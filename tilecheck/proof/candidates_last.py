@@ -75,8 +75,8 @@ def lone_groups(accesses: Iterable[Access], kernel: Kernel, terms: Terms) -> tup
 
 def lone_windows(accesses: Iterable[Access], kernel: Kernel, terms: Terms) -> tuple[Expr, ...]:
     """`r <= 1` where each block walks a window of r rows that begins at its own index, up to the last row
-    (`range(i, min(i + r, R))`), so that with more rows the windows of neighbours overlap. Of a number that says
-    more than how many rows a block walks nothing is asked."""
+    (`range(i, min(i + r, R))`, or with a mask), so that with more rows the windows of neighbours overlap. Of a
+    number that says more than how many rows a block walks nothing is asked."""
     own = {window.rows: window for access in accesses for window in _windows(access, terms)}
     if not own:
         return ()
@@ -102,20 +102,30 @@ class _Window:
 
 
 def _windows(access: Access, terms: Terms) -> Iterator[_Window]:
-    """The tests `i + n < min(i + r, R)` around an access: n a round of a loop, i a block index."""
-    for test in conjuncts(access.guard):
-        if test.op != "lt" or test.args[1].op != "min":
+    """The tests `i + n < min(i + r, R)` around an access, n a round of a loop and i a block index, and `n < r`
+    beside `i + n < R`."""
+    tests = conjuncts(access.guard)
+    ends = {_start(t.args[0]): t.args[1] for t in (*tests, *conjuncts(access.mask)) if t.op in ("lt", "le")}
+    for test in tests:
+        if test.op != "lt":
             continue
         row, end = test.args
-        parts = row.args if row.op == "add" else ()
-        blocks = [p.args[0] for p in parts if p.op == "sym" and p.args[0].kind is Kind.BLOCK]
-        rounds = [p for p in parts if p.op == "sym" and p.args[0].kind is Kind.LOOP]
-        if len(parts) != 2 or len(blocks) != 1 or len(rounds) != 1:
-            continue
-        for limit in end.args:
-            rows = sub(limit, sym(blocks[0]))
-            if _is_group(rows, terms):
-                yield _Window(test, rows, blocks[0])
+        start = _start(row)
+        if start is not None and end.op == "min":
+            rows = (sub(limit, sym(start[0])) for limit in end.args)
+            yield from (_Window(test, r, start[0]) for r in rows if _is_group(r, terms))
+        elif row.op == "sym" and row.args[0].kind is Kind.LOOP and _is_group(end, terms):
+            limited = (at for at, most in ends.items() if at is not None and terms.uniform(most))
+            yield from (_Window(test, end, block) for block, loop in limited if loop is row.args[0])
+
+
+def _start(row: Expr) -> tuple[Symbol, Symbol] | None:
+    """The block index and the round of a loop of which a row is the sum."""
+    parts = row.args if row.op == "add" else ()
+    found = sorted((p.args[0] for p in parts if p.op == "sym"), key=lambda s: s.kind)
+    if len(parts) != 2 or [s.kind for s in found] != [Kind.BLOCK, Kind.LOOP]:
+        return None
+    return found[0], found[1]
 
 
 def _lone_tiles(accesses: Sequence[Access], everywhere: Sequence[Expr], terms: Terms) -> Iterator[Expr]:
