@@ -13,7 +13,7 @@ from tilecheck.frontend.tiles import assume_where_compiled
 from tilecheck.frontend.values import Num
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
-from tilecheck.ir.kernel import CheckKind, exponent_of, power_of, power_symbol
+from tilecheck.ir.kernel import CheckKind, made_of, power_of, power_symbol
 
 
 def power_of_two(x: Executor, n: Num, *, shifts: bool) -> Num | None:
@@ -53,10 +53,10 @@ def _relate(x: Executor, n: Expr, added: int) -> None:
     """Note how many times another power of the same number goes into this one, or the other way round."""
     name = n.args[0].name
     for symbol in E.symbols(*x.facts):
-        of = exponent_of(symbol)
-        if of is None or of[0] != name or of[1] == added:
+        other = made_of(symbol)
+        if other is None or other.rounds or other.name != name or other.added == added:
             continue
-        low, high = sorted((of[1], added))
+        low, high = sorted((other.added, added))
         least, most = (E.sym(power_symbol(name, k)) for k in (low, high))
         x.facts[E.any_of(E.lt(E.add(n, low), 0), E.eq(most, E.mul(1 << (high - low), least)))] = None
 

@@ -436,27 +436,56 @@ def power_symbol(name: str, added: int = 0) -> Symbol:
     return Symbol(f"2 ** {shown}", Kind.CONSTANT)
 
 
-def power_of(exponent: Expr, added: int = 0) -> Expr | None:
-    """2 to a literal, or to a choice of literals, and `added`, where launches have such numbers."""
-    if exponent.value is not None:
-        n = exponent.value + added
-        return const(1 << n) if 0 <= n <= _LARGEST_EXPONENT else None
-    if exponent.op != "ite":
+def power_of(exponent: Expr) -> Expr | None:
+    """2 to a literal, or to a choice of literals, where launches have such numbers."""
+    return of_literals(_power_of_literal, exponent)
+
+
+def of_literals(function: Callable[[int], int | None], e: Expr) -> Expr | None:
+    """A function of a literal, or of each of a choice of them; None of others, and where it has no value."""
+    if e.value is not None:
+        found = function(e.value)
+        return None if found is None else const(found)
+    if e.op != "ite":
         return None
-    first, second = (power_of(way, added) for way in exponent.args[1:])
-    return None if first is None or second is None else ite(exponent.args[0], first, second)
+    first, second = (of_literals(function, way) for way in e.args[1:])
+    return None if first is None or second is None else ite(e.args[0], first, second)
+
+
+def _power_of_literal(n: int) -> int | None:
+    return 1 << n if 0 <= n <= _LARGEST_EXPONENT else None
+
+
+def _next_power_of_literal(n: int) -> int:
+    """As Triton computes it: 0 below 1."""
+    return 1 << (n - 1).bit_length() if n > 0 else 0
 
 
 _LARGEST_EXPONENT = 62
-_POWER = re.compile(r"2 \*\* \(?(\w+)(?: ([+-]) (\d+)\))?")
+_MADE = re.compile(r"(2 \*\* \(?|next_power_of_2\()(\w+)(?: ([+-]) (\d+))?\)?")
 
 
-def exponent_of(power: Symbol) -> tuple[str, int] | None:
-    """The name of the number n, and what is added to it, of a `2 ** n`; None of another symbol."""
-    if power.kind is not Kind.CONSTANT or not power.name.startswith("2 ** "):
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A power of two made of a number n of compile time: `2 ** (n + added)`, or the next from `n + added` on
+    where it `rounds`."""
+
+    name: str
+    added: int
+    rounds: bool
+
+    def of(self, n: int) -> int | None:
+        return (_next_power_of_literal if self.rounds else _power_of_literal)(n + self.added)
+
+
+def made_of(symbol: Symbol) -> Made | None:
+    """What a constant that is no parameter is made of, as far as its name says it."""
+    if symbol.kind is not Kind.CONSTANT or not symbol.name.startswith(("2 ** ", "next_power_of_2(")):
         return None
-    found = _POWER.fullmatch(power.name)
-    return None if found is None else (found[1], int(f"{found[2] or ''}{found[3] or 0}"))
+    found = _MADE.fullmatch(symbol.name)
+    if found is None:
+        return None
+    return Made(found[2], int(f"{found[3] or ''}{found[4] or 0}"), rounds=found[1].startswith("next"))
 
 
 @lru_cache(maxsize=4096)

@@ -27,7 +27,7 @@ from itertools import islice, product
 from math import ceil, prod
 
 from tilecheck.ir.expr import Kind, Symbol, symbols, walk
-from tilecheck.ir.kernel import Effect, Kernel, exponent_of, extent_symbol, grid_symbol
+from tilecheck.ir.kernel import Effect, Kernel, extent_symbol, grid_symbol, made_of
 from tilecheck.jit.reference import Launch, Log, NotInterpretable, ReplayError
 from tilecheck.model import Site, Witness
 from tilecheck.proof.claims import deciding, is_between_blocks, is_memory, is_of_contents, terms_of
@@ -112,7 +112,7 @@ def _may_be_saved(trial: _Trial, *, searched: bool) -> bool:
         same = any(trial.some_launch_is_clean(fill=fill) for fill in (*FILLS, ROWS))
         return same or (is_of_contents(obligation) and trial.some_contents_are_clean())
     tiles = frozenset(symbols(*context.kernel.powers_of_two))
-    numbers = _with_exponents(s for s in symbols(*terms) if s not in tiles)
+    numbers = _made_of(s for s in symbols(*terms) if s not in tiles)
     numbers = [s for s in numbers if s.kind in (Kind.SCALAR, Kind.CONSTANT)]
     numbers = [s for s in numbers if s not in _booleans(context)]
     if len(numbers) > _MOST_NUMBERS:
@@ -120,10 +120,10 @@ def _may_be_saved(trial: _Trial, *, searched: bool) -> bool:
     return bool(numbers) and trial.some_numbers_are_clean(tuple(numbers))
 
 
-def _with_exponents(found: Iterable[Symbol]) -> list[Symbol]:
-    """The numbers, each once, with the exponents of powers of two in place of these."""
-    powers = ((s, exponent_of(s)) for s in found)
-    return [*dict.fromkeys(s if of is None else Symbol(of[0], s.kind, origin="untyped") for s, of in powers)]
+def _made_of(found: Iterable[Symbol]) -> list[Symbol]:
+    """The numbers, each once, with what powers of two are made of in place of these."""
+    made = ((s, made_of(s)) for s in found)
+    return [*dict.fromkeys(s if m is None else Symbol(m.name, s.kind, origin="untyped") for s, m in made)]
 
 
 def _is_beyond_the_end(obligation: Obligation, kernel: Kernel, witness: Witness) -> bool:

@@ -22,9 +22,9 @@ from tilecheck.ir.kernel import (
     Kernel,
     Ownership,
     Param,
-    exponent_of,
     extent_symbol,
     grid_symbol,
+    made_of,
     stride_symbol,
 )
 from tilecheck.proof.context import Context
@@ -41,7 +41,7 @@ _EXTENT = 4  # of an array that nothing else speaks of
 _MOST_PROMISED = 1 << 14  # elements of an array with contracts
 _MOST_MEMBERS = 64
 _SPACE = 16  # between values that are spaced
-_LARGEST_EXPONENT = 62
+_TOO_LARGE = 1 << 62  # for any launch value
 _MEMBERS = 2  # of a list that nothing else speaks of
 
 
@@ -65,11 +65,12 @@ class Concrete:
         return replace(self, values={**self.values, symbol: value})
 
     def value(self, symbol: Symbol) -> int | bool:
-        """The value of a launch symbol, or its default; of a power of two what its exponent makes it."""
-        exponent = exponent_of(symbol)
-        if exponent is not None:
-            name, added = exponent
-            return _power(self.number(name) + added)
+        """The value of a launch symbol, or its default; of a power of two what it is made of makes it."""
+        made = made_of(symbol)
+        if made is not None:
+            number = self.number(made.name)
+            power = made.of(number)
+            return power if power is not None else 0 if number + made.added < 0 else _TOO_LARGE
         found = self.values.get(symbol)
         if found is not None:
             return found
@@ -87,9 +88,7 @@ class Concrete:
     def settled(self, kernel: Kernel) -> Concrete:
         """The same launch with the values that follow from others: sizes of storage, numbers of axes, powers
         of two."""
-        derived: dict[Symbol, int | bool] = {
-            s: self.value(s) for s in self.values if exponent_of(s) is not None
-        }
+        derived: dict[Symbol, int | bool] = {s: self.value(s) for s in self.values if made_of(s) is not None}
         for param in kernel.params:
             if param.is_list:
                 shapes = [member_shape(param, self, number) for number in range(length_of(param, self))]
@@ -406,11 +405,6 @@ def _scalar(param: Param, concrete: Concrete) -> Any:
         if symbol.name == param.name and symbol.kind in (Kind.CONSTANT, Kind.SCALAR):
             return bool(value) if isinstance(value, bool) else int(value)
     return 1
-
-
-def _power(exponent: int) -> int:
-    """2 to a power that is no fraction, as far as launches have such numbers."""
-    return 1 << min(exponent, _LARGEST_EXPONENT) if exponent >= 0 else 0
 
 
 def holds_its_cells(concrete: Concrete, kernel: Kernel) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tilecheck.ir.expr import ONE, Expr, Kind, Symbol, bool_sym, mul, ne, sym, symbols
 from tilecheck.ir.host import host_extent
-from tilecheck.ir.kernel import Kernel, exponent_of, extent_symbol, grid_symbol, power_of, stride_symbol
+from tilecheck.ir.kernel import Kernel, extent_symbol, grid_symbol, made_of, of_literals, stride_symbol
 from tilecheck.ir.launch import HostTensor, HostValue, Launch
 from tilecheck.proof.launch_spans import flat_values
 
@@ -40,12 +40,12 @@ def host_values(kernel: Kernel, launch: Launch) -> dict[Expr, Expr]:
 
 
 def _powers(kernel: Kernel, known: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
-    """The powers of two of which the launch's text gives the exponents; facts of the kernel speak of each."""
+    """The powers of two that are made of numbers that the launch's text says, as far as facts speak of them."""
     found: dict[Expr, Expr] = {}
     for symbol in symbols(*kernel.facts):
-        of = exponent_of(symbol)
-        exponent = None if of is None else known.get(sym(Symbol(of[0], Kind.CONSTANT, origin="untyped")))
-        power = None if of is None or exponent is None else power_of(exponent, of[1])
+        made = made_of(symbol)
+        number = None if made is None else known.get(sym(Symbol(made.name, Kind.CONSTANT, origin="untyped")))
+        power = None if made is None or number is None else of_literals(made.of, number)
         if power is not None:
             found[sym(symbol)] = power
     return found

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from tilecheck.ir.expr import Kind, Symbol
-from tilecheck.ir.kernel import exponent_of
+from tilecheck.ir.kernel import made_of
 from tilecheck.proof.concrete import Concrete
 
 _ORDER = (Kind.GRID, Kind.CONSTANT, Kind.SCALAR, Kind.EXTENT, Kind.STRIDE)
@@ -33,7 +33,7 @@ def minimise(
         replay: runs a launch; None when the claim is not seen or the launch is not admitted.
         has_budget: whether another replay may be spent.
     """
-    free = [i for i, symbol in enumerate(launch) if exponent_of(symbol) is None]
+    free = [i for i, symbol in enumerate(launch) if made_of(symbol) is None]
     order = sorted(free, key=lambda i: (_rank(launch[i]), i))
     changed = True
     while changed and has_budget():

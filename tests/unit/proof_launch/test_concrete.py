@@ -49,6 +49,33 @@ def test_arguments_have_the_shapes_of_the_model(context):
     assert given["T"] == 4
 
 
+@pytest.mark.parametrize(
+    ("name", "number", "expected"),
+    [
+        ("2 ** n", 3, 8),
+        ("2 ** n", 0, 1),
+        ("2 ** (n - 1)", 3, 4),
+        ("2 ** (n + 2)", 3, 32),
+        ("next_power_of_2(n)", 3, 4),
+        ("next_power_of_2(n)", 4, 4),
+        ("next_power_of_2(n)", 0, 0),
+        ("next_power_of_2(n + 1)", 4, 8),
+    ],
+)
+def test_a_power_is_what_its_number_makes_it(name: str, number: int, expected: int) -> None:
+    """Whatever a model says that it is."""
+    n, power = Symbol("n", Kind.CONSTANT, origin="untyped"), Symbol(name, Kind.CONSTANT)
+    launch = Concrete({n: number, power: 5})
+    assert launch.value(power) == expected
+    assert launch.changed(power, 1).value(power) == expected
+
+
+def test_a_power_of_a_negative_or_large_number_is_no_launch_value() -> None:
+    n, power = Symbol("n", Kind.CONSTANT, origin="untyped"), Symbol("2 ** n", Kind.CONSTANT)
+    assert Concrete({n: -1}).value(power) == 0
+    assert Concrete({n: 1000}).value(power) > 2**31
+
+
 def test_axes_that_are_not_read_have_one_block(context):
     assert Concrete({GRID: 3, grid_symbol(1): 5}).grid(context.kernel) == (3, 1, 1)
 
