@@ -49,7 +49,7 @@ class Branches:
             taken = self._taken(obligation, context, terms, goal.given)
             if taken is None:
                 return obligation
-            access = None if goal.access is None else _access(goal.access, taken)
+            access = None if goal.access is None else with_terms(goal.access, taken)
             new = replace(goal, goal=taken(goal.goal), given=taken(goal.given), access=access)
             return replace(obligation, goal=new)
         if not isinstance(goal, Disjoint):
@@ -57,7 +57,7 @@ class Branches:
         accesses = {}
         for access in (goal.first, goal.second):
             taken = self._taken(obligation, context, _terms(access), access.happens)
-            accesses[access] = access if taken is None else _access(access, taken)
+            accesses[access] = access if taken is None else with_terms(access, taken)
         first, second = accesses[goal.first], accesses[goal.second]
         if first is goal.first and second is goal.second:
             return obligation
@@ -147,7 +147,8 @@ def _terms(access: Access) -> tuple[Expr, ...]:
     return (access.guard, access.mask, *(axis.coordinate for axis in access.axes))
 
 
-def _access(access: Access, taken: Callable[[Expr], Expr]) -> Access:
+def with_terms(access: Access, taken: Callable[[Expr], Expr]) -> Access:
+    """The access with other terms for where and when it is made."""
     return replace(
         access,
         guard=taken(access.guard),

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from math import gcd
 
 from tilecheck.analysis.limits import promised_ranges, ranges_of
-from tilecheck.ir.expr import ONE, Expr, Kind, add, const, floordiv, le, mul, sub, symbols, walk
+from tilecheck.ir.expr import ONE, Expr, Kind, add, const, eq, floordiv, le, mul, sub, symbols, walk
 from tilecheck.ir.kernel import Access, Kernel
 from tilecheck.proof.candidates_flat import factor_of, factored
 from tilecheck.proof.conditions_ranges import Ranges
@@ -90,6 +90,20 @@ def layouts(
             yield conditions
             if signs:
                 yield (*conditions, *signs)
+
+
+def in_place(first: Access, second: Access, terms: Terms) -> tuple[Expr, ...]:
+    """What two accesses of one array call by two names is one stride: `y_stride == x_stride` where a kernel is
+    told to store where it loads from. Which belong together is guessed from how far their digits reach."""
+    if first is second or first.array != second.array or not (first.flat and second.flat):
+        return ()
+    both = []
+    for access in (first, second):
+        ranges = Ranges(terms, (access.guard, access.mask, access.lane_facts))
+        both.append(_outer(terms.poly(access.axes[0].index), ranges, terms))
+    others = {digit.count: digit.stride for digit in both[1] if _is_stride(digit.stride, terms)}
+    pairs = [(d.stride, others.get(d.count)) for d in both[0] if _is_stride(d.stride, terms)]
+    return tuple(eq(a, b) for a, b in pairs if b is not None and a is not b)
 
 
 def _of_separate_tables(

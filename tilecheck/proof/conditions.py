@@ -29,7 +29,7 @@ from tilecheck.ir.expr import (
 from tilecheck.proof.branches import Settle, widths
 from tilecheck.proof.candidates import candidates, is_length, is_product, tile_symbols
 from tilecheck.proof.candidates_last import last_blocks, lone_blocks, lone_groups
-from tilecheck.proof.candidates_layout import layouts
+from tilecheck.proof.candidates_layout import in_place, layouts
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.context import Context
 from tilecheck.proof.degenerate import Decision, Valuation, is_degenerate
@@ -283,6 +283,8 @@ class _Search:
         sets = [frozenset(whole) for whole in found]
         largest = [whole for whole in found if not any(frozenset(whole) < other for other in sets)]
         order = (together, *sorted(found, key=len)) if tables else (*largest, together)
+        if same := in_place(goal.first, goal.second, terms):
+            order = (*order, *((*same, *whole) for whole in largest or [()]))
         for few in (last_blocks(accesses, terms), lone_blocks(accesses, kernel), groups):
             order = (*order, *((*few, *whole) for whole in (largest or [()]) if few))
         if tables and groups:

@@ -25,6 +25,18 @@ class Context:
         required = tuple(r.condition for r in self.kernel.requires)
         return self.kernel.facts + required + self.conditions
 
+    @cached_property
+    def names(self) -> dict[Expr, Expr]:
+        """For numbers of the launch that conditions say are equal to another one, which that is."""
+        found: dict[Expr, Expr] = {}
+        required = tuple(r.condition for r in self.kernel.requires)
+        for condition in (*self.conditions, *required):
+            if condition.op == "eq" and all(side.op == "sym" for side in condition.args):
+                a, b = (found.get(side, side) for side in condition.args)
+                if a is not b:
+                    found = {name: a if other is b else other for name, other in found.items()} | {b: a}
+        return found
+
     def under(self, *conditions: Expr) -> Context:
         """The same context with more launch conditions assumed."""
         return replace(self, conditions=self.conditions + conditions)

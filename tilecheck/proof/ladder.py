@@ -10,6 +10,7 @@ from tilecheck.cancellation import checkpoint
 from tilecheck.proof.context import Context, Outcome
 from tilecheck.proof.obligation import Obligation, Ordered
 from tilecheck.proof.question import Question
+from tilecheck.proof.renamed import by_one_name
 from tilecheck.proof.rungs import covers, digits, entail, fold, provenance, smt, tables
 from tilecheck.proof.session import Session
 
@@ -43,7 +44,7 @@ def prove(
     start = perf_counter()
     if session.work.is_spent:
         return _outcome("none", start, "budget")
-    question = Question(obligation, context, session.premises)
+    question = Question(by_one_name(obligation, context), context, session.premises)
     for name, decide in RUNGS:
         if name not in without and decide(question):
             return _outcome(name, start)
