@@ -196,7 +196,7 @@ def _bind_small(table: ModuleTable, small: cst.BaseSmallStatement, *, conditiona
         for name, imported in imports_of(small):
             _set(table, name, _handed_on(table, imported), small, conditional=conditional)
         if isinstance(small, cst.ImportFrom) and isinstance(small.names, cst.ImportStar):
-            _bind_star(table, Import(dotted(small.module), None, len(small.relative)))
+            _bind_star(table, small, conditional=conditional)
     elif isinstance(small, cst.Assign):
         for target in small.targets:
             _bind_target(table, target.target, small.value, small, conditional=conditional)
@@ -230,15 +230,31 @@ def _handed_on(table: ModuleTable, imported: Import) -> Import:
     return there if known and isinstance(there, Import) else imported
 
 
-def _bind_star(table: ModuleTable, module: Import) -> None:
+def _bind_star(table: ModuleTable, small: cst.ImportFrom, *, conditional: bool) -> None:
     """`from m import *` binds anew what `m` binds; of a module that is not found, everything may be new but
     what comes from a library: no module uses its name for something else."""
-    found = table.project.find(module, table.file)
+    module, level = dotted(small.module), len(small.relative)
+    found = table.project.find(Import(module, None, level), table.file)
     for name, binding in table.bindings.items():
         own = any(not _is_of_library(table, way) for way in (binding, *table.choices(name)))
         if may_bind(found, name, binding, value=own):
             table.lose(name)
+    if found is not None and found.filled and not conditional:
+        for name in _given(found):
+            if name not in table.bindings and name not in table.lost:
+                there = found.bindings[name]
+                is_other = isinstance(there, Import) and not there.level
+                imported = there if is_other else Import(module, name, level)
+                _set(table, name, imported, small, conditional=False)
     table.stars.append(found)
+
+
+def _given(module: ModuleTable) -> list[str]:
+    """The names that `from module import *` certainly binds, and to what the module's own binding says."""
+    if "__all__" in module.bindings or "__all__" in module.lost:
+        return []
+    sure = (name for name in module.bindings if name not in module.ambiguous and name not in module.lost)
+    return [name for name in sure if not name.startswith("_")]
 
 
 def _is_of_library(table: ModuleTable, binding: Binding) -> bool:

@@ -33,6 +33,7 @@ class Space(enum.Enum):
 # do not), as accesses and logs spell them.
 RELEASES = frozenset({"RELEASE", "ACQ_REL"})
 ACQUIRES = frozenset({"ACQUIRE", "ACQ_REL"})
+ANY_ORDER = "ANY"  # a word that the launch chooses: taken to order nothing
 WIDE_SCOPES = frozenset({"DEVICE", "SYS", "SYSTEM"})
 
 

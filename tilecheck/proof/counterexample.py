@@ -34,7 +34,15 @@ from tilecheck.ir.expr import (
     symbols,
     walk,
 )
-from tilecheck.ir.kernel import Effect, Kernel, block_symbol, extent_symbol, grid_symbol, stride_symbol
+from tilecheck.ir.kernel import (
+    ANY_ORDER,
+    Effect,
+    Kernel,
+    block_symbol,
+    extent_symbol,
+    grid_symbol,
+    stride_symbol,
+)
 from tilecheck.jit.reference import Launch, NotInterpretable, ReplayError, StepLimit
 from tilecheck.model import Witness
 from tilecheck.proof.concrete import (
@@ -107,8 +115,8 @@ def is_claimable(obligation: Obligation, context: Context) -> bool:
 
     An order between accesses of one block leaves no trace in a sequential replay. What stands behind a branch
     on an atomic's result may be ordered after another block: that is claimed of two blocks only, where the log
-    tells what was ordered, which it does not where volatile loads are used to wait. Iterations are told apart
-    in the log only where one loop and one call lead to the operation.
+    tells what was ordered, which it does not where volatile loads are used to wait or the launch chooses the
+    order. Iterations are told apart in the log only where one loop and one call lead to the operation.
     """
     goal = obligation.goal
     if isinstance(goal, Ordered):
@@ -125,16 +133,16 @@ def is_claimable(obligation: Obligation, context: Context) -> bool:
         lost = any(a is not None and a.effect is Effect.READ and a.feeds is None for a in accesses)
         if lost and not any(a is not None and a.lanes for a in accesses):
             return False
-    if isinstance(goal, Disjoint) and goal.between is Between.BLOCKS and not _waits_by_loads(context.kernel):
+    if isinstance(goal, Disjoint) and goal.between is Between.BLOCKS and not _is_lost(context.kernel):
         return True
     return not any(access is not None and access.synchronised for access in accesses)
 
 
-def _waits_by_loads(kernel: Kernel) -> bool:
-    """Whether a Triton kernel has volatile loads: the order that they establish on a machine is not that of
-    the memory model."""
+def _is_lost(kernel: Kernel) -> bool:
+    """Whether a log does not tell what a Triton kernel's waiting orders: it has volatile loads, whose order on
+    a machine is not that of the memory model, or atomics of an order that the launch chooses."""
     return kernel.language == "triton" and any(
-        a.effect is Effect.READ and a.order != "WEAK" for a in kernel.accesses
+        (a.effect is Effect.READ and a.order != "WEAK") or a.order == ANY_ORDER for a in kernel.accesses
     )
 
 

@@ -122,7 +122,7 @@ NAMED = TWO.replace("two", "max")
         (guarded(NAMED), "unknown"),
         ("try:\n    from somewhere import max\nexcept ImportError:\n    pass\n", "unknown"),
         ("from sizes import *\n", "conditional"),
-        ("from largest import *\n", "unknown"),
+        ("from largest import *\n", "violated"),
         ("from nowhere import *\n", "unknown"),
     ],
 )
@@ -142,6 +142,33 @@ def test_a_function_of_python_may_be_hidden(tmp_path: Path, text: str, expected:
 )
 def test_a_star_may_have_bound_a_name_already(tmp_path: Path, text: str, expected: str) -> None:
     assert verdict(tmp_path, TILES, head=text, tiles="N = tl.constexpr(4)", sizes="M = 4") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "here", "expected"),
+    [
+        ("from here import *\n", ONE, "conditional"),
+        ("from here import *\n", HALF, "violated"),
+        ("from between import *\n", ONE, "conditional"),
+        ("from here import *\n" + HALF, ONE, "violated"),
+        (HALF + "from here import *\n", ONE, "unknown"),
+        ("from here import *\nfrom there import *\n", ONE, "unknown"),
+        ("from here import *\nfrom nowhere import *\n", ONE, "unknown"),
+        ("from nowhere import *\nfrom here import *\n", ONE, "conditional"),
+        (guarded("from here import *\n"), ONE, "unknown"),
+        ("from here import *\n", '__all__ = ["place"]\n' + ONE, "unknown"),
+        ("from here import *\n", "__all__ = []\n" + ONE, "unknown"),
+        ("from here import *\n", ONE + "if os.name:\n" + textwrap.indent(HALF, "    "), "unknown"),
+    ],
+)
+def test_a_star_binds_what_the_module_does(tmp_path: Path, text: str, here: str, expected: str) -> None:
+    modules = {"here": here, "there": HALF, "between": "from here import *\n"}
+    assert verdict(tmp_path, KERNEL, head=HEAD + text, **modules) == expected
+
+
+def test_a_star_binds_no_name_that_begins_with_an_underscore(tmp_path: Path) -> None:
+    own, kernel = ONE.replace("place", "_place"), KERNEL.replace("place", "_place")
+    assert verdict(tmp_path, kernel, head=HEAD + "from here import *\n", here=own) == "unknown"
 
 
 def tried(handler: str) -> str:

@@ -25,14 +25,16 @@ from tilecheck.frontend.values import (
     Const,
     Made,
     Num,
+    Param,
     Place,
     Pointer,
     Seq,
+    Token,
     lane,
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.kernel import Axis, Effect, Space, extent_symbol
+from tilecheck.ir.kernel import ANY_ORDER, Axis, Effect, Space, extent_symbol
 
 _HINTS = ("cache_modifier?", "eviction_policy?")
 _LOAD = ("pointer", "mask?", "other?", "boundary_check?", "padding_option?", *_HINTS, "volatile?")
@@ -77,9 +79,10 @@ def atomic(x: Executor, kind: str, args: Arguments) -> Num:
         "pointer", "val", "mask?", "sem?", "scope?"
     )  # fmt: skip
     given = args.bind(names, f"atomic_{kind}")
-    order = Order(
-        _word(given.get("sem"), _ORDERS, "ACQ_REL"), _word(given.get("scope"), _SCOPES, "DEVICE"), kind
-    )
+    sem, scope = given.get("sem"), _word(given.get("scope"), _SCOPES, "DEVICE")
+    # An atomic whatever the word is; what else it orders, the launch says.
+    of_launch = isinstance(sem, Param | Token)
+    order = Order(ANY_ORDER if of_launch else _word(sem, _ORDERS, "ACQ_REL"), scope, kind)
     values = tuple(given[n] for n in ("cmp", "val") if n in given)
     return _access(x, given["pointer"], given.get("mask"), values, Effect.ATOMIC, order)
 
