@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tilecheck.ir.expr import Expr, Symbol, children, floordiv, mod, sym, symbols
+from tilecheck.proof.answers import Answers
 from tilecheck.proof.linear import meaning, postorder
 from tilecheck.proof.polynomial import (
     ZERO,
@@ -50,9 +51,18 @@ class Forms:
     # Divisors that are known to be positive, of which other numbers are known to be multiples.
     _whole: set[Key] = field(default_factory=set)
     _meant: tuple[tuple[int, int], dict[int, Expr]] = ((0, 0), {})  # for so many forms and atoms
+    answers: Answers = field(default_factory=Answers)  # shared by all copies
+    number: int = 0  # says which atoms there are, and in which order: see `Answers`
 
     def copy(self) -> Forms:
-        return Forms(list(self.atoms), dict(self._numbers), dict(self._forms), set(self._whole))
+        return Forms(
+            list(self.atoms),
+            dict(self._numbers),
+            dict(self._forms),
+            set(self._whole),
+            answers=self.answers,
+            number=self.number,
+        )
 
     def __contains__(self, e: Expr) -> bool:
         return e in self._forms
@@ -168,6 +178,7 @@ class Forms:
         number = self._numbers.get(identity)
         if number is None:
             number = self._numbers[identity] = len(self.atoms)
+            self.number = self.answers.after(self.number, identity)
             inner = (s for p in args for m in p for a in m for s in self.atoms[a].symbols)
             condition = what if op == "ite" and isinstance(what, Expr) else None
             self.atoms.append(Atom(op, tuple(args), tuple(dict.fromkeys((*own, *inner))), condition))

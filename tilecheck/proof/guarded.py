@@ -147,5 +147,5 @@ def _is_refuted(term: Expr, premises: Premises) -> bool:
     for part in conjuncts(negate(term)):
         if not follows(part, premises, _DEPTH):
             return False
-        premises.facts[part] = None
+        premises.note(part)
     return True

@@ -75,6 +75,7 @@ class Premises:
     # The intervals of products, as long as no bound changes.
     _products: dict[Monomial, Interval] = field(default_factory=dict)
     _products_tick: int = 0
+    _number: int = 0  # says what was learned, and in which order: see `Answers`
 
     @classmethod
     def of(cls, assertions: Sequence[Expr]) -> Premises:
@@ -128,6 +129,12 @@ class Premises:
         return p
 
     # -- questions -----------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> tuple[int, int]:
+        """What was done to it since it was made: two copies of one set of premises that have the same are the
+        same."""
+        return self.forms.number, self._number
 
     def interval(self, p: Polynomial) -> Interval:
         return iv.total(p, self._ends)
@@ -235,12 +242,14 @@ class Premises:
 
     def learn(self, p: Polynomial) -> None:
         """p >= 0, which the caller has shown to follow."""
+        self._number = self.forms.answers.after(self._number, key(p))
         self._add(p)
         self._propagate()
         self._define(0, again=True)
 
     def assume(self, fact: Expr) -> None:
         """A fact, which the caller has shown to follow."""
+        self._number = self.forms.answers.after(self._number, fact)
         first = len(self._bounds)
         for part in conjuncts(fact):
             if part not in self.facts:
@@ -250,6 +259,11 @@ class Premises:
         self._define(first)
         self._propagate()
         self._define(0, again=True)
+
+    def note(self, fact: Expr) -> None:
+        """A fact to be looked up alone, which the caller has shown to follow."""
+        self._number = self.forms.answers.after(self._number, (fact,))
+        self.facts[fact] = None
 
     def _learn(self, fact: Expr) -> None:
         if fact.op == "not" and fact.args[0].op == "eq":

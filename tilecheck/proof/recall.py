@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import is_
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, add, evaluate, le, mul, sym, symbols, walk
 from tilecheck.ir.kernel import Contract
@@ -17,6 +18,7 @@ from tilecheck.proof.work import EVALUATION, Work
 
 _KEPT = 48  # models of one kernel; each is tried on every question
 _STARTS = 6  # models that are changed for one question
+_FAILED = 2000  # questions without one that are remembered
 _STEPS = 12  # changes that lead from one of them to a model
 _ROUNDS = 6  # of growing sizes
 _DIVISORS = 3  # of one symbol by which it may move
@@ -150,6 +152,8 @@ class Recall:
     _many: Assignment = field(default_factory=lambda: Assignment({}, size=64, blocks=16))
     _long: Assignment = field(default_factory=lambda: Assignment({}, size=1024))  # sequences of many tiles
     _later: Assignment = field(default_factory=lambda: Assignment({}, size=1024, chunk=1))
+    # The questions for which no changes were found, and what they were changes to besides plain launches.
+    _failed: dict[tuple[tuple[Expr, ...], bool], list[Assignment]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for assignment in self._made:
@@ -180,11 +184,25 @@ class Recall:
     def repaired(self, assertions: Sequence[Expr], *, wanted: bool) -> Assignment | None:
         """An assignment that some changes turn into a model. Few are looked at unless a model is `wanted`:
         where a proof is, there mostly is none."""
+        kept = self._kept[: _STARTS - 1]
+        question = (tuple(assertions), wanted)
+        before = self._failed.get(question)
+        if before is not None and len(before) == len(kept) and all(map(is_, before, kept)):
+            return None  # it would start from the same again
+        found = self._repaired(assertions, kept, wanted=wanted)
+        if found is None:
+            if len(self._failed) >= _FAILED:
+                self._failed.clear()
+            self._failed[question] = kept
+        return found
+
+    def _repaired(
+        self, assertions: Sequence[Expr], kept: Sequence[Assignment], *, wanted: bool
+    ) -> Assignment | None:
         lengths, rest = _lengths(assertions)
         most = _MANY if wanted else _FEW
         roomy, long = ([*self._roomy(rest)], [self._long, self._later]) if self._long.tables else ([], [])
         plain = [*roomy, self._usual(rest), *self._plain[:1], *long, self._inner, self._many]
-        kept = self._kept[: _STARTS - 1]
         # Where a model is wanted, those found before leave as many changes to plain ones.
         own, others = Repair(rest, most), Repair(rest, most)
         searches = [*((start, own) for start in kept), *((start, others if wanted else own) for start in plain)]

@@ -159,14 +159,15 @@ def _decided_cheaply(
     if found is None and wanted:
         found = models.repaired(assertions, wanted=False)
     *premises, last = assertions or (TRUE,)
-    if found is None and sums and follows(negate(last), session.premises.of(premises), DEPTH):
+    stated = session.premises.of(premises) if found is None and sums else None
+    if stated is not None and follows(negate(last), stated, DEPTH):
         return Answer("unsat", tier="sums")
     if found is None and refutes is not None and refutes():
         return Answer("unsat", tier="rungs")
     if found is None:
         found = models.repaired(assertions, wanted=wanted)
     if found is None:
-        proved = sums and entailed(negate(last), session.premises.of(premises))
+        proved = stated is not None and entailed(negate(last), stated)
         return Answer("unsat", tier="sums") if proved else None
     return Answer("sat", _model_of(found, assertions), tier="recall")
 

@@ -55,13 +55,31 @@ class Sums:
     def covers(self, p: Polynomial, depth: int = _DEPTH) -> bool:
         """Whether p >= 0 follows from at most `depth` premises, or from a few more that bound what moves: `t`
         in `t * n` has bounds in which `n` is a factor, and `n` itself is better left alone."""
+        return self._answer(p, depth, by_moving=False)
+
+    def covers_by_moving(self, p: Polynomial, depth: int = _DEPTH) -> bool:
+        """The same by another order: what moves goes first, whatever is in the way besides."""
+        return self._answer(p, depth, by_moving=True)
+
+    def _answer(self, p: Polynomial, depth: int, *, by_moving: bool) -> bool:
+        premises = self._premises
+        answers = premises.forms.answers
+        question = (premises.state, key(p), depth, self._most, by_moving)
+        found = answers.found.get(question)
+        if found is None:
+            found = self._by_moving(p, depth) if by_moving else self._found(p, depth)
+            answers.keep(question, found)
+        else:
+            premises.work.spent += NODE
+        return found
+
+    def _found(self, p: Polynomial, depth: int) -> bool:
         first = _Descent(self._premises, self._most, moving=True)
         if first.covers(p, depth + _MOVING if depth else 0):
             return True
         return first.is_different and _Descent(self._premises, self._most, moving=False).covers(p, depth)
 
-    def covers_by_moving(self, p: Polynomial, depth: int = _DEPTH) -> bool:
-        """The same by another order: what moves goes first, whatever is in the way besides."""
+    def _by_moving(self, p: Polynomial, depth: int) -> bool:
         return _Descent(self._premises, self._most, moving=True, moving_first=True).covers(p, depth + _MOVING)
 
 
