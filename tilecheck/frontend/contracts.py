@@ -280,7 +280,7 @@ def _free_names(text: str) -> set[str]:
         elif isinstance(node, cst.Name):
             found.add(node.value)
         elif isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
-            if node.func.value not in ("cdiv", "min", "max", "len", "numel", *_FORMS):
+            if node.func.value not in ("cdiv", "min", "max", "len", "numel", "next_power_of_2", *_FORMS):
                 raise UnsupportedConstruct(f"contract `{node.func.value}`")
             stack.extend(a.value for a in node.args)
         else:
@@ -314,4 +314,6 @@ def _contract_frame(x: Executor, definition: Definition) -> Frame:
     frame.names["grid"] = Seq(tuple(Num((), E.sym(grid_symbol(k)), "int") for k in range(3)))
     frame.names["cdiv"] = Named(f"{x.dialect.namespace}.cdiv")
     frame.names["numel"] = Named("tilecheck.numel")
+    if x.dialect.has_pointers:
+        frame.names["next_power_of_2"] = Named("triton.next_power_of_2")
     return frame

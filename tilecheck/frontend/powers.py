@@ -35,8 +35,8 @@ def power_of_two(x: Executor, n: Num, *, shifts: bool) -> Num | None:
     symbol = power_symbol(base.args[0].name, added)
     if shifts:
         x.use_as_integer(n.elem)
-        # What is not known in a guard may be a condition of compile time.
-        if all(s.kind is not Kind.OPAQUE for s in E.symbols(x.guard)):
+        # A contract is not compiled. What is not known in a guard may be a condition of compile time.
+        if not x.contract and all(s.kind is not Kind.OPAQUE for s in E.symbols(x.guard)):
             assume_where_compiled(x, E.le(0, n.elem))
     elif symbol.name in x.knowledge.integers:
         x.use_as_integer(n.elem)

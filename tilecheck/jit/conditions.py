@@ -62,13 +62,13 @@ def compile_condition(
     # `parts[*].shape[0]` speaks of every member of a list: the guard evaluates it once for each.
     each = tuple(dict.fromkeys(_MEMBERS.findall(text)))
     lists = {a.name for a in arguments if a.members}
-    tree = ast.parse(_MEMBERS.sub(rf"{EACH}.\1", text), mode="eval")
+    tree = _Powers().visit(ast.parse(_MEMBERS.sub(rf"{EACH}.\1", text), mode="eval"))
     asked: dict[str, Question] = {}
     if questions:
         tree = _Asking({a.name for a in arguments}, asked).visit(tree)
     atoms = dict.fromkeys(_atoms(tree.body, known | asked.keys(), lists))
     arrays = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id not in atoms]
-    code = compile(tree, "<condition>", "eval")
+    code = compile(ast.fix_missing_locations(tree), "<condition>", "eval")
     return Condition(text, tuple(atoms), (*arrays, *each), each, tuple(asked.values()), code)
 
 
@@ -103,6 +103,18 @@ class _Asking(ast.NodeTransformer):
         return ast.copy_location(ast.UnaryOp(ast.Not(), asked), node)
 
 
+class _Powers(ast.NodeTransformer):
+    """Puts a call in the place of each `2 ** n`: where n is negative Python makes a fraction of it, of which a
+    proof knows nothing."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.BinOp(left=ast.Constant(value=2), op=ast.Pow(), right=exponent):
+                return ast.copy_location(ast.Call(ast.Name(_POWER, ast.Load()), [exponent], []), node)
+        return node
+
+
 # ---- what stands in them -------------------------------------------------------------------------------------
 
 
@@ -114,8 +126,16 @@ def _next_power_of_2(n: int) -> int:
     return 1 << (n - 1).bit_length() if n > 0 else 0  # as `triton.next_power_of_2`
 
 
+def _power_of_2(n: int) -> int:
+    if n < 0:
+        raise ValueError("a power of 2 with a negative exponent is a fraction")
+    return 1 << n
+
+
+_POWER = "_power_of_2"  # stands for `2 **`
 _ON_INTEGERS: dict[str, Any] = {
     "cdiv": _cdiv,
+    _POWER: _power_of_2,
     "next_power_of_2": _next_power_of_2,
     "min": min,
     "max": max,
@@ -165,8 +185,6 @@ def _atoms(node: ast.expr, known: set[str], lists: set[str]) -> Iterator[str]:
                 yield from _atoms(value, known, lists)
         case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
             yield from _atoms(operand, known, lists)
-        case ast.BinOp(left=ast.Constant(value=2), op=ast.Pow(), right=right):
-            yield from _atoms(right, known, lists)
         case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _OPERATORS):
             yield from _atoms(left, known, lists)
             yield from _atoms(right, known, lists)

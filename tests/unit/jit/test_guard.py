@@ -98,7 +98,8 @@ def test_a_condition_is_checked_with_the_values_at_hand(record, tensor):
         ("next_power_of_2(T + 1) == 8", 4, 8),
         ("next_power_of_2(T) == 1", 1, 0),
         ("2 ** T == 8", 3, 2),
-        ("2 ** T >= 1", 0, -1),
+        ("2 ** T >= 0", 0, -1),  # which would be 0.5
+        ("T < 0 or 2 ** T == 1", -1, 1),
         ("2 ** (T - 1) * 3 == 12", 3, 4),
         ("T", True, False),
         ("out.shape[0] == 8 and out.stride(0) == 1 and T >= 0", 0, -1),
