@@ -92,7 +92,7 @@ def _bases(elem: Expr, x: Executor) -> frozenset[str]:
             return frozenset().union(*found) if all(found) else frozenset()
         case "sym" if elem.args[0].origin == "untyped" and elem.args[0].kind is Kind.SCALAR:
             name = elem.args[0].name
-            number = name in x.knowledge.integers or name in x.knowledge.numbers
+            number = name in x.knowledge.integers or name in x.knowledge.numbers or name in x.numbers
             return frozenset() if number else frozenset({name})
         case _:
             return frozenset()
