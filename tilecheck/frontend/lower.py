@@ -23,6 +23,7 @@ from tilecheck.frontend.executor import Dialect, Executor, Knowledge
 from tilecheck.frontend.fills import read_fills
 from tilecheck.frontend.flows import Destinations, destinations
 from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.running_sums import with_moves
 from tilecheck.frontend.statements import run_block
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import (
@@ -280,7 +281,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         powers_of_two=tuple(x.powers),
         barriers=tuple(x.barriers),
         exchanges=tuple(x.exchanges),
-        sums=tuple(x.sums),
+        sums=tuple(with_moves(x, s) for s in x.sums),
         folds_planes=x.folds_planes,
         splits_warps=x.splits_warps,
         waits=tuple(x.waits),

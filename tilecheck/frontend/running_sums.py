@@ -51,6 +51,16 @@ def summed(x: Executor, tile: Num, result: Num, axis: Any, dtype: Any = None) ->
     return replace(result, elem=elem)
 
 
+def with_moves(x: Executor, found: RunningSum) -> RunningSum:
+    """The sum with the symbols that stand for its own where its tile was given another shape."""
+    own = frozenset(s for s in E.symbols(found.value) if s.kind is Kind.OPAQUE)
+    changes: dict[object, list[tuple[Symbol, Symbol]]] = {}
+    for (symbol, positions), other in x.moves.items():
+        if symbol in own:
+            changes.setdefault(positions, []).append((other, symbol))
+    return replace(found, moved=tuple(map(tuple, changes.values())))
+
+
 def _place(axis: Any, rank: int) -> Expr | None:
     """The placeholder of the lanes along an axis, the first if none is given."""
     if isinstance(axis, Num):

@@ -272,13 +272,15 @@ class RunningSum:
     """A tile of one axis, each element of which is the sum of small integers up to it, none of them negative.
 
     `value` is an element and `term` the one that it adds to the element before, where `lane` stands for the
-    place of both; `loops` are the iteration symbols of the loops around the sum.
+    place of both; `loops` are the iteration symbols of the loops around the sum. In tiles that are made of it
+    by a change of shape, other symbols stand for its own: `moved` has a pair for each, change by change.
     """
 
     value: Expr
     term: Expr
     lane: Symbol
     loops: tuple[Symbol, ...]
+    moved: tuple[tuple[tuple[Symbol, Symbol], ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

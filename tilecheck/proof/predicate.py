@@ -19,6 +19,7 @@ from tilecheck.ir.expr import (
     add,
     all_of,
     any_of,
+    bool_sym,
     conjuncts,
     const,
     eq,
@@ -316,18 +317,25 @@ def _rising(goal: Disjoint, kernel: Kernel, varies: Varies) -> Iterator[Expr]:
         same = all_of(*(eq(in_instance(k, 1, varies), in_instance(k, 2, varies)) for k in rounds))
         for (place, value, _), (later, larger, term) in ((one, two), (two, one)):
             yield any_of(negate(same), le(later, place), le(add(value, term), larger))
+        if len(goal.first.lanes) > 1 or len(goal.second.lanes) > 1:  # others than the sum's may differ
+            yield any_of(negate(same), ne(one[0], two[0]), eq(one[1], two[1]))
 
 
 def _summed(s: RunningSum, access: Access) -> tuple[Expr, Expr, Expr] | None:
     """A lane of the access, the element of a sum that it uses, and its term; None if it uses none as it is.
 
-    Tiles that are put together otherwise hold other symbols, and what is repeated has no lane of its own.
+    An element says itself at which place of its tile it stands. What is repeated has no lane of its own, and
+    tiles that were given another shape have symbols of their own, all of one change.
     """
     nodes = set(walk(access.mask, *_places(access)))
     for own in access.lanes:
-        value, term = (substitute(e, {sym(s.lane): sym(own)}) for e in (s.value, s.term))
-        if value in nodes:
-            return sym(own), value, term
+        for change in ((), *s.moved):
+            names: dict[Expr, Expr] = {sym(s.lane): sym(own)}
+            for new, old in change:
+                names |= {sym(old): sym(new), bool_sym(old): bool_sym(new)}
+            value = substitute(s.value, names)
+            if value in nodes:
+                return sym(own), value, substitute(s.term, names)
     return None
 
 
