@@ -142,6 +142,7 @@ from tilecheck.analysis.limits import is_bounded, is_from_memory, promised_range
 from tilecheck.analysis.ranges import INT32_MAX, INT32_MIN, promised_sizes, wraps_when_small
 from tilecheck.analysis.uses import Uses
 from tilecheck.ir.expr import (
+    FALSE,
     TRUE,
     Expr,
     Kind,
@@ -172,7 +173,8 @@ def check(facts: Facts) -> Iterator[Obligation]:
     for operation in facts.kernel.arithmetic:
         if not uses.feeds(operation):
             continue
-        if wraps_when_small(operation.value, promised):
+        wraps = wraps_when_small(operation.value, promised)
+        if wraps and not values_in_memory(operation.value):
             yield Obligation(
                 rule=RULE.code,
                 goal=Holds(_fits(operation.value), operation.guard),
@@ -184,7 +186,7 @@ def check(facts: Facts) -> Iterator[Obligation]:
             )
         elif values_in_memory(operation.value):
             for value, given in uses.places(operation):
-                stated = _from_memory(facts, operation, value, given, uses)
+                stated = _from_memory(facts, operation, value, given, uses, wraps=wraps)
                 if stated is not None:
                     found.setdefault(stated.goal, stated)
     yield from found.values()
@@ -198,16 +200,17 @@ def _fits(value: Expr) -> Expr:
 
 
 def _from_memory(
-    facts: Facts, operation: Arithmetic, value: Expr, given: Expr, uses: Uses
+    facts: Facts, operation: Arithmetic, value: Expr, given: Expr, uses: Uses, *, wraps: bool
 ) -> Obligation | None:
     """`value`, computed from memory, fits, or every value in it lies between launch values.
 
     None where the second is so in any case: then S5 speaks of it, and launches check it. The arrays are taken
-    to hold 32-bit numbers, since with larger ones the value would be computed in 64 bits.
+    to hold 32-bit numbers, since with larger ones the value would be computed in 64 bits. What `wraps` between
+    literals is asked to fit.
     """
     ranges = promised_ranges(facts.kernel)
     value, given = _on_path(value, given)
-    bounded = is_bounded(value, ranges)
+    bounded = FALSE if wraps else is_bounded(value, ranges)
     if bounded is TRUE:
         return None
     leaves = values_in_memory(value)
@@ -227,7 +230,7 @@ def _from_memory(
         unsafe=() if operation.unsafe is None else (operation.unsafe,),
         assume=all_of(*map(_fits, (*leaves, *same)), *small),
         advice=""
-        if _is_tested(leaves, given)
+        if wraps or _is_tested(leaves, given)
         else _advice(facts, [n for n in names if n not in ranges], uses.limit(operation.value)),
     )
 

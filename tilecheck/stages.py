@@ -83,16 +83,22 @@ def _analyse(
     kept: FileSession | None,
     decisions: Decisions | None,
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
-    from tilecheck.frontend.lower import lower  # lazy
+    from tilecheck.frontend.lower import lower, rounds_floats  # lazy
 
-    kernel = lower(definition)
-    known = None if kept is None else kept.find(definition, kernel, launches)
+    kernel = whole = lower(definition)
+    if rounds_floats(kernel):
+        whole = lower(definition, bounded=True)
+    known = None if kept is None else kept.find(definition, whole, launches)
     if known is not None:
         return known
     with watched() as seen:
         result = _decided(definition, kernel, launches, options, decisions)
+        if whole is not kernel and result[0].verdict is Verdict.UNKNOWN:
+            # What bounds floats is asked of launches only where the kernel is not decided without.
+            other = _decided(definition, whole, launches, options, decisions)
+            result = other if other[0].verdict in (Verdict.PROVED, Verdict.CONDITIONAL) else result
     if kept is not None:
-        kept.keep(definition, kernel, launches, result, seen)
+        kept.keep(definition, whole, launches, result, seen)
     return result
 
 

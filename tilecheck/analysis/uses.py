@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tilecheck.analysis.facts import Facts
-from tilecheck.ir.expr import Expr, Kind, Symbol, all_of, substitute, sym, symbols, walk
+from tilecheck.ir.expr import Expr, Kind, Symbol, all_of, conjuncts, substitute, sym, symbols, walk
 from tilecheck.ir.kernel import Access, Arithmetic
 
 
@@ -43,13 +43,15 @@ class Uses:
         return not operation.named or key in self.tests or key in self.indices
 
     def places(self, operation: Arithmetic) -> Iterator[tuple[Expr, Expr]]:
-        """A value as it is used, and where: in all lanes that get there, or in those that access something."""
+        """A value as it is used, and where: in all lanes that get there, or in those that access something.
+        What the launch decides of where it is computed, such as which branch it is, holds there too."""
         key = _without_lanes(operation.value)
         if not operation.named or key in self.tests:
             yield operation.value, operation.guard
             return
+        decided = [t for t in conjuncts(operation.guard) if all(s.kind < Kind.BLOCK for s in symbols(t))]
         for access, _, value in self.indices[key]:
-            yield value, all_of(access.guard, access.lane_facts, access.mask)
+            yield value, all_of(access.guard, access.lane_facts, access.mask, *decided)
 
     def limit(self, value: Expr) -> str:
         """What values in memory that make up this one are likely to be at most."""

@@ -246,6 +246,7 @@ class Executor:
     unrolled: list[Unrolled] = field(default_factory=list)  # the static loops that are open
     tables: frozenset[str] = frozenset()  # arrays of integers, by a contract about their values
     files: dict[str, None] = field(default_factory=dict)
+    bounds_floats: bool = False  # what bounds a float is said of what it is rounded to
     ways: dict[Symbol, str] = field(default_factory=dict)  # what stands for names that are not read, and why
     globals: dict[tuple[str, str], Any] = field(default_factory=dict)  # file and name -> what it was taken for
     names: dict[str, Expr] = field(default_factory=dict)
@@ -370,11 +371,19 @@ class Executor:
     def steps_by(self, step: Expr) -> None:
         self.check(CheckKind.STEP, E.le(1, step), E.render(step))
 
-    def fits(self, value: Expr, shape: tuple[Expr, ...] = (), *, named: bool = True) -> Expr:
+    def fits(
+        self, value: Expr, shape: tuple[Expr, ...] = (), *, named: bool = True, address: bool = False
+    ) -> Expr:
         """Note that a 32-bit value of this tile shape must not have wrapped, in any lane. Gives the value. One
-        that is not `named` is in no term that is computed from it."""
+        that is not `named` is in no term that is computed from it; an `address` counts where an access is."""
         if self._is_rounded(value):
-            return self._wrapped(value, per_lane=bool(shape))
+            found = self._wrapped(value, per_lane=bool(shape))
+            near, where = self._near(value) if address and found is not value else (value, E.FALSE)
+            if where is E.FALSE:
+                return found
+            if not self.dry:
+                self._fits(near, shape, where, named=named)
+            return E.ite(where, near, found)
         if not self.dry:
             self._fits(value, shape, E.TRUE, named=named)
         return value
@@ -386,8 +395,22 @@ class Executor:
         found = [_rounded(term) for term in terms]
         return any(s is not None and s not in E.symbols(self.guard) for s in found)
 
+    def _near(self, value: Expr) -> tuple[Expr, Expr]:
+        """A value where all that floats were rounded to in it is bounded, and where that is so."""
+        bounded = [n for n in E.walk(value) if n.op == "ite" and _rounded(n) is not None]
+        bounded = [n for n in bounded if n.args[1].op in ("min", "max") and _is_clamped(n.args[1])]
+        near = E.substitute(value, {n: n.args[1] for n in bounded})
+        return near, E.all_of(*(n.args[0] for n in bounded)) if bounded else E.FALSE
+
     def _wrapped(self, value: Expr, *, per_lane: bool) -> Expr:
         """A 32-bit value that may have wrapped: itself where it fits, else some other number."""
+        if self.bounds_floats and spans.fits(value):
+            return value
+        for term in value.args if self.bounds_floats and value.op == "add" else ():
+            if term.op == "ite":
+                near, far = (E.substitute(value, {term: branch}) for branch in term.args[1:])
+                if spans.fits(near):
+                    return E.ite(term.args[0], near, self._wrapped(far, per_lane=per_lane))
         if value not in self.wraps:
             fits = E.all_of(E.le(-(2**31), value), E.lt(value, 2**31))
             self.wraps[value] = E.ite(fits, value, self.fresh("data", per_lane=per_lane))
@@ -706,7 +729,8 @@ class Executor:
         folded = E.FALSE
         if self.dialect.has_pointers and merged.bits is not None and merged.elem is not None:
             folded = E.either(cond, numbers.folded_where(a), numbers.folded_where(b))
-        return Num(shape, merged.elem, merged.kind, merged.bits, made, way=merged.way, folded=folded)
+        span = None if a.shape or b.shape else merged.span
+        return Num(shape, merged.elem, merged.kind, merged.bits, made, way=merged.way, folded=folded, span=span)
 
     def _merge_arrays(self, cond: Expr, a: Array, b: Array) -> Any:
         if (a.member is None) != (b.member is None):
@@ -802,6 +826,11 @@ def _rounded(term: Expr) -> Symbol | None:
         a, b = term.args
         term = a if b.value is not None else b
     return term.args[0] if term.op == "sym" and term.args[0].origin == ROUNDED else None
+
+
+def _is_clamped(e: Expr) -> bool:
+    """Whether an unknown has a largest value: `max(min(u, n), 0)`."""
+    return any(n.op == "min" for n in E.walk(e))
 
 
 def memory_names(value: Expr) -> set[str]:

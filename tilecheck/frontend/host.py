@@ -269,7 +269,9 @@ class HostExecutor(Executor):
     def steps_by(self, step: Expr) -> None:
         self.assume(E.ne(step, 0))  # Python raises
 
-    def fits(self, value: Expr, shape: tuple[Expr, ...] = (), *, named: bool = True) -> Expr:
+    def fits(
+        self, value: Expr, shape: tuple[Expr, ...] = (), *, named: bool = True, address: bool = False
+    ) -> Expr:
         """Python's integers do not wrap."""
         return value
 

@@ -19,7 +19,7 @@ from tilecheck.frontend.annotations import Annotation
 from tilecheck.frontend.bindings import Import, imports_of
 from tilecheck.frontend.contracts import read_contracts, tables
 from tilecheck.frontend.definitions import Definition, initial, read_parameters
-from tilecheck.frontend.executor import Dialect, Executor, Knowledge
+from tilecheck.frontend.executor import ROUNDED, Dialect, Executor, Knowledge
 from tilecheck.frontend.fills import read_fills
 from tilecheck.frontend.flows import Destinations, destinations
 from tilecheck.frontend.modules import ModuleTable
@@ -71,15 +71,16 @@ def _tuning(definition: Definition) -> Tuning | None:
 # ---- executing them ----------------------------------------------------------------------------------------
 
 
-def lower(definition: Definition) -> Kernel:
-    """Execute a kernel symbolically.
+def lower(definition: Definition, *, bounded: bool = False) -> Kernel:
+    """Execute a kernel symbolically; `bounded` also says of floats that are rounded between which integers they
+    lie, and where.
 
     Raises:
         UnsupportedConstruct: something in it is not modelled.
     """
     knowledge = Knowledge()
     for _ in range(MAX_RUNS):
-        x = _run(definition, knowledge)
+        x = _run(definition, knowledge, bounded=bounded)
         learned = _learned(x)
         if learned == knowledge:
             if x.unclear is not None and not knowledge.by_name:
@@ -119,10 +120,18 @@ def _flagged(x: Executor) -> tuple[tuple[str, Expr], ...]:
     return tuple(sorted(known.items()))
 
 
-def _run(definition: Definition, knowledge: Knowledge) -> Executor:
+def rounds_floats(kernel: Kernel) -> bool:
+    """Whether the kernel touches elements, or takes branches, that rounded floats tell."""
+    terms = [e for a in kernel.accesses for e in (a.guard, a.mask, *(axis.coordinate for axis in a.axes))]
+    terms += [e for check in kernel.checks for e in (check.goal, check.guard)]
+    return any(s.origin == ROUNDED for s in E.symbols(*terms))
+
+
+def _run(definition: Definition, knowledge: Knowledge, *, bounded: bool) -> Executor:
     table, node = definition.table, definition.node
     annotations = read_parameters(definition)
     x = Executor(table.project, dialect(definition.language), table.site(node.name), knowledge)
+    x.bounds_floats = bounded
     x.constants = frozenset(n for n, a in annotations.items() if a.constant and not a.scalar)
     x.wide = frozenset(n for n, a in annotations.items() if a.wide)
     x.tables = frozenset(tables(definition))

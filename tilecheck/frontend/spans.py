@@ -19,8 +19,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
+from tilecheck.frontend.signs import SIGN
 from tilecheck.frontend.values import Bound, Named, Num, Span, lane
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
@@ -30,6 +32,9 @@ KEEPING = frozenset("floor ceil trunc round rint nearbyint".split())  # they lea
 _LARGE = 2.0**64  # sums of a few numbers that are no larger are finite
 _LONGEST = 60  # nodes of a bound: what is longer is not followed
 _FLOATS = frozenset({"float32", "float64"})
+_REACH = 2**30
+FARTHEST = 2**30 + 2**26  # what rounding, also a parameter to a float of 16 bits, makes of it at most
+SIZE = "size of "  # where the symbol of a parameter comes from that may be a float, in a limit on a sum
 
 
 class Uses(Protocol):
@@ -47,7 +52,8 @@ def of_literal(literal: float, *, assigned: bool = False) -> Span | None:
     low = high = None
     if abs(literal) < EXACT:
         low, high = Bound(E.const(math.floor(literal))), Bound(E.const(math.ceil(literal)))
-    return Span(low, high, number=True, finite=True, full=assigned)
+    reach = E.const(math.ceil(abs(literal)))
+    return Span(low, high, number=True, finite=True, full=assigned, reach=reach)
 
 
 def of(num: Num, x: Uses) -> Span | None:
@@ -58,7 +64,7 @@ def of(num: Num, x: Uses) -> Span | None:
         return None
     if num.kind != "int" and not (num.kind == "any" and x.is_integer_memory(num.elem)):
         return None
-    return Span(Bound(num.elem), Bound(num.elem), number=True, finite=True)
+    return Span(Bound(num.elem), Bound(num.elem), number=True, finite=True, reach=_reach(num.elem))
 
 
 def by_binary(op: str, a: Num, b: Num, shape: tuple[Expr, ...], x: Uses) -> Span | None:
@@ -69,9 +75,11 @@ def by_binary(op: str, a: Num, b: Num, shape: tuple[Expr, ...], x: Uses) -> Span
     full = _is_full((a, one), (b, two))
     if not full and (one is None or two is None):
         return None
-    one, two = _stretched(a, one or Span(), shape), _stretched(b, two or Span(), shape)
+    one, two = one or _of_scalar(a), two or _of_scalar(b)
+    reach = _joint(op, one.reach, two.reach)
+    one, two = _stretched(a, one, shape), _stretched(b, two, shape)
     found = _computed(op, one, two, full=full, compiled=a.bits is None and b.bits is None)
-    return None if found is None else _short(found)
+    return None if found is None else _short(replace(found, reach=reach))
 
 
 def _computed(op: str, a: Span, b: Span, *, full: bool, compiled: bool) -> Span | None:
@@ -100,11 +108,13 @@ def by_choice(a: Num, b: Num, shape: tuple[Expr, ...], x: Uses) -> Span | None:
     full = _is_full((a, one), (b, two))
     if not full and (one is None or two is None):
         return None
-    one, two = _stretched(a, one or Span(), shape), _stretched(b, two or Span(), shape)
+    one, two = one or _of_scalar(a), two or _of_scalar(b)
+    reach = _joint("max", one.reach, two.reach)
+    one, two = _stretched(a, one, shape), _stretched(b, two, shape)
     low = _either(one.low, two.low, E.minimum)
     high = _either(one.high, two.high, E.maximum)
-    finite = one.finite and two.finite
-    return _short(Span(low, high, number=one.number and two.number, finite=finite, full=full))
+    number, finite = one.number and two.number, one.finite and two.finite
+    return _short(Span(low, high, number=number, finite=finite, full=full, reach=reach))
 
 
 def negative(span: Span | None) -> Span | None:
@@ -116,8 +126,15 @@ def as_float(num: Num, dtype: Any, x: Uses) -> Span | None:
     name = dtype.name.rpartition(".")[2] if isinstance(dtype, Named) else ""
     if not x.dialect.has_pointers or name not in _FLOATS:
         return None
-    span = of(num, x) or Span()
-    return Span(span.low, span.high, number=span.number, finite=span.finite, full=True)
+    span = of(num, x) or _of_scalar(num)
+    return replace(span, full=True)
+
+
+def kept(span: Span | None) -> Span | None:
+    """The span of a float that is rounded to an integer, as a float."""
+    if span is None or span.reach is None:
+        return span
+    return replace(span, reach=E.add(span.reach, 1))
 
 
 def rounded(num: Num, unknown: Expr, known: Expr, to: str) -> Expr:
@@ -128,16 +145,87 @@ def rounded(num: Num, unknown: Expr, known: Expr, to: str) -> Expr:
     if it lies beyond those.
     """
     span = num.span
-    if span is None or not span.number or to not in ("int32", "int64"):
+    if span is None or to not in ("int32", "int64"):
         return known
-    if to == "int64" and (span.low is None or span.high is None):
+    both = span.low is not None and span.high is not None
+    if span.number and (both or to == "int32"):
+        value, exact = unknown, E.TRUE
+        if span.high is not None:
+            value, exact = E.minimum(value, span.high.value), E.all_of(exact, exact_where(span.high))
+        if span.low is not None:
+            value, exact = E.maximum(value, span.low.value), E.all_of(exact, exact_where(span.low))
+        known = E.ite(exact, value, known)
+    return known if both else _reached(num, span, unknown, known, to)
+
+
+def _reached(num: Num, span: Span, unknown: Expr, known: Expr, to: str) -> Expr:
+    """The same of a float that does not reach far. What is no number becomes 0 in 32 bits, if it is no double;
+    and integers that its sign follows from are asked to fit for no other type (`signs.rounded`)."""
+    far = near_where(span)
+    if far is None or not (span.number or (to == "int32" and num.single)):
         return known
-    value, exact = unknown, E.TRUE
-    if span.high is not None:
-        value, exact = E.minimum(value, span.high.value), E.all_of(exact, exact_where(span.high))
-    if span.low is not None:
-        value, exact = E.maximum(value, span.low.value), E.all_of(exact, exact_where(span.low))
-    return E.ite(exact, value, known)
+    low = span.low if span.number and span.low is not None and exact_where(span.low) is E.TRUE else None
+    natural = to == "int32" and num.bits != 64 and set(E.conjuncts(num.natural)) <= set(E.conjuncts(far))
+    least = 0 if natural or (low is not None and low.value is E.ZERO) else -FARTHEST
+    return E.ite(far, E.maximum(least, E.minimum(unknown, FARTHEST)), known)
+
+
+def near_where(span: Span) -> Expr | None:
+    """Where a float reaches no farther than `_REACH`, but for what rounding adds to that.
+
+    A parameter that may be a float stands in the sum for itself, and for no integer. So it has a symbol of its
+    own there, of which nothing else speaks, and the sum is linear in it: whatever number it is, some integer
+    makes this condition as true as that number does (where the sum is small enough, the next below; elsewhere,
+    the next above). What follows for all integers holds of it, and the condition can be asked of a launch with
+    the number itself.
+    """
+    if span.reach is None or not span.full or span.reach.value is not None:
+        return None
+    named = sorted(set(E.symbols(span.reach)), key=lambda s: s.name)
+    floats = [s for s in named if s.origin == SIGN]
+    signs = [E.le(0, E.sym(s)) for s in named if s.kind in (Kind.SCALAR, Kind.CONSTANT)]
+    own = {E.sym(s): E.sym(replace(s, origin=f"{SIZE}{E.render(span.reach)}")) for s in floats}
+    rest, literal = _apart(E.substitute(span.reach, own))
+    return E.all_of(*signs, E.le(rest, _REACH - literal))
+
+
+def _of_scalar(num: Num) -> Span:
+    """What is known of a number beside a float: a parameter is as large as itself, in any type."""
+    if num.elem is None or num.elem.op != "sym" or num.elem.args[0].origin != "untyped" or num.shape:
+        return Span()
+    return Span(reach=E.sym(replace(num.elem.args[0], origin=SIGN)))
+
+
+def _joint(op: str, a: Expr | None, b: Expr | None) -> Expr | None:
+    """How far `a op b` reaches. It is to be linear in one parameter that may be a float: products of several
+    say less of each."""
+    if a is None or b is None or op not in ("+", "-", "*", "min", "max"):
+        return None
+    one, two = ({s for s in E.symbols(side) if s.origin == SIGN} for side in (a, b))
+    if len(one | two) > 1 or (op == "*" and one and two):
+        return None
+    return E.mul(a, b) if op == "*" else E.add(a, b)
+
+
+def _reach(e: Expr) -> Expr | None:
+    """What an integer is at most that is not negative, for the look of it, where a launch's numbers are not."""
+    match e.op:
+        case "const":
+            return e if e.args[0] >= 0 else None
+        case "sym":
+            symbol = e.args[0]
+            if symbol.kind in (Kind.SCALAR, Kind.CONSTANT, Kind.EXTENT):
+                return e
+            return E.sub(symbol.bound, 1) if symbol.kind is Kind.BLOCK and symbol.bound is not None else None
+        case "mod" if _is_of_launch(e.args[1]) and e.args[1].op == "sym":
+            return E.sub(e.args[1], 1)
+        case "add" | "mul":
+            found = [_reach(part) for part in e.args]
+            if None in found:
+                return None
+            return (E.add if e.op == "add" else E.mul)(*(part for part in found if part is not None))
+        case _:
+            return None
 
 
 def _is_full(*sides: tuple[Num, Span | None]) -> bool:
@@ -186,7 +274,7 @@ def _stretched(num: Num, span: Span, shape: tuple[Expr, ...]) -> Span:
         value, exact = (E.substitute(e, mapping) for e in (bound.value, bound.exact))
         return Bound(value, bound.below, bound.above, exact)
 
-    return Span(moved(span.low), moved(span.high), number=span.number, finite=span.finite, full=span.full)
+    return replace(span, low=moved(span.low), high=moved(span.high))
 
 
 def _short(span: Span) -> Span:
@@ -194,7 +282,8 @@ def _short(span: Span) -> Span:
         short = bound is not None and max(E.size_of(bound.value), E.size_of(bound.exact)) <= _LONGEST
         return bound if short else None
 
-    return Span(kept(span.low), kept(span.high), number=span.number, finite=span.finite, full=span.full)
+    reach = span.reach if span.reach is not None and E.size_of(span.reach) <= _LONGEST else None
+    return replace(span, low=kept(span.low), high=kept(span.high), reach=reach)
 
 
 def _negative(span: Span) -> Span:
@@ -202,7 +291,7 @@ def _negative(span: Span) -> Span:
         return None if bound is None else Bound(E.neg(bound.value), bound.above, bound.below, bound.exact)
 
     low, high = turned(span.high), turned(span.low)
-    return Span(low, high, number=span.number, finite=span.finite, full=span.full)
+    return replace(span, low=low, high=high)
 
 
 def _sum(a: Span, b: Span, *, full: bool) -> Span:
@@ -284,3 +373,30 @@ def _joined(a: Bound, b: Bound, join: Callable[[Expr, Expr], Expr]) -> Bound:
 def _is_of_launch(value: Expr) -> bool:
     kinds = (Kind.SCALAR, Kind.CONSTANT, Kind.EXTENT)
     return all(n.op != "read" for n in E.walk(value)) and all(s.kind in kinds for s in E.symbols(value))
+
+
+def fits(value: Expr) -> bool:
+    """Whether a sum of what is clamped to literals fits in 32 bits, whatever else it is made of."""
+    low, high = _ends(value)
+    return low >= -(2**31) and high < 2**31
+
+
+def _ends(e: Expr) -> tuple[float, float]:
+    """Between which literals a value lies for the look of it, infinities where nothing says."""
+    match e.op:
+        case "const":
+            return e.args[0], e.args[0]
+        case "ite":
+            ends = [_ends(branch) for branch in e.args[1:]]
+            return min(low for low, _ in ends), max(high for _, high in ends)
+        case "min" | "max":
+            ends, end = [_ends(branch) for branch in e.args], min if e.op == "min" else max
+            return end(low for low, _ in ends), end(high for _, high in ends)
+        case "add":
+            ends = [_ends(term) for term in e.args]
+            return sum(low for low, _ in ends), sum(high for _, high in ends)
+        case "mul" if e.args[0].value is not None and len(e.args) == 2:
+            low, high = (e.args[0].value * end for end in _ends(e.args[1]))
+            return min(low, high), max(low, high)
+        case _:
+            return -math.inf, math.inf

@@ -129,7 +129,8 @@ def cast(x: Executor, num: Num, dtype: Any) -> Num:
     to = dtype.name.rsplit(".", 1)[-1] if x.dialect.has_pointers else ""
     if num.elem is None:
         unknown = x.fresh(ROUNDED, per_lane=bool(num.shape))
-        elem = spans.rounded(num, unknown, signs.rounded(num, unknown, to, x), to)
+        elem = signs.rounded(num, unknown, to, x)
+        elem = spans.rounded(num, unknown, elem, to) if x.bounds_floats else elem
         return Num(num.shape, elem, "int", bits_of(dtype), by_cast(num, "integer"))
     name = dtype.name.rsplit(".", 1)[-1]
     made = by_cast(num, "integer") if name in ("int32", "int64") else NOTHING

@@ -92,6 +92,7 @@ class Span:
     number: bool = False  # certainly a number, perhaps an infinite one
     finite: bool = False
     full: bool = False  # certainly a machine number, and a float: no literal, which takes any type
+    reach: Expr | None = None  # what its absolute value is at most, but for what rounding adds
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from tilecheck.analysis.limits import promised_ranges, ranges_of
 from tilecheck.analysis.ranges import INT32_MAX
-from tilecheck.ir.expr import TRUE, Expr, Kind, conjuncts, le, negate, sub, substitute, symbols, walk
+from tilecheck.ir.expr import TRUE, ZERO, Expr, Kind, conjuncts, le, negate, sub, substitute, symbols, walk
 from tilecheck.ir.kernel import Access, Axis
 from tilecheck.proof.context import Context
 from tilecheck.proof.known_premises import KnownPremises
@@ -162,10 +162,14 @@ def _axis(axis: Axis, taken: Callable[[Expr], Expr]) -> Axis:
 
 
 def is_of_sizes(condition: Expr) -> bool:
-    """Whether it says that numbers of the launch are so small that they are floats of 32 bits."""
-    return bool(symbols(condition)) and all(
-        term.op == "le"
-        and any(abs(side.value or 0) >= _SMALL for side in term.args)
+    """Whether it says that numbers of the launch are so small that they are floats of 32 bits, or that what is
+    made of them is."""
+    terms = conjuncts(condition)
+    if any(term.op != "le" for term in terms):
+        return False
+    limits = [term for term in terms if any(abs(side.value or 0) >= _SMALL for side in term.args)]
+    return bool(limits) and all(
+        (term in limits or (term.args[0] is ZERO and term.args[1].op == "sym"))
         and all(s.kind in _OF_LAUNCH for s in symbols(term))
-        for term in conjuncts(condition)
+        for term in terms
     )

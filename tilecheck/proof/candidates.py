@@ -62,8 +62,11 @@ def candidates(obligation: Obligation, kernel: Kernel, tiles: frozenset[Symbol])
         if len(found) == LIMIT:
             break
         condition = _divided(stated)
+        if any(map(_may_be_float, symbols(condition))) or _is_of_huge_arrays(condition):
+            continue
         if condition not in found and (
             admissible(condition, tiles)
+            or _fits_in_32_bits(condition, obligation)
             or _counts_branches(condition, obligation)
             or _is_layout(condition, kernel, tiles)
             or _divides(condition, obligation)
@@ -72,6 +75,17 @@ def candidates(obligation: Obligation, kernel: Kernel, tiles: frozenset[Symbol])
         ):
             found[condition] = None
             yield condition
+
+
+def _may_be_float(symbol: Symbol) -> bool:
+    """Whether it stands for a number in a limit on what floats come to, and nowhere else (`frontend.spans`)."""
+    return symbol.origin.startswith("size of ")
+
+
+def _is_of_huge_arrays(condition: Expr) -> bool:
+    """`numel(x) >= 1140850688`: as far as a float may reach, no array does."""
+    at_least = condition.args[0] if condition.op == "le" else condition
+    return any(2**30 <= abs(node.value or 0) < _HALF_OF_32_BITS for node in walk(at_least) if not node.is_bool)
 
 
 def tile_symbols(kernel: Kernel) -> frozenset[Symbol]:
@@ -104,6 +118,15 @@ def _is_readable(condition: Expr, longest: int) -> bool:
     return chosen is not None and all(
         len(render(substitute(condition, {chosen: way}))) <= longest for way in chosen.args[1:]
     )
+
+
+def _fits_in_32_bits(condition: Expr, obligation: Obligation) -> bool:
+    """`N * H * W <= 2147483647` where an offset is asked to fit: it does in arrays of no more elements (S4)."""
+    if obligation.kind != "overflow" or condition.op != "le" or len(render(condition)) > _LONGEST:
+        return False
+    low, high = condition.args
+    known = all(s.kind < Kind.GRID for s in symbols(low)) and all(n.op != "read" for n in walk(low))
+    return known and low.op == "mul" and high.value is not None and high.value >= _HALF_OF_32_BITS
 
 
 def _counts_branches(condition: Expr, obligation: Obligation) -> bool:
@@ -363,5 +386,9 @@ class _BoundCandidates:
                 yield le(ZERO, sym(symbol))
         for symbol in symbols(goal):
             # Of a number whose sign alone is asked, which may be a float between 0 and 1, nothing else is.
-            if symbol.kind in (Kind.SCALAR, Kind.EXTENT) and symbol.origin != "sign":
+            if (
+                symbol.kind in (Kind.SCALAR, Kind.EXTENT)
+                and symbol.origin != "sign"
+                and not _may_be_float(symbol)
+            ):
                 yield le(ONE, sym(symbol))

@@ -17,11 +17,14 @@ from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 
 SIZES = tuple(Symbol(name, Kind.SCALAR) for name in ("n", "m"))
+SCALES = tuple(Symbol(name, Kind.SCALAR, origin="untyped") for name in ("r", "s"))
 PLACE = Symbol("place", Kind.OPAQUE)
 TILE = (E.const(4),)
 LARGE = 2**24
 NEAR = tuple(LARGE + d for d in (-1, 0, 1, 3))
 INTEGERS = (-LARGE - 3, -LARGE, -2051, -1, 0, 1, 2, 7, 2049, 2051, *NEAR, 2**31 - 1)
+POSITIVE = tuple(n for n in INTEGERS if n > 0)  # divisors have obligations of their own
+FACTORS = (-2.0, 0.0, 1e-9, 0.3, 1.0, 1.5, 1000.0, 2.0**20, 2.0**29, 3e9, 1e30, math.inf, math.nan)
 LITERALS = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.25, 0.5, 1.0, 2.0, 255.0, 1e6, 16777215.0, 3e7, 1e30, math.inf)
 FLOATS = (math.nan, math.inf, -math.inf, -0.5, 0.0, 0.3, 1.5, 2048.0, 3e7, -3e7, 1e30)
 OPERATORS = {
@@ -45,7 +48,7 @@ class Uses:
 
 
 USES = Uses()
-Values = dict[Symbol, int]
+Values = dict[Symbol, Any]
 
 
 class Tree:
@@ -105,6 +108,13 @@ def _leaf(rng: random.Random, leaves: tuple[int, ...]) -> Tree:
         case 6:
             number = rng.choice(INTEGERS)
             return Tree(Num((), E.const(number), "int", None), lambda *_: ("python", number))
+        case 7:
+            scale = rng.choice(SCALES)
+            return Tree(Num((), E.sym(scale), "any"), lambda at, _: ("f32", np.float32(at[scale])))
+        case 8:
+            size = rng.choice(SIZES)
+            num = Num(TILE, E.mod(E.sym(PLACE), E.sym(size)), "int")
+            return Tree(num, lambda at, _: ("int", at[PLACE] % at[size]))
         case 3:
             return Tree(Num(TILE, None, "data"), lambda _, r: ("f16", np.float16(r.choice(FLOATS))))
         case 4:
@@ -125,7 +135,7 @@ def _tree(rng: random.Random, depth: int, leaves: tuple[int, ...]) -> Tree:
     if op in ("floor", "neg"):
         if one.num.elem is not None or one.num.bits is None:
             return one
-        span = one.num.span if op == "floor" else spans.negative(one.num.span)
+        span = spans.kept(one.num.span) if op == "floor" else spans.negative(one.num.span)
         return Tree(Num(one.num.shape, None, "data", span=span), None, op, (one,))
     two = _tree(rng, depth - 1, leaves)
     a, b = one.num, two.num
@@ -138,9 +148,23 @@ def _tree(rng: random.Random, depth: int, leaves: tuple[int, ...]) -> Tree:
 
 
 def _at(e: Expr, at: Values) -> Any:
+    """A term of integers at a launch."""
     if E.symbols(e):
-        e = E.substitute(e, {E.sym(s): E.const(v) for s, v in at.items()})
+        e = E.substitute(e, {E.sym(s): E.const(v) for s, v in at.items() if isinstance(v, int)})
     return e.value if e.value is not None else e is E.TRUE
+
+
+def _real(e: Expr, at: Values) -> Any:
+    """A term at a launch, with parameters that are floats for what they are."""
+    match e.op:
+        case "const":
+            return e.args[0]
+        case "sym":
+            return {s.name: v for s, v in at.items()}[e.args[0].name]
+        case "le":
+            return _real(e.args[0], at) <= _real(e.args[1], at)
+    found = [_real(part, at) for part in e.args]
+    return all(found) if e.op == "all" else sum(found) if e.op == "add" else math.prod(found)
 
 
 def _wrong(span: Span, kind: str, value: Any, at: Values) -> str:
@@ -151,6 +175,9 @@ def _wrong(span: Span, kind: str, value: Any, at: Values) -> str:
         return "small"
     if (span.number and np.isnan(value)) or (span.finite and not np.isfinite(value)):
         return "number"
+    near = spans.near_where(span)
+    if near is not None and _real(near, at) and not (np.isnan(value) or abs(value) <= spans.FARTHEST):
+        return "far"
     for bound, sign in ((span.low, 1), (span.high, -1)):
         if bound is None or np.isnan(value) or not _at(spans.exact_where(bound), at):
             continue
@@ -160,7 +187,7 @@ def _wrong(span: Span, kind: str, value: Any, at: Values) -> str:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("leaves", [tuple(range(7)), (2, 5), (0, 2, 5, 6), (0, 5, 6)])
+@pytest.mark.parametrize("leaves", [tuple(range(7)), (2, 5), (0, 2, 5, 6), (0, 5, 6), (2, 7, 8), (0, 2, 7, 8)])
 def test_what_is_said_of_floats_is_so(leaves: tuple[int, ...]) -> None:
     rng = random.Random(5)
     said = 0
@@ -170,8 +197,11 @@ def test_what_is_said_of_floats_is_so(leaves: tuple[int, ...]) -> None:
         if span is None:
             continue
         for _ in range(12):
-            at = {s: rng.choice(INTEGERS) for s in (*SIZES, PLACE)}
+            at: Values = {s: rng.choice(FACTORS) for s in SCALES} | {PLACE: rng.choice(INTEGERS)}
+            at |= {s: rng.choice(INTEGERS if 8 not in leaves else POSITIVE) for s in SIZES}
             kind, value = tree.value(at, rng)
+            near = spans.near_where(span)
+            said += near is not None and bool(_real(near, at))
             assert not _wrong(span, kind, value, at), (span, kind, value, at)
             said += sum(b is not None and _at(spans.exact_where(b), at) is True for b in (span.low, span.high))
     assert said > 3000

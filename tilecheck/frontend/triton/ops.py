@@ -331,7 +331,7 @@ def _function(x: Executor, name: str, args: Arguments) -> Num:
     if name in signs.KEEPING and len(args.positional) == 1 and isinstance(args.at(0), Num):
         rounded = args.at(0)
         natural, single = signs.natural(rounded, x), signs.is_of_32_bits(rounded, x)
-        span = spans.of(rounded, x) if name in spans.KEEPING and rounded.elem is None else None
+        span = spans.kept(rounded.span) if name in spans.KEEPING else None
         result = replace(result, natural=natural, single=single, rests=signs.rests(rounded), span=span)
     if name not in UNARY or len(args.positional) != 1 or args.keywords or not isinstance(args.at(0), Num):
         return result

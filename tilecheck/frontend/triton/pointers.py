@@ -43,7 +43,7 @@ def distance(x: Executor, value: Any) -> Num:
     elem = numbers.as_int(num, x)
     x.use_as_integer(elem)
     if num.bits == 32 and numbers.may_have_wrapped(elem):
-        elem = x.fits(elem, num.shape)
+        elem = x.fits(elem, num.shape, address=True)
     return Num(num.shape, elem, "int", 64, way=way_of(num))
 
 
