@@ -729,8 +729,7 @@ class Executor:
         folded = E.FALSE
         if self.dialect.has_pointers and merged.bits is not None and merged.elem is not None:
             folded = E.either(cond, numbers.folded_where(a), numbers.folded_where(b))
-        span = None if a.shape or b.shape else merged.span
-        return Num(shape, merged.elem, merged.kind, merged.bits, made, way=merged.way, folded=folded, span=span)
+        return Num(shape, merged.elem, merged.kind, merged.bits, made, way=merged.way, folded=folded)
 
     def _merge_arrays(self, cond: Expr, a: Array, b: Array) -> Any:
         if (a.member is None) != (b.member is None):
