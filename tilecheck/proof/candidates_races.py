@@ -12,7 +12,7 @@ from tilecheck.proof.candidates_flat import highest
 from tilecheck.proof.candidates_last import windows_begin_at
 from tilecheck.proof.conditions_ranges import Ranges, largest
 from tilecheck.proof.dispatch import in_order, second_ids
-from tilecheck.proof.multiples import whole_parts, whole_pieces
+from tilecheck.proof.multiples import whole_parts, whole_pieces, whole_rounds
 from tilecheck.proof.polynomial import UNIT, Monomial, Polynomial, combine, constant, divides, scaled, without
 
 
@@ -43,6 +43,7 @@ class RaceCandidates:
                     yield from self._radix(ranges, node, late)
                 for node in _digits(cone):
                     if not self.terms.uniform(node):
+                        yield from whole_rounds(node, self.terms)
                         for top in ranges.highest(node.args[0]):
                             late += self.terms.at_most(
                                 combine(self.terms.poly(top), constant(1)), self.terms.poly(node.args[1])

@@ -79,6 +79,16 @@ def whole_parts(goal: Expr, terms: Terms) -> Iterator[Expr]:
             yield from (eq(mod(e, node.args[1]), 0) for e in sizes if _is_constant(e) and e is not node.args[1])
 
 
+def whole_rounds(digit: Expr, terms: Terms) -> Iterator[Expr]:
+    """`n % BT == 0` where lanes of tiles of BT wrap round at n, `(i * BT + lane) % n`, so that the last tile
+    does not begin again at 0: conditions to try."""
+    dividend, divisor = digit.args
+    sizes = {e: None for m in terms.poly(dividend) for e in map(terms.atom, m) if _is_constant(e)}
+    lanes = any(s.kind is Kind.LANE for s in symbols(dividend))
+    if lanes and (_is_scalar(divisor) or _is_constant(divisor)):
+        yield from (eq(mod(divisor, size), 0) for size in sizes if size is not divisor)
+
+
 def whole_steps(given: Expr, terms: Terms) -> Iterator[Expr]:
     """`BT % BS == 0` where a loop goes in steps of BS to or from a multiple of BT: conditions to try."""
     for term in conjuncts(given):
