@@ -172,6 +172,7 @@ def is_compile_time(value: Num) -> bool:
 
 # What machine numbers have for integers alone; between two compile-time values Python computes it.
 _INTEGRAL = frozenset({"//", "&", "|", "^", "<<", ">>"})
+_OF_BITS = {"*": "and", "min": "and", "max": "or"}  # what it is of two single bits
 
 
 def _result_bits(a: Num, b: Num) -> int | None:
@@ -248,9 +249,12 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     if op in ("&", "|", "^") and (a.kind == "bool" or b.kind == "bool"):
         return _boolean_bits(op, a, b, machine)
     shape = broadcast_shapes(a.shape, b.shape)
-    if op in ("+", "-") and a.kind == b.kind == "bool" and not (is_compile_time(a) and is_compile_time(b)):
+    truths = a.kind == b.kind == "bool" and not (is_compile_time(a) and is_compile_time(b))
+    if truths and op in ("+", "-"):
         # Triton adds single bits without a carry, cuTile numbers.
         return Num(shape, machine.fresh("data", per_lane=bool(shape)), "int", 32)
+    if truths and machine.dialect.has_pointers and op in _OF_BITS:  # which gives a single bit again
+        return logical(_OF_BITS[op], a, b, machine)
     exchanged = machine.widened(shape, a, b)
     if op not in ("+", "-"):
         machine.numeric(a, b)

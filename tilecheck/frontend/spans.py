@@ -64,7 +64,10 @@ def of(num: Num, x: Uses) -> Span | None:
         return None
     if num.kind != "int" and not (num.kind == "any" and x.is_integer_memory(num.elem)):
         return None
-    return Span(Bound(num.elem), Bound(num.elem), number=True, finite=True, reach=_reach(num.elem))
+    bound = Bound(num.elem)
+    if num.bits == 32 and num.elem.op in ("add", "mul", "ite"):  # nobody has asked whether it wraps
+        bound = Bound(num.elem, exact=exact_where(bound))
+    return Span(bound, bound, number=True, finite=True, reach=_reach(num.elem))
 
 
 def by_binary(op: str, a: Num, b: Num, shape: tuple[Expr, ...], x: Uses) -> Span | None:

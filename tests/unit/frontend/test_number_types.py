@@ -63,6 +63,11 @@ STORE = "\ntl.store(out_ptr + at, pid, mask=pid < n)"
         "t = tl.load(t_ptr)\nz = tl.zeros([], dtype=t.dtype)\nat = (z + pid).to(tl.int32)" + STORE,
         # Two single bits are added without a carry.
         "a = pid == 0\nat = pid - 1 + (a + a) * n" + STORE,
+        # So are products of them, minima and maxima, which are single bits, too.
+        "a = (pid == 0) * (n > 0)\nat = pid - 1 + (a + a) * n" + STORE,
+        "a = (pid == 0) * True\nat = pid - 1 + (a + a) * n" + STORE,
+        "a = tl.maximum(pid == 0, n < 0)\nat = pid - 1 + (a + a) * n" + STORE,
+        "a = tl.minimum(pid == 0, n > 0)\nat = pid - 1 + (a + a) * n" + STORE,
         # What memory holds in 64 bits is cut off.
         "w = tl.load(t_ptr).to(tl.int64)\nat = tl.where(w >= 4, w.to(tl.int32) - 4 + pid, pid)" + STORE,
     ],

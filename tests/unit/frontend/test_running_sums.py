@@ -73,6 +73,7 @@ def test_every_sum_of_such_terms_is_admitted(text: str) -> None:
         "tl.cumsum((a > b).to(tl.int32), axis=0, dtype=tl.int8)",
         "tl.cumsum((a > b).to(tl.int8), axis=0)",
         "tl.cumsum(a > b, axis=0)",
+        "tl.cumsum((a > b) * True, axis=0)",
         "tl.cumsum(tl.where(a > b, 1, -1), axis=0)",
         "tl.cumsum(tl.where(a > b, 1, 1 << 20), axis=0)",
         "tl.cumsum(tl.where(a > b, 1, n), axis=0)",

@@ -294,3 +294,23 @@ def test_a_float_between_0_and_the_last_index_is_one(at: str, index: str) -> Non
 )
 def test_other_floats_may_be_none(at: str, index: str) -> None:
     assert verdict(at, index) in ("unknown", "violated")
+
+
+WRAPPED = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x, out, n):
+    i = tl.program_id(0)
+    at = tl.maximum(({before}).to(tl.float32), -1.0).to(tl.int32)
+    tl.store(out + i, tl.load(x + at + 1, mask=n > 0))
+"""
+
+
+@pytest.mark.parametrize("before", ["i * -1000000000", "-(i * n)", "tl.where(n > 1, i * -1000000000, 0)"])
+def test_an_integer_that_may_have_wrapped_bounds_nothing(before: str) -> None:
+    """Three times -10**9 is 1294967296 in 32 bits, and no less than 0."""
+    [kernel] = check_source(WRAPPED.format(before=before), "kernel.py").kernels
+    assert kernel.verdict.value in ("unknown", "violated")
