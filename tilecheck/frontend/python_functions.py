@@ -38,7 +38,11 @@ def absolute(x: Executor, args: Arguments) -> Num:
     kind = "any" if num.kind == "any" else "int"
     if num.bits == 32 and numbers.may_have_wrapped(value) and (kind == "int" or x.is_integer_memory(value)):
         value = x.fits(value, num.shape)
-    return Num(num.shape, E.maximum(value, numbers.wrapped(E.neg(value), num.bits)), kind, num.bits)
+    turned = numbers.wrapped(E.neg(value), num.bits)
+    unknown = any(n.op == "read" or (n.op == "sym" and n.args[0].kind is Kind.OPAQUE) for n in E.walk(value))
+    if num.bits == 32 and unknown and (kind == "int" or x.is_integer_memory(value)):
+        turned = E.ite(E.lt(-(2**31), value), turned, value)  # the least number has no opposite
+    return Num(num.shape, E.maximum(value, turned), kind, num.bits)
 
 
 def division(x: Executor, args: Arguments) -> Seq:

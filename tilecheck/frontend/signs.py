@@ -185,5 +185,6 @@ def rounded(num: Num, unknown: Expr, to: str, x: Uses) -> Expr:
     if known is not E.FALSE:
         for whole in rests(num):
             assert whole.elem is not None
-            x.fits(whole.elem, whole.shape)
+            if x.fits(whole.elem, whole.shape) is not whole.elem:
+                return unknown  # what was rounded before, and something: it may have wrapped
     return E.ite(known, E.maximum(0, unknown), unknown)

@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+from tilecheck import check_source
 from tilecheck.frontend import signs
 from tilecheck.frontend.values import Num
 from tilecheck.ir import expr as E
@@ -95,3 +96,34 @@ def test_remainders_of_what_may_be_a_float_are_not_known() -> None:
     remainder = E.mod(E.sym(SCALARS[0]), 3)
     assert signs.natural(Num((), remainder, "any"), Uses()) is E.FALSE
     assert signs.natural(Num((), E.mod(E.sym(PLACE), 3), "int"), Uses()) is E.TRUE
+
+
+KERNEL = """
+import triton
+import triton.language as tl
+
+
+# tilecheck: requires numel(x) == n
+@triton.jit
+def kernel(x, out, n, scale, BLOCK: tl.constexpr):
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    r = ({rounded}).to(tl.int32)
+    at = tl.minimum({at}, n - 1)
+    tl.store(out + place, tl.load(x + at, mask=n > 0))
+"""
+
+
+@pytest.mark.parametrize(
+    ("rounded", "at", "expected"),
+    [
+        # What is too large for an integer becomes 2**31 - 1, and that and something else wraps.
+        ("tl.maximum(place * scale, 0.0)", "r", "conditional"),
+        ("tl.maximum(place * scale, 0.0)", "(r / 2).to(tl.int32)", "conditional"),
+        ("tl.maximum(place * scale, 0.0)", "((r + place) / 2).to(tl.int32)", "unknown"),
+        # What is too small becomes -2**31, which is its own opposite.
+        ("(place - n) * scale", "tl.abs(r)", "unknown"),
+    ],
+)
+def test_what_is_computed_from_a_rounded_number_may_wrap(rounded: str, at: str, expected: str) -> None:
+    [kernel] = check_source(KERNEL.format(rounded=rounded, at=at), "kernel.py").kernels
+    assert kernel.verdict.value == expected
