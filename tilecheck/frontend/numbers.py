@@ -188,6 +188,14 @@ def _leave_ring(machine: Machine, bits: int | None, shape: tuple[Expr, ...], *va
     return tuple(machine.fits(value, shape) if may_have_wrapped(value) else value for value in values)
 
 
+def _widened(value: Num, bits: int | None, machine: Machine) -> Num:
+    """`value` beside a number of 64 bits: it has left the ring of 32 bits when it is made as wide."""
+    if bits != 64 or value.bits != 32 or value.elem is None or not may_have_wrapped(value.elem):
+        return value
+    elem = machine.fits(value.elem, value.shape)
+    return value if elem is value.elem else replace(value, elem=elem)
+
+
 def may_have_wrapped(value: Expr) -> bool:
     """Whether a value is made by operations of the ring since it last was known to fit."""
     return value.op in ("add", "mul") or (value.op == "ite" and any(map(may_have_wrapped, value.args[1:])))
@@ -210,6 +218,10 @@ def compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
     if x is None or y is None or not _comparable(a, machine) or not _comparable(b, machine):
         some = machine.fresh(origin(x, y), per_lane=bool(shape), boolean=True)
         return Num(shape, some, "bool", compiled, made)
+    if _result_bits(a, b) == 64:
+        x, y = (stretch(_widened(side, 64, machine), shape) for side in (a, b))
+        assert x is not None
+        assert y is not None
     if a.kind == "bool" or b.kind == "bool":
         x = as_int(Num(shape, x, a.kind), machine)
         y = as_int(Num(shape, y, b.kind), machine)
@@ -288,6 +300,7 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     power = _power_of_two(op, a, b, machine)
     if power is not None:
         return replace(power, made=made, way=combined(op, way_of(a), way_of(b)))
+    a, b = _widened(a, bits, machine), _widened(b, bits, machine)
     x, y = stretch(_to_int(a, machine), shape), stretch(_to_int(b, machine), shape)
     assert x is not None
     assert y is not None
@@ -454,6 +467,7 @@ def select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:
         made = replace(made, exchanges=made.exchanges | exchanged)
     if kind == "data":
         return Num(shape, None, "data", bits or 32, made, span=spans.by_choice(a, b, shape, machine))
+    a, b = _widened(a, bits, machine), _widened(b, bits, machine)
     test = stretch(Num(cond.shape, as_bool(cond, machine), "bool"), shape)
     assert test is not None
     if a.kind == "bool" and b.kind == "bool":
