@@ -17,8 +17,9 @@ _CONSTANTS = (
     "triton.language.constexpr",
     "triton.language.core.constexpr",
 )
-_UNMODELLED = re.compile(
-    r"(?:triton\.language\.(?:core\.)?|cuda\.tile\.)(?:uint\d+|int8|int16|float64)|u\d+|i8|i16|fp64|f64"
+_UNMODELLED = re.compile(  # Triton also takes the names alone, also those that C has, and types of NumPy
+    r"(?:(?:triton\.language\.(?:core\.)?|cuda\.tile\.|numpy\.)?"
+    r"(?:uint\d+|int8|int16|float16|float64|half|double)|u\d+|i8|i16|fp16|f16|fp64|f64)(?:_t)?"
 )
 _ARRAYS = ("cuda.tile.Array", "cuda.tile.IndexedWithInt64", "cuda.tile.ArrayAnnotation", "torch.Tensor")
 
@@ -28,7 +29,7 @@ class Annotation:
     """The facts that an annotation gives; `scalar` is int, bool, float, str or empty.
 
     `value` is what a config file says that a compile-time parameter is. `unmodelled` says that it is a number
-    of a type that is not modelled: an unsigned one, or one of fewer than 32 bits.
+    of a type that is not modelled: an unsigned one, or one of fewer than 32 bits, or a double.
     """
 
     constant: bool = False
