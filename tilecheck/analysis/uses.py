@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
 
 from tilecheck.analysis.facts import Facts
-from tilecheck.ir.expr import Expr, Kind, Symbol, all_of, conjuncts, substitute, sym, symbols, walk
+from tilecheck.ir.expr import (
+    ONE,
+    Expr,
+    Kind,
+    Symbol,
+    add,
+    all_of,
+    conjuncts,
+    mul,
+    substitute,
+    sym,
+    symbols,
+    walk,
+)
 from tilecheck.ir.kernel import Access, Arithmetic
 
 
@@ -40,7 +55,9 @@ class Uses:
     def feeds(self, operation: Arithmetic) -> bool:
         """Whether an access or a check may depend on a value."""
         key = _without_lanes(operation.value)
-        return not operation.named or key in self.tests or key in self.indices
+        if not operation.named or operation.address or key in self.tests or key in self.indices:
+            return True
+        return operation.widened and any(True for _ in self._parts(operation.value))
 
     def places(self, operation: Arithmetic) -> Iterator[tuple[Expr, Expr]]:
         """A value as it is used, and where: in all lanes that get there, or in those that access something.
@@ -50,8 +67,29 @@ class Uses:
             yield operation.value, operation.guard
             return
         decided = [t for t in conjuncts(operation.guard) if all(s.kind < Kind.BLOCK for s in symbols(t))]
-        for access, _, value in self.indices[key]:
+        found = list(self.indices.get(key, ()))
+        if operation.widened:
+            exact = {(id(access), number) for access, number, _ in found}
+            found += [part for part in self._parts(operation.value) if (id(part[0]), part[1]) not in exact]
+        if not found:  # all that tells where it is used has cancelled out, or was given other lanes
+            yield operation.value, operation.guard
+        for access, _, value in found:
             yield value, all_of(access.guard, access.lane_facts, access.mask, *decided)
+
+    def _parts(self, value: Expr) -> Iterator[tuple[Access, int, Expr]]:
+        """The accesses to which a value comes as a part of a sum, whatever else was added to its terms; and the
+        value with their lanes."""
+        wanted = [(factor, _without_lanes(term)) for factor, term in _terms(value) if term is not ONE]
+        literal = sum(factor for factor, term in _terms(value) if term is ONE)
+        for access in self.accesses:
+            for number, axis in enumerate(access.axes):
+                for own in _sums(axis.index):
+                    if not all(term in own for _, term in wanted):
+                        continue
+                    for chosen in product(*(own[term] for _, term in wanted)):
+                        parts = (mul(factor, term) for (factor, _), term in zip(wanted, chosen, strict=True))
+                        yield access, number, add(literal, *parts)
+                    break  # the largest sum, which comes first
 
     def limit(self, value: Expr) -> str:
         """What values in memory that make up this one are likely to be at most."""
@@ -62,6 +100,29 @@ class Uses:
             if key in walk(_without_lanes(access.guard), _without_lanes(access.mask)):
                 return f"{access.array}.shape[0] + 1"
         return ""
+
+
+@lru_cache(maxsize=512)
+def _sums(index: Expr) -> tuple[Mapping[Expr, Sequence[Expr]], ...]:
+    """Of each sum in an index, its terms by what they are without their lanes."""
+    found = []
+    for node in walk(index):
+        own: dict[Expr, list[Expr]] = {}
+        for _, term in () if node.is_bool else _terms(node):
+            own.setdefault(_without_lanes(term), []).append(term)
+        found.append(own)
+    return tuple(found)
+
+
+def _terms(value: Expr) -> Iterator[tuple[int, Expr]]:
+    """The terms of a sum, each a literal times a term that is none."""
+    for part in value.args if value.op == "add" else (value,):
+        if part.value is not None:
+            yield part.value, ONE
+        elif part.op == "mul" and part.args[0].value is not None:
+            yield part.args[0].value, mul(*part.args[1:])
+        else:
+            yield 1, part
 
 
 def _without_lanes(value: Expr) -> Expr:

@@ -372,20 +372,28 @@ class Executor:
         self.check(CheckKind.STEP, E.le(1, step), E.render(step))
 
     def fits(
-        self, value: Expr, shape: tuple[Expr, ...] = (), *, named: bool = True, address: bool = False
+        self,
+        value: Expr,
+        shape: tuple[Expr, ...] = (),
+        *,
+        named: bool = True,
+        widened: bool = False,
+        address: bool = False,
     ) -> Expr:
         """Note that a 32-bit value of this tile shape must not have wrapped, in any lane. Gives the value. One
-        that is not `named` is in no term that is computed from it; an `address` counts where an access is."""
+        that is not `named` is in no term that is computed from it; an `address` counts where an access is, and
+        so does what is `widened` if an access is made by it."""
+        kept = {"named": named, "widened": widened or address, "address": address}
         if self._is_rounded(value):
             found = self._wrapped(value, per_lane=bool(shape))
             near, where = self._near(value) if address and found is not value else (value, E.FALSE)
             if where is E.FALSE:
                 return found
             if not self.dry:
-                self._fits(near, shape, where, named=named)
+                self._fits(near, shape, where, **kept)
             return E.ite(where, near, found)
         if not self.dry:
-            self._fits(value, shape, E.TRUE, named=named)
+            self._fits(value, shape, E.TRUE, **kept)
         return value
 
     def _is_rounded(self, value: Expr) -> bool:
@@ -416,12 +424,12 @@ class Executor:
             self.wraps[value] = E.ite(fits, value, self.fresh("data", per_lane=per_lane))
         return self.wraps[value]
 
-    def _fits(self, value: Expr, shape: tuple[Expr, ...], case: Expr, *, named: bool) -> None:
+    def _fits(self, value: Expr, shape: tuple[Expr, ...], case: Expr, **kept: bool) -> None:
         if value.op == "ite":  # one of its branches is the value, and the other may wrap as it likes
             test, first, second = value.args
             for chosen, branch in ((test, first), (E.negate(test), second)):
                 if numbers.may_have_wrapped(branch):
-                    self._fits(branch, shape, E.all_of(case, chosen), named=named)
+                    self._fits(branch, shape, E.all_of(case, chosen), **kept)
             return
         mapping, bounds = {}, []
         for i, size in enumerate(reversed(shape)):
@@ -431,9 +439,8 @@ class Executor:
         guard = E.all_of(self.guard, *bounds, E.substitute(case, mapping))
         steps = tuple((E.substitute(n, mapping), self.makers[n]) for n in E.walk(value) if n in self.makers)
         of_lanes = E.substitute(value, mapping)
-        self.arithmetic.append(
-            Arithmetic(of_lanes, guard, self.site, self.unsafe, tuple(reversed(steps)), named=named)
-        )
+        found = Arithmetic(of_lanes, guard, self.site, self.unsafe, tuple(reversed(steps)), **kept)
+        self.arithmetic.append(found)
 
     def note_name(self, name: str, value: Any) -> None:
         """Remember what the author calls a block-dependent integer; reports use it."""

@@ -270,7 +270,13 @@ class HostExecutor(Executor):
         self.assume(E.ne(step, 0))  # Python raises
 
     def fits(
-        self, value: Expr, shape: tuple[Expr, ...] = (), *, named: bool = True, address: bool = False
+        self,
+        value: Expr,
+        shape: tuple[Expr, ...] = (),
+        *,
+        named: bool = True,
+        widened: bool = False,
+        address: bool = False,
     ) -> Expr:
         """Python's integers do not wrap."""
         return value

@@ -141,7 +141,8 @@ def cast(x: Executor, num: Num, dtype: Any) -> Num:
             elem = signs.rounded(num, elem, to, x)
         num = Num(num.shape, elem, "any", num.bits)
     if num.bits == 32 and num.elem is not None and numbers.may_have_wrapped(num.elem):
-        elem = x.fits(num.elem, num.shape)  # widening happens after the 32-bit value was computed
+        # Widening happens after the 32-bit value was computed.
+        elem = x.fits(num.elem, num.shape, widened=name == "int64")
         num = Num(num.shape, elem, num.kind, num.bits)
     kind = "any" if num.kind == "any" else "int"
     return Num(num.shape, converted(x, num, name), kind, bits_of(dtype), made, way=way)

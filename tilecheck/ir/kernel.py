@@ -230,7 +230,8 @@ class Arithmetic:
     """A 32-bit integer whose value feeds an address or a branch: `value` must fit in int32.
 
     `steps` are the sums and products inside it, innermost first, and where each is computed. One that is not
-    `named` decides terms in which it does not stand: `a` for `(a * d) // d`.
+    `named` decides terms in which it does not stand: `a` for `(a * d) // d`. One that is `widened` to 64 bits
+    may be part of a sum later (`p + (i + j) - k`), or turned round (`p - 4 * i`); an `address` counts anyway.
     """
 
     value: Expr
@@ -239,6 +240,8 @@ class Arithmetic:
     unsafe: int | None = None
     steps: tuple[tuple[Expr, Site], ...] = ()
     named: bool = True
+    widened: bool = False
+    address: bool = False
 
 
 @dataclass(frozen=True, slots=True)
