@@ -147,8 +147,7 @@ def _decide(
                 reason = Reason.NEEDS_CONTRACT.value
                 settled.append(Settled(advised, "unknown", "none", outcome.time_ms, reason))
                 continue
-            # Nothing but the ladder is asked of what has advice, and that was asked before the work was done.
-            if is_late and not (obligation.unsafe or obligation.advice):
+            if is_late and not obligation.unsafe:
                 settled.append(Settled(obligation, "unknown", "none", outcome.time_ms, Reason.BUDGET.value))
                 continue
             hunted = failed < _MOST_FAILED_HUNTS and (ended or i in lost) and _is_hunted(obligation, under)
