@@ -8,21 +8,9 @@ from functools import lru_cache
 from itertools import product
 
 from tilecheck.analysis.facts import Facts
-from tilecheck.ir.expr import (
-    ONE,
-    Expr,
-    Kind,
-    Symbol,
-    add,
-    all_of,
-    conjuncts,
-    mul,
-    substitute,
-    sym,
-    symbols,
-    walk,
-)
+from tilecheck.ir.expr import ONE, Expr, Kind, add, all_of, conjuncts, mul, symbols, walk
 from tilecheck.ir.kernel import Access, Arithmetic
+from tilecheck.ir.terms import terms_of, without_lanes
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +36,13 @@ class Uses:
             for number, axis in enumerate(access.axes):
                 for node in walk(axis.index):
                     if not node.is_bool:
-                        indices.setdefault(_without_lanes(node), []).append((access, number, node))
-        every = frozenset(walk(*map(_without_lanes, tests)))
+                        indices.setdefault(without_lanes(node), []).append((access, number, node))
+        every = frozenset(walk(*map(without_lanes, tests)))
         return cls(facts.kernel.accesses, every, {value: tuple(found) for value, found in indices.items()})
 
     def feeds(self, operation: Arithmetic) -> bool:
         """Whether an access or a check may depend on a value."""
-        key = _without_lanes(operation.value)
+        key = without_lanes(operation.value)
         if not operation.named or operation.address or key in self.tests or key in self.indices:
             return True
         return operation.widened and any(True for _ in self._parts(operation.value))
@@ -62,7 +50,7 @@ class Uses:
     def places(self, operation: Arithmetic) -> Iterator[tuple[Expr, Expr]]:
         """A value as it is used, and where: in all lanes that get there, or in those that access something.
         What the launch decides of where it is computed, such as which branch it is, holds there too."""
-        key = _without_lanes(operation.value)
+        key = without_lanes(operation.value)
         if not operation.named or key in self.tests:
             yield operation.value, operation.guard
             return
@@ -79,8 +67,8 @@ class Uses:
     def _parts(self, value: Expr) -> Iterator[tuple[Access, int, Expr]]:
         """The accesses to which a value comes as a part of a sum, whatever else was added to its terms; and the
         value with their lanes."""
-        wanted = [(factor, _without_lanes(term)) for factor, term in _terms(value) if term is not ONE]
-        literal = sum(factor for factor, term in _terms(value) if term is ONE)
+        wanted = [(factor, without_lanes(term)) for factor, term in terms_of(value) if term is not ONE]
+        literal = sum(factor for factor, term in terms_of(value) if term is ONE)
         for access in self.accesses:
             for number, axis in enumerate(access.axes):
                 for own in _sums(axis.index):
@@ -93,11 +81,11 @@ class Uses:
 
     def limit(self, value: Expr) -> str:
         """What values in memory that make up this one are likely to be at most."""
-        key = _without_lanes(value)
+        key = without_lanes(value)
         for access, number, _ in self.indices.get(key, ()):
             return f"{access.array}.shape[{number}] + 1"
         for access in self.accesses:
-            if key in walk(_without_lanes(access.guard), _without_lanes(access.mask)):
+            if key in walk(without_lanes(access.guard), without_lanes(access.mask)):
                 return f"{access.array}.shape[0] + 1"
         return ""
 
@@ -108,27 +96,7 @@ def _sums(index: Expr) -> tuple[Mapping[Expr, Sequence[Expr]], ...]:
     found = []
     for node in walk(index):
         own: dict[Expr, list[Expr]] = {}
-        for _, term in () if node.is_bool else _terms(node):
-            own.setdefault(_without_lanes(term), []).append(term)
+        for _, term in () if node.is_bool else terms_of(node):
+            own.setdefault(without_lanes(term), []).append(term)
         found.append(own)
     return tuple(found)
-
-
-def _terms(value: Expr) -> Iterator[tuple[int, Expr]]:
-    """The terms of a sum, each a literal times a term that is none."""
-    for part in value.args if value.op == "add" else (value,):
-        if part.value is not None:
-            yield part.value, ONE
-        elif part.op == "mul" and part.args[0].value is not None:
-            yield part.args[0].value, mul(*part.args[1:])
-        else:
-            yield 1, part
-
-
-def _without_lanes(value: Expr) -> Expr:
-    """The lanes of an operation and of the access that it feeds have names of their own: forget them."""
-    lanes = {sym(s): _LANE for s in symbols(value) if s.kind is Kind.LANE}
-    return substitute(value, lanes)
-
-
-_LANE = sym(Symbol("lane", Kind.LANE))

@@ -7,6 +7,7 @@ pointers cannot be added. Where that leaves no doubt the parameter is a pointer 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
@@ -16,6 +17,7 @@ from tilecheck.frontend.values import START, Num, Pointer
 from tilecheck.frontend.ways import way_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
+from tilecheck.ir.terms import terms_of, without_lanes
 
 
 def offset(x: Executor, op: str, a: Any, b: Any) -> Any:
@@ -32,7 +34,25 @@ def offset(x: Executor, op: str, a: Any, b: Any) -> Any:
         return Num(distance(x, b).shape, None, "data")
     if op not in ("+", "-"):
         raise UnsupportedConstruct(f"`{op}` of a pointer")
-    return Pointer(a.array, numbers.binary(op, a.offset, distance(x, b), x))
+    step = distance(x, b)
+    found = numbers.binary(op, a.offset, step, x)
+    lost = (_bases_of_terms(a.offset) | _bases_of_terms(step)) - _bases_of_terms(found)
+    if lost:
+        _cancelled(x, lost)
+    return Pointer(a.array, found)
+
+
+def _bases_of_terms(num: Num) -> frozenset[Expr]:
+    if num.elem is None:
+        return frozenset()
+    return frozenset(without_lanes(term) for _, term in terms_of(num.elem) if term is not E.ONE)
+
+
+def _cancelled(x: Executor, lost: frozenset[Expr]) -> None:
+    """Of offsets with a term that a later one has cancelled no address tells any more where they are used."""
+    for i, operation in enumerate(x.arithmetic):
+        if operation.address and any(without_lanes(term) in lost for _, term in terms_of(operation.value)):
+            x.arithmetic[i] = replace(operation, named=False)
 
 
 def distance(x: Executor, value: Any) -> Num:
