@@ -43,7 +43,7 @@ class Uses:
     def feeds(self, operation: Arithmetic) -> bool:
         """Whether an access or a check may depend on a value."""
         key = without_lanes(operation.value)
-        if not operation.named or operation.address or key in self.tests or key in self.indices:
+        if not operation.named or operation.into is not None or key in self.tests or key in self.indices:
             return True
         return operation.widened and any(True for _ in self._parts(operation.value))
 

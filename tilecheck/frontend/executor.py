@@ -219,6 +219,9 @@ class Executor:
     barriers: list[Barrier] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
     sums: list[RunningSum] = field(default_factory=list)
+    # Arrays with a pointer whose offset is a sum of several, or the negative of one. An offset into another
+    # array is all of the index of an access that is made by it, or one of the branches of that.
+    extended: set[str] = field(default_factory=set)
     uneven: bool = False  # what addresses are computed by does not say how their tiles are laid out
     folds_planes: bool = False  # a tile of several axes was reduced, reshaped, ..., or an index turned back
     splits_warps: bool = False  # a loop may be dealt out to several groups of warps
@@ -378,22 +381,22 @@ class Executor:
         *,
         named: bool = True,
         widened: bool = False,
-        address: bool = False,
+        into: str | None = None,
     ) -> Expr:
         """Note that a 32-bit value of this tile shape must not have wrapped, in any lane. Gives the value. One
-        that is not `named` is in no term that is computed from it; an `address` counts where an access is, and
-        so does what is `widened` if an access is made by it."""
-        kept = {"named": named, "widened": widened or address, "address": address}
+        that is not `named` is in no term that is computed from it; an offset `into` an array counts where an
+        access is, and so does what is `widened` if an access is made by it."""
+        form = Arithmetic(value, self.guard, self.site, self.unsafe, named=named, widened=widened, into=into)
         if self._is_rounded(value):
             found = self._wrapped(value, per_lane=bool(shape))
-            near, where = self._near(value) if address and found is not value else (value, E.FALSE)
+            near, where = self._near(value) if into is not None and found is not value else (value, E.FALSE)
             if where is E.FALSE:
                 return found
             if not self.dry:
-                self._fits(near, shape, where, **kept)
+                self._fits(near, shape, where, form)
             return E.ite(where, near, found)
         if not self.dry:
-            self._fits(value, shape, E.TRUE, **kept)
+            self._fits(value, shape, E.TRUE, form)
         return value
 
     def _is_rounded(self, value: Expr) -> bool:
@@ -424,12 +427,12 @@ class Executor:
             self.wraps[value] = E.ite(fits, value, self.fresh("data", per_lane=per_lane))
         return self.wraps[value]
 
-    def _fits(self, value: Expr, shape: tuple[Expr, ...], case: Expr, **kept: bool) -> None:
+    def _fits(self, value: Expr, shape: tuple[Expr, ...], case: Expr, form: Arithmetic) -> None:
         if value.op == "ite":  # one of its branches is the value, and the other may wrap as it likes
             test, first, second = value.args
             for chosen, branch in ((test, first), (E.negate(test), second)):
                 if numbers.may_have_wrapped(branch):
-                    self._fits(branch, shape, E.all_of(case, chosen), **kept)
+                    self._fits(branch, shape, E.all_of(case, chosen), form)
             return
         mapping, bounds = {}, []
         for i, size in enumerate(reversed(shape)):
@@ -439,8 +442,7 @@ class Executor:
         guard = E.all_of(self.guard, *bounds, E.substitute(case, mapping))
         steps = tuple((E.substitute(n, mapping), self.makers[n]) for n in E.walk(value) if n in self.makers)
         of_lanes = E.substitute(value, mapping)
-        found = Arithmetic(of_lanes, guard, self.site, self.unsafe, tuple(reversed(steps)), **kept)
-        self.arithmetic.append(found)
+        self.arithmetic.append(replace(form, value=of_lanes, guard=guard, steps=tuple(reversed(steps))))
 
     def note_name(self, name: str, value: Any) -> None:
         """Remember what the author calls a block-dependent integer; reports use it."""

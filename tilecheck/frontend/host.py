@@ -276,7 +276,7 @@ class HostExecutor(Executor):
         *,
         named: bool = True,
         widened: bool = False,
-        address: bool = False,
+        into: str | None = None,
     ) -> Expr:
         """Python's integers do not wrap."""
         return value

@@ -276,7 +276,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         grid_axes=tuple(sorted(x.grid_axes)),
         accesses=tuple(_with_destinations(x, definition)),
         checks=tuple(x.checks),
-        arithmetic=tuple(x.arithmetic),
+        arithmetic=tuple(replace(a, widened=a.widened or a.into in x.extended) for a in x.arithmetic),
         facts=tuple(f for f in x.facts if f is not E.TRUE),
         requires=requires,
         contracts=tuple(_contracts(x, contracts)),

@@ -277,9 +277,7 @@ def _truths(
 # ---- ways through the body ---------------------------------------------------------------------------------
 
 
-def _paths(
-    known: tuple[Expr, ...], one: Expr, other: Expr
-) -> Iterator[tuple[tuple[Expr, ...], Expr, Expr]]:
+def _paths(known: tuple[Expr, ...], one: Expr, other: Expr) -> Iterator[tuple[tuple[Expr, ...], Expr, Expr]]:
     """Each way to choose among the branches that two values are, with what holds on it: one more than are
     looked at, if there are more."""
     stack, count = [(known, one, other)], 0

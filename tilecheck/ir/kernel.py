@@ -230,8 +230,9 @@ class Arithmetic:
     """A 32-bit integer whose value feeds an address or a branch: `value` must fit in int32.
 
     `steps` are the sums and products inside it, innermost first, and where each is computed. One that is not
-    `named` decides terms in which it does not stand: `a` for `(a * d) // d`. One that is `widened` to 64 bits
-    may be part of a sum later (`p + (i + j) - k`), or turned round (`p - 4 * i`); an `address` counts anyway.
+    `named` decides terms in which it does not stand: `a` for `(a * d) // d`. An offset `into`
+    an array counts where the array is accessed. One that is `widened` to 64 bits may be part of a sum later
+    (`p + (i + j) - k`), or turned round (`p - 4 * i`).
     """
 
     value: Expr
@@ -241,7 +242,7 @@ class Arithmetic:
     steps: tuple[tuple[Expr, Site], ...] = ()
     named: bool = True
     widened: bool = False
-    address: bool = False
+    into: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,9 +55,7 @@ END, PLACE, LENGTH = (sym(Symbol(name, kind, 90)) for name, kind in KINDS.items(
 FOUND = read("t", END)
 MOVED = any_of(eq(END, 0), le(FOUND, PLACE))
 EXISTS = (le(0, END), lt(END, LENGTH))
-FIRST_IS_0 = any_of(
-    negate(all_of(le(0, END), lt(END, LENGTH), eq(END, 0))), all_of(le(0, FOUND), lt(FOUND, 1))
-)
+FIRST_IS_0 = any_of(negate(all_of(le(0, END), lt(END, LENGTH), eq(END, 0))), all_of(le(0, FOUND), lt(FOUND, 1)))
 
 
 @pytest.mark.parametrize(

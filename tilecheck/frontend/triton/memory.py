@@ -20,6 +20,7 @@ from tilecheck.frontend.triton.others import masked_off
 from tilecheck.frontend.triton.pointers import pointer_of
 from tilecheck.frontend.values import (
     NOTHING,
+    START,
     Array,
     BlockPointer,
     Const,
@@ -267,6 +268,8 @@ def _block(x: Executor, block: BlockPointer, effect: Effect, checked: frozenset[
     """A block as a tile of pointers, masked by the shape along the axes that are checked."""
     rank = len(block.block)
     total, test = block.base.offset.elem, E.TRUE
+    if block.base.offset != START:
+        x.extended.add(block.base.array)
     for k, (size, stride, start, extent) in enumerate(
         zip(block.block, block.strides, block.offsets, block.shape, strict=True)
     ):

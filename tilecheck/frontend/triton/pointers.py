@@ -25,16 +25,19 @@ def offset(x: Executor, op: str, a: Any, b: Any) -> Any:
     if isinstance(a, Pointer) and isinstance(b, Pointer):
         if op != "-" or a.array != b.array:
             raise UnsupportedConstruct(f"`{op}` of two pointers")
+        x.extended.add(a.array)
         return numbers.binary("-", a.offset, b.offset, x)
     if isinstance(b, Pointer):
         a, b = b, a
         if op == "-":
             raise UnsupportedConstruct("a number minus a pointer")
     if op == "/" and a.offset == START:  # flags say whether it is a pointer, and here it is none
-        return Num(distance(x, b).shape, None, "data")
+        return Num(distance(x, b, a.array).shape, None, "data")
     if op not in ("+", "-"):
         raise UnsupportedConstruct(f"`{op}` of a pointer")
-    step = distance(x, b)
+    if op == "-" or a.offset != START:
+        x.extended.add(a.array)
+    step = distance(x, b, a.array)
     found = numbers.binary(op, a.offset, step, x)
     lost = (_bases_of_terms(a.offset) | _bases_of_terms(step)) - _bases_of_terms(found)
     if lost:
@@ -51,19 +54,21 @@ def _bases_of_terms(num: Num) -> frozenset[Expr]:
 def _cancelled(x: Executor, lost: frozenset[Expr]) -> None:
     """Of offsets with a term that a later one has cancelled no address tells any more where they are used."""
     for i, operation in enumerate(x.arithmetic):
-        if operation.address and any(without_lanes(term) in lost for _, term in terms_of(operation.value)):
+        bases = {without_lanes(term) for _, term in terms_of(operation.value)}
+        if operation.into is not None and not bases.isdisjoint(lost):
             x.arithmetic[i] = replace(operation, named=False)
 
 
-def distance(x: Executor, value: Any) -> Num:
-    """A number of elements. It leaves the ring of 32-bit numbers here, for addresses have 64 bits."""
+def distance(x: Executor, value: Any, array: str) -> Num:
+    """A number of elements by which a pointer into `array` moves. It leaves the ring of 32-bit numbers here,
+    for addresses have 64 bits."""
     num = x.number_of(value, "offset of a pointer")
     if num.unsigned is not None:
         return Num(num.shape, num.unsigned, "int", 64)
     elem = numbers.as_int(num, x)
     x.use_as_integer(elem)
     if num.bits == 32 and numbers.may_have_wrapped(elem):
-        elem = x.fits(elem, num.shape, address=True)
+        elem = x.fits(elem, num.shape, into=array)
     return Num(num.shape, elem, "int", 64, way=way_of(num))
 
 
