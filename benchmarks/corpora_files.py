@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import multiprocessing
 import os
@@ -14,9 +15,6 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-import z3  # before the first fork: what importing takes is no kernel's time
-
-import tilecheck.proof.alias  # loads NumPy and the reference backend, as above
 from tilecheck.config.contracts import Contracts
 from tilecheck.discover import Candidate
 from tilecheck.errors import SourceError
@@ -34,6 +32,13 @@ Record = dict[str, Any]
 _Work = tuple[Candidate, tuple[Candidate, ...]]
 
 OVER = "over the limit"
+_USED = (  # lazily, by some kernels
+    "z3",
+    "tilecheck.proof.alias",
+    "tilecheck.proof.counterexample",
+    "tilecheck.proof.launch_claims",
+    "tilecheck.proposing",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,9 @@ def verify_files(
     files: Sequence[_Work], limits: Limits, jobs: int, config: Contracts | None = None
 ) -> Iterator[list[Record]]:
     """The records of each file's kernels, in the order in which files end."""
-    load_stages()
+    for name in _USED:  # before the first fork: what importing takes is no kernel's time
+        importlib.import_module(name)
+    load_stages("cutile", "triton")
     context = multiprocessing.get_context("fork")
     with tempfile.TemporaryDirectory(prefix="tilecheck-corpora-") as folder:
         running: dict[Any, tuple[Any, _Work, Path]] = {}
@@ -161,7 +168,3 @@ def _line(table: ModuleTable, site: Site) -> int:
         return table.parsed.source.position(site.span.start)[0]
     data = Path(site.file).read_bytes() if Path(site.file).is_file() else b""
     return data.count(b"\n", 0, site.span.start) + 1
-
-
-assert z3.get_version()  # loaded
-assert tilecheck.proof.alias

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import inspect
 import pkgutil
 import re
 from dataclasses import dataclass
@@ -134,7 +135,7 @@ def load_rule(file: RuleFile) -> LoadedRule:
         raise RuleError(f"{file.module} defines no RULE")
     if (rule.code, rule.name) != (file.code, file.name):
         raise RuleError(f"{file.module} defines {rule.code} {rule.name}: file and rule must agree")
-    page = rule_page(file)
+    page = inspect.cleandoc(module.__doc__) if module.__doc__ else rule_page(file)
     sections = page_sections(page)
     missing = [title for title in SECTIONS if not sections.get(title)]
     if missing:

@@ -37,7 +37,7 @@ def verify_kernel(
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
     """Verify one kernel. A limit of ours, or a bug of ours, is this kernel's verdict and no one else's. `kept`
     are results of earlier runs, `decisions` those of other kernels that may ask the same."""
-    load_stages()  # what importing takes is not the kernel's time
+    load_stages(definition.language)  # what importing takes is not the kernel's time
     start = time.perf_counter()
     try:
         report, diagnostics = _analyse(definition, launches, options, kept, decisions)
@@ -53,13 +53,20 @@ def verify_kernel(
     return replace(report, time_ms=(time.perf_counter() - start) * 1000), diagnostics
 
 
-def load_stages() -> None:
-    """Import what the analysis of a kernel needs. z3 is not among it: many kernels do without."""
+def load_stages(*languages: str) -> None:
+    """Import what the analysis of a kernel in any of these languages needs. z3 is not among it: many kernels do
+    without."""
     import tilecheck.analysis.borrow  # lazy: loads networkx
-    import tilecheck.frontend.lower
     import tilecheck.proof.decide
-    import tilecheck.registry
+    import tilecheck.proof.launch_axes
+    import tilecheck.proof.launch_check
     import tilecheck.verdict  # noqa: F401
+    from tilecheck.frontend.lower import dialect
+    from tilecheck.registry import load_rules
+
+    load_rules()
+    for language in languages:
+        dialect(language)
 
 
 def internal_error(definition: Definition) -> KernelReport:

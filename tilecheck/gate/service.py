@@ -29,14 +29,10 @@ AHEAD_BYTES = 50_000_000
 _PART = 2**16
 # What the pipeline imports only where a kernel needs it.
 _USED = (
-    "tilecheck.frontend.cutile.ops",
-    "tilecheck.frontend.triton.ops",
     "z3",
     "tilecheck.proof.alias",
     "tilecheck.proof.counterexample",
     "tilecheck.proof.coverage",
-    "tilecheck.proof.launch_axes",
-    "tilecheck.proof.launch_check",
     "tilecheck.proof.launch_claims",
     "tilecheck.proof.repeats",
 )
@@ -214,6 +210,6 @@ def _load() -> None:
     """Import all that an analysis may need before workers are forked: they share it."""
     for name in _USED:
         importlib.import_module(name)
-    load_stages()
+    load_stages("cutile", "triton")
     gc.collect()
     gc.freeze()  # what is shared is not looked at by collections, so it stays shared

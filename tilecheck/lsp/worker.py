@@ -89,15 +89,13 @@ def main() -> None:
 def _load() -> Cache:
     """Import what an analysis needs, without collecting garbage that is none."""
     gc.disable()
-    import tilecheck.frontend.cutile.ops  # lazy: after the reader has begun
-    import tilecheck.frontend.modules
-    import tilecheck.frontend.triton.ops
+    import tilecheck.frontend.modules  # lazy: after the reader has begun
     import tilecheck.proof.counterexample  # noqa: F401
     from tilecheck.cache.results import Cache
     from tilecheck.proof.session import load_solver
     from tilecheck.stages import load_stages
 
-    load_stages()
+    load_stages("cutile", "triton")
     load_solver()
     gc.freeze()
     gc.enable()
