@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import product
 
 from tilecheck.analysis.facts import Facts
-from tilecheck.ir.expr import ONE, Expr, Kind, add, all_of, conjuncts, mul, symbols, walk
+from tilecheck.ir.expr import Expr, Kind, all_of, conjuncts, symbols, walk
 from tilecheck.ir.kernel import Access, Arithmetic
-from tilecheck.ir.terms import terms_of, without_lanes
+from tilecheck.ir.terms import Terms, has_multiple, parts_of, sums_in, without_lanes
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +16,14 @@ class Uses:
     """What a kernel's 32-bit values feed. Lanes of an operation and of the access that it feeds have names of
     their own, so values are looked up without them.
 
-    `tests` are in guards, masks and checks: every lane computes them. `indices` are in the axes of accesses,
-    each with the same value in the lanes of the access; where a lane is masked off, these do no harm.
+    `tests` are in guards, masks and checks, with the `sums` there: every lane computes them. `indices` are in
+    the axes of accesses, each with the same value in the lanes of the access; where a lane is masked off, these
+    do no harm.
     """
 
     accesses: tuple[Access, ...]
     tests: frozenset[Expr]
+    sums: tuple[Terms, ...]
     indices: Mapping[Expr, tuple[tuple[Access, int, Expr], ...]]
 
     @classmethod
@@ -38,22 +38,31 @@ class Uses:
                     if not node.is_bool:
                         indices.setdefault(without_lanes(node), []).append((access, number, node))
         every = frozenset(walk(*map(without_lanes, tests)))
-        return cls(facts.kernel.accesses, every, {value: tuple(found) for value, found in indices.items()})
+        sums = tuple(own for test in dict.fromkeys(tests) for own in sums_in(test))
+        return cls(facts.kernel.accesses, every, sums, {v: tuple(found) for v, found in indices.items()})
 
     def feeds(self, operation: Arithmetic) -> bool:
         """Whether an access or a check may depend on a value."""
-        key = without_lanes(operation.value)
-        if not operation.named or operation.into is not None or key in self.tests or key in self.indices:
+        if self._is_tested(operation) or operation.into is not None:
+            return True
+        if without_lanes(operation.value) in self.indices:
             return True
         return operation.widened and any(True for _ in self._parts(operation.value))
+
+    def _is_tested(self, operation: Arithmetic) -> bool:
+        """Whether every lane may use a value. One that is `widened` may be a part of what is tested, but no
+        offset is."""
+        if not operation.named or without_lanes(operation.value) in self.tests:
+            return True
+        return operation.widened and operation.into is None and has_multiple(self.sums, operation.value)
 
     def places(self, operation: Arithmetic) -> Iterator[tuple[Expr, Expr]]:
         """A value as it is used, and where: in all lanes that get there, or in those that access something.
         What the launch decides of where it is computed, such as which branch it is, holds there too."""
-        key = without_lanes(operation.value)
-        if not operation.named or key in self.tests:
+        if self._is_tested(operation):
             yield operation.value, operation.guard
             return
+        key = without_lanes(operation.value)
         decided = [t for t in conjuncts(operation.guard) if all(s.kind < Kind.BLOCK for s in symbols(t))]
         found = list(self.indices.get(key, ()))
         if operation.widened:
@@ -65,19 +74,11 @@ class Uses:
             yield value, all_of(access.guard, access.lane_facts, access.mask, *decided)
 
     def _parts(self, value: Expr) -> Iterator[tuple[Access, int, Expr]]:
-        """The accesses to which a value comes as a part of a sum, whatever else was added to its terms; and the
-        value with their lanes."""
-        wanted = [(factor, without_lanes(term)) for factor, term in terms_of(value) if term is not ONE]
-        literal = sum(factor for factor, term in terms_of(value) if term is ONE)
+        """The accesses to which a value comes as a part of a sum or product, and the value with their lanes."""
         for access in self.accesses:
             for number, axis in enumerate(access.axes):
-                for own in _sums(axis.index):
-                    if not all(term in own for _, term in wanted):
-                        continue
-                    for chosen in product(*(own[term] for _, term in wanted)):
-                        parts = (mul(factor, term) for (factor, _), term in zip(wanted, chosen, strict=True))
-                        yield access, number, add(literal, *parts)
-                    break  # the largest sum, which comes first
+                for part in parts_of(sums_in(axis.index), value):
+                    yield access, number, part
 
     def limit(self, value: Expr) -> str:
         """What values in memory that make up this one are likely to be at most."""
@@ -88,15 +89,3 @@ class Uses:
             if key in walk(without_lanes(access.guard), without_lanes(access.mask)):
                 return f"{access.array}.shape[0] + 1"
         return ""
-
-
-@lru_cache(maxsize=512)
-def _sums(index: Expr) -> tuple[Mapping[Expr, Sequence[Expr]], ...]:
-    """Of each sum in an index, its terms by what they are without their lanes."""
-    found = []
-    for node in walk(index):
-        own: dict[Expr, list[Expr]] = {}
-        for _, term in () if node.is_bool else terms_of(node):
-            own.setdefault(without_lanes(term), []).append(term)
-        found.append(own)
-    return tuple(found)

@@ -54,6 +54,7 @@ from tilecheck.ir.kernel import (
     RunningSum,
     UnsafeBlock,
 )
+from tilecheck.ir.terms import bases_of, has_factors, has_multiple, sums_in, without_lanes
 from tilecheck.model import Site
 
 if TYPE_CHECKING:
@@ -444,6 +445,34 @@ class Executor:
         of_lanes = E.substitute(value, mapping)
         self.arithmetic.append(replace(form, value=of_lanes, guard=guard, steps=tuple(reversed(steps))))
 
+    def cancelled(self, found: Expr, *parts: Expr) -> None:
+        """Note the sum that was `found` of 64-bit `parts`. Of what has a term that another one has cancelled,
+        or a literal to which one was added, nothing tells any more where it is used."""
+        lost = bases_of(*parts) - bases_of(found)
+        for i, operation in enumerate(self.arithmetic if lost else ()):
+            if operation.widened or operation.into is not None:
+                own = set(bases_of(operation.value))
+                if operation.into is not None:
+                    own.discard(E.ONE)  # it is found in addresses alone, whatever literals are there
+                if any(has_factors(term, base) for base in own for term in lost):
+                    self.arithmetic[i] = replace(operation, named=False)
+
+    def subtracted(self, array: str) -> None:
+        """Note that offsets into an array are a number now, which may be put to any use."""
+        for i, operation in enumerate(self.arithmetic):
+            if operation.into == array:
+                self.arithmetic[i] = replace(operation, named=False)
+
+    def put_elsewhere(self, before: Expr, after: Expr) -> Expr:
+        """Note that lanes get what others had. Gives the value `after` that. What was asked of a part of it is
+        found by the names of lanes no more, if these are other ones than before (`without_lanes`)."""
+        if self.arithmetic and without_lanes(before) is not without_lanes(after):
+            own, sums = frozenset(E.walk(without_lanes(before))), sums_in(before)
+            for i, operation in enumerate(self.arithmetic):
+                if without_lanes(operation.value) in own or has_multiple(sums, operation.value):
+                    self.arithmetic[i] = replace(operation, named=False)
+        return after
+
     def note_name(self, name: str, value: Any) -> None:
         """Remember what the author calls a block-dependent integer; reports use it."""
         if not isinstance(value, Num) or value.shape or value.kind != "int" or value.elem is None:
@@ -572,10 +601,11 @@ class Executor:
         num = self.number_of(value, what)
         result = numbers.as_int(num, self)
         if num.shape:  # a tile of one element, as `.item()` gives
-            result = E.substitute(result, {lane(i): E.ZERO for i in range(len(num.shape))})
+            first = E.substitute(result, {lane(i): E.ZERO for i in range(len(num.shape))})
+            result = self.put_elsewhere(result, first)
         self.use_as_integer(result)
         if num.bits == 32 and numbers.may_have_wrapped(result):
-            return self.fits(result)
+            return self.fits(result, widened=True)
         return result
 
     def truth(self, value: Any) -> Expr:

@@ -35,7 +35,13 @@ class Machine(Protocol):
 
     def power_of_two(self, n: Num, *, shifts: bool) -> Num | None: ...
 
-    def fits(self, value: Expr, shape: tuple[Expr, ...] = (), *, named: bool = True) -> Expr: ...
+    def fits(
+        self, value: Expr, shape: tuple[Expr, ...] = (), *, named: bool = True, widened: bool = False
+    ) -> Expr: ...
+
+    def cancelled(self, found: Expr, *parts: Expr) -> None: ...
+
+    def put_elsewhere(self, before: Expr, after: Expr) -> Expr: ...
 
     def made(self, value: Expr) -> None: ...
 
@@ -192,7 +198,7 @@ def _widened(value: Num, bits: int | None, machine: Machine) -> Num:
     """`value` beside a number of 64 bits: it has left the ring of 32 bits when it is made as wide."""
     if bits != 64 or value.bits != 32 or value.elem is None or not may_have_wrapped(value.elem):
         return value
-    elem = machine.fits(value.elem, value.shape)
+    elem = machine.fits(value.elem, value.shape, widened=True)
     return value if elem is value.elem else replace(value, elem=elem)
 
 
@@ -305,6 +311,8 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     assert x is not None
     assert y is not None
     value = _integer(op, x, y, bits, shape, machine)
+    if bits == 64 and op in ("+", "-"):
+        machine.cancelled(value, x, y if op == "+" else E.neg(y))
     folded = E.FALSE if bits is None else E.all_of(folded_where(a), folded_where(b))
     if op in ("//", "%") and folded is not E.FALSE:
         value = E.ite(folded, E.floordiv(x, y) if op == "//" else E.mod(x, y), value)
@@ -508,7 +516,7 @@ def rearrange(elem: Expr, mapping: Mapping[Expr, Expr], machine: Machine) -> Exp
         moved = machine.moved(symbol, positions)
         changes[E.sym(symbol)] = moved
         changes[E.bool_sym(symbol)] = E.bool_sym(moved.args[0])
-    return E.substitute(elem, changes)
+    return machine.put_elsewhere(elem, E.substitute(elem, changes))
 
 
 def permute(a: Num, axes: list[int], machine: Machine) -> Num:
@@ -561,7 +569,6 @@ def extract(a: Num, index: list[Expr], shape: tuple[Expr, ...], machine: Machine
     if a.elem is None:
         return Num(shape, None, a.kind, a.bits)
     rank = len(shape)
-    mapping = {
-        lane(rank - 1 - k): E.add(E.mul(index[k], size), lane(rank - 1 - k)) for k, size in enumerate(shape)
-    }
+    places = [E.ZERO if size is E.ONE else lane(rank - 1 - k) for k, size in enumerate(shape)]
+    mapping = {lane(rank - 1 - k): E.add(E.mul(index[k], size), places[k]) for k, size in enumerate(shape)}
     return Num(shape, rearrange(a.elem, mapping, machine), a.kind, a.bits)

@@ -104,7 +104,7 @@ class Search:
             if entry[name].bits == 64:
                 continue
             if may_have_wrapped(value):
-                x.fits(value, entry[name].shape)
+                x.fits(value, entry[name].shape, named=not self.inside)
             if self.inside:  # the other end may be next to it
                 x.fits(E.add(value, step), entry[name].shape, named=False)
 

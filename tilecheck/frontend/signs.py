@@ -185,6 +185,6 @@ def rounded(num: Num, unknown: Expr, to: str, x: Uses) -> Expr:
     if known is not E.FALSE:
         for whole in rests(num):
             assert whole.elem is not None
-            if x.fits(whole.elem, whole.shape) is not whole.elem:
+            if x.fits(whole.elem, whole.shape, named=False) is not whole.elem:
                 return unknown  # what was rounded before, and something: it may have wrapped
     return E.ite(known, E.maximum(0, unknown), unknown)

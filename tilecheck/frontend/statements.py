@@ -341,6 +341,7 @@ def range_loop(x: Executor, node: cst.For, r: Range, frame: Frame) -> None:
     within = E.lt(stop, value) if downwards else E.lt(value, stop)
     bits = next((n.bits for n in (r.start, r.stop, r.step) if n.bits == 64), 32)
     distance = E.sub(start, stop) if downwards else E.sub(stop, start)
+    x.cancelled(distance, start, E.neg(stop))
     trips = E.maximum(0, E.cdiv(distance, rate))
     bounded = combined("loop", (1, len(x.nest)), way_of(r.start), way_of(r.stop), way_of(r.step))
     way = None if r.static else bounded  # unrolled, it is another literal in each iteration
@@ -733,7 +734,9 @@ def _advance(x: Executor, entry: Any, step: Any, k: Expr) -> Any:
             if step is E.ZERO:
                 return entry
             bits = 32 if entry.bits is None else entry.bits
-            elem = numbers.wrapped(E.add(entry.elem, E.mul(k, step)), bits)
+            elem = E.add(entry.elem, moved := E.mul(k, step))
+            x.cancelled(elem, entry.elem, moved)
+            elem = numbers.wrapped(elem, bits)
             return replace(entry, elem=elem, bits=bits, folded=_folded(x, entry, k))
         case Num() if isinstance(step, _Put) and entry.elem is not None:
             choice, bits = E.either if entry.kind == "bool" else E.ite, 32 if entry.bits is None else entry.bits

@@ -230,8 +230,8 @@ class Arithmetic:
     """A 32-bit integer whose value feeds an address or a branch: `value` must fit in int32.
 
     `steps` are the sums and products inside it, innermost first, and where each is computed. One that is not
-    `named` decides terms in which it does not stand: `a` for `(a * d) // d`. An offset `into`
-    an array counts where the array is accessed. One that is `widened` to 64 bits may be part of a sum later
+    `named` decides terms in which it does not stand: `a` for `(a * d) // d`. An offset `into` an array counts
+    where the array is accessed. One that is `widened` to 64 bits may be part of a sum later, also in a test
     (`p + (i + j) - k`), or turned round (`p - 4 * i`).
     """
 

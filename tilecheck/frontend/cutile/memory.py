@@ -246,7 +246,7 @@ def _index_tile(x: Executor, value: Any, what: str) -> Num:
     elem = numbers.as_int(num, x)
     x.use_as_integer(elem)
     if num.bits == 32 and numbers.may_have_wrapped(elem):
-        elem = x.fits(elem, num.shape)
+        elem = x.fits(elem, num.shape, widened=True)
     return Num(num.shape, elem, "int", num.bits)
 
 

@@ -564,7 +564,8 @@ class CuTile:
 def _item(x: Executor, value: Num) -> Num:
     elem = value.elem
     if elem is not None:
-        elem = E.substitute(elem, {lane(i): E.ZERO for i in range(len(value.shape))})
+        first = E.substitute(elem, {lane(i): E.ZERO for i in range(len(value.shape))})
+        elem = x.put_elsewhere(elem, first)
     return Num((), elem, value.kind, value.bits)
 
 

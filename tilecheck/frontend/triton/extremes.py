@@ -32,7 +32,7 @@ def between(x: Executor, tile: Num, result: Num) -> Num:
     if tile.unsigned is not None or len(known) < len(ends) or len(known) > _MOST:
         return result
     wraps = tile.bits == 32 and numbers.may_have_wrapped(tile.elem)
-    if wraps and x.fits(tile.elem, tile.shape) is not tile.elem:
+    if wraps and x.fits(tile.elem, tile.shape, named=False) is not tile.elem:
         return result
     low, high = known[0]
     for first, last in known[1:]:

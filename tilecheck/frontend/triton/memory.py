@@ -276,7 +276,9 @@ def _block(x: Executor, block: BlockPointer, effect: Effect, checked: frozenset[
         place = E.ZERO if size is E.ONE else lane(rank - 1 - k)
         index = E.add(start.elem or E.ZERO, place)
         if total is not None:
-            total = E.add(total, E.mul(index, stride.elem or E.ZERO))
+            before, part = total, E.mul(index, stride.elem or E.ZERO)
+            total = E.add(before, part)
+            x.cancelled(total, before, part)
         if k in checked or k - rank in checked:
             test = E.all_of(test, E.le(0, index), E.lt(index, extent.elem or E.ZERO))
     target = Pointer(block.base.array, Num(block.block, total, "int" if total is not None else "data", 64))

@@ -91,7 +91,8 @@ def _arange(x: Executor, args: Arguments) -> Num:
     given = args.bind(("start", "end"), "arange")
     start, end = x.scalar(given["start"], "start of arange"), x.scalar(given["end"], "end of arange")
     size = tile_size(x, E.sub(end, start))
-    return Num((size,), E.add(start, lane(0)), "int", 32, way=(1, "arange", start, end))
+    place = E.ZERO if size is E.ONE else lane(0)
+    return Num((size,), E.add(start, place), "int", 32, way=(1, "arange", start, end))
 
 
 def _full(x: Executor, args: Arguments) -> Num:

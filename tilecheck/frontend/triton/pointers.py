@@ -7,7 +7,6 @@ pointers cannot be added. Where that leaves no doubt the parameter is a pointer 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
@@ -17,7 +16,6 @@ from tilecheck.frontend.values import START, Num, Pointer
 from tilecheck.frontend.ways import way_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
-from tilecheck.ir.terms import terms_of, without_lanes
 
 
 def offset(x: Executor, op: str, a: Any, b: Any) -> Any:
@@ -25,7 +23,7 @@ def offset(x: Executor, op: str, a: Any, b: Any) -> Any:
     if isinstance(a, Pointer) and isinstance(b, Pointer):
         if op != "-" or a.array != b.array:
             raise UnsupportedConstruct(f"`{op}` of two pointers")
-        x.extended.add(a.array)
+        x.subtracted(a.array)
         return numbers.binary("-", a.offset, b.offset, x)
     if isinstance(b, Pointer):
         a, b = b, a
@@ -38,25 +36,7 @@ def offset(x: Executor, op: str, a: Any, b: Any) -> Any:
     if op == "-" or a.offset != START:
         x.extended.add(a.array)
     step = distance(x, b, a.array)
-    found = numbers.binary(op, a.offset, step, x)
-    lost = (_bases_of_terms(a.offset) | _bases_of_terms(step)) - _bases_of_terms(found)
-    if lost:
-        _cancelled(x, lost)
-    return Pointer(a.array, found)
-
-
-def _bases_of_terms(num: Num) -> frozenset[Expr]:
-    if num.elem is None:
-        return frozenset()
-    return frozenset(without_lanes(term) for _, term in terms_of(num.elem) if term is not E.ONE)
-
-
-def _cancelled(x: Executor, lost: frozenset[Expr]) -> None:
-    """Of offsets with a term that a later one has cancelled no address tells any more where they are used."""
-    for i, operation in enumerate(x.arithmetic):
-        bases = {without_lanes(term) for _, term in terms_of(operation.value)}
-        if operation.into is not None and not bases.isdisjoint(lost):
-            x.arithmetic[i] = replace(operation, named=False)
+    return Pointer(a.array, numbers.binary(op, a.offset, step, x))
 
 
 def distance(x: Executor, value: Any, array: str) -> Num:
