@@ -399,8 +399,8 @@ BUGS = (
     Bug(
         "a loop changes nothing",
         "frontend.statements:_advance",
-        "E.add(entry.elem, E.mul(k, step))",
-        "entry.elem",
+        "elem = numbers.wrapped(elem, bits)",
+        "elem = entry.elem",
         "source",
     ),
     Bug(
