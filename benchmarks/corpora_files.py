@@ -104,9 +104,9 @@ def _verify(work: _Work, limits: Limits, config: Contracts | None, told: Path) -
             out.write(json.dumps(value) + "\n")
             out.flush()
 
-        start = time.process_time()
+        start, project = time.process_time(), Project()
         try:
-            table = Project().add(parse(decode(candidate.path, candidate.data)))
+            table = project.add(parse(decode(candidate.path, candidate.data)))
         except SourceError:
             tell([])
             return
@@ -117,9 +117,9 @@ def _verify(work: _Work, limits: Limits, config: Contracts | None, told: Path) -
         launches = launches_around(table, importers) if definitions else ()
         reading = (time.process_time() - start) * 1000
         for definition in definitions:
-            start = time.process_time()
+            start = time.process_time() - project.reading_s
             report, findings = verify_kernel(definition, launches_of(definition, launches), Options())
-            spent = (time.process_time() - start) * 1000
+            spent = (time.process_time() - project.reading_s - start) * 1000
             tell({**_record(table, report, findings), "ms": round(spent, 2), "reading_ms": round(reading, 1)})
 
 

@@ -276,6 +276,7 @@ def _verify_file(
         finding = unreadable_source(candidate.path, candidate.data, problem)
         return _FileResult(diagnostics=(finding,), unreadable=True, data=candidate.data)
     parsed = time.perf_counter() - start
+    read_before = project.reading_s
     from tilecheck.frontend.definitions import find_kernels  # lazy
 
     definitions = find_kernels(table)
@@ -297,6 +298,7 @@ def _verify_file(
             report, found = verify_kernel(definition, launches_of(definition, launches), options, kept)
             kernels.append(report)
             diagnostics.extend(found)
+    parsed += project.reading_s - read_before
     if kept is not None:
         kept.keep_file(table, tuple(kernels), tuple(diagnostics), table.pragmas, seen)
     return _FileResult(tuple(kernels), tuple(diagnostics), table.pragmas, parse_time_s=parsed, data=data)

@@ -193,7 +193,7 @@ def loaded(
     """
     source = "memory" if order.order == "WEAK" else "atomic"
     unknown = x.fresh(f"{source}:{array.name}", per_lane=any(s is not E.ONE for s in shape))
-    if array.name in x.knowledge.written:
+    if x.knows("written", array.name):
         return Num(shape, unknown, "any")
     where = [array.member, *coordinates] if array.member is not None else coordinates
     known = E.read(array.name, *where)

@@ -206,14 +206,14 @@ def initial(x: Executor, name: str, annotation: Annotation) -> Any:
         return Num((), E.const(annotation.value), "int", None)
     kind = Kind.CONSTANT if annotation.constant else Kind.SCALAR
     is_tensor = annotation.array and not annotation.constant and x.dialect.has_pointers
-    if name in x.knowledge.pointers or is_tensor:
+    if x.knows("pointers", name) or is_tensor:
         x.pointers.add(name)
-        flags = dict(x.knowledge.flagged).get(name)
+        flags = x.knows("flagged", name)
         if flags is not None:  # some flags make it a pointer, and without them it is compared or multiplied
             # The number has a name of its own: what is found of it says nothing of the array's elements.
             return Choice(flags, Pointer(name, START), Param(f"{name} as a number"))
         return Pointer(name, START)
-    if name in x.knowledge.lists or (annotation.array_list and not annotation.constant):
+    if x.knows("lists", name) or (annotation.array_list and not annotation.constant):
         return ArrayList(name)
     if annotation.array and not annotation.constant:
         x.arrays.add(name)

@@ -42,7 +42,7 @@ from tilecheck.frontend.values import (
     used,
 )
 from tilecheck.ir import expr as E
-from tilecheck.ir.expr import Expr, Kind, Symbol
+from tilecheck.ir.expr import Expr, Kind, Symbol, memory_names
 from tilecheck.ir.kernel import (
     Access,
     Arithmetic,
@@ -169,8 +169,12 @@ class Knowledge:
     flagged: tuple[tuple[str, Expr], ...] = ()
     by_name: bool = False
 
-    def rank(self, array: str) -> int | None:
-        return dict(self.ranks).get(array)
+    def answer(self, what: str, name: str | None) -> Any:
+        """What a field says of a name: whether it is among those, or what it is mapped to. Of None, all of it."""
+        found = getattr(self, what)
+        if name is None:
+            return found
+        return name in found if isinstance(found, frozenset) else dict(found).get(name)
 
 
 @dataclass(slots=True)
@@ -191,6 +195,20 @@ class Unrolled:
     bounds: frozenset[Expr]
 
 
+@dataclass(slots=True)
+class _At:
+    """Sets the site of a run for a while; a class, as it is done for every call and operator."""
+
+    x: Executor
+    site: Site
+
+    def __enter__(self) -> None:
+        self.x.site, self.site = self.site, self.x.site
+
+    def __exit__(self, *_: object) -> None:
+        self.x.site = self.site
+
+
 @dataclass(slots=True, eq=False)
 class Executor:
     """Mutable state of one run."""
@@ -201,7 +219,8 @@ class Executor:
     project: Project
     dialect: Dialect
     site: Site
-    knowledge: Knowledge = field(default_factory=Knowledge)
+    knowledge: Knowledge = field(default_factory=Knowledge)  # runs ask with `knows`, which remembers
+    answers: dict[tuple[str, str | None], Any] = field(default_factory=dict)
     guard: Expr = E.TRUE
     dry: int = 0
     contract: bool = False
@@ -328,22 +347,36 @@ class Executor:
         origin = numbers.origin(*values)
         return f"{origin if origin == 'atomic' else 'memory'}:{','.join(names)}" if names else origin
 
+    def knows(self, what: str, name: str | None = None) -> Any:
+        """What earlier runs found (`Knowledge.answer`). Runs that get the same answers are the same."""
+        answer = self.answers[what, name] = self.knowledge.answer(what, name)
+        return answer
+
+    def would_be(self, knowledge: Knowledge) -> bool:
+        """Whether a run that knows this would do what this run did."""
+        return all(knowledge.answer(*question) == answer for question, answer in self.answers.items())
+
     @property
     def positive(self) -> frozenset[Expr]:
         """The sizes of tiles, as far as an earlier run has found them."""
-        return self.knowledge.positive
+        found: frozenset[Expr] = self.knows("positive")
+        return found
 
     def is_integer_memory(self, value: Expr) -> bool:
         """Whether everything read from memory or passed untyped in `value` is used as an integer: by the
         kernel, or by what its contracts compare it with, so that launches are asked for one."""
-        known = self.knowledge.integers | self.tables | (self.integers if self.contract else frozenset())
-        return all(name in known for name in memory_names(value))
+        return all(map(self.is_integer, memory_names(value)))
+
+    def is_integer(self, name: str) -> bool:
+        """Whether the elements of an array, or what is passed for a parameter, are used as integers. That this
+        run has found one is what it learns in the end."""
+        return name in self.tables or name in self.integers or self.knows("integers", name)
 
     def unfolded(self, value: Expr, x: Expr, y: Expr, *, per_lane: bool) -> Expr:
         """`value`, made of `x` and `y`, unless something was folded away in it that may be no integer: where v
         is a float, v + 1 - v need not be 1, nor v % 1 be 0."""
         lost = (memory_names(x) | memory_names(y)) - memory_names(value)
-        if lost <= self.knowledge.integers | self.tables:
+        if all(map(self.is_integer, lost)):
             return value
         return self.fresh(self.derived(x, y), per_lane=per_lane)
 
@@ -532,12 +565,24 @@ class Executor:
         Gives its position, if it is noted."""
         if self.dry or not self.dialect.has_pointers:
             return frozenset()
-        if not any(_may_change(value, self.knowledge.written) for value in values):
+        if not any(self._may_change(value) for value in values):
             return frozenset()
         loops = tuple(k for k, _ in self.nest)
         self.exchanges.append(Exchange(self.number(), loops, whole, loads, shape, self.guard, scans))
         self.guards[self.serial] = self.guard
         return frozenset({self.serial})
+
+    def _may_change(self, value: Any) -> bool:
+        """Whether a value may have been computed from an array that the launch writes: threads that load it at
+        different times may then hold different values. Of data nothing is known."""
+        if not isinstance(value, Num) or value.way is not None:  # memory gives values of no known way
+            return False
+        if value.elem is None:
+            return not numbers.is_compile_time(value)
+        unknown = [s for s in E.symbols(value.elem) if s.kind is Kind.OPAQUE]
+        if any(not s.origin.startswith("memory:") for s in unknown):
+            return True
+        return any(self.knows("written", name) for s in unknown for name in s.memory)
 
     def folds(self, *values: Any) -> None:
         """Note an operation that takes axes away or puts elements elsewhere, if it has to do with planes."""
@@ -640,15 +685,9 @@ class Executor:
 
     # ---- paths ---------------------------------------------------------------------------------------
 
-    @contextmanager
-    def at(self, table: ModuleTable, node: cst.CSTNode) -> Iterator[None]:
+    def at(self, table: ModuleTable, node: cst.CSTNode) -> _At:
         """Obligations made inside belong to `node`."""
-        before = self.site
-        self.site = table.site(node)
-        try:
-            yield
-        finally:
-            self.site = before
+        return _At(self, table.site(node))
 
     @contextmanager
     def unsafe_statement(self, table: ModuleTable, node: cst.CSTNode) -> Iterator[None]:
@@ -823,17 +862,6 @@ def _is_of_count(term: Expr) -> bool:
     return bool(count.op == "sym" and count.args[0].kind is Kind.LOOP)
 
 
-def _may_change(value: Any, written: frozenset[str]) -> bool:
-    """Whether a value may have been computed from an array that the launch writes: threads that load it at
-    different times may then hold different values. Of data nothing is known."""
-    if not isinstance(value, Num) or value.way is not None:  # memory gives values of no known way
-        return False
-    if value.elem is None:
-        return not numbers.is_compile_time(value)
-    unknown = [s for s in E.symbols(value.elem) if s.kind is Kind.OPAQUE]
-    return any(not s.origin.startswith("memory:") or not written.isdisjoint(s.memory) for s in unknown)
-
-
 def _untyped_terms(elem: Expr) -> Iterator[Symbol]:
     """The untyped parameters of which one may be the pointer that a sum is."""
     if elem.op == "add":
@@ -869,18 +897,3 @@ def _rounded(term: Expr) -> Symbol | None:
 def _is_clamped(e: Expr) -> bool:
     """Whether an unknown has a largest value: `max(min(u, n), 0)`."""
     return any(n.op == "min" for n in E.walk(e))
-
-
-def memory_names(value: Expr) -> set[str]:
-    """The arrays and untyped scalars whose values occur in `value`, other than converted to an integer."""
-    names: set[str] = set()
-    for node in E.walk(value):
-        if node.op == "read":
-            names |= set() if node.args[0].endswith(":int") else {node.args[0]}
-        elif node.op in ("sym", "bsym"):
-            symbol: Symbol = node.args[0]
-            if symbol.origin.startswith(("memory:", "atomic:")) and not symbol.origin.endswith(":int"):
-                names.update(symbol.memory)
-            elif symbol.origin == "untyped":
-                names.add(symbol.name)
-    return names

@@ -233,7 +233,7 @@ def _is_submodule(package: ModuleTable, name: str) -> bool:
 
 
 def _integer(x: Executor, node: cst.Integer, frame: Frame) -> Any:
-    return integer(int(ast.literal_eval(node.value)))
+    return integer(int(node.value, 0))
 
 
 def _float(x: Executor, node: cst.Float | cst.Imaginary, frame: Frame) -> Any:

@@ -1,7 +1,8 @@
 """From the text of a kernel to its IR.
 
 A kernel is executed a few times: the first runs learn what the text says only later (which arrays are
-written, how many axes they have, whose values are used as integers), the last run knows all of it.
+written, how many axes they have, whose values are used as integers). A run is the last one if it has learned
+nothing that would have answered one of its own questions otherwise.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ def lower(definition: Definition, *, bounded: bool = False) -> Kernel:
     for _ in range(MAX_RUNS):
         x = _run(definition, knowledge, bounded=bounded)
         learned = _learned(x)
-        if learned == knowledge:
+        if x.would_be(learned):
+            x.knowledge = knowledge = learned
             if x.unclear is not None and not knowledge.by_name:
                 knowledge = replace(knowledge, by_name=True)
                 continue

@@ -25,7 +25,8 @@ def by_binary(op: str, a: Num, b: Num, result: str) -> Made:
     """`a op b`, which is of the kind `result`."""
     made = _of_binary(op, a, b, result)
     real = result == "data" and (op == "/" or is_real(a) or is_real(b))
-    return replace(made, real=real, typed=made.typed and (real or _is_typed(a, b)))
+    typed = made.typed and (real or _is_typed(a, b))
+    return made if made.real == real and made.typed == typed else replace(made, real=real, typed=typed)
 
 
 def _is_typed(*values: Num) -> bool:

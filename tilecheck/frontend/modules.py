@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import builtins
 import re
+import time
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -217,10 +218,15 @@ class ModuleTable:
 
 @dataclass(slots=True, eq=False)
 class Project:
-    """Finds and caches the modules that kernels import from their own project. Mutable cache."""
+    """Finds and caches the modules that kernels import from their own project. Mutable cache.
+
+    `reading_s` is the processor time that reading them took: a module is read where a kernel first needs it, and
+    that is not the time of that kernel.
+    """
 
     tables: dict[str, ModuleTable | None] = field(default_factory=dict)
     found: dict[tuple[Import, str], ModuleTable | None] = field(default_factory=dict)
+    reading_s: float = 0.0
 
     def add(self, parsed: ParsedModule) -> ModuleTable:
         key = str(Path(parsed.source.path).resolve())
@@ -252,12 +258,16 @@ class Project:
         return None
 
     def _read(self, path: Path, key: str) -> ModuleTable | None:
+        start, before = time.process_time(), self.reading_s
         try:
             parsed = load(path.as_posix())
         except SourceError:
             self.tables[key] = None  # reported where the file itself is verified
             return None
-        return self._table(parsed, key)
+        else:
+            return self._table(parsed, key)
+        finally:
+            self.reading_s = before + time.process_time() - start  # with what that reads in turn
 
     def _table(self, parsed: ParsedModule, key: str) -> ModuleTable:
         table = ModuleTable(parsed, self, pragmas=read_pragmas(parsed.source))

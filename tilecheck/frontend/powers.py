@@ -38,7 +38,7 @@ def power_of_two(x: Executor, n: Num, *, shifts: bool) -> Num | None:
         # A contract is not compiled. What is not known in a guard may be a condition of compile time.
         if not x.contract and all(s.kind is not Kind.OPAQUE for s in E.symbols(x.guard)):
             assume_where_compiled(x, E.le(0, n.elem))
-    elif symbol.name in x.knowledge.integers:
+    elif x.knows("integers", symbol.name):
         x.use_as_integer(n.elem)
         x.check(CheckKind.EXPONENT, E.le(0, n.elem), E.render(n.elem))
     else:

@@ -56,7 +56,7 @@ def _python_len(x: Executor, args: Arguments) -> Num:
         case Seq():
             return integer(len(value.items))
         case Shape():
-            rank = x.knowledge.rank(value.array.name)
+            rank = x.knows("ranks", value.array.name)
             if rank is None:
                 raise UnsupportedConstruct("len of a shape of unknown rank")
             return integer(rank)

@@ -8,13 +8,13 @@ from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers, signs, spans, unsigned
-from tilecheck.frontend.executor import ROUNDED, Arguments, Executor, memory_names
+from tilecheck.frontend.executor import ROUNDED, Arguments, Executor
 from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.made import by_cast
 from tilecheck.frontend.values import NOTHING, Const, Named, Num, Seq
 from tilecheck.frontend.ways import combined, way_of
 from tilecheck.ir import expr as E
-from tilecheck.ir.expr import Expr, Kind
+from tilecheck.ir.expr import Expr, Kind, memory_names
 
 
 def data(shape: tuple[Expr, ...] = ()) -> Num:
@@ -176,8 +176,9 @@ def _truncated(x: Executor, elem: Expr, *, per_lane: bool, wide: bool = False) -
     if x.is_integer_memory(elem):  # also what has been converted before
         return elem
     # Which parameters are pointers an earlier run has found: an address may be converted too.
-    beside = _beside_integers(elem, x.knowledge.integers, wide=wide) if x.knowledge.pointers else set()
-    if beside and not beside & x.knowledge.pointers and memory_names(elem) <= x.knowledge.integers | beside:
+    integers, pointers = x.knows("integers"), x.knows("pointers")
+    beside = _beside_integers(elem, integers, wide=wide) if pointers else set()
+    if beside and not beside & pointers and memory_names(elem) <= integers | beside:
         x.integers |= beside
         return elem
     match elem.op:

@@ -47,17 +47,27 @@ class Made:
     carried: frozenset[tuple[int, str]] = frozenset()  # variables of loops, in a round of those (`accumulated`)
 
     def __or__(self, other: Made) -> Made:
-        both = self._with(other, self.loads | other.loads, self.exchanges | other.exchanges)
         atom = (self.atom and not other.loads) or (other.atom and not self.loads)
-        return replace(both, atom=atom, carried=self.carried | other.carried)
+        loads, exchanges = self.loads | other.loads, self.exchanges | other.exchanges
+        return self._with(other, loads, exchanges, atom=atom, carried=self.carried | other.carried)
 
     def __and__(self, other: Made) -> Made:
         return self._with(other, self.loads & other.loads, self.exchanges & other.exchanges)
 
-    def _with(self, other: Made, loads: frozenset[int], exchanges: frozenset[int]) -> Made:
+    def _with(
+        self,
+        other: Made,
+        loads: frozenset[int],
+        exchanges: frozenset[int],
+        *,
+        atom: bool = False,
+        carried: frozenset[tuple[int, str]] = frozenset(),
+    ) -> Made:
         return Made(
             loads,
             exchanges,
+            atom=atom,
+            carried=carried,
             typed=self.typed and other.typed,
             free=self.free and other.free,
             chosen=self.chosen or other.chosen,

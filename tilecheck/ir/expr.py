@@ -29,7 +29,7 @@ import operator
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 
 class Kind(enum.IntEnum):
@@ -98,7 +98,7 @@ class Symbol:
 class Expr:
     """One node. Build nodes with the functions below, never directly: they intern and fold."""
 
-    __slots__ = ("__weakref__", "args", "free", "op", "operands", "size")
+    __slots__ = ("__weakref__", "args", "free", "memory", "op", "operands", "size")
     op: str
     args: tuple[Any, ...]
 
@@ -502,8 +502,63 @@ def _symbols_of(root: Expr) -> tuple[Symbol, ...]:
     try:
         found: tuple[Symbol, ...] = root.free  # type: ignore[attr-defined]
     except AttributeError:
-        found = tuple(dict.fromkeys(n.args[0] for n in walk(root) if n.op in ("sym", "bsym")))
-        object.__setattr__(root, "free", found)
+        return _derived(root, "free", _own_symbols)
+    return found
+
+
+def _own_symbols(node: Expr, below: Iterator[tuple[Symbol, ...]]) -> tuple[Symbol, ...]:
+    if node.op in ("sym", "bsym"):
+        return (node.args[0],)
+    parts = [part for part in below if part]
+    if len(parts) < 2:
+        return parts[0] if parts else ()
+    found = dict.fromkeys(s for part in parts for s in part)
+    # The order is that of the operands. Most nodes have the symbols of the first: they share them.
+    return parts[0] if len(found) == len(parts[0]) else tuple(found)
+
+
+def memory_names(value: Expr) -> frozenset[str]:
+    """The arrays and untyped scalars whose values occur in `value`, other than converted to an integer."""
+    try:
+        found: frozenset[str] = value.memory  # type: ignore[attr-defined]
+    except AttributeError:
+        return _derived(value, "memory", _own_memory)
+    return found
+
+
+def _own_memory(node: Expr, below: Iterator[frozenset[str]]) -> frozenset[str]:
+    names = frozenset[str]().union(*below)
+    if node.op == "read" and not node.args[0].endswith(":int"):
+        return names | {node.args[0]}
+    if node.op in ("sym", "bsym"):
+        symbol: Symbol = node.args[0]
+        if symbol.origin.startswith(("memory:", "atomic:")) and not symbol.origin.endswith(":int"):
+            return frozenset(symbol.memory)
+        if symbol.origin == "untyped":
+            return frozenset((symbol.name,))
+    return names
+
+
+_T = TypeVar("_T")
+
+
+def _derived(root: Expr, name: str, own: Callable[[Expr, Iterator[_T]], _T]) -> _T:
+    """What is derived of a node from what is derived of its operands, kept with each. Iterative: deep
+    expressions are fine."""
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if hasattr(node, name):
+            stack.pop()
+            continue
+        operands = node.operands  # type: ignore[attr-defined]
+        todo = [c for c in operands if not hasattr(c, name)]
+        if todo:
+            stack += todo
+            continue
+        stack.pop()
+        _set(node, name, own(node, (getattr(c, name) for c in operands)))
+    found: _T = getattr(root, name)
     return found
 
 
@@ -558,7 +613,18 @@ def rebuild(a: Expr, change: Callable[[Expr], Expr | None], memo: dict[Expr, Exp
 
 def substitute(a: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
     """Replace whole sub-expressions (usually `sym` nodes); replacements are not looked into again."""
-    return rebuild(a, mapping.get) if mapping else a
+    if not mapping:
+        return a
+    replaced = {key.args[0] for key in mapping if key.op in ("sym", "bsym")}
+    if len(replaced) < len(mapping):
+        return rebuild(a, mapping.get)
+
+    def change(node: Expr) -> Expr | None:
+        found = mapping.get(node)
+        # Nothing is replaced below a node without these symbols.
+        return node if found is None and replaced.isdisjoint(_symbols_of(node)) else found
+
+    return rebuild(a, change)
 
 
 _Valued = Callable[[Symbol], int | bool]

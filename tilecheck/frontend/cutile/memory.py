@@ -86,7 +86,7 @@ def shape_items(x: Executor, shape: Shape, length: int) -> Seq:
 
 def shape_item(x: Executor, shape: Shape, index: Any) -> Any:
     if isinstance(index, Seq):  # x.shape[a:b]
-        rank = x.knowledge.rank(shape.array.name)
+        rank = x.knows("ranks", shape.array.name)
         if rank is None:
             raise UnsupportedConstruct("slice of a shape of unknown rank")
         ends = [None if isinstance(e, Const) else x.scalar(e, "slice").value for e in index.items[1:]]
@@ -95,7 +95,7 @@ def shape_item(x: Executor, shape: Shape, index: Any) -> Any:
     if axis is None:
         raise UnsupportedConstruct("shape indexed by a symbolic axis")
     if axis < 0:
-        rank = x.knowledge.rank(shape.array.name)
+        rank = x.knows("ranks", shape.array.name)
         if rank is None:
             # The rank becomes known from an access; this run is repeated then.
             x.used.add(shape.array.name)
@@ -385,7 +385,7 @@ def _slice(x: Executor, array: Array, args: Arguments) -> Array:
     if axis is None:
         raise UnsupportedConstruct("slice along a symbolic axis")
     if axis < 0:
-        rank = x.knowledge.rank(array.name)
+        rank = x.knows("ranks", array.name)
         if rank is None:
             raise UnsupportedConstruct("slice along a negative axis of an array of unknown rank")
         axis += rank

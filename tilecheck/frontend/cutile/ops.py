@@ -576,7 +576,7 @@ def _array_attribute(x: Executor, array: Array, name: str) -> Any:
         case "dtype":
             return Token(f"{array.name}.dtype")
         case _:
-            rank = x.knowledge.rank(array.name)
+            rank = x.knows("ranks", array.name)
             if rank is None:
                 return Num((), E.sym(Symbol(f"{array.name}.ndim", Kind.CONSTANT)), "int", None)
             return integer(rank)

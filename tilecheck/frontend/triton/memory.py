@@ -151,11 +151,12 @@ def _elements(
         return updated(x, array, Space.ELEMENT, (axis,), lanes, shape, mask, order, operands, unchecked=E.TRUE)
     record(x, array, effect, Space.ELEMENT, (axis,), lanes, mask, order, unchecked=E.TRUE)
     x.guards[x.serial] = x.guard
+    if effect is Effect.WRITE:
+        return Num(shape, None, "data")
     lanes_of = frozenset({x.serial} if shape else ())
     itself = Made(lanes_of, places=frozenset({_place(target.array, index)}), atom=True, closed=True)
-    made = itself if effect is Effect.READ else NOTHING
     # An element that is not inside is an error of its own (TC303): what is read was inside.
-    return replace(loaded(x, array, [index], test, shape, order), made=made)
+    return replace(loaded(x, array, [index], test, shape, order), made=itself)
 
 
 def _place(array: str, index: Expr) -> Place:

@@ -872,7 +872,7 @@ class Triton:
         whole = _divided_out(dividend, divisor)
         if whole is not None and x.is_integer_memory(dividend) and x.is_integer_memory(divisor):
             return whole if op == "//" else E.ZERO
-        positive = x.knowledge.positive | {divisor}
+        positive = x.positive | {divisor}
         known = signs.guarded(x)
         scalars = {s for s in E.symbols(dividend) if s.kind in (Kind.SCALAR, Kind.CONSTANT)}
         scalars = {s for s in scalars if E.sym(s) not in positive}

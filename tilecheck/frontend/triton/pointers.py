@@ -86,9 +86,9 @@ def _bases(elem: Expr, x: Executor) -> frozenset[str]:
     match elem.op:
         case "add":
             found = [names for names in (_bases(term, x) for term in elem.args) if names]
-            known = [names for names in found if names <= x.pointers | x.knowledge.pointers]
+            known = [names for names in found if all(n in x.pointers or x.knows("pointers", n) for n in names)]
             clear = known or found
-            if len(clear) > 1 and x.knowledge.by_name:
+            if len(clear) > 1 and x.knows("by_name"):
                 clear = [names for names in clear if all(map(_is_called_pointer, names))]
             return clear[0] if len(clear) == 1 else frozenset()
         case "ite":
@@ -97,7 +97,7 @@ def _bases(elem: Expr, x: Executor) -> frozenset[str]:
             return frozenset().union(*found) if all(found) else frozenset()
         case "sym" if elem.args[0].origin == "untyped" and elem.args[0].kind is Kind.SCALAR:
             name = elem.args[0].name
-            number = name in x.knowledge.integers or name in x.knowledge.numbers or name in x.numbers
+            number = name in x.numbers or x.knows("integers", name) or x.knows("numbers", name)
             return frozenset() if number else frozenset({name})
         case _:
             return frozenset()

@@ -24,6 +24,6 @@ def typed_zero(x: Executor, shape: tuple[E.Expr, ...], dtype: Any) -> Num | None
     array = dtype.name.removesuffix(_OF_ELEMENTS)
     if not array.isidentifier():
         return None  # the type of a tile
-    if array in x.knowledge.integers | x.tables:
+    if x.is_integer(array):
         return Num((), E.ZERO, "int", 32)
     return Num((), x.fresh(f"memory:{array}", per_lane=False), "any", 32)
