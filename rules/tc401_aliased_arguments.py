@@ -19,8 +19,11 @@ Each argument of a visible launch is followed to the allocation or the parameter
 function that it comes from. Two arguments with one origin, both the whole of it, overlap for every
 input of the host function. The kernel is run with one array behind both parameters, and is
 `violated` if an element is written through one and touched through the other. `.clone()` and fresh
-allocations have origins of their own. Different slices of one tensor may or may not overlap; they
-are not reported here, and S1 asks for them at the launch.
+allocations have origins of their own.
+
+A Triton kernel may be launched in place. If no run shows harm, the kernel is decided once more with
+one array behind both parameters: it must follow that no two blocks meet in it. Different slices of
+one tensor may or may not overlap: they are listed at the launch as S1, left to the caller.
 
 ## Example
 
@@ -110,9 +113,11 @@ def accumulate(x, y):
 
 ## When it says unknown
 
-Never: a launch whose arguments cannot be followed is not reported, and S1 stays an obligation of
-whoever launches. It is listed by `tilecheck audit`. Overlap within one parameter, such as an
-expanded output, is the business of TC403.
+If a launch passes one tensor twice and neither harm nor its absence is shown, or passes two parts of
+a tensor that the host function itself allocates and that may overlap. A launch whose arguments cannot
+be followed is not reported: S1 stays an obligation of whoever launches, and is listed by `tilecheck
+audit`. Which threads of one Triton program do what is not looked at here; S1 at the launch stands for
+it. Overlap within one parameter, such as an expanded output, is the business of TC403.
 
 ## References
 

@@ -146,6 +146,8 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.pipeline": EVERYTHING,
     "tilecheck.stages": EVERYTHING,
     "tilecheck.proposing": EVERYTHING,
+    "tilecheck.in_place": EVERYTHING,
+    "tilecheck.proving": EVERYTHING,
     "tilecheck.gate": {  # one module of text through the pipeline, and nothing of files or configs
         *BASE,
         "tilecheck.cache",  # how a kernel is written as a key

@@ -73,26 +73,13 @@ def _decided_with(
     Raises:
         UnsupportedConstruct: the kernel, or a contract, is not read.
     """
-    from tilecheck.analysis.borrow import build  # lazy, as are the others: few kernels come here
-    from tilecheck.analysis.facts import Facts
-    from tilecheck.frontend.definitions import Given
-    from tilecheck.frontend.lower import lower
-    from tilecheck.proof.decide import decide
-    from tilecheck.proof.work import Work
-    from tilecheck.registry import load_rules
-    from tilecheck.stages import state_obligations
+    from tilecheck.frontend.definitions import Given  # lazy: few kernels come here
+    from tilecheck.proving import proved_again  # lazy, as above
 
     site = definition.table.site(definition.node.name)
     given = Given(texts, (), None, site, True)
-    kernel = lower(replace(definition, given=(*definition.given, given)))
-    facts = Facts(kernel, build(kernel, launches))
-    obligations, _ = state_obligations(facts, [entry.rule for entry in load_rules()])
-    work = Work.of_kernel(options.budget // _SHARE)
-    file = definition.table.file
-    decision = decide(
-        kernel, obligations, file, without=options.without, budget=options.budget, work=work, proves_only=True
-    )
-    return kernel, decision
+    definition = replace(definition, given=(*definition.given, given))
+    return proved_again(definition, launches, options, share=_SHARE)
 
 
 def _advised(decision: Decision, tried: Decision, texts: Sequence[str]) -> Decision:

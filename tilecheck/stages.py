@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +17,12 @@ from tilecheck.overlay import watched
 from tilecheck.wording import in_words_of
 
 if TYPE_CHECKING:
+    from tilecheck.analysis.borrow import Alias
     from tilecheck.analysis.facts import Facts
     from tilecheck.cache.session import FileSession
     from tilecheck.frontend.definitions import Definition
     from tilecheck.gate.decisions import Decisions
+    from tilecheck.in_place import InPlace
     from tilecheck.ir.kernel import Kernel
     from tilecheck.ir.launch import Launch
     from tilecheck.proof.decide import Decision
@@ -158,7 +160,17 @@ def _decided(
         from tilecheck.proof.repeats import repeated  # lazy: few kernels are tuned
 
         findings = (*findings, *repeated(kernel, kernel.tuning, decision.conditions, options.budget))
-    found = conclude(facts, decision, findings, launches, file, options.budget)
+
+    @cache
+    def in_place() -> InPlace:
+        from tilecheck.in_place import InPlace  # lazy: few launches pass one tensor twice
+
+        return InPlace(definition, kernel, decision, options)
+
+    def is_harmless(alias: Alias) -> bool:
+        return in_place().is_harmless(alias)
+
+    found = conclude(facts, decision, findings, launches, file, options.budget, is_harmless)
     return in_words_of(kernel, found)
 
 

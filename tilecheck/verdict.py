@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -37,6 +37,7 @@ from tilecheck.proof.obligation import Between, Disjoint, Obligation
 from tilecheck.registry import rule_files
 
 if TYPE_CHECKING:
+    from tilecheck.analysis.borrow import Alias
     from tilecheck.proof.launch_judge import Broken
     from tilecheck.proof.session import Session
 
@@ -54,11 +55,13 @@ def conclude(
     launches: tuple[Launch, ...],
     path: str,
     budget: int = DEFAULT_BUDGET,
+    is_harmless: Callable[[Alias], bool] = lambda _: False,
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
-    """The report of one kernel and everything that was found in it. `budget` bounds what its launches take."""
+    """The report of one kernel and everything that was found in it. `budget` bounds what its launches take.
+    `is_harmless` may show that two parameters of a launch may be one tensor."""
     kernel = facts.kernel
-    findings = _with_aliases(facts, findings, path)
-    launched = _check_launches(facts, decision, launches, path, findings, budget)
+    findings, shared = _with_aliases(facts, findings, path, is_harmless)
+    launched = _check_launches(facts, decision, launches, path, findings, shared, budget)
     diagnostics = [*findings, *_violations(kernel, decision), *launched.diagnostics]
     diagnostics += _unneeded_unsafe(kernel, decision)
     verdict, reason, site = _verdict(kernel, decision, launched)
@@ -132,7 +135,7 @@ class _Launched:
     reports: tuple[LaunchReport, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     broken: bool = False
-    undecided: Site | None = None
+    undecided: tuple[Site, str] | None = None  # a launch, and what is not decided there
 
 
 def _verdict(
@@ -149,7 +152,7 @@ def _verdict(
     for settled in sorted(open_, key=lambda s: s.reason == Reason.BUDGET.value):
         return Verdict.UNKNOWN, settled.reason, settled.obligation.sites[0]
     if launched.undecided is not None:
-        return Verdict.UNKNOWN, Reason.NONLINEAR.value, launched.undecided
+        return Verdict.UNKNOWN, Reason.NONLINEAR.value, launched.undecided[0]
     if "trusted" in statuses:
         return Verdict.TRUSTED, None, None
     conditional = decision.conditions or kernel.requires or kernel.contracts
@@ -414,14 +417,19 @@ def _undecided(kernel: Kernel, decision: Decision, launched: _Launched, reason: 
         )
         return
     if launched.undecided is not None:
+        site, text = launched.undecided
+        is_shared = text.startswith("S1: ")
         yield Diagnostic(
             UNDECIDED,
             name,
             Severity.WARNING,
-            f"not decided ({reason}): whether this launch of `{kernel.name}` meets what the kernel needs",
-            launched.undecided,
+            f"not decided ({reason}): whether this launch of `{kernel.name}` meets what it needs: {text}",
+            site,
             kernel.name,
-            "inputs that break it are too large to be replayed",
+            "one buffer is passed twice and written, and two blocks may meet in it"
+            if is_shared
+            else "inputs that break it are too large to be replayed",
+            help="pass a copy, or write the kernel with one parameter for both" if is_shared else None,
         )
     for settled in decision.settled:
         key = (settled.obligation.rule, settled.obligation.sites)
@@ -450,6 +458,7 @@ def _check_launches(
     launches: tuple[Launch, ...],
     path: str,
     findings: Sequence[Diagnostic],
+    shared: Mapping[int, Sequence[ConditionAt]],
     budget: int,
 ) -> _Launched:
     """Judge every visible launch; a condition counts as broken only after the launch was replayed."""
@@ -460,17 +469,26 @@ def _check_launches(
     from tilecheck.proof.work import Work  # lazy
 
     with closing(Session(fuel=Fuel(LAUNCHES), work=Work.of_launches(budget, decision.work))) as session:
-        all_ = (_check_one(facts.kernel, decision, launch, path, session) for launch in launches)
+        all_ = (
+            _check_one(facts.kernel, decision, launch, path, session, shared.get(id(launch), ()))
+            for launch in launches
+        )
         checked = [one for one in all_ if one is not None]
     reports = tuple(report for report, _ in checked)
     diagnostics = tuple(d for _, found in checked for d in found)
     aliased = [d for d in findings if d.code == ALIASED and d.witness is not None]
-    undecided = next((r.site for r in reports if any(c.status == "unknown" for c in r.conditions)), None)
+    open_ = ((r.site, c.text) for r in reports for c in r.conditions if c.status == "unknown")
+    undecided = next(open_, None)
     return _Launched(reports, diagnostics, bool(diagnostics or aliased), undecided)
 
 
 def _check_one(
-    kernel: Kernel, decision: Decision, launch: Launch, path: str, session: Session
+    kernel: Kernel,
+    decision: Decision,
+    launch: Launch,
+    path: str,
+    session: Session,
+    shared: Sequence[ConditionAt],
 ) -> tuple[LaunchReport, list[Diagnostic]] | None:
     from tilecheck.proof.launch_check import check_launch  # lazy: most files have no launch that needs it
 
@@ -494,7 +512,7 @@ def _check_one(
     checked = check_launch(kernel, decision.conditions, launch, session, replayed)
     if checked is None:
         return None
-    report = LaunchReport(launch.site, tuple(ConditionAt(t, s) for t, s in checked.conditions))
+    report = LaunchReport(launch.site, (*(ConditionAt(t, s) for t, s in checked.conditions), *shared))
     return report, [_broken_launch(kernel, launch, b, seen.get(b.text)) for b in checked.broken]
 
 
@@ -523,23 +541,30 @@ def _broken_launch(kernel: Kernel, launch: Launch, broken: Broken, witness: Witn
     )
 
 
-def _with_aliases(facts: Facts, findings: Sequence[Diagnostic], path: str) -> tuple[Diagnostic, ...]:
-    """Attach to each aliasing finding what a replay with one buffer bound twice shows.
+def _with_aliases(
+    facts: Facts, findings: Sequence[Diagnostic], path: str, is_harmless: Callable[[Alias], bool]
+) -> tuple[tuple[Diagnostic, ...], Mapping[int, Sequence[ConditionAt]]]:
+    """Attach to each aliasing finding what a replay with one buffer bound twice shows; and say of the launches
+    that remain whether S1 holds there.
 
     One call can stand for several launches (one for each choice that the host function makes): a finding
-    counts if the replay shows it for one of them, with the flags of that launch. Others are dropped.
+    counts if the replay shows it for one of them, with the flags of that launch. Of the others it must be
+    proved that no two blocks meet in it; the rest is left to the caller. So is whether parts of a buffer
+    overlap, but for those of one that the host function has allocated itself.
     """
     kept = [d for d in findings if d.code != ALIASED]
     aliased = {d.message: d for d in findings if d.code == ALIASED}
-    if not aliased:
-        return tuple(kept)
+    shared: dict[int, dict[ConditionAt, None]] = {}
+    aliases = tuple(facts.graph.aliases())
+    if not aliases:
+        return tuple(kept), {}
     from tilecheck.proof.alias import find_alias  # lazy: loads NumPy
     from tilecheck.proof.context import Context  # lazy
     from tilecheck.proof.fuel import LAUNCHES, Fuel  # lazy
     from tilecheck.proof.launch_judge import launch_flags  # lazy
 
     context, fuel = Context(facts.kernel), Fuel(LAUNCHES)
-    for alias in facts.graph.aliases():
+    for alias in aliases:
         finding = next(
             (
                 d
@@ -554,4 +579,9 @@ def _with_aliases(facts: Facts, findings: Sequence[Diagnostic], path: str) -> tu
             flags = launch_flags(alias.launch)
             witness = find_alias(context, alias.mutable, alias.other, path, flags, alias.launch, fuel)
             aliased[finding.message] = replace(finding, witness=witness)
-    return (*kept, *(d for d in aliased.values() if d.witness is not None))
+        text = f"S1: `{alias.mutable}` and `{alias.other}` do not overlap"
+        is_callers = (alias.partial and not alias.fresh) or is_harmless(alias)
+        said = ConditionAt(text, "caller" if is_callers else "unknown")
+        shared.setdefault(id(alias.launch), {})[said] = None
+    shown = [d for d in aliased.values() if d.witness is not None]
+    return (*kept, *shown), {launch: tuple(found) for launch, found in shared.items()}

@@ -40,7 +40,8 @@ class Alias:
     buffer: str
     mutable: str
     other: str
-    partial: bool  # not surely one piece of the buffer: whether they overlap is left to the guard (S1)
+    partial: bool  # not surely one piece of the buffer
+    fresh: bool  # the host function has allocated it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,7 +126,8 @@ class BorrowGraph:
             if found is Overlap.APART:
                 return
             partial = found is not Overlap.SAME
-            yield Alias(buffer["launch"], buffer["name"], written[0], other, partial)
+            fresh = a["tensor"].fresh and b["tensor"].fresh
+            yield Alias(buffer["launch"], buffer["name"], written[0], other, partial, fresh)
 
 
 def array_node(name: str) -> str:

@@ -41,7 +41,8 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A kernel as it stands in a file: its `def`, and the functions that enclose it, outermost first."""
+    """A kernel as it stands in a file: its `def`, and the functions that enclose it, outermost first. `same`
+    are parameters, each with the one for which launches pass the same tensor."""
 
     name: str
     node: cst.FunctionDef
@@ -49,6 +50,7 @@ class Definition:
     enclosing: tuple[cst.FunctionDef, ...]
     language: str = "cutile"
     given: tuple[Given, ...] = ()
+    same: tuple[tuple[str, str], ...] = ()
 
 
 # ---- finding them ---------------------------------------------------------------------------------------

@@ -170,7 +170,7 @@ class Knowledge:
     by_name: bool = False
 
     def answer(self, what: str, name: str | None) -> Any:
-        """What a field says of a name: whether it is among those, or what it is mapped to. Of None, all of it."""
+        """What a field says of a name: whether it is one of those, or what it is mapped to. Of None, all."""
         found = getattr(self, what)
         if name is None:
             return found

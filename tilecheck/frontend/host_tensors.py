@@ -168,7 +168,8 @@ def converted(t: Tensor) -> Tensor:
 
 
 def reshaped(t: Tensor, shape: Sequence[Expr]) -> tuple[Tensor, Expr] | None:
-    """`t.view(shape)` and what it establishes: -1 stands for an exact quotient."""
+    """`t.view(shape)` and what it establishes: torch raises unless there are as many elements, of which -1
+    stands for an exact quotient."""
     count = numel(t)
     holes = [k for k, size in enumerate(shape) if size.value == -1]
     if count is None or len(holes) > 1:
@@ -180,6 +181,8 @@ def reshaped(t: Tensor, shape: Sequence[Expr]) -> tuple[Tensor, Expr] | None:
         sizes[holes[0]] = quotient(count, rest)
         if sizes[holes[0]].op == "floordiv":
             fact = E.eq(E.mod(count, rest), 0)
+    else:
+        fact = E.eq(E.mul(E.ONE, *sizes), count)
     result = replace(t, shape=tuple(sizes), shape_of="", strides=None, strides_of="")
     return result, fact
 

@@ -139,8 +139,9 @@ def _run(definition: Definition, knowledge: Knowledge, *, bounded: bool) -> Exec
     x.tables = frozenset(tables(definition))
     x.files[table.file] = None
     frame = Frame({}, _closure(definition), table, definition.name, [], 0)
+    same = dict(definition.same)
     for name, annotation in annotations.items():
-        frame.names[name] = initial(x, name, annotation)
+        frame.names[name] = initial(x, same.get(name, name), annotation)
     run_block(x, node.body.body, frame)
     return x
 

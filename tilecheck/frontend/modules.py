@@ -220,8 +220,8 @@ class ModuleTable:
 class Project:
     """Finds and caches the modules that kernels import from their own project. Mutable cache.
 
-    `reading_s` is the processor time that reading them took: a module is read where a kernel first needs it, and
-    that is not the time of that kernel.
+    `reading_s` is the processor time that reading them took: a module is read where a kernel first needs it,
+    and that is not the time of that kernel.
     """
 
     tables: dict[str, ModuleTable | None] = field(default_factory=dict)
