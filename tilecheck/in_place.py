@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tilecheck.analysis.borrow import tensors
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.ir.expr import Expr, negate, symbols
 from tilecheck.ir.kernel import Effect, Ownership
@@ -52,6 +53,11 @@ class InPlace:
         if self._is_untouched(alias):
             return True
         if self._definition.language != "triton" or alias.partial:
+            return False
+        given = [t for _, value in alias.launch.arguments for t in tensors(value)]
+        if (
+            sum(t.storage == alias.buffer for t in given) > 2
+        ):  # through a third parameter it is read or written, too
             return False
         constants = {p.name for p in self._kernel.params if p.ownership is Ownership.CONSTANT}
         flags = launch_flags(alias.launch).items()

@@ -11,7 +11,7 @@ from tilecheck.analysis.facts import Facts
 from tilecheck.analysis.limits import int32_limits, values_in_memory
 from tilecheck.analysis.ordering import laid_out_alike, large_tiles
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, render, symbols, walk
-from tilecheck.ir.kernel import Access, Effect, Kernel, Ownership
+from tilecheck.ir.kernel import Access, Effect, Kernel, Ownership, made_of
 from tilecheck.ir.launch import HostList, Launch
 from tilecheck.model import (
     ConditionAt,
@@ -177,7 +177,8 @@ def standing(facts: Facts) -> tuple[str, ...]:
     if any(facts.graph.borrows(a) for a in arrays):
         found.append("S4")
     values = [a.value for a in facts.kernel.arithmetic]
-    if any(s.kind is Kind.BLOCK for s in symbols(*values)) or any(map(values_in_memory, values)):
+    of_sizes = any(s.kind is Kind.BLOCK or made_of(s) is not None for s in symbols(*values))
+    if of_sizes or any(map(values_in_memory, values)):
         found.append("S5")
     if any(p.is_array and p.integer for p in facts.kernel.params):
         found.append("S6")
@@ -580,7 +581,7 @@ def _with_aliases(
             witness = find_alias(context, alias.mutable, alias.other, path, flags, alias.launch, fuel)
             aliased[finding.message] = replace(finding, witness=witness)
         text = f"S1: `{alias.mutable}` and `{alias.other}` do not overlap"
-        is_callers = (alias.partial and not alias.fresh) or is_harmless(alias)
+        is_callers = (alias.partial and not alias.owned) or is_harmless(alias)
         said = ConditionAt(text, "caller" if is_callers else "unknown")
         shared.setdefault(id(alias.launch), {})[said] = None
     shown = [d for d in aliased.values() if d.witness is not None]

@@ -41,7 +41,9 @@ class Alias:
     mutable: str
     other: str
     partial: bool  # not surely one piece of the buffer
-    fresh: bool  # the host function has allocated it
+    owned: (
+        bool  # parts of what the host function has allocated itself, and of which its text tells where they lie
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,8 +128,13 @@ class BorrowGraph:
             if found is Overlap.APART:
                 return
             partial = found is not Overlap.SAME
-            fresh = a["tensor"].fresh and b["tensor"].fresh
-            yield Alias(buffer["launch"], buffer["name"], written[0], other, partial, fresh)
+            owned = all(map(_is_owned, (a["tensor"], b["tensor"])))
+            yield Alias(buffer["launch"], buffer["name"], written[0], other, partial, owned)
+
+
+def _is_owned(tensor: HostTensor) -> bool:
+    may_be_another = tensor.copied or tensor.among
+    return tensor.fresh and tensor.part is not None and not may_be_another
 
 
 def array_node(name: str) -> str:

@@ -30,7 +30,7 @@ from tilecheck.ir.expr import (
     symbols,
     walk,
 )
-from tilecheck.ir.kernel import Kernel, extents_of
+from tilecheck.ir.kernel import Kernel, extents_of, made_of
 from tilecheck.ir.parts import Part, lies_in
 
 # What `within` says of the arrays that the launch does not write: between which values each of some parts lies.
@@ -172,7 +172,9 @@ class _Bounds:
         if value in self._seen:
             return
         self._seen.add(value)
-        if all(s.kind is Kind.CONSTANT for s in symbols(value)) or value.op in ("sym", "const", "read"):
+        own = symbols(value)
+        known = all(s.kind is Kind.CONSTANT for s in own) or value.op in ("sym", "const", "read")
+        if known and all(made_of(s) is None for s in own):  # a power of two is soon too large
             return
         bound = self.of(value)
         if bound is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tilecheck.ir.expr import Expr, Symbol, children, conjuncts
+from tilecheck.ir.expr import Expr, Kind, Symbol, children, conjuncts, walk
 
 SMALL = 64
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
@@ -80,6 +80,10 @@ def _largest(value: Expr, promised: Mapping[Symbol, int], size: int, *, constant
     return memo[value]
 
 
+def _is_of_memory(e: Expr) -> bool:
+    return any(n.op == "read" or (n.op == "sym" and n.args[0].kind is Kind.OPAQUE) for n in walk(e))
+
+
 def _bound(
     node: Expr, memo: dict[Expr, int], promised: Mapping[Symbol, int], size: int, *, constants: bool
 ) -> int:
@@ -98,8 +102,8 @@ def _bound(
             return product
         case "floordiv" | "min":
             return of(0) if node.op == "floordiv" else max(of(0), of(1))
-        case "mod":
-            return min(of(0), of(1)) if node.args[1].value else of(1)
+        case "mod":  # what memory holds is no run-time quantity that is small
+            return min(of(0), of(1)) if node.args[1].value and not _is_of_memory(node.args[0]) else of(1)
         case "max":
             return max(of(0), of(1))
         case "ite":

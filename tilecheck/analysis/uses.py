@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tilecheck.analysis.facts import Facts
-from tilecheck.ir.expr import Expr, Kind, all_of, conjuncts, symbols, walk
+from tilecheck.ir.expr import Expr, Kind, Symbol, all_of, conjuncts, symbols, walk
 from tilecheck.ir.kernel import Access, Arithmetic
 from tilecheck.ir.terms import Terms, has_multiple, parts_of, sums_in, without_lanes
 
@@ -24,6 +24,7 @@ class Uses:
     accesses: tuple[Access, ...]
     tests: frozenset[Expr]
     sums: tuple[Terms, ...]
+    used: frozenset[Symbol]
     indices: Mapping[Expr, tuple[tuple[Access, int, Expr], ...]]
 
     @classmethod
@@ -39,7 +40,8 @@ class Uses:
                         indices.setdefault(without_lanes(node), []).append((access, number, node))
         every = frozenset(walk(*map(without_lanes, tests)))
         sums = tuple(own for test in dict.fromkeys(tests) for own in sums_in(test))
-        return cls(facts.kernel.accesses, every, sums, {v: tuple(found) for v, found in indices.items()})
+        used = frozenset(symbols(*tests, *(axis.index for a in facts.kernel.accesses for axis in a.axes)))
+        return cls(facts.kernel.accesses, every, sums, used, {v: tuple(found) for v, found in indices.items()})
 
     def feeds(self, operation: Arithmetic) -> bool:
         """Whether an access or a check may depend on a value."""
@@ -53,6 +55,8 @@ class Uses:
         """Whether every lane may use a value. One that is `widened` may be a part of what is tested, but no
         offset is."""
         if not operation.named or without_lanes(operation.value) in self.tests:
+            return True
+        if not operation.behind.isdisjoint(self.used):
             return True
         return operation.widened and operation.into is None and has_multiple(self.sums, operation.value)
 

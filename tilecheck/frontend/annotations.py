@@ -19,7 +19,7 @@ _CONSTANTS = (
 )
 _UNMODELLED = re.compile(  # Triton also takes the names alone, also those that C has, and types of NumPy
     r"(?:(?:triton\.language\.(?:core\.)?|cuda\.tile\.|numpy\.)?"
-    r"(?:uint\d+|int8|int16|float16|float64|half|double)|u\d+|i8|i16|fp16|f16|fp64|f64)(?:_t)?"
+    r"(?:uint\d+|int1|int8|int16|float16|float64|half|double)|u\d+|i1|i8|i16|fp16|f16|fp64|f64)(?:_t)?"
 )
 _ARRAYS = ("cuda.tile.Array", "cuda.tile.IndexedWithInt64", "cuda.tile.ArrayAnnotation", "torch.Tensor")
 
@@ -96,7 +96,7 @@ def _text(table: ModuleTable, node: cst.SimpleString, depth: int) -> set[str]:
     if not isinstance(value, str):
         return set()
     try:
-        return _marks(table, cst.parse_expression(value), depth + 1)
+        return _marks(table, cst.parse_expression(value.strip()), depth + 1)
     except cst.ParserSyntaxError:
         return set()
 

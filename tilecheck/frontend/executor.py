@@ -416,11 +416,21 @@ class Executor:
         named: bool = True,
         widened: bool = False,
         into: str | None = None,
+        behind: frozenset[Symbol] = frozenset(),
     ) -> Expr:
         """Note that a 32-bit value of this tile shape must not have wrapped, in any lane. Gives the value. One
         that is not `named` is in no term that is computed from it; an offset `into` an array counts where an
         access is, and so does what is `widened` if an access is made by it."""
-        form = Arithmetic(value, self.guard, self.site, self.unsafe, named=named, widened=widened, into=into)
+        form = Arithmetic(
+            value,
+            self.guard,
+            self.site,
+            self.unsafe,
+            named=named,
+            widened=widened,
+            into=into,
+            behind=behind,
+        )
         if self._is_rounded(value):
             found = self._wrapped(value, per_lane=bool(shape))
             near, where = self._near(value) if into is not None and found is not value else (value, E.FALSE)
@@ -500,11 +510,37 @@ class Executor:
         """Note that lanes get what others had. Gives the value `after` that. What was asked of a part of it is
         found by the names of lanes no more, if these are other ones than before (`without_lanes`)."""
         if self.arithmetic and without_lanes(before) is not without_lanes(after):
-            own, sums = frozenset(E.walk(without_lanes(before))), sums_in(before)
-            for i, operation in enumerate(self.arithmetic):
-                if without_lanes(operation.value) in own or has_multiple(sums, operation.value):
-                    self.arithmetic[i] = replace(operation, named=False)
+            self.unseen(before)
         return after
+
+    def unseen(self, *values: Expr, behind: Symbol | None = None) -> None:
+        """Note that something was made of values that does not name them: what was asked of a part of them is
+        not found by where they are used. It may be an unknown, `behind` which they stand."""
+        for value in values if self.arithmetic else ():
+            own, sums, symbols = frozenset(E.walk(without_lanes(value))), sums_in(value), E.symbols(value)
+            for i, operation in enumerate(self.arithmetic):
+                if not operation.named:
+                    continue
+                known = without_lanes(operation.value) in own or not operation.behind.isdisjoint(symbols)
+                if known or has_multiple(sums, operation.value):
+                    more = operation.behind if behind is None else operation.behind | {behind}
+                    self.arithmetic[i] = replace(operation, named=behind is not None, behind=more)
+
+    def tested_since(self, first: int) -> None:
+        """Note that values were used in a test, whatever else names them; offsets count where an access is."""
+        for i, operation in enumerate(self.arithmetic[first:], first):
+            if operation.into is None:
+                self.arithmetic[i] = replace(operation, named=False)
+
+    def decided(self, truth: Expr, *parts: Expr) -> Expr:
+        """The truth that was made of others: where it is decided by their terms, it names none of them."""
+        if truth is E.TRUE or truth is E.FALSE:
+            self.unseen(*(part for part in parts if part is not truth))
+        return truth
+
+    def narrowed(self, guard: Expr, cond: Expr) -> Expr:
+        """`guard`, and `cond` as well."""
+        return self.decided(E.all_of(guard, cond), guard, cond)
 
     def note_name(self, name: str, value: Any) -> None:
         """Remember what the author calls a block-dependent integer; reports use it."""
@@ -753,12 +789,12 @@ class Executor:
             return second()
         before = self.guard
         try:
-            self.guard = E.all_of(before, cond)
+            self.guard = self.narrowed(before, cond)
             if self.guard is E.FALSE:
                 self.guard = before
                 return second()
             a = first()
-            self.guard = E.all_of(before, E.negate(cond))
+            self.guard = self.narrowed(before, E.negate(cond))
             if self.guard is E.FALSE:
                 return a
             b = second()

@@ -440,7 +440,7 @@ def _boolean(x: Executor, node: cst.BooleanOperation, frame: Frame) -> Any:
     # machine numbers both sides always run.
     before = x.guard
     if compiled or not x.dialect.has_pointers:
-        x.guard = E.all_of(before, truth if op == "and" else E.negate(truth))
+        x.guard = x.narrowed(before, truth if op == "and" else E.negate(truth))
     try:
         b = evaluate(x, node.right, frame)
         other = x.truth(b)
@@ -451,7 +451,7 @@ def _boolean(x: Executor, node: cst.BooleanOperation, frame: Frame) -> Any:
         if not _are_machine_truths(a, b):
             raise UnsupportedConstruct(f"`{op}` of a tile and what may be a constant")
         return numbers.logical(op, a, b, x)  # lane by lane
-    combined = E.all_of(truth, other) if op == "and" else E.any_of(truth, other)
+    combined = x.decided(E.all_of(truth, other) if op == "and" else E.any_of(truth, other), truth, other)
     machine = Num((), combined, "bool", None if compiled and compiled_too else 32)
     if not x.dialect.has_pointers or (_is_truth(a) and _is_truth(b)):
         return machine

@@ -277,6 +277,7 @@ class HostExecutor(Executor):
         named: bool = True,
         widened: bool = False,
         into: str | None = None,
+        behind: frozenset[Symbol] = frozenset(),
     ) -> Expr:
         """Python's integers do not wrap."""
         return value

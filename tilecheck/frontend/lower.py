@@ -42,7 +42,7 @@ from tilecheck.frontend.values import (
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.kernel import Access, Contract, Effect, Kernel, Ownership, Tuning, UnknownName
+from tilecheck.ir.kernel import Access, Arithmetic, Contract, Effect, Kernel, Ownership, Tuning, UnknownName
 from tilecheck.ir.kernel import Param as KernelParam
 from tilecheck.model import GlobalName, Site
 
@@ -261,6 +261,16 @@ def _without_ways(x: Executor, *premises: Expr) -> None:
 # ---- the result --------------------------------------------------------------------------------------------
 
 
+def _placed(x: Executor, operation: Arithmetic) -> Arithmetic:
+    """An operation with all that tells where it is used: what it stands behind may have been put elsewhere."""
+    behind = set(operation.behind)
+    for (symbol, _), other in x.moves.items():  # in the order in which they were made
+        if symbol in behind:
+            behind.add(other)
+    widened = operation.widened or operation.into in x.extended
+    return replace(operation, widened=widened, behind=frozenset(behind))
+
+
 def _kernel(x: Executor, definition: Definition) -> Kernel:
     declared = {n: a.declared for n, a in read_parameters(definition).items() if a.declared is not None}
     unknown: list[UnknownName] = []
@@ -279,7 +289,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         grid_axes=tuple(sorted(x.grid_axes)),
         accesses=tuple(_with_destinations(x, definition)),
         checks=tuple(x.checks),
-        arithmetic=tuple(replace(a, widened=a.widened or a.into in x.extended) for a in x.arithmetic),
+        arithmetic=tuple(_placed(x, a) for a in x.arithmetic),
         facts=tuple(f for f in x.facts if f is not E.TRUE),
         requires=requires,
         contracts=tuple(_contracts(x, contracts)),

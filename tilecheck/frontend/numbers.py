@@ -36,12 +36,22 @@ class Machine(Protocol):
     def power_of_two(self, n: Num, *, shifts: bool) -> Num | None: ...
 
     def fits(
-        self, value: Expr, shape: tuple[Expr, ...] = (), *, named: bool = True, widened: bool = False
+        self,
+        value: Expr,
+        shape: tuple[Expr, ...] = (),
+        *,
+        named: bool = True,
+        widened: bool = False,
+        behind: frozenset[Symbol] = frozenset(),
     ) -> Expr: ...
 
     def cancelled(self, found: Expr, *parts: Expr) -> None: ...
 
     def put_elsewhere(self, before: Expr, after: Expr) -> Expr: ...
+
+    def unseen(self, *values: Expr, behind: Symbol | None = None) -> None: ...
+
+    def decided(self, truth: Expr, *parts: Expr) -> Expr: ...
 
     def made(self, value: Expr) -> None: ...
 
@@ -232,7 +242,7 @@ def compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
         x = as_int(Num(shape, x, a.kind), machine)
         y = as_int(Num(shape, y, b.kind), machine)
     x, y = _leave_ring(machine, _result_bits(a, b), shape, x, y)
-    return Num(shape, compared(op, x, y), "bool", compiled, made)
+    return Num(shape, machine.decided(compared(op, x, y), x, y), "bool", compiled, made)
 
 
 def origin(*values: Expr | None) -> str:
@@ -255,7 +265,8 @@ def logical(op: str, a: Num, b: Num, machine: Machine) -> Num:
     assert x is not None
     assert y is not None
     bits = None if is_compile_time(a) and is_compile_time(b) else 32
-    return Num(shape, E.all_of(x, y) if op == "and" else E.any_of(x, y), "bool", bits, by_logic(a, b))
+    both = machine.decided(E.all_of(x, y) if op == "and" else E.any_of(x, y), x, y)
+    return Num(shape, both, "bool", bits, by_logic(a, b))
 
 
 def invert(a: Num, machine: Machine) -> Num:
@@ -383,6 +394,8 @@ def _integer(op: str, x: Expr, y: Expr, bits: int | None, shape: tuple[Expr, ...
             return E.mul(*[x] * y.value) if y.value else E.ONE
         case "<<" if bits is None and x.value is not None and x.value > 0:
             return E.maximum(1, machine.fresh("data", per_lane=False))  # as Python shifts: nothing wraps
+        case "&" if any(_is_low_bits(side) for side in (x, y)):
+            return E.bit("and", x, y)  # the low bits of what has wrapped are those of what has not
     x, y = _leave_ring(machine, bits, shape, x, y)
     match op:
         case "//" | "%":
@@ -390,8 +403,10 @@ def _integer(op: str, x: Expr, y: Expr, bits: int | None, shape: tuple[Expr, ...
             if bits is None:  # at compile time, as Python divides
                 return E.floordiv(x, y) if op == "//" else E.mod(x, y)
             found = machine.quotient(op, x, y)
-            if bits == 32 and may_have_wrapped(x) and y is not E.ONE and x not in E.walk(found):
-                machine.fits(x, shape, named=False)  # one that wraps is no multiple of its divisor
+            if y is not E.ONE and x not in E.walk(found):  # one that wraps is no multiple of its divisor
+                machine.unseen(x)
+                if bits == 32 and may_have_wrapped(x):
+                    machine.fits(x, shape, named=False)
             return found
         case "min":
             return E.minimum(x, y)
@@ -403,6 +418,12 @@ def _integer(op: str, x: Expr, y: Expr, bits: int | None, shape: tuple[Expr, ...
             return E.bit({"&": "and", "|": "or", "^": "xor"}[op], x, y)
         case _:  # shifts and powers by unknown amounts: some integer
             return machine.fresh("data", per_lane=bool(shape))
+
+
+def _is_low_bits(mask: Expr) -> bool:
+    """Whether it is one less than a power of two that has 32 bits."""
+    value = mask.value
+    return value is not None and 0 <= value < 2**31 and not value & (value + 1)
 
 
 def _remainder(x: Expr, y: Expr) -> Expr | None:
@@ -482,7 +503,7 @@ def select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:
         x, y = stretch(a, shape), stretch(b, shape)
         assert x is not None
         assert y is not None
-        return Num(shape, E.either(test, x, y), "bool")
+        return Num(shape, machine.decided(E.either(test, x, y), test, x, y), "bool")
     x, y = stretch(_to_int(a, machine), shape), stretch(_to_int(b, machine), shape)
     assert x is not None
     assert y is not None

@@ -108,6 +108,13 @@ class Search:
             if self.inside:  # the other end may be next to it
                 x.fits(E.add(value, step), entry[name].shape, named=False)
 
+    def rests(self, x: Executor, guard: Expr, names: Mapping[str, Any]) -> None:
+        """Note that what is known of the ends, and of what says how they are, rests on what a round computes:
+        on halves of what fits, and on tests."""
+        own = (self.low, self.high, *(name for name, _ in self.truths))
+        values = (names.get(name) for name in own)
+        x.unseen(guard, *(v.elem for v in values if isinstance(v, Num) and v.elem is not None))
+
     def hold(self, x: Executor, names: dict[str, Any], rounds: Expr | None = None) -> Expr:
         """Put what is known into the variables, as unknown as they are in `names`. Gives what else holds, after
         so many rounds."""

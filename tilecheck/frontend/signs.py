@@ -62,7 +62,10 @@ class Uses(Protocol):
     @property
     def positive(self) -> frozenset[Expr]: ...
     def is_integer_memory(self, value: Expr) -> bool: ...
-    def fits(self, value: Expr, shape: tuple[Expr, ...] = (), *, named: bool = True) -> Expr: ...
+    def fits(
+        self, value: Expr, shape: tuple[Expr, ...] = (), *, behind: frozenset[Symbol] = frozenset()
+    ) -> Expr: ...
+    def unseen(self, *values: Expr, behind: Symbol | None = None) -> None: ...
 
 
 class Guarded(Protocol):
@@ -135,8 +138,9 @@ def is_of_32_bits(num: Num, x: Uses) -> bool:
 
 
 def rests(*nums: Num) -> tuple[Num, ...]:
-    """The 32-bit integers that `natural` speaks of as such, which must not have wrapped."""
-    own = [n for n in nums if n.elem is not None and n.elem.op in ("add", "mul") and n.bits == 32]
+    """The integers that `natural` speaks of as such, of which no part in 32 bits must have wrapped."""
+    made = ("add", "mul")
+    own = [n for n in nums if n.elem is not None and any(e.op in made for e in E.walk(n.elem))]
     return tuple(dict.fromkeys((*own, *(m for n in nums if n.elem is None for m in n.rests))))
 
 
@@ -185,6 +189,9 @@ def rounded(num: Num, unknown: Expr, to: str, x: Uses) -> Expr:
     if known is not E.FALSE:
         for whole in rests(num):
             assert whole.elem is not None
-            if x.fits(whole.elem, whole.shape, named=False) is not whole.elem:
+            x.unseen(whole.elem, behind=unknown.args[0])
+            if whole.bits != 32 or whole.elem.op not in ("add", "mul", "ite"):
+                continue
+            if x.fits(whole.elem, whole.shape, behind=frozenset(unknown.args)) is not whole.elem:
                 return unknown  # what was rounded before, and something: it may have wrapped
     return E.ite(known, E.maximum(0, unknown), unknown)

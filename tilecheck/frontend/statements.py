@@ -248,11 +248,11 @@ def branch(
         run_block(x, body if cond is E.TRUE else orelse, frame)
         return
     before, names = x.guard, dict(frame.names)
-    then_guard = x.guard = E.all_of(before, cond)
+    then_guard = x.guard = x.narrowed(before, cond)
     run_block(x, body, frame)
     then_end, then_names = x.guard, frame.names
     frame.names = names
-    else_guard = x.guard = E.all_of(before, E.negate(cond))
+    else_guard = x.guard = x.narrowed(before, E.negate(cond))
     run_block(x, orelse, frame)
     else_end = x.guard
     if then_end is E.FALSE or else_end is E.FALSE:
@@ -401,10 +401,13 @@ def run_while(x: Executor, node: cst.While, frame: Frame) -> None:
 
     def enter() -> None:
         x.guard = E.all_of(x.guard, E.le(0, k))
+        first = len(x.arithmetic)
         with x.at(frame.table, node.test):
             cond = x.truth(evaluate(x, node.test, frame))
+        # The last test, which tells what holds after the loop, is about other values than those of a round.
+        x.tested_since(first)
         x.branch_on(cond)
-        x.guard = E.all_of(x.guard, cond)
+        x.guard = x.narrowed(x.guard, cond)
 
     settled = len(x.settled)
     broken = symbolic_loop(x, node, k, enter, None, frame)
@@ -466,8 +469,11 @@ def symbolic_loop(
         x.loops.append(loop)
         try:
             enter()
+            entered = x.guard
             if x.guard is not E.FALSE:
                 _body(x, node.body.body, loop, frame)
+            for search in found:  # what is known of its ends says it of others than a round's
+                search.rests(x, entered, frame.names)
         finally:
             x.loops.pop()
     finally:

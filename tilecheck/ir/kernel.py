@@ -232,7 +232,8 @@ class Arithmetic:
     `steps` are the sums and products inside it, innermost first, and where each is computed. One that is not
     `named` decides terms in which it does not stand: `a` for `(a * d) // d`. An offset `into` an array counts
     where the array is accessed. One that is `widened` to 64 bits may be part of a sum later, also in a test
-    (`p + (i + j) - k`), or turned round (`p - 4 * i`).
+    (`p + (i + j) - k`), or turned round (`p - 4 * i`). It counts also where an unknown `behind` which it stands
+    is used: what is known of that rests on it.
     """
 
     value: Expr
@@ -243,6 +244,7 @@ class Arithmetic:
     named: bool = True
     widened: bool = False
     into: str | None = None
+    behind: frozenset[Symbol] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,13 @@ class Uses:
 
     positive: frozenset[Expr] = frozenset()
 
-    def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> Expr:
+    def fits(
+        self, value: Expr, shape: tuple[Expr, ...] = (), *, behind: frozenset[Symbol] = frozenset()
+    ) -> Expr:
         return value
+
+    def unseen(self, *values: Expr, behind: Symbol | None = None) -> None:
+        pass
 
     def is_integer_memory(self, value: Expr) -> bool:
         return all(s.origin != "untyped" for s in E.symbols(value))
