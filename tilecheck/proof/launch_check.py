@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from tilecheck.analysis.ordering import WARP, laid_out_alike, large_tiles
+from tilecheck.analysis.ranges import INT32_MAX
 from tilecheck.ir.expr import FALSE, Expr, Kind, all_of, le, lt, mul, negate, render, sym, symbols
 from tilecheck.ir.host import EXTENT, NUMEL, SPAN, owner
 from tilecheck.ir.kernel import Contract, Effect, Kernel, grid_symbol
@@ -29,7 +30,9 @@ from tilecheck.ir.overlap import Overlap, overlap
 from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.launch_judge import Broken, Judge, is_of_host, judge_of
 from tilecheck.proof.launch_unread import rests_on_unread
+from tilecheck.proof.predicate import ranges
 from tilecheck.proof.session import Session
+from tilecheck.proof.solver import satisfiable
 
 _HUNTS = 2  # for harm that one broken condition does at one call, without any
 _INPUTS, _ALL = 3, 99  # that are run for one broken condition, with several blocks and with any
@@ -187,7 +190,20 @@ class _Check:
                 size = self.judge.rewritten(sym(grid_symbol(axis)))
                 text = f"S3: grid[{axis}] is more than 1, but the kernel never reads axis {axis}"
                 self._standing(text, lt(1, size), (), found, open_)
-        return tuple(found), (*tuple(open_), *self._numbers(), *self._layouts())
+        return tuple(found), (*tuple(open_), *self._wraps(), *self._numbers(), *self._layouts())
+
+    def _wraps(self) -> Iterator[tuple[str, str]]:
+        """Values of 32 bits that wrap in some block of this launch, as far as its text says every number that
+        they are computed from: S4 and S5 speak of launches that are not seen. So large a launch is not run."""
+        judge = self.judge
+        told = (Kind.BLOCK, Kind.LOOP, Kind.LANE)
+        for operation in judge.kernel.arithmetic:
+            goal = (judge.rewritten(operation.guard), judge.rewritten(lt(INT32_MAX, operation.value)))
+            if FALSE in goal or any(s.kind not in told for s in symbols(*goal)):
+                continue
+            bounds = map(judge.rewritten, ranges(goal))
+            if satisfiable((*bounds, *goal), session=judge.session).status == "sat":
+                yield f"S5: `{render(operation.value)}` fits in 32 bits", "unknown"
 
     def _numbers(self) -> tuple[tuple[str, str], ...]:
         """Arguments that the proof takes for integers, where the host's text does not show that they are: the
