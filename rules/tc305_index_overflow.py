@@ -151,7 +151,7 @@ from tilecheck.ir.expr import (
     any_of,
     conjuncts,
     le,
-    negate,
+    negated_terms,
     rebuild,
     render,
     sym,
@@ -213,6 +213,10 @@ def _from_memory(
     bounded = FALSE if wraps else is_bounded(value, ranges)
     if bounded is TRUE:
         return None
+    if all(term.op in ("lt", "le", "eq") for term in negated_terms(bounded)):
+        # Bounded where a test turns out one way, as 0 is in the place of no index: asked is the other way.
+        value, given = _on_path(value, all_of(given, *negated_terms(bounded)))
+        bounded = FALSE
     leaves = values_in_memory(value)
     names = tuple(dict.fromkeys(name for name in map(_array, leaves) if name))
     same = [n for n in walk(given) if is_from_memory(n) and _array(n) in names]
@@ -248,7 +252,7 @@ def _on_path(value: Expr, given: Expr) -> tuple[Expr, Expr]:
         test, first, second = node.args
         if known.issuperset(conjuncts(test)):
             return rebuild(first, chosen)
-        return rebuild(second, chosen) if negate(test) in known else None
+        return rebuild(second, chosen) if known.issuperset(negated_terms(test)) else None
 
     return rebuild(value, chosen), all_of(*(rebuild(term, chosen) for term in terms))
 

@@ -113,11 +113,12 @@ def accumulate(x, y):
 
 ## When it says unknown
 
-If a launch passes one tensor twice and neither harm nor its absence is shown, or passes two parts of
-a tensor that the host function itself allocates and that may overlap. A launch whose arguments cannot
-be followed is not reported: S1 stays an obligation of whoever launches, and is listed by `tilecheck
-audit`. Which threads of one Triton program do what is not looked at here; S1 at the launch stands for
-it. Overlap within one parameter, such as an expanded output, is the business of TC403.
+If a launch passes one tensor twice and neither harm nor its absence is shown, or passes two parts
+of a tensor that the host function itself allocates and that may overlap. A launch whose arguments
+cannot be followed is not reported: S1 stays an obligation of whoever launches, and is listed by
+`tilecheck audit`. Which threads of one Triton program do what is not looked at here; S1 at the
+launch stands for it. Overlap within one parameter, such as an expanded output, is the business of
+TC403.
 
 ## References
 

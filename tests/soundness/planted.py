@@ -378,8 +378,8 @@ BUGS = (
     Bug(
         "an `else` runs where its `if` does",
         "frontend.statements:branch",
-        "E.all_of(before, E.negate(cond))",
-        "E.all_of(before, cond)",
+        "x.narrowed(before, E.negate(cond))",
+        "x.narrowed(before, cond)",
         "source",
     ),
     Bug(

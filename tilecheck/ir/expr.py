@@ -447,6 +447,11 @@ def conjuncts(a: Expr) -> tuple[Expr, ...]:
     return a.args if a.op == "all" else (a,)
 
 
+def negated_terms(a: Expr) -> tuple[Expr, ...]:
+    """The terms of its negation as a conjunction: of a disjunction, those of each of its terms."""
+    return tuple(map(negate, a.args)) if a.op == "any" else conjuncts(negate(a))
+
+
 def either(cond: Expr, a: Expr, b: Expr) -> Expr:
     """The truth that is `a` where `cond` holds and `b` elsewhere. What both say holds in any case, and stands
     by itself: `row < n and (not MASKED or col < m)`."""

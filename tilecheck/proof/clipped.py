@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from tilecheck.ir.expr import conjuncts
+from tilecheck.ir.expr import Expr, conjuncts, negated_terms
 from tilecheck.proof.polynomial import Polynomial, atom, combine, constant, key
 from tilecheck.proof.premises import Premises
 
@@ -23,14 +23,32 @@ def below_ends(
     is for certain."""
     for index in sorted(atoms):
         a = premises.forms.atoms[index]
-        for term in conjuncts(a.condition) if a.op == "ite" and a.condition is not None else ():
-            if term.op not in ("lt", "le") or key(premises.form(term.args[0])) != key(a.args[0]):
-                continue
-            end = combine(premises.form(term.args[1]), constant(1 if term.op == "lt" else 0), -1)
-            for most in (end, *_maxima(premises, end)):
-                below = combine(most, atom(index), -1)
-                if below not in premises.inequalities and covers(combine(most, a.args[1], -1)):
-                    yield below
+        if a.op != "ite" or a.condition is None:
+            continue
+        first, second = a.args
+        for terms, chosen, other in (
+            (conjuncts(a.condition), first, second),
+            (negated_terms(a.condition), second, first),
+        ):
+            for term in terms:
+                if term.op not in ("lt", "le") or key(premises.form(term.args[0])) != key(chosen):
+                    continue
+                end = combine(premises.form(term.args[1]), constant(1 if term.op == "lt" else 0), -1)
+                for most in (end, *_maxima(premises, end)):
+                    below = combine(most, atom(index), -1)
+                    if below not in premises.inequalities and covers(combine(most, other, -1)):
+                        yield below
+
+
+def ends_of(conditional: Expr) -> Iterator[tuple[Expr, Expr]]:
+    """The comparisons that keep a branch of a conditional below an end where it is taken, each with the other
+    branch."""
+    condition, first, second = conditional.args
+    for terms, chosen, other in (
+        (conjuncts(condition), first, second),
+        (negated_terms(condition), second, first),
+    ):
+        yield from ((t, other) for t in terms if t.op in ("lt", "le") and t.args[0] is chosen)
 
 
 def _maxima(premises: Premises, end: Polynomial) -> Iterator[Polynomial]:

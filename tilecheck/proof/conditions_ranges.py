@@ -11,6 +11,7 @@ from math import gcd
 
 from tilecheck.analysis.limits import likely_ranges_of
 from tilecheck.ir.expr import ZERO, Expr, Kind, add, conjuncts, floordiv, le, lt, maximum, mul, neg, render, sub
+from tilecheck.proof.clipped import ends_of
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.polynomial import UNIT, Key, Monomial, Polynomial, combine, constant, key, scaled
 
@@ -193,11 +194,12 @@ class Ranges:
             case "ite" if self._known.keys() >= set(conjuncts(e.args[0])):
                 yield from self.highest(e.args[1], depth)
             case "max" | "ite":
-                if e.op == "ite" and e.args[0].op == "lt" and e.args[0].args[0] is e.args[1]:
+                for compared, other in ends_of(e) if e.op == "ite" else ():
                     # `x if x < n else 0`, the lanes beyond the end of a row, which may have no other
-                    ends = [sub(top, 1) for top in self.highest(e.args[0].args[1], depth)]
+                    below = compared.op == "lt"
+                    ends = [sub(top, 1) if below else top for top in self.highest(compared.args[1], depth)]
                     yield from ends[:1]
-                    yield from (maximum(end, e.args[2]) for end in ends[:1] if self.terms.uniform(e.args[2]))
+                    yield from (maximum(end, other) for end in ends[:1] if self.terms.uniform(other))
                 yield from self._either(e.args[-2], e.args[-1], depth, larger=e.op == "max")
 
     def _half_way(self, e: Expr, depth: int) -> Iterator[Expr]:

@@ -196,13 +196,12 @@ class _Check:
         """Values of 32 bits that wrap in some block of this launch, as far as its text says every number that
         they are computed from: S4 and S5 speak of launches that are not seen. So large a launch is not run."""
         judge = self.judge
-        told = (Kind.BLOCK, Kind.LOOP, Kind.LANE)
         for operation in judge.kernel.arithmetic:
-            goal = (judge.rewritten(operation.guard), judge.rewritten(lt(INT32_MAX, operation.value)))
-            if FALSE in goal or any(s.kind not in told for s in symbols(*goal)):
+            wraps = (judge.rewritten(operation.guard), judge.rewritten(lt(INT32_MAX, operation.value)))
+            goal = (*map(judge.rewritten, ranges(wraps)), *wraps)
+            if FALSE in goal or any(s.kind not in (Kind.BLOCK, Kind.LANE) for s in symbols(*goal)):
                 continue
-            bounds = map(judge.rewritten, ranges(goal))
-            if satisfiable((*bounds, *goal), session=judge.session).status == "sat":
+            if satisfiable(goal, session=judge.session).status == "sat":
                 yield f"S5: `{render(operation.value)}` fits in 32 bits", "unknown"
 
     def _numbers(self) -> tuple[tuple[str, str], ...]:

@@ -722,6 +722,21 @@ def _array_name(value: Any) -> str:
     raise UnsupportedConstruct("numel of something that is no parameter")
 
 
+_OPERATORS = {  # called as methods: `x.__lshift__(4)`
+    "__add__": "+",
+    "__sub__": "-",
+    "__mul__": "*",
+    "__floordiv__": "//",
+    "__mod__": "%",
+    "__truediv__": "/",
+    "__and__": "&",
+    "__or__": "|",
+    "__xor__": "^",
+    "__lshift__": "<<",
+    "__rshift__": ">>",
+}
+
+
 class Triton:
     """The dialect object that the executor calls."""
 
@@ -801,6 +816,8 @@ class Triton:
             case Num() | Param() | Pointer():
                 if name == "<unpack>":
                     raise UnsupportedConstruct("unpacking of a tile")
+                if name in _OPERATORS:
+                    return operate(x, _OPERATORS[name], value, args.bind(("other",), name)["other"])
                 forwarded = Arguments((value, *args.positional), args.keywords, args.node, args.table)
                 return call(x, Named(f"triton.language.{name}"), forwarded)
             case Const(value=float()):  # a variable that holds a literal is a scalar of the kernel
