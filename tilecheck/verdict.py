@@ -554,7 +554,7 @@ def _with_aliases(
     overlap, but for those of one that the host function has allocated itself.
     """
     kept = [d for d in findings if d.code != ALIASED]
-    aliased = {d.message: d for d in findings if d.code == ALIASED}
+    aliased = [d for d in findings if d.code == ALIASED]
     shared: dict[int, dict[ConditionAt, None]] = {}
     aliases = tuple(facts.graph.aliases())
     if not aliases:
@@ -566,23 +566,23 @@ def _with_aliases(
 
     context, fuel = Context(facts.kernel), Fuel(LAUNCHES)
     for alias in aliases:
-        finding = next(
-            (
-                d
-                for d in aliased.values()
-                if d.site == alias.launch.site
-                and d.witness is None
-                and all(f"`{n}`" in d.message for n in (alias.buffer, alias.mutable, alias.other))
-            ),
-            None,
+        names = [f"`{n}`" for n in (alias.buffer, alias.mutable, alias.other)]
+        own = (
+            k
+            for k, d in enumerate(aliased)
+            if d.site == alias.launch.site and all(n in d.message for n in names)
         )
-        if finding is not None:
+        k = next(own, None)
+        if k is not None and aliased[k].witness is None:
             flags = launch_flags(alias.launch)
             witness = find_alias(context, alias.mutable, alias.other, path, flags, alias.launch, fuel)
-            aliased[finding.message] = replace(finding, witness=witness)
-        text = f"S1: `{alias.mutable}` and `{alias.other}` do not overlap"
-        is_callers = (alias.partial and not alias.owned) or is_harmless(alias)
-        said = ConditionAt(text, "caller" if is_callers else "unknown")
+            aliased[k] = replace(aliased[k], witness=witness)
+        if k is not None and aliased[k].witness is not None:
+            status = "broken"
+        else:
+            is_callers = (alias.partial and not alias.owned) or is_harmless(alias)
+            status = "caller" if is_callers else "unknown"
+        said = ConditionAt(f"S1: `{alias.mutable}` and `{alias.other}` do not overlap", status)
         shared.setdefault(id(alias.launch), {})[said] = None
-    shown = [d for d in aliased.values() if d.witness is not None]
+    shown = [d for d in aliased if d.witness is not None]
     return (*kept, *shown), {launch: tuple(found) for launch, found in shared.items()}
