@@ -55,9 +55,8 @@ class InPlace:
         if self._definition.language != "triton" or alias.partial:
             return False
         given = [t for _, value in alias.launch.arguments for t in tensors(value)]
-        if (
-            sum(t.storage == alias.buffer for t in given) > 2
-        ):  # through a third parameter it is read or written, too
+        # Through a third parameter the tensor is read or written, too.
+        if sum(t.storage == alias.buffer for t in given) > 2:
             return False
         constants = {p.name for p in self._kernel.params if p.ownership is Ownership.CONSTANT}
         flags = launch_flags(alias.launch).items()

@@ -34,16 +34,15 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """One launch that moves one buffer into two parameters, of which `mutable` is written."""
+    """One launch that moves one buffer into two parameters, of which `mutable` is written. `owned` are parts of
+    a buffer that the host function has allocated itself, if its text tells where they lie."""
 
     launch: Launch
     buffer: str
     mutable: str
     other: str
     partial: bool  # not surely one piece of the buffer
-    owned: (
-        bool  # parts of what the host function has allocated itself, and of which its text tells where they lie
-    )
+    owned: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
