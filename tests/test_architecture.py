@@ -143,6 +143,8 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.jit": EVERYTHING,
     "tilecheck.show": EVERYTHING,
     "tilecheck.verdict": EVERYTHING,
+    "tilecheck.findings": EVERYTHING,
+    "tilecheck.launched": EVERYTHING,
     "tilecheck.pipeline": EVERYTHING,
     "tilecheck.stages": EVERYTHING,
     "tilecheck.proposing": EVERYTHING,

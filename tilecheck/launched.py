@@ -1,0 +1,188 @@
+"""The launches in view of one kernel: their reports, and findings where one breaks what the kernel needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tilecheck.analysis.facts import Facts
+from tilecheck.findings import UNDECIDED, block_text, rule_name
+from tilecheck.ir.kernel import Kernel
+from tilecheck.ir.launch import HostList, Launch
+from tilecheck.model import ConditionAt, Diagnostic, LaunchReport, Reason, Related, Severity, Site, Witness
+from tilecheck.proof.decide import Decision
+
+if TYPE_CHECKING:
+    from tilecheck.analysis.borrow import Alias
+    from tilecheck.proof.launch_judge import Broken
+    from tilecheck.proof.session import Session
+
+ALIASED = "TC401"
+STANDING = "TC403"
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """What the visible launches add."""
+
+    reports: tuple[LaunchReport, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    broken: bool = False
+    undecided: tuple[Site, str] | None = None  # a launch, and what is not decided there
+
+
+def check_launches(
+    facts: Facts,
+    decision: Decision,
+    launches: tuple[Launch, ...],
+    path: str,
+    findings: Sequence[Diagnostic],
+    shared: Mapping[int, Sequence[ConditionAt]],
+    budget: int,
+) -> Launched:
+    """Judge every visible launch; a condition counts as broken only after the launch was replayed."""
+    if not launches:
+        return Launched()
+    from tilecheck.proof.fuel import LAUNCHES, Fuel  # lazy: most files have no launch that needs it
+    from tilecheck.proof.session import Session  # lazy
+    from tilecheck.proof.work import Work  # lazy
+
+    with closing(Session(fuel=Fuel(LAUNCHES), work=Work.of_launches(budget, decision.work))) as session:
+        all_ = (
+            _check_one(facts.kernel, decision, launch, path, session, shared.get(id(launch), ()))
+            for launch in launches
+        )
+        checked = [one for one in all_ if one is not None]
+    reports = tuple(report for report, _ in checked)
+    diagnostics = tuple(d for _, found in checked for d in found)
+    aliased = [d for d in findings if d.code == ALIASED and d.witness is not None]
+    open_ = ((r.site, c.text) for r in reports for c in r.conditions if c.status == "unknown")
+    undecided = next(open_, None)
+    return Launched(reports, diagnostics, bool(diagnostics or aliased), undecided)
+
+
+def _check_one(
+    kernel: Kernel,
+    decision: Decision,
+    launch: Launch,
+    path: str,
+    session: Session,
+    shared: Sequence[ConditionAt],
+) -> tuple[LaunchReport, list[Diagnostic]] | None:
+    from tilecheck.proof.launch_check import check_launch  # lazy: most files have no launch that needs it
+
+    seen: dict[str, Witness] = {}
+    open_ = tuple(s.obligation for s in decision.settled if s.status in ("unknown", "trusted"))
+    given = dict(launch.arguments)
+    lists = [p.name for p in kernel.params if p.is_list]
+    unknown = {name for name in lists if not isinstance(given.get(name), HostList)}
+
+    def replayed(broken: Broken) -> bool | None:
+        from tilecheck.proof.launch_replay import TooLarge, replay_launch  # lazy: loads NumPy
+
+        try:
+            witness = replay_launch(kernel, broken, path, session.fuel, open_, unknown)
+        except TooLarge:
+            return None
+        if witness is not None:
+            seen[broken.text] = witness
+        return witness is not None
+
+    checked = check_launch(kernel, decision.conditions, launch, session, replayed)
+    if checked is None:
+        return None
+    report = LaunchReport(launch.site, (*(ConditionAt(t, s) for t, s in checked.conditions), *shared))
+    return report, [_broken_launch(kernel, launch, b, seen.get(b.text)) for b in checked.broken]
+
+
+def _broken_launch(kernel: Kernel, launch: Launch, broken: Broken, witness: Witness | None) -> Diagnostic:
+    inputs = ", ".join(f"{name} = {value}" for name, value in broken.values.items())
+    notes = [f"with {inputs}" if inputs else "whatever the inputs are"]
+    if witness is not None:
+        element = "" if witness.element is None else f"[{', '.join(map(str, witness.element))}]"
+        blocks = " and ".join(f"block {block_text(b)}" for b in witness.blocks)
+        verb = "meet in" if len(witness.blocks) > 1 else "goes wrong at"
+        notes.append(f"the grid is {witness.grid}; {blocks} {verb} {witness.array}{element}")
+    standing = broken.rule == STANDING
+    what = "a standing obligation" if standing else "a condition"
+    return Diagnostic(
+        code=broken.rule,
+        name=rule_name(broken.rule),
+        severity=Severity.ERROR,
+        message=f"this launch of `{kernel.name}` breaks {what} of the kernel: {broken.text}",
+        site=launch.site,
+        kernel=kernel.name,
+        label=f"not met by what `{launch.function}` passes",
+        related=(Related(kernel.site, "the kernel that needs it"),),
+        witness=witness,
+        notes=tuple(notes),
+        help="launch with a grid and arguments that meet it, or check them before the launch",
+    )
+
+
+def with_aliases(
+    facts: Facts, findings: Sequence[Diagnostic], path: str, is_harmless: Callable[[Alias], bool]
+) -> tuple[tuple[Diagnostic, ...], Mapping[int, Sequence[ConditionAt]]]:
+    """Attach to each aliasing finding what a replay with one buffer bound twice shows; and say of the launches
+    that remain whether S1 holds there.
+
+    One call can stand for several launches (one for each choice that the host function makes): a finding
+    counts if the replay shows it for one of them, with the flags of that launch. Of the others it must be
+    proved that no two blocks meet in it; the rest is left to the caller. So is whether parts of a buffer
+    overlap, but for those of one that the host function has allocated itself.
+    """
+    kept = [d for d in findings if d.code != ALIASED]
+    aliased = [d for d in findings if d.code == ALIASED]
+    shared: dict[int, dict[ConditionAt, None]] = {}
+    aliases = tuple(facts.graph.aliases())
+    if not aliases:
+        return tuple(kept), {}
+    from tilecheck.proof.alias import find_alias  # lazy: loads NumPy
+    from tilecheck.proof.context import Context  # lazy
+    from tilecheck.proof.fuel import LAUNCHES, Fuel  # lazy
+    from tilecheck.proof.launch_judge import launch_flags  # lazy
+
+    context, fuel = Context(facts.kernel), Fuel(LAUNCHES)
+    for alias in aliases:
+        names = [f"`{n}`" for n in (alias.buffer, alias.mutable, alias.other)]
+        own = (
+            k
+            for k, d in enumerate(aliased)
+            if d.site == alias.launch.site and all(n in d.message for n in names)
+        )
+        k = next(own, None)
+        if k is not None and aliased[k].witness is None:
+            flags = launch_flags(alias.launch)
+            witness = find_alias(context, alias.mutable, alias.other, path, flags, alias.launch, fuel)
+            aliased[k] = replace(aliased[k], witness=witness)
+        if k is not None and aliased[k].witness is not None:
+            status = "broken"
+        else:
+            is_callers = (alias.partial and not alias.owned) or is_harmless(alias)
+            status = "caller" if is_callers else "unknown"
+        said = ConditionAt(f"S1: `{alias.mutable}` and `{alias.other}` do not overlap", status)
+        shared.setdefault(id(alias.launch), {})[said] = None
+    shown = [d for d in aliased if d.witness is not None]
+    return (*kept, *shown), {launch: tuple(found) for launch, found in shared.items()}
+
+
+def undecided_launch(kernel: Kernel, launched: Launched, reason: str) -> Iterator[Diagnostic]:
+    """A warning for the first launch that is not decided."""
+    if launched.undecided is None or reason == Reason.VACUOUS.value:
+        return
+    site, text = launched.undecided
+    is_shared = text.startswith("S1: ")
+    yield Diagnostic(
+        UNDECIDED,
+        rule_name(UNDECIDED),
+        Severity.WARNING,
+        f"not decided ({reason}): whether this launch of `{kernel.name}` meets what it needs: {text}",
+        site,
+        kernel.name,
+        "one buffer is passed twice and written, and two blocks may meet in it"
+        if is_shared
+        else "inputs that break it are too large to be replayed",
+        help="pass a copy, or write the kernel with one parameter for both" if is_shared else None,
+    )
