@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tilecheck.analysis.facts import Facts
 from tilecheck.findings import UNDECIDED, block_text, rule_name
 from tilecheck.ir.kernel import Kernel
-from tilecheck.ir.launch import HostList, Launch
+from tilecheck.ir.launch import Launch
 from tilecheck.model import ConditionAt, Diagnostic, LaunchReport, Reason, Related, Severity, Site, Witness
 from tilecheck.proof.decide import Decision
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 ALIASED = "TC401"
 STANDING = "TC403"
+CANNOT_START = "TC404"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,10 @@ def check_launches(
     reports = tuple(report for report, _ in checked)
     diagnostics = tuple(d for _, found in checked for d in found)
     aliased = [d for d in findings if d.code == ALIASED and d.witness is not None]
-    open_ = ((r.site, c.text) for r in reports for c in r.conditions if c.status == "unknown")
+    open_ = ((r.site, c.text) for r in reports for c in r.conditions if c.status == "unmet")
     undecided = next(open_, None)
-    return Launched(reports, diagnostics, bool(diagnostics or aliased), undecided)
+    broken = [d for d in diagnostics if d.code != CANNOT_START]  # that says nothing of the kernel
+    return Launched(reports, diagnostics, bool(broken or aliased), undecided)
 
 
 def _check_one(
@@ -73,28 +75,32 @@ def _check_one(
 ) -> tuple[LaunchReport, list[Diagnostic]] | None:
     from tilecheck.proof.launch_check import check_launch  # lazy: most files have no launch that needs it
 
-    seen: dict[str, Witness] = {}
     open_ = tuple(s.obligation for s in decision.settled if s.status in ("unknown", "trusted"))
-    given = dict(launch.arguments)
-    lists = [p.name for p in kernel.params if p.is_list]
-    unknown = {name for name in lists if not isinstance(given.get(name), HostList)}
-
-    def replayed(broken: Broken) -> bool | None:
-        from tilecheck.proof.launch_replay import TooLarge, replay_launch  # lazy: loads NumPy
-
-        try:
-            witness = replay_launch(kernel, broken, path, session.fuel, open_, unknown)
-        except TooLarge:
-            return None
-        if witness is not None:
-            seen[broken.text] = witness
-        return witness is not None
-
-    checked = check_launch(kernel, decision.conditions, launch, session, replayed)
+    needed = tuple(s.obligation for s in decision.settled if s.status == "conditional")
+    checked = check_launch(kernel, decision.conditions, needed, open_, launch, session, path)
     if checked is None:
         return None
     report = LaunchReport(launch.site, (*(ConditionAt(t, s) for t, s in checked.conditions), *shared))
-    return report, [_broken_launch(kernel, launch, b, seen.get(b.text)) for b in checked.broken]
+    found = [_broken_launch(kernel, launch, b, witness) for b, witness in checked.broken]
+    if checked.cannot_start:
+        found.append(_cannot_start(kernel, launch, checked.cannot_start))
+    return report, found
+
+
+def _cannot_start(kernel: Kernel, launch: Launch, why: str) -> Diagnostic:
+    return Diagnostic(
+        code=CANNOT_START,
+        name=rule_name(CANNOT_START),
+        severity=Severity.ERROR,
+        message=f"this launch of `{kernel.name}` cannot start, whatever its inputs are: {why}",
+        site=launch.site,
+        kernel=kernel.name,
+        label="no input makes it run",
+        related=(Related(kernel.site, "the kernel that is launched"),),
+        help="choose a tile size that is a power of two"
+        if "tile" in why
+        else "put the long axis of the grid first: axis 0 may have 2^31 - 1 blocks",
+    )
 
 
 def _broken_launch(kernel: Kernel, launch: Launch, broken: Broken, witness: Witness | None) -> Diagnostic:
@@ -161,7 +167,7 @@ def with_aliases(
             status = "broken"
         else:
             is_callers = (alias.partial and not alias.owned) or is_harmless(alias)
-            status = "caller" if is_callers else "unknown"
+            status = "caller" if is_callers else "unmet"
         said = ConditionAt(f"S1: `{alias.mutable}` and `{alias.other}` do not overlap", status)
         shared.setdefault(id(alias.launch), {})[said] = None
     shown = [d for d in aliased if d.witness is not None]

@@ -51,6 +51,7 @@ class Reason(enum.Enum):
     BUDGET = "budget"
     NONLINEAR = "nonlinear"
     NEEDS_CONTRACT = "needs-contract"
+    LAUNCH = "launch"
     VACUOUS = "vacuous"
     INTERNAL = "internal"
 

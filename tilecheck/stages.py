@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilecheck.errors import UnsupportedConstruct, UsageError, refusal
+from tilecheck.ir.launch import FLOAT
 from tilecheck.model import Diagnostic, KernelReport, Reason, Site, Span, Verdict
 from tilecheck.options import Options
 from tilecheck.overlay import watched
@@ -40,6 +41,7 @@ def verify_kernel(
     """Verify one kernel. A limit of ours, or a bug of ours, is this kernel's verdict and no one else's. `kept`
     are results of earlier runs, `decisions` those of other kernels that may ask the same."""
     load_stages(definition.language)  # what importing takes is not the kernel's time
+    definition = replace(definition, floats=passed_floats(launches))
     project = definition.table.project
     start = time.perf_counter() - project.reading_s  # nor is what reading other modules takes
     try:
@@ -54,6 +56,15 @@ def verify_kernel(
         report = internal_error(definition)
         diagnostics = ()
     return replace(report, time_ms=(time.perf_counter() - project.reading_s - start) * 1000), diagnostics
+
+
+def passed_floats(launches: Sequence[Launch]) -> frozenset[str]:
+    """The parameters for which every launch in view passes a float."""
+    passed: dict[str, set[bool]] = {}
+    for launch in launches:
+        for name, value in launch.arguments:
+            passed.setdefault(name, set()).add(value == FLOAT)
+    return frozenset(name for name, found in passed.items() if found == {True})
 
 
 def load_stages(*languages: str) -> None:

@@ -122,7 +122,7 @@ def _verdict(kernel: Kernel, decision: Decision, launched: Launched) -> tuple[Ve
     for settled in sorted(open_, key=lambda s: s.reason == Reason.BUDGET.value):
         return Verdict.UNKNOWN, settled.reason, settled.obligation.sites[0]
     if launched.undecided is not None:
-        return Verdict.UNKNOWN, Reason.NONLINEAR.value, launched.undecided[0]
+        return Verdict.UNKNOWN, Reason.LAUNCH.value, launched.undecided[0]
     if "trusted" in statuses:
         return Verdict.TRUSTED, None, None
     conditional = decision.conditions or kernel.requires or kernel.contracts

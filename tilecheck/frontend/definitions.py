@@ -42,7 +42,8 @@ class Given:
 @dataclass(frozen=True, slots=True)
 class Definition:
     """A kernel as it stands in a file: its `def`, and the functions that enclose it, outermost first. `same`
-    are parameters, each with the one for which launches pass the same tensor."""
+    are parameters, each with the one for which launches pass the same tensor, and `floats` those to which every
+    launch in view passes one."""
 
     name: str
     node: cst.FunctionDef
@@ -51,6 +52,7 @@ class Definition:
     language: str = "cutile"
     given: tuple[Given, ...] = ()
     same: tuple[tuple[str, str], ...] = ()
+    floats: frozenset[str] = frozenset()
 
 
 # ---- finding them ---------------------------------------------------------------------------------------
@@ -187,6 +189,9 @@ def read_parameters(definition: Definition) -> dict[str, Annotation]:
     for p in (*params.posonly_params, *params.params, *params.kwonly_params):
         node = None if p.annotation is None else p.annotation.annotation
         found[p.name.value] = read_annotation(definition.table, node)
+    for name in definition.floats & found.keys():
+        if found[name] == Annotation():  # Triton types what is not annotated by what is passed
+            found[name] = Annotation(scalar="float")
     for given in definition.given:
         for name, value in given.constants:
             if name in found and found[name].constant:

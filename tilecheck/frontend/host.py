@@ -32,7 +32,7 @@ from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.host_changes import Events, read_number
-from tilecheck.frontend.host_values import LaunchCall, Tensor, Unknown
+from tilecheck.frontend.host_values import FloatParam, LaunchCall, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Param, Poison, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -448,7 +448,9 @@ def parameter(name: str, scalar: str, *, tensor: bool) -> Any:
             return Num((), E.sym(host_scalar(name)), "int", None)
         case "bool":
             return Num((), E.bool_sym(host_scalar(name)), "bool", None)
-        case "float" | "str":
+        case "float":
+            return FloatParam(name)
+        case "str":
             return Token(name)
         case _:
             return Unknown(name)

@@ -12,7 +12,7 @@ from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.host_changes import read_element, read_number
 from tilecheck.frontend.host_iterators import is_used_at_once
 from tilecheck.frontend.host_methods import in_format, integers, number, product
-from tilecheck.frontend.host_values import Config, HostShape, Ratio, Table, Tensor, Unknown
+from tilecheck.frontend.host_values import WARPS, Config, HostShape, Ratio, Table, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Named, Num, Range, Record, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -261,7 +261,8 @@ def _config(x: HostExecutor, args: Arguments) -> Any:
     kwargs = args.at(0) if args.positional else dict(args.keywords).get("kwargs")
     if not isinstance(kwargs, Table):
         raise UnsupportedConstruct("configuration that is not a dictionary display")
-    return Config(kwargs)
+    warps = args.at(1) if len(args.positional) > 1 else dict(args.keywords).get("num_warps", integer(WARPS))
+    return Config(kwargs, warps)
 
 
 def _namespace(x: HostExecutor, args: Arguments) -> Any:

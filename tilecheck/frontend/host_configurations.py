@@ -6,7 +6,7 @@ that its text leaves open. It is exact if every choice gives the same configurat
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -27,10 +27,12 @@ _MOST_MADE = 4000  # that a comprehension makes, equal ones included
 
 @dataclass(frozen=True, slots=True)
 class Configurations:
-    """What each configuration passes; `exact` if there are just these on every machine."""
+    """What each configuration passes; `exact` if there are just these on every machine. `warps` are their
+    numbers of warps, None among them if one is not a literal."""
 
     tables: tuple[Table, ...]
     exact: bool
+    warps: frozenset[int | None] = frozenset()
 
 
 def read_configurations(
@@ -66,7 +68,7 @@ def _read(x: HostExecutor, node: cst.BaseExpression, frame: Frame) -> Configurat
 def _of_value(value: Any) -> Configurations:
     match value:
         case Config():
-            return Configurations((value.values,), True)
+            return Configurations((value.values,), True, frozenset({literal_of(value.warps)}))
         case Choice():
             return _either(_of_value(value.first), _of_value(value.second))
         case Seq():
@@ -106,18 +108,25 @@ def _loop(
         if sum(len(f.tables) for f in found) > _MOST_MADE:
             raise UnsupportedConstruct("configurations without end")
     joined = _joined(found)
-    return Configurations(joined.tables, joined.exact and exact)
+    return replace(joined, exact=joined.exact and exact)
 
 
 def _joined(parts: list[Configurations]) -> Configurations:
     tables = {_key(table): table for part in parts for table in part.tables}
-    return Configurations(tuple(tables.values()), all(part.exact for part in parts))
+    warps = frozenset().union(*(part.warps for part in parts))
+    return Configurations(tuple(tables.values()), all(part.exact for part in parts), warps)
 
 
 def _either(a: Configurations, b: Configurations) -> Configurations:
     same = {_key(t) for t in a.tables} == {_key(t) for t in b.tables}
     both = _joined([a, b])
-    return Configurations(both.tables, both.exact and same)
+    return replace(both, exact=both.exact and same)
+
+
+def literal_of(value: Any) -> int | None:
+    """The integer that a value of the host is, if its text says it."""
+    known = isinstance(value, Num) and not value.shape and value.elem is not None
+    return value.elem.value if known else None
 
 
 def _key(table: Table) -> tuple[Any, ...]:

@@ -207,7 +207,8 @@ def _launch_on_grid(x: HostExecutor, gridded: Gridded, args: Arguments, frame: F
         anything_changed(x, frame)
     names = tuple(arguments.values)
     values = Seq(tuple(arguments.values.values()))
-    x.record_launch(x, LaunchCall(gridded.kernel, grid, values, args.node, args.table, names))
+    call = LaunchCall(gridded.kernel, grid, values, args.node, args.table, names, arguments.warps)
+    x.record_launch(x, call)
     elements_changed(x, values.items)
     return x.unread("a compiled kernel")
 

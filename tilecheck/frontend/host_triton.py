@@ -33,6 +33,7 @@ class Bound:
 
     values: Mapping[str, Any]
     meta: Mapping[str | int, Any]
+    warps: Any = None  # `num_warps` of the launch; None where it is not read
 
 
 def is_tuple(grid: Any) -> bool:
@@ -60,8 +61,12 @@ def bound(x: HostExecutor, kernel: Function, args: Arguments, call: Caller) -> B
     given.update(host_tuning.tuned(x, kernel, given, constants, call, args))
     whole = UNKNOWN_KEYWORDS not in dict(args.keywords)
     values = {name: _value(x, kernel, param, given, whole=whole) for name, param in params.items()}
+    warps = options.get("num_warps")
+    if warps is None and whole:
+        tuned = host_tuning.tuned_warps(x, kernel, given)
+        warps = None if tuned is None else integer(tuned)
     options.update(values)
-    return Bound(values, options)
+    return Bound(values, options, warps)
 
 
 def _parameters(kernel: Function) -> dict[str, cst.Param]:

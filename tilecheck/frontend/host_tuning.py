@@ -17,8 +17,8 @@ from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.definitions import TRITON_MAKERS
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import MODULE, evaluate
-from tilecheck.frontend.host_configurations import read_configurations
-from tilecheck.frontend.host_values import Table
+from tilecheck.frontend.host_configurations import literal_of, read_configurations
+from tilecheck.frontend.host_values import WARPS, Table
 from tilecheck.frontend.prunes import only_chooses
 from tilecheck.frontend.values import Const, Frame, Function, Num
 from tilecheck.ir import expr as E
@@ -61,6 +61,20 @@ def tuned(
             own = {name: x.unread(f"{kernel.name}.{name}") for name in left}
         found |= own
     return found
+
+
+def tuned_warps(x: HostExecutor, kernel: Function, given: Mapping[str, Any]) -> int | None:
+    """The largest number of warps that the kernel's decorators choose; None where one of them is not read."""
+    if "num_warps" in given:  # by a heuristic
+        return literal_of(given["num_warps"])
+    for name, _ in _decorators(kernel):
+        if name in _AUTOTUNE:
+            configs = x.known.tuning.get(kernel.node)
+            found = {None} if configs is None else configs.warps
+            return None if None in found else max(w for w in found if w is not None)
+        if name not in (*TRITON_MAKERS, *_HEURISTICS):
+            return None
+    return WARPS
 
 
 def _is_changed(kernel: Function, node: cst.Call) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.frontend.syntax import walk
-from tilecheck.frontend.values import Frame, Function, Param
+from tilecheck.frontend.values import Frame, Function, Param, Token
 from tilecheck.ir.expr import Expr
 
 if TYPE_CHECKING:
@@ -103,6 +103,14 @@ class Starred:
 
 
 @dataclass(frozen=True, slots=True)
+class FloatParam(Token):
+    """A parameter of a host function that is annotated as a float."""
+
+
+WARPS = 4  # of a Triton launch that does not say how many
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchCall:
     """One execution of a launch: the values that it passes, and where it stands.
 
@@ -115,13 +123,15 @@ class LaunchCall:
     node: cst.CSTNode
     table: ModuleTable
     names: tuple[str, ...] | None = None
+    warps: Any = None  # `num_warps` of a Triton launch; None where it is not read
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """`triton.Config({...}, num_warps=4)`: what it passes to the kernel."""
+    """`triton.Config({...}, num_warps=4)`: what it passes to the kernel, and its number of warps."""
 
     values: Table
+    warps: Any = None
 
 
 def named_in(node: cst.CSTNode, frame: Frame) -> list[Any]:

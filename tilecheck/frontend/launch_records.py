@@ -16,12 +16,12 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.annotations import Annotation, read_annotation
 from tilecheck.frontend.host import facts_of
-from tilecheck.frontend.host_values import LaunchCall, Tensor, Unknown
+from tilecheck.frontend.host_values import FloatParam, LaunchCall, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.host import ARGUMENT, OPAQUE, TEST, host_scalar, owners
-from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
+from tilecheck.ir.launch import FLOAT, HostList, HostTensor, HostValue, Launch
 from tilecheck.ir.launch_ranks import launch_expressions, map_launch, with_known_ranks
 
 if TYPE_CHECKING:
@@ -120,6 +120,7 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
     copies: dict[str, str] = {}
     bound = tuple((n, _renumbered(v, copies)) for n, v in bound)
     found = replace(found, arguments=bound, captured=_captured(x, definition.closure))
+    found = replace(found, warps=None if call.warps is None else _extent(x, call.warps))
     found = _completed(found, guard, x.definitions)
     # The arguments of `kernel[grid](...)` are numbers as often as tensors.
     perhaps = [v.number for _, v in bound if isinstance(v, HostTensor) and v.number is not None]
@@ -189,6 +190,8 @@ def host_value(x: HostExecutor, value: Any, note: Annotation) -> HostValue:
             return _tensor(x, x.laid_out(x.known_rank(value)))
         case Num():
             return value.elem if not value.shape else None
+        case FloatParam() | Const(value=float()):
+            return FLOAT
         case Const():
             return repr(value.value)
         case Named() | Token():

@@ -30,6 +30,7 @@ from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.statements import run_block
 from tilecheck.frontend.syntax import children, walk
 from tilecheck.frontend.values import Frame, Function
+from tilecheck.ir.expr import Expr, const
 from tilecheck.ir.launch import Launch
 from tilecheck.model import Site
 
@@ -225,7 +226,24 @@ def _execute(table: ModuleTable, host: _Host, shared: Shared) -> list[Launch]:
     if host.node is None or not launches:
         return launches
     computed = prepared_inputs(table, host.node)
-    return [replace(launch, unread=(*launch.unread, *computed)) for launch in launches]
+    defaults = _defaults(table, host.node)
+    return [
+        replace(launch, doubted=(*launch.doubted, *computed), defaults=tuple(defaults.items()))
+        for launch in launches
+    ]
+
+
+def _defaults(table: ModuleTable, function: cst.FunctionDef) -> dict[str, Expr]:
+    """The integers that a function gives to parameters which its caller leaves out."""
+    params = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
+    found: dict[str, Expr] = {}
+    for param in params:
+        value: object = param.default
+        if isinstance(value, cst.Name) and value.value not in table.ambiguous:
+            value = table.bindings.get(value.value)
+        if isinstance(value, cst.Integer):
+            found[param.name.value] = const(value.evaluated_value)
+    return found
 
 
 def _forms(x: HostExecutor, table: ModuleTable, shared: Shared) -> dict[tuple[str, str], Any]:

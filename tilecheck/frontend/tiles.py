@@ -32,7 +32,14 @@ def tile_size(x: Executor, size: Expr) -> Expr:
         x.powers[size] = None
     elif size.value is not None and size.value < 1:
         raise UnsupportedConstruct("tile size below 1")
+    elif size.value is not None and size.value & (size.value - 1) and _always_compiled(x):
+        x.powers[size] = None  # the kernel never compiles
     return size
+
+
+def _always_compiled(x: Executor) -> bool:
+    """Whether no compile-time condition decides whether this code is compiled."""
+    return not x.unrolled and _compiled(x, x.guard) is E.TRUE
 
 
 def assume_where_compiled(x: Executor, fact: Expr) -> None:

@@ -62,6 +62,9 @@ class HostList:
 HostValue = HostTensor | HostList | Expr | str | None  # str: a literal; None: not understood
 
 
+FLOAT = "a float"  # the literal that stands for any float
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
     """One visible launch of `kernel` (the name of its `def`) inside the host function `function`.
@@ -72,7 +75,9 @@ class Launch:
     that a kernel defined inside a function closes over. `unread` are the tensors and numbers in it that code
     which is not read computes: neither the caller nor the host's text decides them; or objects of which all
     are. `doubted` are those of which code that is not read may have turned some away before the launch; where a
-    launch is seen twice, the first time counts, after which the fewest are.
+    launch is seen twice, the first time counts, after which the fewest are. `defaults` are the values that the
+    host function itself gives to its numbers. `warps` is the number of warps of a Triton launch, None where it
+    is not read.
     """
 
     kernel: str
@@ -86,3 +91,5 @@ class Launch:
     captured: tuple[tuple[str, HostValue], ...] = ()
     unread: tuple[str, ...] = ()
     doubted: tuple[str, ...] = field(default=(), compare=False)
+    defaults: tuple[tuple[str, Expr], ...] = ()
+    warps: Expr | None = None

@@ -64,6 +64,7 @@ def map_launch(launch: Launch, change: Callable[[Expr], Expr]) -> Launch:
         arguments=tuple((name, of(value)) for name, value in launch.arguments),
         captured=tuple((name, of(value)) for name, value in launch.captured),
         facts=tuple(map(change, launch.facts)),
+        warps=None if launch.warps is None else change(launch.warps),
     )
 
 

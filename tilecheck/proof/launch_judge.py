@@ -16,17 +16,18 @@ from tilecheck.ir.expr import (
     all_of,
     any_of,
     eq,
+    evaluate,
     le,
+    lt,
     mul,
     negate,
-    number_symbols,
+    render,
     substitute,
     sym,
     symbols,
     walk,
 )
 from tilecheck.ir.host import (
-    ARGUMENT,
     DEFINED,
     EXTENT,
     NUMEL,
@@ -34,13 +35,12 @@ from tilecheck.ir.host import (
     axis_of,
     host_extent,
     host_rank,
+    host_scalar,
     owner,
-    owners,
 )
-from tilecheck.ir.kernel import Kernel, extent_symbol
-from tilecheck.ir.launch import HostTensor, Launch
+from tilecheck.ir.kernel import Kernel
+from tilecheck.ir.launch import Launch
 from tilecheck.ir.launch_ranks import with_known_ranks
-from tilecheck.proof.conditions import condition_kind
 from tilecheck.proof.launch_inputs import Inputs
 from tilecheck.proof.launch_spans import pointers_of, span_facts, usual_layout
 from tilecheck.proof.launch_values import host_values, ranks_of
@@ -53,8 +53,7 @@ _LEAST = (1, 8, 70, 300, 2000, 0)  # how large host inputs are, at least: tried 
 _SEARCHES = 2  # for inputs of some size that may end undecided before no more are made
 # Of the budget of a question: launches have many, most of which take little.
 _SHARE, _SEARCH, _QUICK = 10, 30, 50
-_SIZES = (EXTENT, NUMEL)
-_GIVEN = (*_SIZES, ARGUMENT)
+MOST_BLOCKS = 65_535  # along grid axes 1 and 2: CUDA's limit
 _MOST_AXES = 8
 _LARGEST_TILE = 12  # log2
 _BOUNDS = (8, 70, 300, 5000, 40_000)
@@ -137,35 +136,23 @@ class Judge:
         """Whether the launch gives a parameter of compile time another value than is verified."""
         return any(r.specialises and self.excludes(r.condition) for r in self.kernel.requires)
 
-    def is_hosts(self, condition: Expr) -> bool:
-        """Whether the host function itself must meet a condition."""
-        tensors = self.tensors(condition)
-        asked = _under_flags(condition)
-        if any(t.fresh for t in tensors.values()):
-            return not is_least_size(asked) and not self._is_of_callers(condition, tensors)
-        if self.kernel.language == "triton" and self._is_own_arithmetic(condition):
-            return not is_least_size(asked)
-        if condition_kind(asked) not in "ab" or is_least_size(asked):
-            return False
-        return len(owners(self.in_usual(condition))) <= 1
+    def in_ordinary_call(self, wanted: Expr) -> Expr:
+        """A condition over the host's values in a call with contiguous tensors and default numbers."""
+        return substitute(wanted, {**self.usual, **self.defaults})
 
-    def _is_of_callers(self, condition: Expr, tensors: Mapping[str, HostTensor]) -> bool:
-        """Whether a condition relates several of the caller's values, of which each fresh tensor in it follows
-        one: `torch.empty_like(q)` is as large as `q`, and must agree with `k` as `q` must; so is
-        `torch.empty(n)` for a number `n` that is passed. So does one to a number that only the kernel gets."""
-        if self.kernel.language != "triton" or len(_givers(self.in_usual(condition))) < 2:
-            return False
-        spans = [self.in_usual(sym(extent_symbol(n, 0))) for n, t in tensors.items() if t.fresh]
-        numbers = {s for s in number_symbols(self.in_usual(condition)) if s.origin == ARGUMENT}
-        if numbers.difference(symbols(*spans)):
-            return True
-        return all(len(_givers(s)) == 1 and all(x.origin in _GIVEN for x in symbols(s)) for s in spans)
+    @cached_property
+    def defaults(self) -> dict[Expr, Expr]:
+        """The host function's own defaults of its numbers."""
+        return {sym(host_scalar(name)): value for name, value in self.launch.defaults}
 
-    def _is_own_arithmetic(self, condition: Expr) -> bool:
-        """Whether a condition is about numbers that the host computes from the extents of one tensor."""
-        spoken = symbols(self.in_usual(condition))
-        sizes = all(s.kind is Kind.HOST and s.origin in (*_SIZES, DEFINED) for s in spoken)
-        return sizes and len(owners(self.in_usual(condition))) <= 1
+    @cached_property
+    def ordinarily(self) -> tuple[Expr, ...]:
+        """What holds in a call with contiguous tensors and default numbers."""
+        defaults = (eq(number, value) for number, value in self.defaults.items())
+        spoken = symbols(*self.known.values(), *self.launch.facts)
+        # A tensor of unknown origin has elements.
+        made = (s for s in spoken if s.origin in (EXTENT, NUMEL) and owner(s) in self.launch.unread)
+        return (*self.usually, *defaults, *(le(1, sym(s)) for s in made))
 
     @cached_property
     def usually(self) -> tuple[Expr, ...]:
@@ -259,17 +246,39 @@ class Judge:
 
     # ---- the host's values ----------------------------------------------------------------------------
 
-    def tensors(self, condition: Expr) -> dict[str, HostTensor]:
-        names = {s.name.partition(".")[0] for s in symbols(condition) if s.kind in (Kind.EXTENT, Kind.STRIDE)}
-        return {n: v for n, v in self.launch.arguments if n in names and isinstance(v, HostTensor)}
+    @cached_property
+    def cannot_start(self) -> str:
+        """Why the launch does not compile or start, whatever its inputs are; empty if it may."""
+        for size in self.kernel.powers_of_two:
+            value = self.rewritten(size).value
+            always = size.value is not None or le(1, size) in self.kernel.facts  # under no compile-time flag
+            if always and value is not None and (value < 1 or value & (value - 1)):
+                named = "" if size.value is not None else f" {render(size)}"
+                return f"the tile size{named} is {value}, no power of two"
+        if self.is_made:
+            return ""
+        for axis, blocks in enumerate(self.launch.grid or ()):
+            if blocks is not None and axis and self._exceeds(blocks):
+                return f"the grid has more than {MOST_BLOCKS:,} blocks along axis {axis}"
+        return ""
+
+    def _exceeds(self, blocks: Expr) -> bool:
+        """Whether some input leads here, and each to more blocks than there may be."""
+        text = tuple(f for f in self.launch.facts if f is not TRUE)
+        statuses = []
+        for bound in (le(blocks, MOST_BLOCKS), lt(MOST_BLOCKS, blocks)):
+            goal = (*text, bound)
+            statuses.append(self._answer((*ranges(goal), *goal), self.session.budget // _SHARE).status)
+        return statuses == ["unsat", "sat"]
 
     @cached_property
     def premises(self) -> tuple[Expr, ...]:
         facts = tuple(f for f in self.launch.facts if f is not TRUE)
         grids = [g for g in self.launch.grid or () if g is not None]
         lengths = [s for s in symbols(*facts, *grids, *self.known.values()) if ".shape[" in s.name]
-        # A launch with an empty grid does not run.
-        return (*facts, *(le(1, g) for g in grids), *(le(0, sym(s)) for s in lengths))
+        # A launch with an empty grid does not run, and one above the device's limits fails.
+        limits = (le(g, MOST_BLOCKS) for g in (self.launch.grid or ())[1:] if g is not None)
+        return (*facts, *(le(1, g) for g in grids), *limits, *(le(0, sym(s)) for s in lengths))
 
     def follows(self, wanted: Expr, *, quick: bool = False) -> bool:
         """Whether every host input meets `wanted`; with `quick` only what takes few steps is found."""
@@ -349,6 +358,13 @@ class Judge:
             bounds=_BOUNDS,
         )
 
+    def value_at(self, condition: Expr, broken: Broken) -> bool | None:
+        """The truth of a condition at concrete inputs; None where they do not say."""
+        try:
+            return bool(evaluate(condition, broken.concrete.__getitem__))
+        except (KeyError, ZeroDivisionError):
+            return None
+
     def broken(self, rule: str, text: str, model: Model, expanded: tuple[str, ...] = ()) -> Broken | None:
         concrete: dict[Symbol, int | bool] = {}
         for kernel_value, host_value in self.known.items():
@@ -380,11 +396,6 @@ def _of_both_ends(name: str, first: Sequence[int], last: Sequence[int], count: E
     return any_of(*same, le(mul(*axes.values()), count))
 
 
-def _givers(e: Expr) -> frozenset[str]:
-    """The tensors and numbers of the caller in an expression."""
-    return frozenset(s.name if s.origin == ARGUMENT else owner(s) or "" for s in number_symbols(e)) - {""}
-
-
 def _of_rank(name: str, rank: int, asked: Sequence[int], count: Expr | None) -> Expr:
     """What holds of the axes of a tensor that has this rank."""
     ends = [eq(sym(host_extent(name, k)), sym(host_extent(name, k + rank))) for k in asked if -rank <= k < 0]
@@ -398,19 +409,3 @@ def is_of_host(rewritten: Expr) -> bool:
     return all(s.kind is Kind.HOST for s in symbols(rewritten)) and not any(
         n.op == "read" for n in walk(rewritten)
     )
-
-
-def _under_flags(condition: Expr) -> Expr:
-    """What a condition asks where the compile-time flags in it are set."""
-    if condition.op != "any":
-        return condition
-    asked = [c for c in condition.args if any(s.kind is not Kind.CONSTANT for s in symbols(c))]
-    return asked[0] if len(asked) == 1 else condition
-
-
-def is_least_size(condition: Expr) -> bool:
-    """`x.shape[k] >= 3`, `n >= 1`: a bound by a literal or a tile size."""
-    if condition.op != "le":
-        return False
-    low, high = condition.args
-    return high.op == "sym" and all(s.kind is Kind.CONSTANT for s in symbols(low))

@@ -1,8 +1,13 @@
-"""Runs a launch at concrete host inputs and looks for harm: a race, or something undefined."""
+"""Runs a launch at concrete host inputs and looks for harm: a race, or something undefined.
+
+`LaunchRun` looks for obligations that fail, `replay_launch` for anything that goes wrong where a standing
+obligation does not hold.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from typing import Any
@@ -11,20 +16,105 @@ import numpy as np
 
 from tilecheck.ir.expr import Symbol
 from tilecheck.ir.kernel import Kernel, extent_symbol, stride_symbol
-from tilecheck.jit.reference import AccessRecord, Launch, Log, ReplayError, StepLimit
+from tilecheck.jit.reference import AccessRecord, Launch, Log, NotInterpretable, ReplayError, StepLimit
 from tilecheck.model import Site, Witness
-from tilecheck.proof.concrete import FILLS, Concrete, arguments, integer_arrays
+from tilecheck.proof.concrete import FILLS, Concrete, arguments, integer_arrays, layouts
+from tilecheck.proof.context import Context
+from tilecheck.proof.counterexample import is_claimable
 from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.launch_judge import Broken
 from tilecheck.proof.obligation import Disjoint, Obligation
-from tilecheck.proof.replay import at_site
+from tilecheck.proof.replay import Block, Sighting, at_site, seen
 
 _STEPS = 50_000
 _MOST_BLOCKS = 64
 _MOST_ELEMENTS = 1 << 24  # of one array
+_MOST_CELLS = 1 << 22  # of one array of a launch that runs whole
 _KEPT = 4  # accesses remembered for a place
 
 _Place = tuple[str, int | None, int]
+
+
+@dataclass(frozen=True, eq=False)
+class LaunchRun:
+    """Replays of one launch. `path` is the kernel's file. What goes wrong in an array that is `unknown` counts
+    for nothing: the launch does not show what it passes there."""
+
+    kernel: Kernel
+    path: str
+    fuel: Fuel
+    unknown: frozenset[str] = frozenset()
+
+    def is_small(self, broken: Broken) -> bool:
+        """Whether the launch can run whole at these inputs."""
+        few = prod(_grid(self.kernel, broken)) <= _MOST_BLOCKS
+        return few and _elements(self.kernel, broken) <= _MOST_CELLS
+
+    def whole(self, broken: Broken, asked: Sequence[Obligation]) -> Witness | None:
+        """An obligation of `asked` that fails when all blocks run, whatever fills memory."""
+        asked = [o for o in asked if is_claimable(o, Context(self.kernel))]
+        fills = FILLS if integer_arrays(self.kernel) else FILLS[:1]
+        witness = None
+        for fill in fills:
+            witness = self._shown(broken, asked, Concrete(broken.concrete, fill=fill), None)
+            if witness is None:
+                return None
+        return witness
+
+    def of_blocks(self, broken: Broken, obligation: Obligation, blocks: Sequence[Block]) -> Witness | None:
+        """The obligation failing when these blocks alone run. Arrays too large to allocate are addresses alone,
+        and so count only where no value in memory decides what the blocks do."""
+        if not is_claimable(obligation, Context(self.kernel)):
+            return None
+        concrete = Concrete(broken.concrete, virtual=not integer_arrays(self.kernel))
+        return self._shown(broken, (obligation,), concrete, blocks)
+
+    def _shown(
+        self, broken: Broken, asked: Sequence[Obligation], concrete: Concrete, blocks: Sequence[Block] | None
+    ) -> Witness | None:
+        try:
+            return self._ran(broken, asked, concrete, blocks)
+        except NotInterpretable:  # arrays taken for floats may hold integers
+            try:
+                return self._ran(broken, asked, replace(concrete, integers=True), blocks)
+            except NotInterpretable:
+                return None
+
+    def _ran(
+        self, broken: Broken, asked: Sequence[Obligation], concrete: Concrete, blocks: Sequence[Block] | None
+    ) -> Witness | None:
+        concrete = concrete.settled(self.kernel)
+        given = arguments(concrete, self.kernel)
+        grid = _grid(self.kernel, broken)
+        if given is None or 0 in grid:
+            return None
+        chosen = None
+        if blocks is not None:
+            chosen = [b for b in blocks if all(i < n for i, n in zip(b, grid, strict=True))]
+        try:
+            log = self.fuel.charge(Launch(self.path, self.kernel.name, grid, given, chosen, _STEPS))
+        except NotInterpretable:
+            raise
+        except ReplayError:
+            return None
+        unbounded = {*self.unknown, *_of_unknown_size(self.kernel, broken.concrete)}
+        for obligation in asked:
+            ignored = self.unknown if isinstance(obligation.goal, Disjoint) else unbounded
+            if obligation.array in ignored:
+                continue
+            sighting = seen(obligation, log, layouts(given))
+            if sighting is not None and sighting.array not in ignored:
+                return _witness(obligation, sighting, grid, broken)
+        return None
+
+
+def _witness(obligation: Obligation, sighting: Sighting, grid: Block, broken: Broken) -> Witness:
+    axes = max((k for k in range(3) if grid[k] > 1), default=0) + 1
+    blocks = tuple(b[:axes] for b in dict.fromkeys(sighting.blocks))
+    values: dict[str, int | list[int]] = dict(broken.values)
+    return Witness(
+        obligation.kind, grid[:axes], blocks, values, sighting.array, sighting.element, sighting.lanes
+    )
 
 
 class TooLarge(Exception):

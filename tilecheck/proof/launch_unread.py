@@ -1,25 +1,35 @@
-"""Whether a launch may be blamed: code that is not read could be what meets a condition."""
+"""Whether a requirement rests on values that are not understood.
+
+A number that unread code computes may be the right one, and an unread check may have turned away the inputs
+that are wrong. A tensor of unknown origin is no such value: it counts as an input of its own.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
 
-from tilecheck.ir.expr import Expr, symbols
-from tilecheck.ir.host import OPAQUE, owners
+from tilecheck.ir.expr import Expr, Kind, symbols
+from tilecheck.ir.host import ARGUMENT, OPAQUE, owners
 from tilecheck.ir.launch import Launch
+from tilecheck.proof.launch_judge import Judge
 
 
-def rests_on_unread(launch: Launch, wanted: Expr) -> bool:
-    """Whether values that unread code computes, or checks, decide `wanted`.
+def rests_on_unread(judge: Judge, condition: Expr) -> bool:
+    """Whether numbers that unread code computes, or values that it checks, decide a condition.
 
     A number of blocks that an unread function returns may be the right one, whatever the blocks do; and where
     execution went on only after an unread test of an argument (`if not fits(x): raise`), that test may have
-    been about `wanted`.
+    been about the condition.
     """
+    launch = judge.launch
+    wanted = judge.in_usual(condition)
+    if any(s.kind is not Kind.HOST for s in symbols(wanted)):
+        return True  # an argument that is not understood
     spoken = owners(wanted)
-    blocks = owners(*(size for size in launch.grid or () if size is not None))
-    if any(_is_part_of(name, launch.unread) for name in (*spoken, *blocks)):
+    blocks = (size for size in launch.grid or () if size is not None)
+    numbers = (s.name for s in symbols(wanted, *blocks) if s.origin in (ARGUMENT, OPAQUE))
+    if any(_is_part_of(name, launch.unread) for name in numbers):
         return True
     if any(_is_part_of(name, launch.doubted) for name in spoken):
         return True

@@ -57,14 +57,20 @@ def _launch(launch: LaunchReport, kernel: KernelReport, places: Places) -> str:
         (status,) = found
         return f"at the launch in {where}: {_ALL[status]}"
     parts = [
-        f"{_ONE[status]}: {', '.join(found[status])}" for status in ("broken", "caller") if status in found
+        f"{_ONE[status]}: {', '.join(found[status])}" for status in _ONE if status in found
     ]
     parts += ["the others hold"] if "holds" in found else []
     return f"at the launch in {where}: {'; '.join(parts)}"
 
 
-_ALL = {"holds": "all hold", "caller": "all left to the caller", "broken": "all broken"}
-_ONE = {"caller": "left to the caller", "broken": "broken"}
+_ALL = {
+    "holds": "all hold",
+    "caller": "all left to the caller",
+    "broken": "all broken",
+    "unmet": "none is shown",
+    "unread": "none is read",
+}
+_ONE = {"caller": "left to the caller", "broken": "broken", "unmet": "not shown", "unread": "not read"}
 
 
 def render_summary(report: Report) -> Iterator[Line]:

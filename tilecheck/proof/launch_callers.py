@@ -1,0 +1,76 @@
+"""Who answers for a requirement of a launch: the host function, or whoever calls it.
+
+The caller answers for what relates inputs that are handed in apart, and for the layout of a tensor that is
+handed in, and only where some ordinary call of several blocks meets it, together with all else. An ordinary
+call passes contiguous tensors and leaves numbers with a default at that. Everything else is the host's own:
+
+    one input alone     `n % T == 0`, `n >= 1`, `cdiv(n, T) <= n // T`
+    numbers alone       `step >= width`: the host may compare what it is given
+    a tile size         a number by which the grid divides is the host's unit, not data that is handed in
+    what it makes       a grid, and tensors that it allocates, must fit each other whatever they follow
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilecheck.ir.expr import Expr, Kind, all_of, negate, symbols, walk
+from tilecheck.ir.host import ARGUMENT, EXTENT, NUMEL, OPAQUE, RANK, SPAN, STRIDE, owner
+from tilecheck.ir.launch import HostTensor
+from tilecheck.proof.launch_judge import Judge
+
+_OF_TENSOR = frozenset({EXTENT, NUMEL, STRIDE, RANK, SPAN})
+
+
+def callers(judge: Judge, conditions: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The conditions, of those that the host's text leaves open, for which the caller answers."""
+    found: list[Expr] = []
+    asked = [*judge.ordinarily]
+    several = judge.more_blocks()[0]
+    if judge.possible(all_of(*asked, *several)):  # some launches have one block whatever is passed
+        asked += several
+    for condition in conditions:
+        if _is_callers(judge, condition) and judge.possible(all_of(*asked, judge.rewritten(condition))):
+            found.append(condition)
+            asked.append(judge.rewritten(condition))
+    return tuple(found)
+
+
+def _is_callers(judge: Judge, condition: Expr) -> bool:
+    wanted = judge.rewritten(condition)
+    ordinary = judge.in_ordinary_call(wanted)
+    if not _tensors(wanted) or _is_of_own_tensors(judge, condition):
+        return False
+    if judge.impossible((*judge.ordinarily, negate(ordinary))):
+        return True  # only a layout, or a number that is not left at its default, keeps it open
+    return relates_inputs(judge, ordinary) and judge.possible(all_of(ordinary, *judge.ordinarily))
+
+
+def _is_of_own_tensors(judge: Judge, condition: Expr) -> bool:
+    """Whether all arrays of a condition are tensors that the host function allocates."""
+    given = dict(judge.launch.arguments)
+    arrays = {s.name.partition(".")[0] for s in symbols(condition) if s.kind in (Kind.EXTENT, Kind.STRIDE)}
+    tensors = [given.get(name) for name in arrays]
+    return bool(tensors) and all(isinstance(t, HostTensor) and t.fresh for t in tensors)
+
+
+def relates_inputs(judge: Judge, wanted: Expr) -> bool:
+    """Whether it speaks of two tensors, or of a tensor and a number, that are handed in apart."""
+    tensors = _tensors(wanted)
+    return len(tensors) > 1 or (bool(tensors) and bool(_numbers(wanted) - _tile_sizes(judge)))
+
+
+def _tensors(e: Expr) -> frozenset[str]:
+    """The tensors whose extents or strides stand in it."""
+    return frozenset(owner(s) or "" for s in symbols(e) if s.kind is Kind.HOST and s.origin in _OF_TENSOR)
+
+
+def _numbers(e: Expr) -> frozenset[str]:
+    return frozenset(s.name for s in symbols(e) if s.kind is Kind.HOST and s.origin in (ARGUMENT, OPAQUE))
+
+
+def _tile_sizes(judge: Judge) -> frozenset[str]:
+    """The numbers by which the launch grid divides."""
+    grid = [size for size in judge.launch.grid or () if size is not None]
+    divisors = [node.args[1] for node in walk(*grid) if node.op == "floordiv"]
+    return frozenset(name for divisor in divisors for name in _numbers(divisor))
