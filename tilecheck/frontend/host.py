@@ -22,6 +22,7 @@ from tilecheck.frontend import (
     host_doubts,
     host_effects,
     host_methods,
+    host_shapes,
     host_sharing,
     host_statements,
     host_subscripts,
@@ -32,11 +33,22 @@ from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.host_changes import Events, read_number
-from tilecheck.frontend.host_values import FloatParam, LaunchCall, Tensor, Unknown
+from tilecheck.frontend.host_values import Axes, FloatParam, LaunchCall, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Param, Poison, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.host import OPAQUE, host_rank, host_scalar, host_test, is_contiguous, ranks_in, scalars
+from tilecheck.ir.host import (
+    NATURAL,
+    OPAQUE,
+    exact_quotient,
+    host_rank,
+    host_scalar,
+    host_test,
+    is_contiguous,
+    quotient,
+    ranks_in,
+    scalars,
+)
 
 if TYPE_CHECKING:
     from tilecheck.frontend.modules import ModuleTable
@@ -103,6 +115,8 @@ class HostExecutor(Executor):
     forms: Mapping[tuple[str, str], Any] = field(default_factory=dict)  # what an earlier run saw stored there
     inputs: frozenset[str] = frozenset()  # the parameters of the function that is executed
     of_numbers: frozenset[str] = frozenset()  # those taken to hold no tensors
+    shapes: dict[str, tuple[Expr | Axes, ...]] = field(default_factory=dict)  # by the names of their tensors
+    counts: dict[str, Expr] = field(default_factory=dict)  # of elements, of tensors with shapes that are free
     allocation: str = ""  # the name that the value being computed will get
     events: Events = field(default_factory=Events)
 
@@ -122,6 +136,10 @@ class HostExecutor(Executor):
         """Whether a value of this name is handed in: a parameter, or a part of one."""
         root = name.partition(".")[0].partition("[")[0]
         return root in self.inputs and "(" not in name
+
+    def natural(self, text: str) -> Num:
+        """A size, a stride or a number of axes of which no more is known."""
+        return Num((), E.sym(Symbol(self.unread(text).name, Kind.HOST, origin=NATURAL)), "int", None)
 
     def stable(self, text: str) -> Unknown:
         """A value that is the same wherever this text stands."""
@@ -171,11 +189,30 @@ class HostExecutor(Executor):
 
     def known_rank(self, t: Tensor) -> Tensor:
         """`t` with its shape written out where the path fixes the rank."""
+        ranks = ranks_in(facts_of(self.guard)) if t.shape_of or t.strides_of else {}
         for name in dict.fromkeys((t.shape_of, t.strides_of)):
-            rank = ranks_in(facts_of(self.guard)).get(name) if name else None
-            if rank is not None:
-                t = T.with_rank(t, rank)
-        return t
+            if name in ranks:
+                t = T.with_rank(t, ranks[name])
+        shape = host_shapes.of_ranks(self.shapes.get(t.shape_of, ()), ranks) if t.shape is None else None
+        return t if shape is None else replace(t, shape=shape, shape_of="")
+
+    def count_of(self, t: Tensor) -> Expr | None:
+        """The number of elements of a tensor."""
+        found = T.numel(t)
+        return None if found is None else host_shapes.meant(self, found)
+
+    def shaped(self, t: Tensor, parts: host_shapes.Parts) -> Tensor:
+        """`t` with a shape that is made of `parts`: where its elements lie is not changed."""
+        if all(isinstance(part, Expr) for part in parts):
+            return replace(t, shape=tuple(p for p in parts if isinstance(p, Expr)), shape_of="")
+        return replace(t, shape=None, shape_of=host_shapes.named(self, parts))
+
+    def of_count(self, t: Tensor, text: str, count: Expr | None) -> Tensor:
+        """`t` with a shape of which only the number of elements is known, if that is."""
+        name = self.unread(text).name
+        if count is not None:
+            self.counts[name] = count
+        return replace(t, name=name, shape=None, shape_of=name, strides=None, strides_of="")
 
     def has_rank(self, t: Tensor, rank: int) -> Tensor:
         """`t` after an operation that is an error unless it has so many axes."""
@@ -186,8 +223,9 @@ class HostExecutor(Executor):
     def laid_out(self, t: Tensor) -> Tensor:
         """`t`, contiguous if the path says so."""
         same = t.strides_of and t.strides_of == t.shape_of
-        if not t.contiguous and same and is_contiguous(t.strides_of) in facts_of(self.guard):
-            return replace(t, contiguous=True, strides=None)
+        whole = t.strides_of if same else T.whole(t)
+        if not t.contiguous and whole and is_contiguous(whole) in facts_of(self.guard):
+            return replace(t, contiguous=True, dense=True, strides=None)
         return t
 
     def tensor(self, value: Any) -> Tensor:
@@ -416,7 +454,10 @@ class HostDialect:
         return x.number_of(Unknown(name), "argument")
 
     def quotient(self, x: Executor, op: str, dividend: Expr, divisor: Expr) -> Expr:
-        return E.floordiv(dividend, divisor) if op == "//" else E.mod(dividend, divisor)
+        found = quotient(dividend, divisor)
+        if op == "//":
+            return found
+        return E.mod(dividend, divisor) if exact_quotient(dividend, divisor) is None else E.ZERO
 
     def assigned(self, value: Any) -> Any:
         return value

@@ -6,17 +6,18 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import host_shapes, numbers
 from tilecheck.frontend import host_tensors as T
-from tilecheck.frontend import numbers
 from tilecheck.frontend.expressions import static_items
+from tilecheck.frontend.host_arguments import in_format, number, sizes
 from tilecheck.frontend.host_changes import read_element, read_number
 from tilecheck.frontend.host_iterators import is_used_at_once
-from tilecheck.frontend.host_methods import in_format, integers, number, product
-from tilecheck.frontend.host_values import WARPS, Config, HostShape, Ratio, Table, Tensor, Unknown
+from tilecheck.frontend.host_methods import allocated, in_format, number, product
+from tilecheck.frontend.host_values import WARPS, Config, Dims, HostShape, Ratio, Table, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Named, Num, Range, Record, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.host import DEFINED, host_numel, host_rank, host_test
+from tilecheck.ir.host import DEFINED, exact_quotient, host_rank, host_test
 
 if TYPE_CHECKING:
     from tilecheck.frontend.executor import Arguments
@@ -57,7 +58,8 @@ def _cdiv(x: HostExecutor, args: Arguments) -> Any:
         raise UnsupportedConstruct("cdiv")
     a, b = (x.scalar(v, "operand of cdiv") for v in args.positional)
     x.divides(b)
-    return number(E.cdiv(a, b))
+    exact = exact_quotient(a, b)
+    return number(E.cdiv(a, b) if exact is None else exact)
 
 
 def _ceil(x: HostExecutor, args: Arguments) -> Any:
@@ -139,11 +141,13 @@ def _len(x: HostExecutor, args: Arguments) -> Any:
     match value:
         case Seq():
             return integer(len(value.items))
-        case HostShape():
+        case HostShape(strides=True):
             return number(E.sym(host_rank(value.of)))
+        case HostShape() | Dims():
+            return number(host_shapes.rank(host_shapes.parts_of(x, value) or ()))
         case Tensor():
             found = T.extent(value, 0)
-            return x.stable(f"len({value.name})") if found is None else number(found)
+            return x.natural(f"len({value.name})") if found is None else number(host_shapes.meant(x, found))
         case _:
             raise UnsupportedConstruct("len")
 
@@ -165,11 +169,15 @@ def _sequence(x: HostExecutor, args: Arguments) -> Any:
     if not args.positional:
         return Seq((), True)
     value = args.at(0)
+    if isinstance(value, HostShape | Dims) and not (isinstance(value, HostShape) and value.strides):
+        return host_shapes.as_list(x, value)
     return value if isinstance(value, HostShape) else Seq(static_items(x, value, "sequence"), True)
 
 
 def _tuple(x: HostExecutor, args: Arguments) -> Any:
     found = _sequence(x, args)
+    if isinstance(found, Dims):
+        return host_shapes.shape_of_parts(found.parts)
     return Seq(found.items) if isinstance(found, Seq) else found
 
 
@@ -217,8 +225,8 @@ def _any(x: HostExecutor, args: Arguments) -> Any:
 
 def _prod(x: HostExecutor, args: Arguments) -> Any:
     value = args.at(0)
-    if isinstance(value, HostShape) and not value.strides:
-        return number(E.sym(host_numel(value.of)))
+    if isinstance(value, HostShape | Dims):
+        return product(x, value)
     return product(x, Seq(static_items(x, value, "prod")))
 
 
@@ -326,12 +334,7 @@ _PYTHON: Mapping[str, Handler] = {
 
 def _sized(x: HostExecutor, args: Arguments) -> Tensor:
     """`torch.empty(2, 3)`, `torch.zeros((2, 3))`, `torch.ones(x.shape)`."""
-    first = args.at(0) if args.positional else dict(args.keywords).get("size")
-    if isinstance(first, HostShape) and not first.strides:
-        return T.fresh("empty", x.storage("empty"), None, first.of)
-    sizes = tuple(integers(x, args))
-    x.assume(E.all_of(*(E.le(0, size) for size in sizes if not T.nonnegative(size))))  # else it raises
-    return T.fresh("empty", x.storage("empty"), sizes)
+    return allocated(x, "empty", sizes(x, args))
 
 
 def _filled(x: HostExecutor, args: Arguments) -> Tensor:
@@ -343,7 +346,7 @@ def _like(x: HostExecutor, args: Arguments) -> Tensor:
     source = args.at(0)
     if isinstance(source, Choice):
         raise UnsupportedConstruct("empty_like of this value")
-    return T.like(x.known_rank(x.tensor(source)), "empty", x.storage("empty"))
+    return T.like(x.laid_out(x.known_rank(x.tensor(source))), "empty", x.storage("empty"))
 
 
 def _as_tensor_method(name: str) -> Handler:

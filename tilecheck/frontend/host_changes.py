@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from tilecheck.frontend.host_values import Config, Table, Tensor, Unknown
+from tilecheck.frontend.host_values import Config, Dims, Table, Tensor, Unknown
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Choice, Frame, Function, Method, Named, Record, Seq
 
@@ -251,7 +251,8 @@ def lose_objects(x: HostExecutor, values: Iterable[Any], frame: Frame, *, deep: 
 
 
 def is_mutable(value: Any) -> bool:
-    return isinstance(value, Table | Record | Config) or (isinstance(value, Seq) and value.is_list)
+    is_list = isinstance(value, Seq | Dims) and value.is_list
+    return is_list or isinstance(value, Table | Record | Config)
 
 
 def holds_mutable(value: Any) -> bool:

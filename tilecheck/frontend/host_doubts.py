@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.frontend.bindings import dotted
-from tilecheck.frontend.host_values import HostShape, Ratio, Table, Tensor, Unknown, named_in
+from tilecheck.frontend.host_values import Axes, Dims, HostShape, Ratio, Split, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Choice, Frame, Function, Method, Num, Record, Seq
 from tilecheck.ir.expr import Expr
@@ -52,6 +52,11 @@ def parts(*values: Any) -> set[str]:
                 found.update(owners(*(value.shape or ()), *(value.strides or ())))
             case HostShape():
                 found.add(value.of)
+            case Dims():
+                found.update(part.of for part in value.parts if isinstance(part, Axes))
+                stack += [part for part in value.parts if isinstance(part, Expr)]
+            case Split():
+                stack.append(value.tensor)
             case Num():
                 found.update(owners(value.elem) if value.elem is not None else ())
             case Expr():

@@ -22,7 +22,7 @@ from tilecheck.frontend.host_changes import (
     used_up,
 )
 from tilecheck.frontend.host_methods import FOLLOWED, RESHAPING
-from tilecheck.frontend.host_values import HostShape, Table, Tensor, Unknown, named_in
+from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Const, Frame, Function, Method, Named, Num, Seq, Token
 
@@ -147,7 +147,7 @@ def _method_is_quiet(owner: Any, name: str, args: Arguments) -> bool:
         return name not in _RUNNING
     if isinstance(owner, Unknown):
         return name in _READING or name in _IN_PLACE
-    return isinstance(owner, Const | Num | Token | HostShape)
+    return isinstance(owner, Const | Num | Token | HostShape | Dims)
 
 
 def read_effects(x: HostExecutor, function: Any, args: Arguments, result: Any) -> Any:

@@ -8,17 +8,17 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import expressions, numbers
+from tilecheck.frontend import expressions, host_shapes, numbers
 from tilecheck.frontend.expressions import binds_nothing, evaluate
 from tilecheck.frontend.host import HostExecutor
+from tilecheck.frontend.host_arguments import literal
 from tilecheck.frontend.host_effects import forget_effects
 from tilecheck.frontend.host_functions import call
 from tilecheck.frontend.host_iterators import is_used_at_once
-from tilecheck.frontend.host_methods import literal
 from tilecheck.frontend.host_names import attribute_node, name, subscript
 from tilecheck.frontend.host_operators import compare, elementwise, operate
 from tilecheck.frontend.host_targets import forget_named
-from tilecheck.frontend.host_values import HostShape, Table, Tensor
+from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor
 from tilecheck.frontend.statements import assign
 from tilecheck.frontend.values import (
     Choice,
@@ -125,21 +125,33 @@ def _dict(x: HostExecutor, node: cst.Dict, frame: Frame) -> Any:
 
 def _sequence(x: HostExecutor, node: cst.Tuple | cst.List, frame: Frame) -> Any:
     elements = node.elements
-    if len(elements) == 1 and isinstance(elements[0], cst.StarredElement):
-        value = evaluate(x, elements[0].value, frame)
-        if isinstance(value, HostShape):
-            return value  # (*x.shape,)
     items: list[Any] = []
+    shape = False
     names, x.allocation = x.allocation.split(","), ""
     for k, element in enumerate(elements):
         x.allocation = names[k] if len(names) == len(elements) > 1 else ""
         value = evaluate(x, element.value, frame)
         x.allocation = ""
-        if isinstance(element, cst.StarredElement):
+        if isinstance(element, cst.StarredElement) and isinstance(value, HostShape | Dims):
+            items.append(value)
+            shape = True
+        elif isinstance(element, cst.StarredElement):
             items.extend(expressions.static_items(x, value, "starred element"))
         else:
             items.append(value)
-    return Seq(tuple(items), isinstance(node, cst.List))
+    is_list = isinstance(node, cst.List)
+    return _shape_display(x, items, is_list=is_list) if shape else Seq(tuple(items), is_list)
+
+
+def _shape_display(x: HostExecutor, items: list[Any], *, is_list: bool) -> Any:
+    """`(*x.shape[:-1], n)`."""
+    parts: list[Any] = []
+    for item in items:
+        found = host_shapes.parts_of(x, item) if isinstance(item, HostShape | Dims) else None
+        if isinstance(item, HostShape) and item.strides:
+            raise UnsupportedConstruct("starred strides")
+        parts += (x.scalar(item, "size"),) if found is None else found
+    return host_shapes.shape_of_parts(tuple(parts), is_list=is_list)
 
 
 def _comprehension(x: HostExecutor, node: cst.ListComp | cst.GeneratorExp, frame: Frame) -> Any:

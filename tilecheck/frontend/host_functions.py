@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import expressions, host_triton
+from tilecheck.frontend import expressions, host_shapes, host_triton
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.executor import Arguments
@@ -25,7 +25,16 @@ from tilecheck.frontend.host_targets import (
     forget_attributes,
     kept_attribute,
 )
-from tilecheck.frontend.host_values import LAUNCHERS, Gridded, HostShape, LaunchCall, Starred, Table, Unknown
+from tilecheck.frontend.host_values import (
+    LAUNCHERS,
+    Dims,
+    Gridded,
+    HostShape,
+    LaunchCall,
+    Starred,
+    Table,
+    Unknown,
+)
 from tilecheck.frontend.statements import call_function
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import (
@@ -44,6 +53,9 @@ from tilecheck.ir import expr as E
 
 MAX_HOST_DEPTH = 8
 _MOST_WAYS = 64  # of one call of what is not written in the project
+_OF_SIZES = frozenset(
+    "view reshape expand empty zeros ones rand randn new_empty new_zeros new_ones permute".split()
+)
 _CONTAINERS = ("dict", "types.SimpleNamespace")
 _CHECKS = re.compile(
     r"_*(check|validate|verify|ensure|require|assert)"
@@ -108,7 +120,7 @@ def _arguments(x: HostExecutor, node: cst.Call, frame: Frame, *, launched: bool)
     """The evaluated arguments; None when a starred one has an unknown length that a launch does not tell."""
     positional: list[Any] = []
     keywords: list[tuple[str, Any]] = []
-    whole = True
+    whole, starred = True, False
     for arg in node.args:
         value = evaluate(x, arg.value, frame)
         if arg.keyword is not None:
@@ -119,8 +131,11 @@ def _arguments(x: HostExecutor, node: cst.Call, frame: Frame, *, launched: bool)
             keywords.append((UNKNOWN_KEYWORDS, value))
         elif arg.star == "*" and isinstance(value, HostShape) and launched:
             positional.append(Starred(value))
-        elif arg.star == "*" and isinstance(value, HostShape) and len(node.args) == 1:
+        elif arg.star == "*" and isinstance(value, HostShape | Dims) and len(node.args) == 1:
             positional.append(value)
+        elif arg.star == "*" and isinstance(value, HostShape | Dims) and _is_of_sizes(node):
+            starred = True
+            positional.append(Starred(value))
         elif arg.star == "*" and isinstance(value, Seq):
             positional.extend(value.items)
         elif arg.star == "*":
@@ -128,7 +143,26 @@ def _arguments(x: HostExecutor, node: cst.Call, frame: Frame, *, launched: bool)
             whole = False
         else:
             positional.append(value)
+    if starred and whole:
+        positional = [_one_shape(x, positional)]
     return Arguments(tuple(positional), tuple(keywords), node, frame.table) if whole else None
+
+
+def _is_of_sizes(node: cst.Call) -> bool:
+    """Whether all plain arguments of a call are sizes: `x.view(*x.shape[:-1], h, d)`."""
+    plain = all(arg.keyword is not None or arg.star != "**" for arg in node.args)
+    return plain and _last_name(node.func) in _OF_SIZES
+
+
+def _one_shape(x: HostExecutor, given: list[Any]) -> Any:
+    """Sizes and starred shapes as one shape."""
+    parts: list[Any] = []
+    for value in given:
+        if isinstance(value, Starred):
+            parts += host_shapes.parts_of(x, value.value) or ()
+        else:
+            parts.append(x.scalar(value, "size"))
+    return host_shapes.shape_of_parts(tuple(parts))
 
 
 def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any:

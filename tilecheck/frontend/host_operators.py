@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import expressions, host_calls
-from tilecheck.frontend.host_values import BitLength, HostShape, Ratio, Tensor, Unknown
+from tilecheck.frontend import expressions, host_calls, host_shapes
+from tilecheck.frontend.host_values import BitLength, Dims, HostShape, Ratio, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.host import host_extent, host_rank, same_shape
@@ -31,10 +31,20 @@ def operate(x: HostExecutor, op: str, a: Any, b: Any) -> Any:
             return host_calls.power_above(x, b.of)
         case Num(), BitLength() if op == "**" and a.elem is not None and a.elem.value == 2:
             return host_calls.power_above(x, b.of)
+        case (HostShape() | Dims(), HostShape() | Dims() | Seq()) | (Seq(), HostShape() | Dims()) if op == "+":
+            return _joined(x, a, b)
         case (Num() | Unknown(), Num() | Unknown()) if op == "/":
             return _ratio(x, a, b)
         case _:
             return expressions.operate(x, op, a, b)
+
+
+def _joined(x: HostExecutor, a: Any, b: Any) -> Any:
+    """`x.shape[:-1] + (n,)`."""
+    first, second = host_shapes.parts_of(x, a), host_shapes.parts_of(x, b)
+    if first is None or second is None:
+        raise UnsupportedConstruct("sum of these values")
+    return host_shapes.shape_of_parts((*first, *second), is_list=not isinstance(a, HostShape) and a.is_list)
 
 
 def _ratio(x: HostExecutor, a: Any, b: Any) -> Any:
@@ -121,8 +131,13 @@ def _is_integer(value: Any) -> bool:
 def _equal(x: HostExecutor, a: Any, b: Any) -> E.Expr | None:
     """`a == b` where it needs no types: an integer equals what is an integer and the same."""
     match a, b:
-        case HostShape(), HostShape() if a.strides == b.strides:
-            return same_shape(a.of, b.of) if not a.strides else None
+        case HostShape(strides=False), HostShape(strides=False) if x.shapes.keys().isdisjoint((a.of, b.of)):
+            return same_shape(a.of, b.of)
+        case (HostShape() | Dims(), HostShape() | Dims()):
+            return _equal_parts(x, host_shapes.parts_of(x, a), host_shapes.parts_of(x, b))
+        case (Dims(), Seq()) | (Seq(), Dims()):
+            shape, items = (a, b) if isinstance(a, Dims) else (b, a)
+            return host_shapes.equals_items(shape.parts, tuple(x.scalar(i, "extent") for i in items.items))
         case (HostShape(), Seq()) | (Seq(), HostShape()):
             shape, items = (a, b) if isinstance(a, HostShape) else (b, a)
             if shape.strides:
@@ -133,6 +148,17 @@ def _equal(x: HostExecutor, a: Any, b: Any) -> E.Expr | None:
             if u.elem is not None and v.elem is not None and "bool" not in (u.kind, v.kind):
                 return E.eq(u.elem, v.elem)
     return None
+
+
+def _equal_parts(x: HostExecutor, a: host_shapes.Parts | None, b: host_shapes.Parts | None) -> E.Expr | None:
+    """Whether two shapes of unknown rank are equal: then they have as many axes, and elements."""
+    if a is None or b is None:
+        return None
+    same = host_shapes.same_parts(a, b)
+    if same is not None:
+        return same
+    counts = E.eq(host_shapes.product(a), host_shapes.product(b))
+    return E.all_of(x.unread_test("equal shapes"), counts, E.eq(host_shapes.rank(a), host_shapes.rank(b)))
 
 
 def _equals_items(x: HostExecutor, shape: HostShape, items: Seq) -> E.Expr | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import statements
+from tilecheck.frontend import host_shapes, statements
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate, joined
@@ -24,7 +24,7 @@ from tilecheck.frontend.host_effects import defined, forget_effects, rebinds
 from tilecheck.frontend.host_iterators import may_change_source
 from tilecheck.frontend.host_operators import operate
 from tilecheck.frontend.host_targets import assigned, change, delete, forget, lose_changed, unpack_unknown
-from tilecheck.frontend.host_values import HostShape, Table, Tensor, Unknown
+from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Const, Frame, Num, Range, Seq, integer
 from tilecheck.ir import expr as E
@@ -129,7 +129,7 @@ def _unpacked_display(
         return False
     values = [evaluate(x, element.value, frame) for element in elements]
     at = starred[0]
-    if isinstance(values[at], HostShape):
+    if isinstance(values[at], HostShape | Dims):
         count = integer(len(target.elements) - len(elements) + 1)
         args = Arguments((count,), (), node, frame.table)
         values[at] = x.dialect.method(x, values[at], "<unpack>", args)
@@ -184,7 +184,10 @@ def _name_tensor(name: str, frame: Frame) -> None:
 def _append(x: HostExecutor, node: cst.Call, frame: Frame) -> None:
     name = dotted(node.func).rpartition(".")[0]
     held = frame.names.get(name)
-    if isinstance(held, Seq) and len(node.args) == 1 and not x.nest:
+    if isinstance(held, Dims) and held.is_list and len(node.args) == 1 and not x.nest:
+        size = x.scalar(evaluate(x, node.args[0].value, frame), "extent")
+        change(x, held, host_shapes.shape_of_parts((*held.parts, size), is_list=True), frame)
+    elif isinstance(held, Seq) and len(node.args) == 1 and not x.nest:
         change(x, held, Seq((*held.items, evaluate(x, node.args[0].value, frame)), held.is_list), frame)
     else:
         evaluate(x, node, frame)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tilecheck.frontend import host_shapes
 from tilecheck.frontend import host_tensors as T
+from tilecheck.frontend.host_arguments import literal, number, unsupported
 from tilecheck.frontend.host_changes import read_item
-from tilecheck.frontend.host_methods import literal, number, unsupported
-from tilecheck.frontend.host_values import HostShape, Pieces, Table, Tensor, Unknown
+from tilecheck.frontend.host_values import Dims, HostShape, Pieces, Split, Table, Tensor, Unknown
+from tilecheck.frontend.host_views import split_piece
 from tilecheck.frontend.values import Const, Named, Num, Seq
 from tilecheck.ir import expr as E
-from tilecheck.ir.host import host_extent, host_stride
+from tilecheck.ir.host import host_stride
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
@@ -20,8 +22,13 @@ if TYPE_CHECKING:
 def subscript(x: HostExecutor, value: Any, index: Any) -> Any:
     """`value[index]`."""
     match value:
-        case HostShape():
+        case HostShape() | Dims():
             return _shape_item(x, value, index)
+        case Split():
+            key = literal(index)
+            if not isinstance(key, int) or key < 0:
+                raise unsupported("one of an unknown number of pieces")
+            return split_piece(x, value, key)
         case Table():
             return _lookup_or_fail(value, index)
         case Pieces():
@@ -52,13 +59,30 @@ def _lookup_or_fail(table: Table, index: Any) -> Any:
     return table.items[key]
 
 
-def _shape_item(x: HostExecutor, value: HostShape, index: Any) -> Any:
-    if not isinstance(index, Seq):
-        axis = x.scalar(index, "axis").value
-        if axis is not None:
-            make = host_stride if value.strides else host_extent
-            return number(E.sym(make(value.of, axis)))
-    raise unsupported("part of a shape of unknown length")
+def _shape_item(x: HostExecutor, value: HostShape | Dims, index: Any) -> Any:
+    """An extent of a shape, or a slice of it; of strides, one of them."""
+    strides = isinstance(value, HostShape) and value.strides
+    if isinstance(index, Seq):
+        return _shape_slice(x, value, index)
+    axis = x.scalar(index, "axis").value
+    if axis is None:
+        return x.natural("extent")
+    if isinstance(value, HostShape) and strides:
+        return number(E.sym(host_stride(value.of, axis)))
+    found = host_shapes.item(host_shapes.parts_of(x, value) or (), axis)
+    return x.natural("extent") if found is None else number(found)
+
+
+def _shape_slice(x: HostExecutor, value: HostShape | Dims, index: Seq) -> Any:
+    parts = host_shapes.parts_of(x, value)
+    if parts is None or not _is_part(index):
+        raise unsupported("part of a shape of unknown length")
+    ends = [None if isinstance(e, Const) else x.scalar(e, "slice").value for e in index.items[1:]]
+    computed = any(e is None and not isinstance(v, Const) for e, v in zip(ends, index.items[1:], strict=True))
+    found = None if computed or ends[2] not in (None, 1) else host_shapes.sliced(parts, ends[0], ends[1])
+    if found is None:
+        raise unsupported("part of a shape of unknown length")
+    return host_shapes.shape_of_parts(found, is_list=isinstance(value, Dims) and value.is_list)
 
 
 def _is_slice(index: Any) -> bool:

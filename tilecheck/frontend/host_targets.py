@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_sharing, statements
+from tilecheck.frontend import host_shapes, host_sharing, statements
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.expressions import evaluate
+from tilecheck.frontend.host_arguments import literal
 from tilecheck.frontend.host_changes import (
     anything_changed,
     attribute_stored,
@@ -20,8 +22,7 @@ from tilecheck.frontend.host_changes import (
     used_up,
 )
 from tilecheck.frontend.host_effects import forget_effects
-from tilecheck.frontend.host_methods import literal
-from tilecheck.frontend.host_values import Table, Tensor, Unknown
+from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown
 from tilecheck.frontend.syntax import names_touched, walk
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Num, Poison, Record, Seq
 from tilecheck.ir import expr as E
@@ -211,7 +212,14 @@ def _assign_item(x: HostExecutor, target: cst.Subscript, value: Any, frame: Fram
         key = literal(evaluate(x, target.slice[0].slice.value, frame))
         lost = x.unread(name or "dictionary")
         change(x, held, lost if key is None else Table({**held.items, key: value}), frame)
-    elif isinstance(held, Table | Seq):
+    elif isinstance(held, Dims) and len(target.slice) == 1 and isinstance(target.slice[0].slice, cst.Index):
+        axis = literal(evaluate(x, target.slice[0].slice.value, frame))
+        parts = None
+        if isinstance(axis, int) and isinstance(value, Num):
+            parts = host_shapes.replaced(held.parts, axis, x.scalar(value, "extent"))
+        lost = x.unread(name or "list")
+        change(x, held, lost if parts is None else host_shapes.shape_of_parts(parts, is_list=True), frame)
+    elif isinstance(held, Table | Seq | Dims):
         change(x, held, x.unread(name or "list"), frame)
     elif isinstance(held, Tensor) or any(isinstance(part.slice, cst.Slice) for part in target.slice):
         elements_changed(x, (held,), certainly=True)
@@ -307,6 +315,8 @@ def _unpack_starred(x: HostExecutor, target: cst.Tuple | cst.List, value: Any, f
     elements = target.elements
     star = next(k for k, e in enumerate(elements) if isinstance(e, cst.StarredElement))
     after = len(elements) - star - 1
+    if isinstance(value, HostShape | Dims) and _starred_axes(x, elements, star, value, frame):
+        return
     if isinstance(value, Seq) and len(value.items) >= len(elements) - 1:
         stop = len(value.items) - after
         parts = [*value.items[:star], Seq(value.items[star:stop], True), *value.items[stop:]]
@@ -319,6 +329,24 @@ def _unpack_starred(x: HostExecutor, target: cst.Tuple | cst.List, value: Any, f
             statements.assign(x, element.value, x.unread(dotted(element.value) or "rest"), frame)
         else:
             statements.assign(x, element.value, _item_of(x, value, position), frame)
+
+
+def _starred_axes(
+    x: HostExecutor, elements: Sequence[cst.BaseElement], star: int, value: HostShape | Dims, frame: Frame
+) -> bool:
+    """`*batch, n = x.shape` of unknown rank; False if that is not followed."""
+    parts = host_shapes.parts_of(x, value)
+    after = len(elements) - star - 1
+    rest = None if parts is None else host_shapes.sliced(parts, star or None, -after or None)
+    if parts is None or rest is None:
+        return False
+    x.assume(E.le(len(elements) - 1, host_shapes.rank(parts)))  # else Python raises
+    for k, element in enumerate(elements):
+        held: Any = host_shapes.shape_of_parts(rest, is_list=True)
+        if k != star:
+            held = _item_of(x, value, k if k < star else k - len(elements))
+        statements.assign(x, element.value, held, frame)
+    return True
 
 
 def _item_of(x: HostExecutor, value: Any, position: int) -> Any:

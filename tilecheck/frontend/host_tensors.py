@@ -13,11 +13,9 @@ from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
 from tilecheck.ir.host import (
     ARGUMENT,
+    COUNTS,
     DEVICE,
-    EXTENT,
-    NUMEL,
     OPAQUE,
-    RANK,
     host_extent,
     host_numel,
     host_rank,
@@ -63,6 +61,15 @@ def piece(t: Tensor, name: str) -> Tensor:
 def is_dense(t: Tensor) -> bool:
     """Whether the elements of a tensor lie side by side, in whatever order: they fill its span."""
     return (t.dense or t.contiguous) and not t.expanded
+
+
+def whole(t: Tensor) -> str:
+    """The free tensor of which `t` has the shape and the strides, axis by axis; empty if it is none."""
+    if not t.span_of or t.shape is None or t.strides is None:
+        return ""
+    extents = (E.sym(host_extent(t.span_of, k)) for k in range(len(t.shape)))
+    strides = (E.sym(host_stride(t.span_of, k)) for k in range(len(t.shape)))
+    return t.span_of if t.shape == tuple(extents) and t.strides == tuple(strides) else ""
 
 
 def with_rank(t: Tensor, rank: int) -> Tensor:
@@ -167,10 +174,9 @@ def converted(t: Tensor) -> Tensor:
 # ---- views -------------------------------------------------------------------------------------------------
 
 
-def reshaped(t: Tensor, shape: Sequence[Expr]) -> tuple[Tensor, Expr] | None:
+def reshaped(t: Tensor, shape: Sequence[Expr], count: Expr | None) -> tuple[Tensor, Expr] | None:
     """`t.view(shape)` and what it establishes: torch raises unless there are as many elements, of which -1
-    stands for an exact quotient."""
-    count = numel(t)
+    stands for an exact quotient. `count` is the number of elements of `t`."""
     holes = [k for k, size in enumerate(shape) if size.value == -1]
     if count is None or len(holes) > 1:
         return None
@@ -253,10 +259,9 @@ def expanded(t: Tensor, sizes: Sequence[Expr]) -> Tensor | None:
     )
 
 
-def flattened(t: Tensor, start: int, end: int) -> Tensor | None:
+def flattened(t: Tensor, start: int, end: int, count: Expr | None) -> Tensor | None:
     """`t.flatten(start, end)`: a view where it can be, else a copy."""
     if start == 0 and end == -1:
-        count = numel(t)
         return None if count is None else _flat(t, (count,))
     if t.shape is None:
         return None
@@ -267,6 +272,39 @@ def flattened(t: Tensor, start: int, end: int) -> Tensor | None:
 
 def _flat(t: Tensor, shape: tuple[Expr, ...]) -> Tensor:
     return copied_unless_contiguous(replace(t, shape=shape, shape_of="", strides=None, strides_of=""), t)
+
+
+def unflattened(t: Tensor, axis: int, sizes: Sequence[Expr]) -> tuple[Tensor, Expr] | None:
+    """`t.unflatten(axis, sizes)`: one axis as several in row-major order."""
+    if t.shape is None or not -len(t.shape) <= axis < len(t.shape):
+        return None
+    at, strides = axis % len(t.shape), strides_of(t)
+    own = reshaped(replace(t, strides=None), sizes, t.shape[at])
+    if own is None or own[0].shape is None:
+        return None
+    inner = own[0].shape
+    steps = None
+    if strides is not None:
+        steps = (*strides[:at], *(E.mul(s, strides[at]) for s in row_major(inner)), *strides[at + 1 :])
+    shape = (*t.shape[:at], *inner, *t.shape[at + 1 :])
+    kept = None if t.contiguous else steps
+    return replace(t, shape=shape, strides=kept, strides_of=""), own[1]
+
+
+def unfolded(t: Tensor, axis: int, size: Expr, step: Expr) -> tuple[Tensor, Expr] | None:
+    """`t.unfold(axis, size, step)`, windows of which two may share elements, and what it establishes."""
+    if t.shape is None or not -len(t.shape) <= axis < len(t.shape):
+        return None
+    at, strides = axis % len(t.shape), strides_of(t)
+    count = E.add(E.floordiv(E.sub(t.shape[at], size), step), 1)
+    steps = None
+    if strides is not None:
+        steps = (*strides[:at], E.mul(step, strides[at]), *strides[at + 1 :], strides[at])
+    shape = (*t.shape[:at], count, *t.shape[at + 1 :], size)
+    apart = size.value is not None and step.value is not None and size.value <= step.value
+    own = piece(t, t.name)
+    found = replace(own, shape=shape, strides=steps, expanded=t.expanded or not apart)
+    return found, E.all_of(E.le(0, size), E.le(size, t.shape[at]), E.lt(0, step))
 
 
 def unsqueezed(t: Tensor, axis: int) -> Tensor | None:
@@ -359,6 +397,7 @@ def selected(t: Tensor, axis: int, index: Expr) -> Tensor | None:
     """`t[i]`: one position along an axis, which goes."""
     if t.shape is None or not -len(t.shape) <= axis < len(t.shape):
         return None
+    axis %= len(t.shape)
     strides = strides_of(t)
     index = E.add(t.shape[axis], index) if index.value is not None and index.value < 0 else index
     # From which end an index of either sign counts is not known: it is the position that it is, and no other.
@@ -381,7 +420,7 @@ def nonnegative(e: Expr) -> bool:
         case "const":
             return bool(e.args[0] >= 0)
         case "sym":
-            return e.args[0].origin in (EXTENT, NUMEL, RANK, DEVICE) or e.args[0].kind is Kind.LOOP
+            return e.args[0].origin in (*COUNTS, DEVICE) or e.args[0].kind is Kind.LOOP
         case "add" | "mul" | "min":
             return all(nonnegative(a) for a in e.args)
         case "max":

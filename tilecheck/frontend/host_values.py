@@ -59,6 +59,32 @@ class HostShape:
 
 
 @dataclass(frozen=True, slots=True)
+class Axes:
+    """The axes `start:stop` of a free tensor whose rank is not known, as Python slices its shape."""
+
+    of: str
+    start: int = 0
+    stop: int | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        return self.start == 0 and self.stop is None
+
+    @property
+    def is_edge(self) -> bool:
+        """Whether these are the first or the last few axes, not all but these."""
+        return self.start < 0 or (self.stop is not None and self.stop > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Dims:
+    """A shape that is made of extents and of axes of free tensors: `(*x.shape[:-1], n)`."""
+
+    parts: tuple[Expr | Axes, ...]
+    is_list: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Ratio:
     """`a / b` of integers, waiting for `math.ceil`, `math.floor` or `int`."""
 
@@ -81,6 +107,15 @@ class Pieces:
 
 
 @dataclass(frozen=True, slots=True)
+class Split:
+    """`x.split(step, axis)`; with no step `x.unbind(axis)`. How many tensors that gives, the size says."""
+
+    tensor: Tensor
+    axis: int
+    step: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A dictionary display with literal keys."""
 
@@ -99,7 +134,7 @@ class Gridded:
 class Starred:
     """`*x.stride()` among arguments, of a length that is not known."""
 
-    value: HostShape
+    value: HostShape | Dims
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.annotations import Annotation, read_annotation
 from tilecheck.frontend.host import facts_of
+from tilecheck.frontend.host_shapes import meant
 from tilecheck.frontend.host_values import FloatParam, LaunchCall, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
@@ -121,7 +122,7 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
     bound = tuple((n, _renumbered(v, copies)) for n, v in bound)
     found = replace(found, arguments=bound, captured=_captured(x, definition.closure))
     found = replace(found, warps=None if call.warps is None else _extent(x, call.warps))
-    found = _completed(found, guard, x.definitions)
+    found = _completed(x, found, guard)
     # The arguments of `kernel[grid](...)` are numbers as often as tensors.
     perhaps = [v.number for _, v in bound if isinstance(v, HostTensor) and v.number is not None]
     said = (*launch_expressions(found), *(perhaps if call.names is not None else ()), *found.facts)
@@ -214,6 +215,7 @@ def _optional(x: HostExecutor, choice: Choice, note: Annotation) -> HostValue:
 
 def _tensor(x: HostExecutor, t: Tensor) -> HostTensor:
     storages = t.among or (t.storage,)
+    count = x.count_of(t) if t.shape is None else None
     return HostTensor(
         t.name,
         t.storage,
@@ -231,6 +233,7 @@ def _tensor(x: HostExecutor, t: Tensor) -> HostTensor:
         among=t.among,
         given=not t.fresh and all(x.is_given(name) for name in storages),
         handed_on=any(name in x.handed_on for name in storages),
+        count=count,
     )
 
 
@@ -259,16 +262,17 @@ def _captured(x: HostExecutor, frame: Frame | None) -> tuple[tuple[str, HostValu
 # ---- facts -------------------------------------------------------------------------------------------------
 
 
-def _completed(launch: Launch, guard: Expr, definitions: Mapping[Expr, Expr]) -> Launch:
+def _completed(x: HostExecutor, launch: Launch, guard: Expr) -> Launch:
     """Add the facts: the path condition, and what the symbols made on the way are equal to."""
     own: dict[Expr, Expr] = {}
-    launch = replace(launch, facts=facts_of(guard))
+    memo: dict[Expr, Expr] = {}
+    launch = map_launch(replace(launch, facts=facts_of(guard)), lambda e: meant(x, e, memo))
     launch = _decided(map_launch(launch, lambda e: _of_host(e, own)))
     facts = dict.fromkeys(launch.facts)
     used = set(E.symbols(*launch_expressions(launch), *facts))
-    for symbol, fact in reversed(list(definitions.items())):
+    for symbol, fact in reversed(list(x.definitions.items())):
         if symbol.args[0] in used:
-            known = _of_host(fact, own)
+            known = _of_host(meant(x, fact, memo), own)
             used.update(E.symbols(known))
             facts.update(dict.fromkeys(E.conjuncts(known)))
     return with_known_ranks(replace(launch, facts=tuple(facts)), {})

@@ -38,13 +38,17 @@ ARGUMENT = "argument"  # a scalar that the caller passes
 OPAQUE = "opaque"  # a value computed by code that is not read
 DEFINED = "defined"  # a value that a fact fixes, as a power of two
 TEST = "test"  # whether an argument is None, has some type, ...: a truth that says nothing about sizes
+NATURAL = "natural"  # a size or a stride of which no more is known: any number from 0 on
 DEVICE = "device"  # a count that the machine decides: any number from 1 on
 SAME_SHAPE = "same-shape"
 CONTIGUOUS = "contiguous"
 
+# Numbers that are never negative: torch has no negative strides.
+COUNTS = frozenset({EXTENT, STRIDE, NUMEL, RANK, SPAN, NATURAL})
 TRUTHS = frozenset({TEST, SAME_SHAPE, CONTIGUOUS})
 _OF_TENSOR = (EXTENT, STRIDE, NUMEL, RANK, SPAN)
 _MOST_AXES = 8
+_PART = re.compile(r"\.shape\[(-?\d*):(-?\d*)\]\.numel\(\)$")
 
 
 def host_extent(tensor: str, axis: int) -> Symbol:
@@ -57,6 +61,21 @@ def host_stride(tensor: str, axis: int) -> Symbol:
 
 def host_numel(tensor: str) -> Symbol:
     return Symbol(f"{tensor}.numel()", Kind.HOST, origin=NUMEL)
+
+
+def host_part(tensor: str, start: int, stop: int | None) -> Symbol:
+    """The product of the extents that Python's `tensor.shape[start:stop]` gives."""
+    if start == 0 and stop is None:
+        return host_numel(tensor)
+    return host_numel(f"{tensor}.shape[{start or ''}:{'' if stop is None else stop}]")
+
+
+def part_of_shape(symbol: Symbol) -> tuple[int, int | None]:
+    """The slice of a tensor's shape of which a symbol is the product."""
+    found = _PART.search(symbol.name)
+    if found is None:
+        return 0, None
+    return int(found[1] or 0), int(found[2]) if found[2] else None
 
 
 def host_span(tensor: str) -> Symbol:
@@ -99,8 +118,9 @@ def axis_of(symbol: Symbol) -> int:
 def owner(symbol: Symbol) -> str | None:
     """The argument (or unread value) that a symbol belongs to; None for what no caller decides."""
     if symbol.origin in _OF_TENSOR:
-        return symbol.name.rpartition(".")[0]
-    return symbol.name if symbol.origin in (ARGUMENT, OPAQUE) else None
+        name = symbol.name.rpartition(".")[0]
+        return name.rpartition(".shape[")[0] if symbol.origin == NUMEL and _PART.search(symbol.name) else name
+    return symbol.name if symbol.origin in (ARGUMENT, OPAQUE, NATURAL) else None
 
 
 def owners(*exprs: Expr) -> tuple[str, ...]:
@@ -113,7 +133,7 @@ def host_ranges(exprs: Iterable[Expr]) -> tuple[Expr, ...]:
     """What holds of the symbols in `exprs` in every run of the host function."""
     found: dict[Expr, None] = {}
     for symbol in symbols(*exprs):
-        if symbol.origin in (EXTENT, NUMEL, RANK, SPAN) or symbol.kind is Kind.LOOP:
+        if (symbol.origin in COUNTS and symbol.origin != STRIDE) or symbol.kind is Kind.LOOP:
             found[le(0, sym(symbol))] = None
         elif symbol.origin == DEVICE:
             found[le(1, sym(symbol))] = None
@@ -167,9 +187,10 @@ def with_ranks(e: Expr, ranks: Mapping[str, int], memo: dict[Expr, Expr] | None 
 
 
 def _written_out(symbol: Symbol, rank: int) -> Expr | None:
-    name = symbol.name.rpartition(".")[0]
+    name = owner(symbol) or ""
     if symbol.origin == NUMEL:
-        return mul(*(sym(host_extent(name, k)) for k in range(rank)))
+        start, stop = part_of_shape(symbol)
+        return mul(ONE, *(sym(host_extent(name, k)) for k in range(rank)[start:stop]))
     if symbol.origin in (EXTENT, STRIDE):
         axis = axis_of(symbol)
         if -rank <= axis < 0:
@@ -179,18 +200,47 @@ def _written_out(symbol: Symbol, rank: int) -> Expr | None:
 
 
 def quotient(a: Expr, b: Expr) -> Expr:
-    """`a // b`, a common factor cancelled: valid because `b` is not 0 wherever the division is defined."""
+    """`a // b`, common factors cancelled: valid because `b` is not 0 wherever the division is defined."""
     return _quotient(a, b)
 
 
+def exact_quotient(a: Expr, b: Expr) -> Expr | None:
+    """`a // b` where `b` is clearly a factor of `a`; None elsewhere."""
+    left, right = _cancelled(a, b)
+    return mul(ONE, *left) if not right else None
+
+
 def _quotient(a: Expr, b: Expr) -> Expr:
+    left, right = _cancelled(a, b)
+    return floordiv(mul(ONE, *left), mul(ONE, *right))
+
+
+def _cancelled(a: Expr, b: Expr) -> tuple[list[Expr], list[Expr]]:
     left = list(a.args) if a.op == "mul" else [a]
     right = list(b.args) if b.op == "mul" else [b]
     for factor in list(right):
-        if factor in left and factor.value is None:
+        if factor in left and factor.value != 0:
             left.remove(factor)
             right.remove(factor)
-    return floordiv(mul(*left), mul(*right))
+    while (found := next(_parts_without(left, right), None)) is not None:
+        part, factor, rest = found
+        left[left.index(part)] = rest
+        right.remove(factor)
+    return left, right
+
+
+def _parts_without(left: list[Expr], right: list[Expr]) -> Iterator[tuple[Expr, Expr, Expr]]:
+    """Products of axes, a factor that is the last (first) of these, and the product of the others. Only where
+    nothing is left out at the other end: else the two ends may be one axis."""
+    for part in left:
+        if part.op != "sym" or part.args[0].origin != NUMEL:
+            continue
+        name, (start, stop) = owner(part.args[0]) or "", part_of_shape(part.args[0])
+        last, first = sym(host_extent(name, (stop or 0) - 1)), sym(host_extent(name, start))
+        if start == 0 and (stop is None or stop < 0) and last in right:
+            yield part, last, sym(host_part(name, 0, (stop or 0) - 1))
+        elif start >= 0 and stop is None and first in right:
+            yield part, first, sym(host_part(name, start + 1, None))
 
 
 def shape_facts(exprs: Iterable[Expr], ranks: Mapping[str, int]) -> Iterator[Expr]:

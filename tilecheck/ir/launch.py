@@ -29,7 +29,7 @@ class HostTensor:
     that its strides are those of row-major order, `dense` that its elements lie side by side in some order.
     `span_of` names the free tensor that begins and ends where this one does. `number` is what it is if the
     kernel takes it for a number after all: an argument of which the host's text does not say what it is. Where
-    `absent` holds, None is passed instead.
+    `absent` holds, None is passed instead. `count` is the number of elements where `shape` does not say it.
     """
 
     name: str
@@ -46,6 +46,7 @@ class HostTensor:
     span_of: str = ""
     number: Expr | None = None
     absent: Expr | None = None
+    count: Expr | None = None
     copied: str = ""
     among: tuple[str, ...] = ()
     given: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from tilecheck.ir.expr import TRUE, Expr, conjuncts, sym
+from tilecheck.ir.expr import TRUE, Expr, conjuncts, rebuild, sym
 from tilecheck.ir.host import (
     SAME_SHAPE,
     host_extent,
@@ -16,6 +16,7 @@ from tilecheck.ir.host import (
     shape_facts,
     with_ranks,
 )
+from tilecheck.ir.host_parts import in_pieces
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
 
 
@@ -40,6 +41,17 @@ def _parts(value: HostValue) -> list[Expr]:
             return []
 
 
+def _counts(value: HostValue) -> list[Expr]:
+    """The numbers of elements of tensors whose rank is not known."""
+    match value:
+        case HostTensor():
+            return [] if value.count is None else [value.count]
+        case HostList():
+            return [e for item in value.items for e in _counts(item)]
+        case _:
+            return []
+
+
 def map_launch(launch: Launch, change: Callable[[Expr], Expr]) -> Launch:
     """A launch with every expression changed."""
 
@@ -52,7 +64,8 @@ def map_launch(launch: Launch, change: Callable[[Expr], Expr]) -> Launch:
                 strides = None if value.strides is None else tuple(map(change, value.strides))
                 number = None if value.number is None else change(value.number)
                 absent = None if value.absent is None else change(value.absent)
-                return replace(value, shape=shape, strides=strides, number=number, absent=absent)
+                count = None if value.count is None else change(value.count)
+                return replace(value, shape=shape, strides=strides, number=number, absent=absent, count=count)
             case HostList():
                 return HostList(tuple(map(of, value.items)))
             case _:
@@ -79,8 +92,23 @@ def with_known_ranks(launch: Launch, known: Mapping[str, int]) -> Launch:
     launch = replace(launch, arguments=tuple((n, _ranked(v, ranks)) for n, v in launch.arguments))
     facts = dict.fromkeys(part for fact in launch.facts for part in conjuncts(fact))
     facts.update(dict.fromkeys(shape_facts((*launch_expressions(launch), *facts), ranks)))
+    launch, facts = _in_pieces(launch, facts, ranks)
     facts.update(dict.fromkeys(host_ranges((*launch_expressions(launch), *facts))))
     return replace(launch, facts=tuple(f for f in facts if f is not TRUE))
+
+
+def _in_pieces(
+    launch: Launch, facts: dict[Expr, None], ranks: Mapping[str, int]
+) -> tuple[Launch, dict[Expr, None]]:
+    """A launch with the sizes of tensors of unknown rank written over their smallest parts."""
+    counts = [e for _, value in launch.arguments for e in _counts(value)]
+    meant, more = in_pieces((*launch_expressions(launch), *facts), counts, ranks)
+    if not meant:
+        return launch, facts | dict.fromkeys(more)
+    memo: dict[Expr, Expr] = {}
+    launch = map_launch(launch, lambda e: rebuild(e, meant.get, memo))
+    said = (rebuild(fact, meant.get, memo) for fact in (*facts, *more))
+    return launch, dict.fromkeys(part for fact in said for part in conjuncts(fact))
 
 
 def _ranks_of(facts: Iterable[Expr]) -> dict[str, int]:

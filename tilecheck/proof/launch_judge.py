@@ -28,6 +28,7 @@ from tilecheck.ir.expr import (
     walk,
 )
 from tilecheck.ir.host import (
+    COUNTS,
     DEFINED,
     EXTENT,
     NUMEL,
@@ -275,7 +276,8 @@ class Judge:
     def premises(self) -> tuple[Expr, ...]:
         facts = tuple(f for f in self.launch.facts if f is not TRUE)
         grids = [g for g in self.launch.grid or () if g is not None]
-        lengths = [s for s in symbols(*facts, *grids, *self.known.values()) if ".shape[" in s.name]
+        spoken = symbols(*facts, *grids, *self.known.values())
+        lengths = [s for s in spoken if s.kind is Kind.HOST and s.origin in COUNTS]
         # A launch with an empty grid does not run, and one above the device's limits fails.
         limits = (le(g, MOST_BLOCKS) for g in (self.launch.grid or ())[1:] if g is not None)
         return (*facts, *(le(1, g) for g in grids), *limits, *(le(0, sym(s)) for s in lengths))

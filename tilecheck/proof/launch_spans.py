@@ -31,7 +31,7 @@ from tilecheck.ir.expr import (
     sym,
     symbols,
 )
-from tilecheck.ir.host import EXTENT, NUMEL, STRIDE, TEST, host_numel, host_span, is_contiguous, row_major
+from tilecheck.ir.host import COUNTS, STRIDE, TEST, host_numel, host_span, is_contiguous, row_major
 from tilecheck.ir.kernel import Kernel, extent_symbol
 from tilecheck.ir.launch import HostTensor, HostValue, Launch
 
@@ -106,8 +106,8 @@ def span(tensor: HostTensor, param: str) -> Expr:
         return mul(ONE, *tensor.shape)
     if tensor.shape is not None and tensor.strides is not None:
         return _reached(tensor.shape, tensor.strides)
-    if tensor.shape_of and (tensor.dense or tensor.contiguous):
-        return sym(host_numel(tensor.shape_of))
+    if tensor.count is not None and (tensor.dense or tensor.contiguous):
+        return tensor.count
     return sym(host_span(tensor.span_of or f"`{param}`"))
 
 
@@ -126,7 +126,7 @@ def span_facts(launch: Launch, pointers: Collection[str]) -> tuple[Expr, ...]:
         if value.dense and value.shape is not None and value.strides is not None:
             found.update(dict.fromkeys(_density(value.shape, value.strides)))
         if value.span_of and value.span_of == value.shape_of:
-            count, reach = sym(host_numel(value.span_of)), sym(host_span(value.span_of))
+            count, reach = _count(value), sym(host_span(value.span_of))
             found[le(0, count)] = found[le(0, reach)] = None
             found[any_of(negate(is_contiguous(value.span_of)), eq(reach, count))] = None
     return tuple(fact for fact in found if fact is not TRUE)
@@ -144,7 +144,7 @@ def _density(shape: tuple[Expr, ...], strides: tuple[Expr, ...]) -> tuple[Expr, 
 
 def _is_count(size: Expr) -> bool:
     """Whether it is never negative, by what it is."""
-    return size.op == "sym" and size.args[0].origin in (EXTENT, NUMEL)
+    return size.op == "sym" and size.args[0].origin in COUNTS
 
 
 def usual_layout(launch: Launch, pointers: Collection[str]) -> dict[Expr, Expr]:
@@ -161,8 +161,13 @@ def usual_layout(launch: Launch, pointers: Collection[str]) -> dict[Expr, Expr]:
         if shape is not None and strides is not None and all(_is_free_stride(s) for s in strides):
             found.update((s, size) for s, size in zip(strides, row_major(shape), strict=True))
         if value.span_of and value.span_of == value.shape_of:
-            found[sym(host_span(value.span_of))] = sym(host_numel(value.span_of))
+            found[sym(host_span(value.span_of))] = _count(value)
     return found
+
+
+def _count(t: HostTensor) -> Expr:
+    """The number of elements of a free tensor."""
+    return sym(host_numel(t.span_of)) if t.count is None else t.count
 
 
 def _is_free_stride(stride: Expr) -> bool:

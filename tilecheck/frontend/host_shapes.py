@@ -1,0 +1,297 @@
+"""Shapes of tensors whose rank the text does not give: their axes, slices, products and comparisons.
+
+Such a shape is a sequence of parts, each an extent or some consecutive axes of a free tensor. A tensor with a
+shape of this form gets a name for it (`named`), as a free tensor has; `meant` writes what is said of that name
+over the free tensors that the parts belong to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.host_values import Axes, Dims, HostShape
+from tilecheck.frontend.values import Num, Seq
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr, Symbol
+from tilecheck.ir.host import (
+    EXTENT,
+    NUMEL,
+    RANK,
+    axis_of,
+    exact_quotient,
+    host_extent,
+    host_part,
+    host_rank,
+    owner,
+    quotient,
+)
+
+if TYPE_CHECKING:
+    from tilecheck.frontend.host import HostExecutor
+
+Parts = tuple[Expr | Axes, ...]
+
+
+def parts_of(x: HostExecutor, value: Any) -> Parts | None:
+    """The parts of a shape; None for a value that is no shape."""
+    match value:
+        case HostShape(strides=False):
+            return x.shapes.get(value.of, (Axes(value.of),))
+        case Dims():
+            return value.parts
+        case Seq():
+            return tuple(x.scalar(item, "size") for item in value.items)
+        case _:
+            return None
+
+
+def shape_of_parts(parts: Parts, *, is_list: bool = False) -> Any:
+    """A shape as the value that is handled most easily."""
+    if all(isinstance(part, Expr) for part in parts):
+        return Seq(tuple(Num((), part, "int", None) for part in parts if isinstance(part, Expr)), is_list)
+    only = parts[0]
+    if len(parts) == 1 and isinstance(only, Axes) and only.is_whole and not is_list:
+        return HostShape(only.of)
+    return Dims(parts, is_list)
+
+
+def as_list(x: HostExecutor, value: Any) -> Any:
+    """`list(x.shape)`: an object of its own, which may be changed."""
+    parts = parts_of(x, value)
+    if parts is None:
+        raise UnsupportedConstruct("list of this value")
+    return shape_of_parts(parts, is_list=True)
+
+
+def named(x: HostExecutor, parts: Parts) -> str:
+    """A name for a shape: the same for equal parts."""
+    only = parts[0] if len(parts) == 1 else None
+    if isinstance(only, Axes) and only.is_whole:
+        return only.of
+    for name, known in x.shapes.items():
+        if known == parts:
+            return name
+    name = x.unread("shape").name
+    x.shapes[name] = parts
+    return name
+
+
+def of_ranks(parts: Parts, ranks: Mapping[str, int]) -> tuple[Expr, ...] | None:
+    """The extents of a shape, where the ranks of all tensors in it are known."""
+    found: list[Expr] = []
+    for part in parts:
+        if isinstance(part, Expr):
+            found.append(part)
+        elif part.of in ranks:
+            axes = range(ranks[part.of])[part.start : part.stop]
+            found += [E.sym(host_extent(part.of, k)) for k in axes]
+        else:
+            return None
+    return tuple(found) or None
+
+
+# ---- what is asked of a shape ------------------------------------------------------------------------------
+
+
+def product(parts: Parts) -> Expr:
+    """The number of elements of a tensor of that shape."""
+    sizes = (p if isinstance(p, Expr) else E.sym(host_part(p.of, p.start, p.stop)) for p in parts)
+    return E.mul(E.ONE, *sizes)
+
+
+def rank(parts: Parts) -> Expr:
+    """The number of axes."""
+    found: Expr = E.ZERO
+    for part in parts:
+        if isinstance(part, Expr):
+            found = E.add(found, 1)
+            continue
+        of = E.sym(host_rank(part.of))
+        if part.is_edge:
+            found = E.add(found, E.minimum(of, -part.start if part.stop is None else part.stop))
+        elif part.is_whole:
+            found = E.add(found, of)
+        else:
+            found = E.add(found, E.maximum(0, E.sub(of, part.start - (part.stop or 0))))
+    return found
+
+
+def item(parts: Parts, axis: int) -> Expr | None:
+    """The extent along an axis. Python raises where there is none: the outermost part has it then."""
+    order, away = (parts, axis) if axis >= 0 else (parts[::-1], -axis - 1)
+    for k, part in enumerate(order):
+        if isinstance(part, Expr):
+            if k == away:
+                return part
+            continue
+        if k < len(order) - 1 or part.is_edge:
+            return None
+        at = part.start + away - k if axis >= 0 else (part.stop or 0) - (away - k) - 1
+        return E.sym(host_extent(part.of, at))
+    return None
+
+
+def sliced(parts: Parts, start: int | None, stop: int | None) -> Parts | None:
+    """`shape[start:stop]`; None where how many axes that takes hangs on the rank."""
+    start = start or 0
+    if start < 0 and stop is None:
+        return _tail(parts, -start)
+    if start >= 0 and (stop is None or stop < 0):
+        after = _without(parts, start, last=False)
+        return None if after is None else _without(after, -(stop or 0), last=True)
+    if start == 0 and stop is not None:
+        return _head(parts, stop)
+    return None
+
+
+def _without(parts: Parts, count: int, *, last: bool) -> Parts | None:
+    """A shape without its first (last) axes, as many as there are of these."""
+    left = parts[::-1] if last else parts
+    while count and left:
+        part = left[0]
+        if isinstance(part, Axes):
+            if len(left) > 1 or part.is_edge:
+                return None
+            cut = (part.start, (part.stop or 0) - count) if last else (part.start + count, part.stop)
+            return (Axes(part.of, *cut),)
+        left, count = left[1:], count - 1
+    return left[::-1] if last else left
+
+
+def _tail(parts: Parts, count: int) -> Parts | None:
+    """The last axes of a shape."""
+    after = parts[-count:]
+    if len(after) == count and all(isinstance(p, Expr) for p in after):
+        return after
+    only = parts[0] if len(parts) == 1 else None
+    return (Axes(only.of, -count, None),) if isinstance(only, Axes) and only.is_whole else None
+
+
+def _head(parts: Parts, count: int) -> Parts | None:
+    before = parts[:count]
+    if len(before) == count and all(isinstance(p, Expr) for p in before):
+        return before
+    only = parts[0] if len(parts) == 1 else None
+    return (Axes(only.of, 0, count),) if isinstance(only, Axes) and only.is_whole else None
+
+
+def replaced(parts: Parts, axis: int, value: Expr) -> Parts | None:
+    """`shape[axis] = value`. Python raises where there is no such axis."""
+    order, away = (parts, axis) if axis >= 0 else (parts[::-1], -axis - 1)
+    for k, part in enumerate(order):
+        if k == away and isinstance(part, Expr):
+            found = (*order[:k], value, *order[k + 1 :])
+            return found if axis >= 0 else found[::-1]
+        if isinstance(part, Axes):
+            if k < len(order) - 1 or part.is_edge:
+                return None
+            more = range(away - k)
+            if axis >= 0:
+                own = [E.sym(host_extent(part.of, part.start + j)) for j in more]
+                return (*order[:k], *own, value, Axes(part.of, part.start + away - k + 1, part.stop))
+            end = part.stop or 0
+            own = [E.sym(host_extent(part.of, end - j - 1)) for j in reversed(more)]
+            return (Axes(part.of, part.start, end - (away - k) - 1), value, *own, *parts[len(parts) - k :])
+    return None
+
+
+def unpacked(x: HostExecutor, parts: Parts, count: int) -> tuple[Expr, ...] | None:
+    """The extents of a shape that is assigned to so many targets: Python raises unless there are as many."""
+    holes = [k for k, part in enumerate(parts) if isinstance(part, Axes)]
+    if len(holes) != 1:
+        return None
+    hole = parts[holes[0]]
+    assert isinstance(hole, Axes)
+    missing = count - len(parts) + 1
+    if missing < 0:
+        x.assume(E.FALSE)
+        return None
+    of = E.sym(host_rank(hole.of))
+    if hole.is_edge:
+        most = -hole.start if hole.stop is None else hole.stop
+        if missing != most:
+            return None
+        x.assume(E.le(most, of))
+        first = hole.start
+    else:
+        x.assume(_has_axes(hole, missing))
+        first = hole.start
+    own = [E.sym(host_extent(hole.of, first + j)) for j in range(missing)]
+    found = [*parts[: holes[0]], *own, *parts[holes[0] + 1 :]]
+    return tuple(part for part in found if isinstance(part, Expr))
+
+
+def exact(count: Expr, rest: Expr) -> Expr | None:
+    """`count // rest` where that leaves nothing over, whatever the sizes."""
+    return exact_quotient(count, rest)
+
+
+def _has_axes(part: Axes, count: int) -> Expr:
+    """Whether a part that leaves out some axes at the ends has so many."""
+    rank, cut = E.sym(host_rank(part.of)), part.start - (part.stop or 0)
+    return E.eq(rank, count + cut) if count else E.le(rank, cut)
+
+
+def equals_items(parts: Parts, items: Sequence[Expr]) -> Expr | None:
+    """Whether a shape has these extents; None where that is not followed."""
+    holes = [k for k, part in enumerate(parts) if isinstance(part, Axes)]
+    hole = parts[holes[0]] if len(holes) == 1 else None
+    if not isinstance(hole, Axes) or hole.is_edge:
+        return None
+    at, missing = holes[0], len(items) - len(parts) + 1
+    if missing < 0:
+        return E.FALSE
+    own = [E.sym(host_extent(hole.of, hole.start + j)) for j in range(missing)]
+    found = [*parts[:at], *own, *parts[at + 1 :]]
+    same = (E.eq(a, b) for a, b in zip(found, items, strict=True) if isinstance(a, Expr))
+    return E.all_of(_has_axes(hole, missing), *same)
+
+
+# ---- names of shapes, written out --------------------------------------------------------------------------
+
+
+def meant(x: HostExecutor, e: Expr, memo: dict[Expr, Expr] | None = None) -> Expr:
+    """An expression with what is said of named shapes written over the tensors that these follow."""
+    if not x.shapes and not x.counts:
+        return e
+
+    def change(node: Expr) -> Expr | None:
+        if node.op == "floordiv":
+            return quotient(*(E.rebuild(part, change, memo) for part in node.args))
+        return _of_named(x, node.args[0]) if node.op == "sym" else None
+
+    memo = {} if memo is None else memo
+    return E.rebuild(e, change, memo)
+
+
+def _of_named(x: HostExecutor, symbol: Symbol) -> Expr | None:
+    name = owner(symbol) if symbol.origin in (EXTENT, NUMEL, RANK) else None
+    if name is None:
+        return None
+    if symbol.origin == NUMEL and name in x.counts and symbol == host_part(name, 0, None):
+        return x.counts[name]
+    parts = x.shapes.get(name)
+    if parts is None:
+        return None
+    match symbol.origin:
+        case "numel":
+            return product(parts) if symbol == host_part(name, 0, None) else None
+        case "rank":
+            return rank(parts)
+        case _:
+            return item(parts, axis_of(symbol))
+
+
+def same_parts(a: Sequence[Expr | Axes], b: Sequence[Expr | Axes]) -> Expr | None:
+    """Whether two shapes are equal, where their parts stand side by side; None where that is not known."""
+    if len(a) != len(b):
+        return None
+    tests: list[Expr] = []
+    for one, other in zip(a, b, strict=True):
+        if isinstance(one, Expr) and isinstance(other, Expr):
+            tests.append(E.eq(one, other))
+        elif one != other:
+            return None
+    return E.all_of(*tests)
