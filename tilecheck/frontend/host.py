@@ -41,6 +41,7 @@ from tilecheck.ir.host import (
     NATURAL,
     OPAQUE,
     exact_quotient,
+    host_numel,
     host_rank,
     host_scalar,
     host_test,
@@ -117,6 +118,7 @@ class HostExecutor(Executor):
     of_numbers: frozenset[str] = frozenset()  # those taken to hold no tensors
     shapes: dict[str, tuple[Expr | Axes, ...]] = field(default_factory=dict)  # by the names of their tensors
     counts: dict[str, Expr] = field(default_factory=dict)  # of elements, of tensors with shapes that are free
+    sized: dict[tuple[str, Expr], tuple[Expr, Expr]] = field(default_factory=dict)  # see `size_along`
     allocation: str = ""  # the name that the value being computed will get
     events: Events = field(default_factory=Events)
 
@@ -140,6 +142,23 @@ class HostExecutor(Executor):
     def natural(self, text: str) -> Num:
         """A size, a stride or a number of axes of which no more is known."""
         return Num((), E.sym(Symbol(self.unread(text).name, Kind.HOST, origin=NATURAL)), "int", None)
+
+    def size_along(self, of: str, axis: Expr) -> tuple[Expr, Expr]:
+        """The extent of a free tensor along a computed axis, and the product of its other extents."""
+        if (of, axis) not in self.sized:
+            size, rest = (self.natural(f"{of}.size(...){end}").elem or E.ZERO for end in ("", ", others"))
+            self.sized[of, axis] = size, rest
+            whole = E.eq(E.sym(host_numel(of)), E.mul(size, rest))
+            self.define(size, whole)
+            self.define(rest, whole)
+        return self.sized[of, axis]
+
+    def without_axis(self, dividend: Expr, divisor: Expr) -> Expr | None:
+        """`x.numel() // x.shape[d]` for a computed axis."""
+        for (of, _), (size, rest) in self.sized.items():
+            if size is divisor and dividend is E.sym(host_numel(of)):
+                return rest
+        return None
 
     def stable(self, text: str) -> Unknown:
         """A value that is the same wherever this text stands."""
@@ -222,9 +241,8 @@ class HostExecutor(Executor):
 
     def laid_out(self, t: Tensor) -> Tensor:
         """`t`, contiguous if the path says so."""
-        same = t.strides_of and t.strides_of == t.shape_of
-        whole = t.strides_of if same else T.whole(t)
-        if not t.contiguous and whole and is_contiguous(whole) in facts_of(self.guard):
+        whole = "" if t.contiguous else T.whole(t)
+        if whole and is_contiguous(whole) in facts_of(self.guard):
             return replace(t, contiguous=True, dense=True, strides=None)
         return t
 
@@ -454,9 +472,11 @@ class HostDialect:
         return x.number_of(Unknown(name), "argument")
 
     def quotient(self, x: Executor, op: str, dividend: Expr, divisor: Expr) -> Expr:
-        found = quotient(dividend, divisor)
+        found = _host(x).without_axis(dividend, divisor)
         if op == "//":
-            return found
+            return quotient(dividend, divisor) if found is None else found
+        if found is not None:
+            return E.ZERO
         return E.mod(dividend, divisor) if exact_quotient(dividend, divisor) is None else E.ZERO
 
     def assigned(self, value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_shapes
 from tilecheck.frontend import host_tensors as T
-from tilecheck.frontend.host_values import Dims, HostShape, Tensor
+from tilecheck.frontend.host_values import Axes, Dims, HostShape, Tensor, Unknown
 from tilecheck.frontend.values import Const, Named, Num, Seq, Token
 from tilecheck.ir.expr import Expr
 
@@ -49,6 +49,8 @@ def sizes(x: HostExecutor, args: Arguments) -> host_shapes.Parts:
         found = host_shapes.parts_of(x, given[0])
         if found is not None:
             return found
+        if isinstance(given[0], Unknown) and given[0].opaque and given[0].name not in x.integer_names:
+            return (Axes(given[0].name),)  # sizes, or one: nothing in the text uses it as a number
     if not given or any(isinstance(value, HostShape | Dims) for value in given):
         raise unsupported("sizes that are not given")
     return tuple(x.scalar(value, "size") for value in given)

@@ -9,10 +9,11 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_shapes, numbers
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.expressions import static_items
-from tilecheck.frontend.host_arguments import in_format, number, sizes
+from tilecheck.frontend.host_arguments import in_format, number, sizes, without
 from tilecheck.frontend.host_changes import read_element, read_number
 from tilecheck.frontend.host_iterators import is_used_at_once
-from tilecheck.frontend.host_methods import allocated, in_format, number, product
+from tilecheck.frontend.host_library import FUNCTIONS, OPERATIONS, operation
+from tilecheck.frontend.host_methods import DEVICE_COUNTS, allocated, device_count, product
 from tilecheck.frontend.host_values import WARPS, Config, Dims, HostShape, Ratio, Table, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Named, Num, Range, Record, Seq, Token, integer
 from tilecheck.ir import expr as E
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
 
 Handler = Callable[["HostExecutor", "Arguments"], Any]
+_TORCH = ("torch", "torch.nn.functional")
+_SPLITS = ("as_strided", "chunk", "split")  # NumPy's functions of these names are others
 LIBRARIES = ("torch", "numpy", "cupy")
 _MOST_DOUBLINGS = 24  # of a tile size
 
@@ -39,6 +42,12 @@ def meaning(name: str) -> Handler | None:
         return _formatted(_filled)  # the second argument is a type
     if head.split(".")[0] in LIBRARIES and last in _TENSORS:
         return _formatted(_TENSORS[last])
+    if head == "torch" and last in _SPLITS:
+        return _as_tensor_method(last)
+    if head in _TORCH and last in FUNCTIONS:
+        return FUNCTIONS[last]
+    if head in _TORCH and last in OPERATIONS:
+        return lambda x, args: operation(x, x.tensor(args.at(0)), last, without(args, 1))
     if last == "cdiv" and head in ("cuda.tile", "triton", "triton.language"):
         return _cdiv
     if last == "next_power_of_2" and head.startswith("triton"):
@@ -264,6 +273,14 @@ def _dict(x: HostExecutor, args: Arguments) -> Any:
     return Table(dict(args.keywords))
 
 
+def _getattr(x: HostExecutor, args: Arguments) -> Any:
+    """`getattr(properties, "multi_processor_count", 1)`."""
+    name = args.at(1)
+    if isinstance(name, Const) and name.value in DEVICE_COUNTS and isinstance(args.at(0), Unknown):
+        return device_count()
+    raise UnsupportedConstruct("getattr")
+
+
 def _config(x: HostExecutor, args: Arguments) -> Any:
     """`triton.Config(kwargs, num_warps=4, ...)`."""
     kwargs = args.at(0) if args.positional else dict(args.keywords).get("kwargs")
@@ -324,6 +341,7 @@ _PYTHON: Mapping[str, Handler] = {
     "functools.reduce": _reduce,
     "isinstance": _isinstance,
     "dict": _dict,
+    "getattr": _getattr,
     "types.SimpleNamespace": _namespace,
     "triton.Config": _config,
 }
@@ -389,13 +407,23 @@ _TENSORS: Mapping[str, Handler] = {
         name: _as_tensor_method(name)
         for name in (
             "broadcast_to",
-            "transpose",
-            "permute",
-            "reshape",
-            "flatten",
-            "squeeze",
-            "unsqueeze",
             "clone",
+            "flatten",
+            "movedim",
+            "moveaxis",
+            "narrow",
+            "permute",
+            "ravel",
+            "reshape",
+            "select",
+            "squeeze",
+            "swapaxes",
+            "swapdims",
+            "t",
+            "transpose",
+            "unflatten",
+            "unsqueeze",
+            "unbind",
         )
     },
     "ascontiguousarray": _as_tensor_method("contiguous"),

@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.frontend.bindings import dotted
-from tilecheck.frontend.host_values import Axes, Dims, HostShape, Ratio, Split, Table, Tensor, Unknown, named_in
+from tilecheck.frontend.host_values import (
+    Axes,
+    Dims,
+    HostShape,
+    Pair,
+    Ratio,
+    Split,
+    Table,
+    Tensor,
+    Unknown,
+    named_in,
+)
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Choice, Frame, Function, Method, Num, Record, Seq
 from tilecheck.ir.expr import Expr
@@ -57,6 +68,8 @@ def parts(*values: Any) -> set[str]:
                 stack += [part for part in value.parts if isinstance(part, Expr)]
             case Split():
                 stack.append(value.tensor)
+            case Pair():
+                stack += [value.values, value.indices]
             case Num():
                 found.update(owners(value.elem) if value.elem is not None else ())
             case Expr():

@@ -15,10 +15,11 @@ from tilecheck.frontend.host_arguments import literal
 from tilecheck.frontend.host_effects import forget_effects
 from tilecheck.frontend.host_functions import call
 from tilecheck.frontend.host_iterators import is_used_at_once
+from tilecheck.frontend.host_library import matmul
 from tilecheck.frontend.host_names import attribute_node, name, subscript
 from tilecheck.frontend.host_operators import compare, elementwise, operate
 from tilecheck.frontend.host_targets import forget_named
-from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor
+from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown
 from tilecheck.frontend.statements import assign
 from tilecheck.frontend.values import (
     Choice,
@@ -36,6 +37,8 @@ from tilecheck.ir import expr as E
 def _binary(x: HostExecutor, node: cst.BinaryOperation, frame: Frame) -> Any:
     a, b = evaluate(x, node.left, frame), evaluate(x, node.right, frame)
     op = expressions.BINARY.get(type(node.operator))
+    if isinstance(node.operator, cst.MatrixMultiply) and all(isinstance(v, Tensor | Unknown) for v in (a, b)):
+        return x.with_layout(matmul(x, x.tensor(a), x.tensor(b)), "product")
     if op is None:
         raise UnsupportedConstruct("operator")
     return operate(x, op, a, b)

@@ -35,6 +35,7 @@ from tilecheck.frontend.host_values import (
     Table,
     Unknown,
 )
+from tilecheck.frontend.host_views import reordered
 from tilecheck.frontend.statements import call_function
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import (
@@ -89,6 +90,8 @@ def call(x: HostExecutor, node: cst.Call, frame: Frame) -> Any:
         x.allocation = allocation
     if args is None:
         forget_effects(x, node, frame)
+        if isinstance(function, Method) and function.name == "permute":
+            return reordered(x, x.tensor(function.value), f"{dotted(node.func)}()")
         return unread_call(x, function, node, Arguments((), (), node, frame.table), frame)
     with x.at(frame.table, node):
         found = invoke(x, function, args, frame)

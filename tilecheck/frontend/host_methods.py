@@ -12,18 +12,30 @@ from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_arguments import in_format, literal, number, one_axis, sizes, unsupported
 from tilecheck.frontend.host_changes import read_attribute, read_item
 from tilecheck.frontend.host_doubts import parts
+from tilecheck.frontend.host_library import OF_UNKNOWN, OPERATIONS, operation
 from tilecheck.frontend.host_values import (
     Axes,
     BitLength,
     Dims,
     HostShape,
+    Pair,
     Pieces,
     Split,
     Table,
     Tensor,
     Unknown,
 )
-from tilecheck.frontend.host_views import VIEWS, along, split_pieces, transposed
+from tilecheck.frontend.host_views import (
+    SIZE,
+    STRIDE,
+    VIEWS,
+    along,
+    of_all,
+    reordered,
+    reversed_axes,
+    split_pieces,
+    transposed,
+)
 from tilecheck.frontend.values import Const, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Symbol
@@ -33,7 +45,10 @@ if TYPE_CHECKING:
     from tilecheck.frontend.executor import Arguments
     from tilecheck.frontend.host import HostExecutor
 
-_DEVICE_COUNTS = ("multi_processor_count", "multiProcessorCount", "MULTIPROCESSOR_COUNT")
+# What drivers and libraries call the number of multiprocessors, as attribute or key.
+DEVICE_COUNTS = frozenset(
+    "multi_processor_count multiprocessor_count multiProcessorCount MULTIPROCESSOR_COUNT".split()
+)
 _CONVERSIONS = frozenset(
     "to type type_as float half bfloat16 double int long short char byte bool cuda cpu astype".split()
 )
@@ -45,6 +60,7 @@ _VIEWS = frozenset(
     "broadcast_to unsqueeze squeeze narrow select diagonal unfold unflatten view_as reshape_as as_strided "
     "contiguous adjoint".split()
 )
+_OF_PAIR = 2
 _REORDERED = frozenset("permute transpose swapaxes swapdims movedim moveaxis t adjoint".split())
 # These have all the elements of the tensor that they are views or copies of.
 _OF_ALL = _REORDERED | frozenset("reshape flatten ravel unsqueeze squeeze unflatten view_as reshape_as".split())
@@ -61,8 +77,10 @@ RESHAPING = frozenset(
 def attribute(x: HostExecutor, value: Any, name: str) -> Any:
     """`value.name` where it is not called."""
     match value:
-        case Unknown() if name in _DEVICE_COUNTS:
+        case Unknown() if name in DEVICE_COUNTS:
             return device_count()
+        case Pair() if name in ("values", "indices"):
+            return value.values if name == "values" else value.indices
         case Unknown() if name in ("shape", "ndim", "T", "mT", "H", "strides"):
             return attribute(x, x.tensor(value), name)
         case Unknown() if name in ("dtype", "device", "is_cuda"):
@@ -87,22 +105,16 @@ def _tensor_attribute(x: HostExecutor, t: Tensor, name: str) -> Any:
         case "shape":
             return shape(x, t)
         case "ndim":
-            found = T.rank(x.known_rank(t))
-            return x.natural(f"{t.name}.ndim") if found is None else number(host_shapes.meant(x, found))
+            axes = T.rank(x.known_rank(t))
+            return x.natural(f"{t.name}.ndim") if axes is None else number(host_shapes.meant(x, axes))
         case "T" | "mT" | "H":
-            return transposed(x, t, whole=name == "T") or _reordered(x, t, name)
+            found = transposed(x, t, whole=name == "T")
+            unsure = reversed_axes if name == "T" else reordered
+            return unsure(x, t, f"{t.name}.{name}") if found is None else found
         case _ if name in _SAME:
             return t
         case _:
             return Token(f"{t.name}.{name}")
-
-
-def _reordered(x: HostExecutor, t: Tensor, name: str) -> Tensor:
-    """A view of all elements of a tensor, of unknown shape."""
-    found = replace(x.of_count(T.piece(t, t.name), f"{t.name}.{name}", x.count_of(t)), part=None)
-    if name in _REORDERED or name in ("T", "mT", "H"):  # where the elements lie is the same
-        found = replace(found, dense=T.is_dense(t), expanded=t.expanded)
-    return found
 
 
 def shape(x: HostExecutor, t: Tensor) -> Any:
@@ -126,6 +138,10 @@ def method(x: HostExecutor, value: Any, name: str, args: Arguments) -> Any:
             return product(x, value)
         case Unknown() if any(name in own for own in (_METHODS, _CONVERSIONS, _COPIES, _VIEWS, RESHAPING)):
             return _tensor_method(x, x.tensor(value), name, args)
+        case Unknown() if name in OF_UNKNOWN:
+            return operation(x, x.tensor(value), name, args)
+        case Tensor() if name in OPERATIONS:
+            return operation(x, value, name, args)
         case Tensor():
             return _tensor_method(x, value, name, args)
         case Num() if name == "bit_length" and value.elem is not None:
@@ -146,6 +162,8 @@ def _unpack(x: HostExecutor, value: Any, args: Arguments) -> Any:
             return Seq(value.items)
         case Split():
             return split_pieces(x, value, count)
+        case Pair() if count == _OF_PAIR:
+            return Seq((value.values, value.indices))
         case HostShape(strides=True):
             x.assume(E.eq(E.sym(host_rank(value.of)), count))
             return Seq(tuple(number(E.sym(host_stride(value.of, k))) for k in range(count)))
@@ -192,7 +210,8 @@ def _tensor_method(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> An
     if name in _VIEWS:
         x.doubted |= parts(t, *args.positional, *(v for _, v in args.keywords))  # not every shape has this view
         if name in _OF_ALL:
-            return replace(_reordered(x, t, name), copied="perhaps", copy=0)
+            view = (reordered if name in _REORDERED else of_all)(x, t, f"{t.name}.{name}()")
+            return replace(view, copied="perhaps", copy=0)
         return replace(T.piece(t, x.unread(f"{t.name}.{name}()").name), copied="perhaps", copy=0)
     if name in _CONVERSIONS:
         asked = any(k == "memory_format" for k, _ in args.keywords)  # `t` itself may be kept, in its own order
@@ -212,7 +231,7 @@ def _size(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     axis = one_axis(x, args, 0)
     found = T.extent(t, axis) if isinstance(axis, int) else None
     if found is None:
-        return along(x, t, args, "size(...)", t.shape)
+        return along(x, t, args, SIZE, t.shape)
     return number(host_shapes.meant(x, found))
 
 
@@ -221,7 +240,7 @@ def _stride(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     if args.positional or args.keywords:
         axis = one_axis(x, args, 0)
         found = T.stride(t, axis) if isinstance(axis, int) else None
-        return along(x, t, args, "stride(...)", T.strides_of(t)) if found is None else number(found)
+        return along(x, t, args, STRIDE, T.strides_of(t)) if found is None else number(found)
     strides = T.strides_of(t)
     if strides is not None:
         return Seq(tuple(number(s) for s in strides))
@@ -240,8 +259,7 @@ def _dim(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
 def _is_contiguous(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     if x.laid_out(t).contiguous:
         return Num((), E.TRUE, "bool", None)
-    free = t.strides_of if t.strides_of == t.shape_of else T.whole(t)
-    if free:
+    if free := T.whole(t):
         return Num((), is_contiguous(free), "bool", None)
     return Num((), x.unread_test(f"{t.name}.is_contiguous()"), "bool", None)
 

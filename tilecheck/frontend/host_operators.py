@@ -9,6 +9,7 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import expressions, host_calls, host_shapes
+from tilecheck.frontend.host_library import broadcast, computed, shape_of
 from tilecheck.frontend.host_values import BitLength, Dims, HostShape, Ratio, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Num, Seq, Token
 from tilecheck.ir import expr as E
@@ -33,6 +34,8 @@ def operate(x: HostExecutor, op: str, a: Any, b: Any) -> Any:
             return host_calls.power_above(x, b.of)
         case (HostShape() | Dims(), HostShape() | Dims() | Seq()) | (Seq(), HostShape() | Dims()) if op == "+":
             return _joined(x, a, b)
+        case Seq(), Num(elem=E.Expr() as times) if op == "*" and times.value is None and a.items:
+            return host_shapes.repeated(x, a, times)
         case (Num() | Unknown(), Num() | Unknown()) if op == "/":
             return _ratio(x, a, b)
         case _:
@@ -63,8 +66,11 @@ def elementwise(x: HostExecutor, a: Any, b: Any) -> Any:
     others = [v for v in (a, b) if not isinstance(v, Tensor)]
     one = tensors[0]
     same = all((t.shape, t.shape_of) == (one.shape, one.shape_of) for t in tensors)
-    if any(not isinstance(v, Num | Const | Ratio | Token) or _may_be_tensor(x, v) for v in others) or not same:
+    if any(not isinstance(v, Num | Const | Ratio | Token) or _may_be_tensor(x, v) for v in others):
         raise UnsupportedConstruct("arithmetic on tensors")
+    if not same:
+        shapes = [shape_of(x, t) for t in tensors]
+        return x.with_layout(computed(x, broadcast(x, *shapes), contiguous=False), "result")
     contiguous = all(t.contiguous for t in tensors)
     storage = x.storage("result")
     found = replace(

@@ -197,6 +197,31 @@ def replaced(parts: Parts, axis: int, value: Expr) -> Parts | None:
     return None
 
 
+def replaced_somewhere(x: HostExecutor, parts: Parts, axis: Expr, value: Expr) -> Parts | None:
+    """`shape[axis] = value` for a computed axis of a whole shape: how many elements that makes."""
+    only = parts[0] if len(parts) == 1 else None
+    if not isinstance(only, Axes) or not only.is_whole:
+        return None
+    ones = x.counts.get(only.of) is E.ONE
+    count = value if ones else E.mul(value, x.size_along(only.of, axis)[1])
+    return (Axes(of_count(x, "shape", count, E.sym(host_rank(only.of)))),)
+
+
+def repeated(x: HostExecutor, items: Seq, times: Expr) -> Any:
+    """`[1] * x.ndim`."""
+    if len(items.items) != 1 or x.scalar(items.items[0], "size") is not E.ONE:
+        raise UnsupportedConstruct("sequence repeated a symbolic number of times")
+    return shape_of_parts((Axes(of_count(x, "shape", E.ONE, times)),), is_list=items.is_list)
+
+
+def of_count(x: HostExecutor, text: str, count: Expr, axes: Expr) -> str:
+    """The name of a shape of which the number of elements and of axes are known."""
+    name = x.unread(text).name
+    x.counts[name] = count
+    x.define(E.sym(host_rank(name)), E.eq(E.sym(host_rank(name)), axes))
+    return name
+
+
 def unpacked(x: HostExecutor, parts: Parts, count: int) -> tuple[Expr, ...] | None:
     """The extents of a shape that is assigned to so many targets: Python raises unless there are as many."""
     holes = [k for k, part in enumerate(parts) if isinstance(part, Axes)]
@@ -270,6 +295,8 @@ def _of_named(x: HostExecutor, symbol: Symbol) -> Expr | None:
     name = owner(symbol) if symbol.origin in (EXTENT, NUMEL, RANK) else None
     if name is None:
         return None
+    if name in x.counts and x.counts[name] is E.ONE and symbol.origin in (EXTENT, NUMEL):
+        return E.ONE  # a tensor with one element is of size 1 along every axis
     if symbol.origin == NUMEL and name in x.counts and symbol == host_part(name, 0, None):
         return x.counts[name]
     parts = x.shapes.get(name)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.host_values import Table, Tensor, named_in
+from tilecheck.frontend.host_values import Pair, Pieces, Split, Table, Tensor, named_in
 from tilecheck.frontend.values import Choice, Frame, Function, Method, Record, Seq
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def hand_on(x: HostExecutor, *values: Any) -> None:
                 x.handed_on.update(t.among or (t.storage,))
             case Seq() as items:
                 stack += items.items
+            case Split() | Pieces() | Pair() as several:
+                stack += tensors_of(several)
             case Table() as table:
                 stack += table.items.values()
             case Record() as record:
@@ -43,6 +45,17 @@ def hand_on(x: HostExecutor, *values: Any) -> None:
             case Function() as function if function.closure is not None and id(function.node) not in seen:
                 seen.add(id(function.node))
                 stack += named_in(function.node, function.closure)
+
+
+def tensors_of(value: Split | Pieces | Pair) -> list[Tensor]:
+    """The tensors that several results of one operation are, or are views of."""
+    match value:
+        case Split():
+            return [value.tensor]
+        case Pieces():
+            return list(value.items)
+        case Pair():
+            return [value.values, value.indices]
 
 
 def hand_on_named(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
@@ -57,6 +70,12 @@ def kept(value: Any) -> Any:
             return replace(value, fresh=False)
         case Seq():
             return Seq(tuple(map(kept, value.items)), value.is_list)
+        case Split():
+            return replace(value, tensor=kept(value.tensor))
+        case Pieces():
+            return Pieces(tuple(map(kept, value.items)))
+        case Pair():
+            return Pair(kept(value.values), kept(value.indices))
         case Table():
             return Table({key: kept(item) for key, item in value.items.items()})
         case Record():

@@ -198,6 +198,8 @@ def _append(x: HostExecutor, node: cst.Call, frame: Frame) -> None:
 
 def _for(x: HostExecutor, node: cst.For, frame: Frame) -> None:
     source = evaluate(x, node.iter, frame)
+    if isinstance(source, HostShape | Dims) and _multiplies(x, node, source, frame):
+        return
     used_up(x, source, frame)
     if isinstance(source, Range) and not _known_length(source):
         doubt_loop(x, node, frame)
@@ -213,6 +215,30 @@ def _for(x: HostExecutor, node: cst.For, frame: Frame) -> None:
             _any_items(x, node, frame)
             used_up(x, source, frame)
     _after(x, node, frame)
+
+
+def _multiplies(x: HostExecutor, node: cst.For, source: HostShape | Dims, frame: Frame) -> bool:
+    """`for size in x.shape: n *= size`, of a tensor of unknown rank. False if the loop does anything else."""
+    parts = host_shapes.parts_of(x, source)
+    body = node.body.body[0] if len(node.body.body) == 1 else None
+    small = body.body[0] if isinstance(body, cst.SimpleStatementLine) and len(body.body) == 1 else body
+    size = node.target.value if isinstance(node.target, cst.Name) else ""
+    match small:
+        case cst.AugAssign(cst.Name(name), cst.MultiplyAssign(), cst.Name(factor)):
+            factors = [name, factor]
+        case cst.Assign([cst.AssignTarget(cst.Name(name))], cst.BinaryOperation() as right):
+            plain = isinstance(right.operator, cst.Multiply)
+            factors = [dotted(right.left), dotted(right.right)] if plain else []
+        case _:
+            return False
+    held = frame.names.get(name)
+    if parts is None or sorted(factors) != sorted([name, size]) or name == size or not isinstance(held, Num):
+        return False
+    whole = operate(x, "*", held, Num((), host_shapes.meant(x, host_shapes.product(parts)), "int", None))
+    frame.names[name] = whole
+    frame.names[size] = x.natural(size)
+    _after(x, node, frame)
+    return True
 
 
 def _after(x: HostExecutor, node: cst.For | cst.While, frame: Frame) -> None:

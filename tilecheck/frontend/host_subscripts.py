@@ -9,7 +9,8 @@ from tilecheck.frontend import host_shapes
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_arguments import literal, number, unsupported
 from tilecheck.frontend.host_changes import read_item
-from tilecheck.frontend.host_values import Dims, HostShape, Pieces, Split, Table, Tensor, Unknown
+from tilecheck.frontend.host_methods import DEVICE_COUNTS, device_count
+from tilecheck.frontend.host_values import Dims, HostShape, Pair, Pieces, Split, Table, Tensor, Unknown
 from tilecheck.frontend.host_views import split_piece
 from tilecheck.frontend.values import Const, Named, Num, Seq
 from tilecheck.ir import expr as E
@@ -24,6 +25,8 @@ def subscript(x: HostExecutor, value: Any, index: Any) -> Any:
     match value:
         case HostShape() | Dims():
             return _shape_item(x, value, index)
+        case Pair() if literal(index) in (0, 1):
+            return value.indices if literal(index) else value.values
         case Split():
             key = literal(index)
             if not isinstance(key, int) or key < 0:
@@ -45,6 +48,8 @@ def subscript(x: HostExecutor, value: Any, index: Any) -> Any:
             known = x.known_rank(x.tensor(value))
             if known.shape is not None and isinstance(key, int):
                 return _slice(x, known, index)
+            if key in DEVICE_COUNTS:
+                return device_count()
             if key is not None:
                 return read_item(x, value, key)
             raise unsupported("subscript with a computed key")
@@ -64,7 +69,10 @@ def _shape_item(x: HostExecutor, value: HostShape | Dims, index: Any) -> Any:
     strides = isinstance(value, HostShape) and value.strides
     if isinstance(index, Seq):
         return _shape_slice(x, value, index)
-    axis = x.scalar(index, "axis").value
+    asked = x.scalar(index, "axis")
+    axis = asked.value
+    if axis is None and isinstance(value, HostShape) and not strides:
+        return number(x.size_along(value.of, asked)[0])
     if axis is None:
         return x.natural("extent")
     if isinstance(value, HostShape) and strides:

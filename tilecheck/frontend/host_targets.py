@@ -213,10 +213,12 @@ def _assign_item(x: HostExecutor, target: cst.Subscript, value: Any, frame: Fram
         lost = x.unread(name or "dictionary")
         change(x, held, lost if key is None else Table({**held.items, key: value}), frame)
     elif isinstance(held, Dims) and len(target.slice) == 1 and isinstance(target.slice[0].slice, cst.Index):
-        axis = literal(evaluate(x, target.slice[0].slice.value, frame))
+        index = x.scalar(evaluate(x, target.slice[0].slice.value, frame), "axis")
         parts = None
-        if isinstance(axis, int) and isinstance(value, Num):
-            parts = host_shapes.replaced(held.parts, axis, x.scalar(value, "extent"))
+        if isinstance(value, Num) and index.value is not None:
+            parts = host_shapes.replaced(held.parts, index.value, x.scalar(value, "extent"))
+        elif isinstance(value, Num):
+            parts = host_shapes.replaced_somewhere(x, held.parts, index, x.scalar(value, "extent"))
         lost = x.unread(name or "list")
         change(x, held, lost if parts is None else host_shapes.shape_of_parts(parts, is_list=True), frame)
     elif isinstance(held, Table | Seq | Dims):

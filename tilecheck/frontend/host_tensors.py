@@ -65,6 +65,8 @@ def is_dense(t: Tensor) -> bool:
 
 def whole(t: Tensor) -> str:
     """The free tensor of which `t` has the shape and the strides, axis by axis; empty if it is none."""
+    if t.strides_of and t.strides_of == t.shape_of:
+        return t.strides_of
     if not t.span_of or t.shape is None or t.strides is None:
         return ""
     extents = (E.sym(host_extent(t.span_of, k)) for k in range(len(t.shape)))

@@ -116,6 +116,14 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
+class Pair:
+    """What `x.sort()`, `x.topk(k)` and `x.max(dim)` give."""
+
+    values: Tensor
+    indices: Tensor
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A dictionary display with literal keys."""
 

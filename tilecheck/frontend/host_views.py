@@ -20,6 +20,7 @@ from tilecheck.frontend.host_values import HostShape, Pieces, Split, Tensor, Unk
 from tilecheck.frontend.values import Named, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
+from tilecheck.ir.host import host_extent, host_rank, host_stride
 
 if TYPE_CHECKING:
     from tilecheck.frontend.executor import Arguments
@@ -37,14 +38,37 @@ def known(found: Tensor | None) -> Tensor:
 def transposed(x: HostExecutor, t: Tensor, *, whole: bool) -> Tensor | None:
     """`t.T` where it reverses all axes (`whole`), else `t.mT`."""
     t = x.known_rank(t)
-    if t.shape is None and whole:
-        t = x.has_rank(t, 2)  # on other ranks `.T` is an error, or reverses the axes of a rank we never met
     if t.shape is None:
         return None
     axes = list(range(len(t.shape)))
     if len(axes) < 2:
         return t
     return T.permuted(t, axes[::-1] if whole else [*axes[:-2], axes[-1], axes[-2]])
+
+
+def reordered(x: HostExecutor, t: Tensor, text: str) -> Tensor:
+    """A view of all elements of a tensor in another order, of unknown shape."""
+    return replace(of_all(x, t, text), dense=T.is_dense(t), expanded=t.expanded)
+
+
+def of_all(x: HostExecutor, t: Tensor, text: str) -> Tensor:
+    """A view of all elements of a tensor, of unknown shape."""
+    return replace(x.of_count(T.piece(t, t.name), text, x.count_of(t)), part=None)
+
+
+def reversed_axes(x: HostExecutor, t: Tensor, text: str) -> Tensor:
+    """`t.T` of a tensor of unknown rank: a matrix has its two axes exchanged, a vector is itself."""
+    found = reordered(x, t, text)
+    if not t.shape_of or t.shape_of in x.shapes or t.shape_of in x.counts or not t.strides_of:
+        return found
+    rank = E.sym(host_rank(t.shape_of))
+    found = replace(found, strides_of=found.shape_of)
+    x.define(E.sym(host_rank(found.shape_of)), E.eq(E.sym(host_rank(found.shape_of)), rank))
+    for k in range(2):
+        for make, of in ((host_extent, t.shape_of), (host_stride, t.strides_of)):
+            own = E.sym(make(found.shape_of, k))
+            x.define(own, E.any_of(E.ne(rank, 2), E.eq(own, E.sym(make(of, 1 - k)))))
+    return found
 
 
 # ---- other shapes ------------------------------------------------------------------------------------------
@@ -146,9 +170,7 @@ def _unflatten(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
 
 
 def _t(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
-    if t.shape is not None and len(t.shape) < 2:
-        return t
-    return known(transposed(x, t, whole=True))
+    return transposed(x, t, whole=True) or reversed_axes(x, t, f"{t.name}.t()")
 
 
 def _transpose(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
@@ -353,6 +375,9 @@ def split_pieces(x: HostExecutor, split: Split, count: int) -> Seq:
 # ---- sizes along an axis -----------------------------------------------------------------------------------
 
 
+SIZE, STRIDE = "size(...)", "stride(...)"
+
+
 def along(x: HostExecutor, t: Tensor, args: Arguments, text: str, values: tuple[Expr, ...] | None) -> Any:
     """`t.size(axis)` or `t.stride(axis)` where the axis is not a literal: one of these `values`."""
     axis = one_axis(x, args, 0)
@@ -362,6 +387,8 @@ def along(x: HostExecutor, t: Tensor, args: Arguments, text: str, values: tuple[
         for k in reversed(range(len(values) - 1)):
             found = E.ite(E.any_of(E.eq(axis, k), E.eq(axis, k - len(values))), values[k], found)
         return number(found)
+    if not isinstance(axis, int) and text == SIZE and t.shape is None and t.shape_of:
+        return number(x.size_along(t.shape_of, axis)[0])
     return x.natural(f"{t.name}.{text}")
 
 

@@ -277,10 +277,12 @@ class Judge:
         facts = tuple(f for f in self.launch.facts if f is not TRUE)
         grids = [g for g in self.launch.grid or () if g is not None]
         spoken = symbols(*facts, *grids, *self.known.values())
-        lengths = [s for s in spoken if s.kind is Kind.HOST and s.origin in COUNTS]
-        # A launch with an empty grid does not run, and one above the device's limits fails.
+        counts = [s for s in spoken if s.kind is Kind.HOST and s.origin in COUNTS]
+        # A launch with an empty grid does not run, and one above the device's limits fails; one with an empty
+        # tile does not compile.
         limits = (le(g, MOST_BLOCKS) for g in (self.launch.grid or ())[1:] if g is not None)
-        return (*facts, *(le(1, g) for g in grids), *limits, *(le(0, sym(s)) for s in lengths))
+        compiles = (f for f in map(self.rewritten, self.kernel.facts) if f is not TRUE and is_of_host(f))
+        return (*facts, *compiles, *(le(1, g) for g in grids), *limits, *(le(0, sym(s)) for s in counts))
 
     def follows(self, wanted: Expr, *, quick: bool = False) -> bool:
         """Whether every host input meets `wanted`; with `quick` only what takes few steps is found."""

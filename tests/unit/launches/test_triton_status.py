@@ -133,7 +133,7 @@ def test_masked_by_a_number(before: str, call: str, expected: str, verified) -> 
     [
         ("out = torch.empty((m, n))", "out, out.stride(0), n", "holds"),
         ("assert n > 0; out = torch.empty((m, n + 8))[:, :n]", "out, out.stride(0), n", "holds"),
-        ("out = torch.empty((m, n + 8))[:, :n]", "out, out.stride(0), n", "caller"),  # no element, no span
+        ("out = torch.empty((m, n + 8))[:, :n]", "out, out.stride(0), n", "holds"),  # no tile is empty
         ("out = torch.empty((m, n, 2)).view(m, -1)", "out, out.stride(0), n", "holds"),
         ("out = x.contiguous()", "out, out.stride(0), n", "holds"),
         ("out = torch.empty((n, m)).t()", "out, out.stride(0), n", "broken"),
