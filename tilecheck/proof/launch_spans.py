@@ -7,7 +7,7 @@ neither strides nor density it is a value of its own, of which only what is cert
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from tilecheck.ir.expr import (
     FALSE,
@@ -31,9 +31,23 @@ from tilecheck.ir.expr import (
     sym,
     symbols,
 )
-from tilecheck.ir.host import COUNTS, STRIDE, TEST, host_numel, host_span, is_contiguous, row_major
+from tilecheck.ir.host import (
+    COUNTS,
+    STRIDE,
+    TEST,
+    axis_of,
+    host_extent,
+    host_numel,
+    host_span,
+    host_stride,
+    is_contiguous,
+    owner,
+    ranks_in,
+    row_major,
+)
 from tilecheck.ir.kernel import Kernel, extent_symbol
 from tilecheck.ir.launch import HostTensor, HostValue, Launch
+from tilecheck.ir.launch_ranks import launch_expressions
 
 
 def flat_values(kernel: Kernel, launch: Launch) -> dict[Expr, Expr]:
@@ -153,15 +167,28 @@ def usual_layout(launch: Launch, pointers: Collection[str]) -> dict[Expr, Expr]:
     A host function is to blame for what it does with contiguous tensors; what other layouts need is the
     caller's to know.
     """
-    found: dict[Expr, Expr] = {}
-    for name, value in launch.arguments:
-        if not isinstance(value, HostTensor) or name not in pointers:
+    tensors = [v for name, v in launch.arguments if isinstance(v, HostTensor) and name in pointers]
+    found = {sym(host_span(t.span_of)): _count(t) for t in tensors if t.span_of and t.span_of == t.shape_of}
+    shapes = _shapes(launch, tensors)
+    for symbol in symbols(*launch_expressions(launch), *launch.facts):
+        shape = shapes.get(owner(symbol) or "") if symbol.origin == STRIDE else None
+        if shape is not None and 0 <= axis_of(symbol) < len(shape):
+            found[sym(symbol)] = row_major(shape)[axis_of(symbol)]
+    return found
+
+
+def _shapes(launch: Launch, tensors: Sequence[HostTensor]) -> dict[str, tuple[Expr, ...]]:
+    """The shapes of the tensors whose strides are free. A view has strides of the tensor that it is part of, and
+    a shape of its own: that tensor's shape counts."""
+    found: dict[str, tuple[Expr, ...]] = {}
+    for name, rank in ranks_in(launch.facts).items():
+        found[name] = tuple(sym(host_extent(name, k)) for k in range(rank))
+    for t in tensors:
+        if t.shape is None or t.strides is None or not all(map(_is_free_stride, t.strides)):
             continue
-        shape, strides = value.shape, value.strides
-        if shape is not None and strides is not None and all(_is_free_stride(s) for s in strides):
-            found.update((s, size) for s, size in zip(strides, row_major(shape), strict=True))
-        if value.span_of and value.span_of == value.shape_of:
-            found[sym(host_span(value.span_of))] = _count(value)
+        own = tuple(sym(host_stride(t.strides_of or t.name, k)) for k in range(len(t.shape)))
+        if t.strides == own:
+            found.setdefault(t.strides_of or t.name, t.shape)
     return found
 
 
