@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 
 from tilecheck.ir.expr import FALSE, TRUE, Expr, all_of, bool_sym, const, negate, substitute, sym, walk
 from tilecheck.ir.kernel import block_symbol
@@ -29,6 +29,7 @@ from tilecheck.proof.replay import Block
 from tilecheck.proof.solver import Model, satisfiable
 
 _INPUTS = 4  # of one kind that are replayed
+_DRAWN = 12  # inputs without a solver
 _OBLIGATIONS = 4  # whose models are sought at one input
 _BOUNDS = (8, 70, 300, 5000, 1 << 17)
 _SHARE = 4  # of the budget of one question
@@ -45,12 +46,14 @@ class Harm:
 
     def found(self, failing: Sequence[Expr], given: Sequence[Expr]) -> tuple[Broken, Witness] | None:
         """Inputs that do harm where one of `failing` does not hold and all of `given` do."""
-        for more in self.judge.more_blocks():
-            goal = (*given, *more, negate(all_of(*failing)))
-            for broken in islice(self.judge.models(goal, "TC402", "", ()), _INPUTS):
-                witness = self._at(broken)
-                if witness is not None:
-                    return broken, witness
+        fails = (*given, negate(all_of(*failing)))
+        drawn = sorted(self.judge.varied(fails), key=_size)[:_DRAWN]
+        sought = (islice(self.judge.inputs((*fails, *more)), _INPUTS) for more in self.judge.more_blocks())
+        for model in chain(drawn, chain.from_iterable(sought)):
+            broken = self.judge.broken("TC402", "", model)
+            witness = None if broken is None else self._at(broken)
+            if broken is not None and witness is not None:
+                return broken, witness
         return self._by_models(given)
 
     def _at(self, broken: Broken) -> Witness | None:
@@ -101,6 +104,10 @@ class Harm:
             terms, session=session, budget=session.budget // _SHARE, smallest=True, bounds=_BOUNDS
         )
         return () if answer.model is None else blocks_of(answer.model)
+
+
+def _size(model: Model) -> int:
+    return sum(abs(int(value)) for value in model.symbols.values())
 
 
 def blocks_of(model: Model) -> tuple[Block, ...]:

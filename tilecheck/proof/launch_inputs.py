@@ -12,9 +12,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
+from random import Random
 
-from tilecheck.ir.expr import ZERO, Expr, Kind, Symbol, substitute, symbols, walk
-from tilecheck.ir.host import DEFINED, EXTENT, NUMEL, RANK, STRIDE, TEST, TRUTHS, axis_of, owner
+from tilecheck.ir.expr import ZERO, Expr, Kind, Symbol, conjuncts, substitute, symbols, walk
+from tilecheck.ir.host import (
+    ARGUMENT,
+    DEFINED,
+    DEVICE,
+    EXTENT,
+    NUMEL,
+    RANK,
+    STRIDE,
+    TEST,
+    TRUTHS,
+    axis_of,
+    owner,
+)
 from tilecheck.proof.recall import Assignment, Repair, Value
 from tilecheck.proof.work import Work
 
@@ -24,6 +37,10 @@ _SQUARE = (8, 40_000)  # sizes of inputs with as many rows as columns
 _LARGE = 64
 _CHANGES = 12  # that are looked at for one question
 _MOST_UNMET = 2  # assertions, where changes are tried
+_SMALL = (1, 2, 3, 5, 6, 9)  # sizes of varied inputs
+_TRIALS = 240  # varied inputs that are drawn
+_LARGEST_LITERAL = 4096  # near which they are drawn
+_SIZED = frozenset({EXTENT, NUMEL, ARGUMENT, DEVICE, DEFINED})
 _TO_MEET = 60  # changes that may lead to inputs that meet all that the text says: once for a launch
 
 
@@ -53,6 +70,26 @@ class Inputs:
             self._repaired(goal, loose, self._stated),
         )
         return next((one for one in found if one.satisfies(goal)), None)
+
+    def varied(self, goal: Sequence[Expr]) -> Iterator[Assignment]:
+        """Inputs that meet `goal`, each of other sizes: small ones, one more or less than the literals of the
+        text, and each choice that it lists. What they are is drawn at random, the same at every run."""
+        spoken = symbols(*goal)
+        lists = dict(_listed(goal))
+        free = [s for s in spoken if s in lists or (s.origin in _SIZED and s not in self._defined)]
+        literals = {n.value for n in walk(*goal) if n.value is not None and 1 < n.value <= _LARGEST_LITERAL}
+        sizes = sorted({*_SMALL, *(size for n in literals for size in (n - 1, n, n + 1))})
+        truths = (self._literals, {**self._said, **self._literals})
+        seen: set[tuple[Value, ...]] = set()
+        for trial in range(_TRIALS):
+            draw = Random(trial)  # noqa: S311
+            near = _SMALL if trial % 2 else sizes
+            values = {s: draw.choice(lists.get(s) or near) for s in free}
+            found = self._of({**values, **truths[trial // 2 % 2]}, draw.choice(near))
+            key = tuple(found.value(s) for s in spoken)
+            if key not in seen and found.satisfies(goal):
+                seen.add(key)
+                yield found
 
     def _repaired(
         self, goal: Sequence[Expr], starts: Sequence[Assignment], defined: Mapping[Symbol, Expr]
@@ -145,6 +182,16 @@ class Inputs:
         """What values are equal to, by the text or where tensors are contiguous."""
         said = (p.args for p in self.premises if p.op == "eq")
         return _definitions((*said, *self.usual.items()))
+
+
+def _listed(goal: Sequence[Expr]) -> Iterator[tuple[Symbol, list[Value]]]:
+    """The values that facts list for a number: `n == 16 or n == 32`."""
+    for fact in goal:
+        found: dict[Symbol, list[Value]] = {}
+        for part in (p for way in (fact.args if fact.op == "any" else ()) for p in conjuncts(way)):
+            if part.op == "eq" and part.args[0].op == "sym" and part.args[1].value is not None:
+                found.setdefault(part.args[0].args[0], []).append(part.args[1].value)
+        yield from found.items()
 
 
 def _layouts(strides: Sequence[Symbol], size: int) -> tuple[dict[Symbol, int], ...]:

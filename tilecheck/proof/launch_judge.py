@@ -210,6 +210,13 @@ class Judge:
             if found is not None:
                 yield found
 
+    def varied(self, premises: Sequence[Expr]) -> Iterator[Model]:
+        """Host inputs that meet `premises`, drawn without a solver."""
+        goal = (*self.premises, *premises)
+        spoken = symbols(*goal, *self.known.values())
+        for found in self._inputs.varied((*ranges(goal), *goal)):
+            yield Model({s: found.value(s) for s in spoken}, found.cells)
+
     def inputs(self, premises: Sequence[Expr], *, empty: bool = True) -> Iterator[Model]:
         """Host inputs that meet `premises`, from larger and larger ones; last, if `empty`, tensors without
         elements."""
