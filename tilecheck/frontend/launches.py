@@ -7,6 +7,7 @@ reported with a `problem`; nothing here raises on weird code.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.annotations import read_annotation
 from tilecheck.frontend.bindings import Import, dotted, imports_of
 from tilecheck.frontend.definitions import is_kernel_decorator
+from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostDialect, HostExecutor, HostStopped, HostTooLarge, Shared, parameter
 from tilecheck.frontend.host_applied import prepared_inputs
 from tilecheck.frontend.host_doubts import doubt_inputs
@@ -351,12 +353,7 @@ def _frame(x: HostExecutor, table: ModuleTable, host: _Host) -> Frame:
         outer = Frame({}, outer, table, function.name.value, [], 0)
         _add_parameters(outer, table, function)
         rebinds(x, function, outer)
-        for node in walk(function.body, is_own):
-            match node:
-                case cst.FunctionDef():
-                    outer.names[node.name.value] = Function(node, table, outer)
-                case cst.AssignTarget(cst.Name(name)) | cst.AnnAssign(cst.Name(name)) | cst.For(cst.Name(name)):
-                    outer.names.setdefault(name, Unknown(name, opaque=True))
+        _bind_locals(x, function, outer)
     frame = Frame({}, outer, table, host.name, [], 0)
     if host.node is not None:
         _add_parameters(frame, table, host.node)
@@ -366,6 +363,32 @@ def _frame(x: HostExecutor, table: ModuleTable, host: _Host) -> Frame:
     x.storages.update(dict.fromkeys(x.inputs, 1))
     x.names_taken.update(dict.fromkeys(x.inputs, 1))
     return frame
+
+
+def _bind_locals(x: HostExecutor, function: cst.FunctionDef, frame: Frame) -> None:
+    """Bind the names that a function gives to those inside it: what is assigned once, by a statement of its own
+    body, is evaluated; any other name that is bound again is unknown."""
+    bound: dict[str, int] = dict.fromkeys(frame.names, 1)
+    for node in walk(function.body):
+        match node:
+            case cst.AssignTarget(cst.Name(name)) | cst.AnnAssign(cst.Name(name)) | cst.For(cst.Name(name)):
+                bound[name] = bound.get(name, 0) + 1
+            case cst.AugAssign(cst.Name(name)) | cst.NamedExpr(cst.Name(name)):
+                bound[name] = bound.get(name, 0) + 2
+            case cst.Nonlocal():
+                bound.update((item.name.value, 2) for item in node.names)
+    for name, times in bound.items():
+        if times > 1 or name not in frame.names:
+            frame.names[name] = Unknown(name, opaque=True)
+    for node in walk(function.body, is_own):
+        if isinstance(node, cst.FunctionDef):
+            frame.names[node.name.value] = Function(node, frame.table, frame)
+    for line in function.body.body:
+        for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+            match statement:
+                case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))]) if bound[name] == 1:
+                    with contextlib.suppress(UnsupportedConstruct):
+                        frame.names[name] = evaluate(x, statement.value, frame)
 
 
 def _of_numbers(param: cst.Param) -> str:

@@ -170,6 +170,9 @@ class _Check:
             status = "holds"
         if still:
             harm = self._harm(own, given, still)
+            if harm is None and judge.tuned:
+                found |= {c: "unread" for c in own if judge.rests_on_tuner(c)}
+                own = [c for c in own if c not in found]
             if harm is not None:
                 broken, witness = harm
                 blamed = next((c for c in own if self._fails(c, broken)), own[0])
@@ -180,14 +183,19 @@ class _Check:
     def _harm(
         self, own: Sequence[Expr], given: Sequence[Expr], still: Sequence[Obligation]
     ) -> tuple[Broken, Witness] | None:
-        """Inputs that do harm: in an ordinary call, or with other numbers where numbers alone decide."""
+        """Inputs that do harm: in an ordinary call, or with other numbers where numbers alone decide. Where a
+        tuner out of view chooses tile sizes, each of the usual ones must do harm."""
         judge = self.judge
         launched = self._launched
         harm = Harm(judge, launched, still, self.run)
         wanted = tuple(map(judge.rewritten, own))
-        found = harm.found(wanted, (*given, *judge.ordinarily))
-        if found is None and judge.defaults:
-            found = harm.found(wanted, (*given, *judge.usually))
+        found = None
+        for chosen in judge.tilings:
+            found = harm.found(wanted, (*given, *judge.ordinarily, *chosen))
+            if found is None and judge.defaults:
+                found = harm.found(wanted, (*given, *judge.usually, *chosen))
+            if found is None:
+                return None
         return found
 
     def _fails(self, condition: Expr, broken: Broken) -> bool:

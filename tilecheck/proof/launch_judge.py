@@ -32,6 +32,7 @@ from tilecheck.ir.host import (
     DEFINED,
     EXTENT,
     NUMEL,
+    OPAQUE,
     TRUTHS,
     axis_of,
     host_extent,
@@ -54,6 +55,7 @@ _LEAST = (1, 8, 70, 300, 2000, 0)  # how large host inputs are, at least: tried 
 _SEARCHES = 2  # for inputs of some size that may end undecided before no more are made
 # Of the budget of a question: launches have many, most of which take little.
 _SHARE, _SEARCH, _QUICK = 10, 30, 50
+_USUAL_TILES = (16, 32, 64, 128)  # that a tuner out of view may choose
 MOST_BLOCKS = 65_535  # along grid axes 1 and 2: CUDA's limit
 _MOST_AXES = 8
 _LARGEST_TILE = 12  # log2
@@ -136,6 +138,26 @@ class Judge:
     def is_of_another_kernel(self) -> bool:
         """Whether the launch gives a parameter of compile time another value than is verified."""
         return any(r.specialises and self.excludes(r.condition) for r in self.kernel.requires)
+
+    @cached_property
+    def tuned(self) -> tuple[Expr, ...]:
+        """The compile-time parameters that a tuner out of view chooses."""
+        found = []
+        for name, value in self.launch.arguments:
+            own = f"{self.kernel.name}.{name}"  # what the host reader calls such a value
+            if isinstance(value, Expr) and value.op == "sym" and value.args[0].origin == OPAQUE:
+                found += [value] if value.args[0].name.split(" ")[0] == own else []
+        return tuple(found)
+
+    @property
+    def tilings(self) -> tuple[tuple[Expr, ...], ...]:
+        """What a tuner out of view may choose; a single empty choice where there is none."""
+        usual = _USUAL_TILES if self.tuned else (0,)
+        return tuple(tuple(eq(parameter, size) for parameter in self.tuned) for size in usual)
+
+    def rests_on_tuner(self, condition: Expr) -> bool:
+        """Whether a tuner out of view decides a condition."""
+        return not set(symbols(self.rewritten(condition))).isdisjoint(symbols(*self.tuned))
 
     def in_ordinary_call(self, wanted: Expr) -> Expr:
         """A condition over the host's values in a call with contiguous tensors and default numbers."""

@@ -178,8 +178,8 @@ def usual_layout(launch: Launch, pointers: Collection[str]) -> dict[Expr, Expr]:
 
 
 def _shapes(launch: Launch, tensors: Sequence[HostTensor]) -> dict[str, tuple[Expr, ...]]:
-    """The shapes of the tensors whose strides are free. A view has the strides of the tensor that it is part of,
-    and a shape of its own: that tensor's shape counts."""
+    """The shapes of the tensors whose strides are free. A view has a shape of its own, and strides of another
+    tensor: that one's shape counts."""
     found: dict[str, tuple[Expr, ...]] = {}
     for name, rank in ranks_in(launch.facts).items():
         found[name] = tuple(sym(host_extent(name, k)) for k in range(rank))

@@ -28,7 +28,9 @@ def rests_on_unread(judge: Judge, condition: Expr) -> bool:
         return True  # an argument that is not understood
     spoken = owners(wanted)
     blocks = (size for size in launch.grid or () if size is not None)
-    numbers = (s.name for s in symbols(wanted, *blocks) if s.origin in (ARGUMENT, OPAQUE))
+    tuned = set(symbols(*judge.tuned))  # judged for the usual tile sizes
+    spoken_of = (s for s in symbols(wanted, *blocks) if s not in tuned)
+    numbers = (s.name for s in spoken_of if s.origin in (ARGUMENT, OPAQUE))
     if any(_is_part_of(name, launch.unread) for name in numbers):
         return True
     if any(_is_part_of(name, launch.doubted) for name in spoken):
