@@ -40,6 +40,7 @@ BASE = {
     "tilecheck",
     "tilecheck.cancellation",
     "tilecheck.errors",
+    "tilecheck.identifiers",
     "tilecheck.model",
     "tilecheck.overlay",
     "tilecheck.text",
@@ -58,6 +59,7 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.model": set(),
     "tilecheck.example": set(),
     "tilecheck.errors": {"tilecheck.model"},
+    "tilecheck.identifiers": BASE,
     "tilecheck.text": BASE,
     "tilecheck.parallel": set(),
     "tilecheck.cancellation": set(),
@@ -73,7 +75,7 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.discover": BASE | {"tilecheck.config", "tilecheck.frontend", "tilecheck.hygiene"},
     "tilecheck.config": BASE
     | {"tilecheck.frontend", "tilecheck.hygiene", "tilecheck.options", "tilecheck.registry"},
-    "tilecheck.hosts": {"tilecheck.discover"},
+    "tilecheck.hosts": {"tilecheck.discover", "tilecheck.identifiers"},
     "tilecheck.baseline": {"tilecheck.fingerprint", "tilecheck.hygiene", "tilecheck.model"},
     "tilecheck.baseline_place": set(),
     "tilecheck.baseline_file": {

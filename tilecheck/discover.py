@@ -21,15 +21,16 @@ from tilecheck.config.settings import DEFAULT
 from tilecheck.errors import SourceError, UsageError
 from tilecheck.frontend.source import cannot_read, check_syntax, read_bytes
 from tilecheck.hygiene import unreadable_source
+from tilecheck.identifiers import normalised, words_in
 from tilecheck.model import Diagnostic
 from tilecheck.text import decode
 
 # A kernel needs `cuda.tile` or `triton`; a file that gets them from a sibling still decorates or launches.
 MAY_HOLD_KERNELS = re.compile(
-    rb"cuda\s*\.\s*tile|cuda\s+import|@\s*[\w.]*\bkernel\b|\bct\s*\.\s*(?:kernel|launch)\b"
-    rb"|\btriton\s*\.\s*jit\b|\btriton\b.*\bimport\b.*\bjit\b|@\s*[\w.]*\bjit\b"
+    r"cuda\s*\.\s*tile|cuda\s+import|@\s*[\w.]*\bkernel\b|\bct\s*\.\s*(?:kernel|launch)\b"
+    r"|\btriton\s*\.\s*jit\b|\btriton\b.*\bimport\b.*\bjit\b|@\s*[\w.]*\bjit\b"
 )
-MAY_LAUNCH = re.compile(rb"\blaunch\b|\]\s*\(")
+MAY_LAUNCH = re.compile(r"\blaunch\b|\]\s*\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def split_target(path: str) -> tuple[str, str | None]:
         return path, None
     if not kernel:
         raise UsageError(f"no kernel is named in `{path}`", "write `file.py::kernel`")
-    return file, kernel
+    return file, normalised(kernel)
 
 
 @dataclass(slots=True)
@@ -226,9 +227,10 @@ class _Search:
                 self.failures.append((file.shown, error, file.named))
                 continue
             read += 1
-            if MAY_LAUNCH.search(data):
+            words = words_in(data)
+            if MAY_LAUNCH.search(words):
                 hosts.append(Candidate(file.shown, data))
-            if file.kernels or MAY_HOLD_KERNELS.search(data):
+            if file.kernels or MAY_HOLD_KERNELS.search(words):
                 candidates.append(Candidate(file.shown, data, tuple(file.kernels or ())))
             else:
                 self.skipped.append((file.shown, NO_KERNELS))

@@ -6,70 +6,71 @@ order of files nor on how many processes work. Nothing here parses; what a file 
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 
 from tilecheck.discover import Candidate
+from tilecheck.identifiers import words_in
 
-_LISTED = rb"\((?:[^)#]|#[^\n]*)*\)"  # comments may have parentheses
+_LISTED = r"\((?:[^)#]|#[^\n]*)*\)"  # comments may have parentheses
 _FROM = re.compile(
-    rb"^[ \t]*from\s+([\w.]+)\s+import\b\s*(" + _LISTED + rb"|(?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE
+    r"^[ \t]*from\s+([\w.]+)\s+import\b\s*(" + _LISTED + r"|(?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE
 )
-_IMPORT = re.compile(rb"^[ \t]*import\b([^\n]*)", re.MULTILINE)
+_IMPORT = re.compile(r"^[ \t]*import\b([^\n]*)", re.MULTILINE)
 _KERNEL = re.compile(
-    rb"^[ \t]*@[^\n]*\b(?:jit|kernel)\b[^\n]*\n(?:(?![ \t]*def\b)[^\n]*\n)*?[ \t]*def\s+(\w+)", re.MULTILINE
+    r"^[ \t]*@[^\n]*\b(?:jit|kernel)\b[^\n]*\n(?:(?![ \t]*def\b)[^\n]*\n)*?[ \t]*def\s+(\w+)", re.MULTILINE
 )
 
 # A call `name(..)` runs no kernel, so only a name that is used otherwise may be launched, or one that an import
 # gives another name. A name that a word follows which no expression goes on with is part of a text.
-_USED = rb"\b(?:%s)\b(?![ \t]*\(|[ \t]+(?!(?:if|else|and|or|in|is|for|not|async)\b)\w)"
+_USED = r"\b(?:{})\b(?![ \t]*\(|[ \t]+(?!(?:if|else|and|or|in|is|for|not|async)\b)\w)"
 _STATEMENT = re.compile(
-    rb"^[ \t]*(?:from\s+[\w.]+\s+)?import\b[ \t]*(?:" + _LISTED + rb"|(?:[^\n;]*\\\n)*[^\n;]*)", re.MULTILINE
+    r"^[ \t]*(?:from\s+[\w.]+\s+)?import\b[ \t]*(?:" + _LISTED + r"|(?:[^\n;]*\\\n)*[^\n;]*)", re.MULTILINE
 )
-_COMMENT = re.compile(rb"#[^\n\"']*$", re.MULTILINE)  # without quotes, so that it is in no text
+_COMMENT = re.compile(r"#[^\n\"']*$", re.MULTILINE)  # without quotes, so that it is in no text
 
-_Imports = dict[
-    bytes, list[tuple[bytes, Candidate]]
-]  # name -> from which module (its last part), in which file
+_Imports = dict[str, list[tuple[str, Candidate]]]  # name -> from which module (its last part), in which file
 
 
 def launchers(candidates: Sequence[Candidate], hosts: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
     """For each candidate the other files that import one of its kernels, or its module and name a kernel."""
     imports: _Imports = {}
     for host in hosts:
-        for module, names in _FROM.findall(host.data):
-            last = module.rpartition(b".")[2]
-            for name in {last, *re.findall(rb"\w+|\*", names)} - {b""}:
+        words = words_in(host.data)
+        for module, names in _FROM.findall(words):
+            last = module.rpartition(".")[2]
+            for name in {last, *re.findall(r"\w+|\*", names)} - {""}:
                 imports.setdefault(name, []).append((last, host))
-        for names in _IMPORT.findall(host.data):
-            for name in set(re.findall(rb"\w+", names)):
+        for names in _IMPORT.findall(words):
+            for name in set(re.findall(r"\w+", names)):
                 imports.setdefault(name, []).append((name, host))
     return [_launchers(candidate, imports) for candidate in candidates]
 
 
 def count_kernels(candidate: Candidate) -> int:
     """How many kernels a file has, about."""
-    return len(_KERNEL.findall(candidate.data))
+    return len(_KERNEL.findall(words_in(candidate.data)))
 
 
 def _launchers(candidate: Candidate, imports: _Imports) -> tuple[Candidate, ...]:
-    kernels = set(_KERNEL.findall(candidate.data))
+    kernels = set(_KERNEL.findall(words_in(candidate.data)))
     path = PurePosixPath(candidate.path)
-    module = os.fsencode(path.parent.name if path.stem == "__init__" else path.stem)
+    module = path.parent.name if path.stem == "__init__" else path.stem
     # A package may hand on what its modules define; `from . import` names no module.
-    origins = {module, b"", *map(os.fsencode, path.parent.parts)}
+    origins = {module, "", *path.parent.parts}
     found = {h.path: h for name in kernels for origin, h in imports.get(name, ()) if origin in origins}
     found |= {h.path: h for _, h in imports.get(module, ())} if kernels else {}
     found.pop(candidate.path, None)
-    used = re.compile(_USED % b"|".join(sorted(kernels)))
-    renamed = re.compile(rb"\b(?:%s)\s+as\b" % b"|".join(sorted(kernels)))
-    return tuple(h for _, h in sorted(found.items()) if used.search(_code(h.data)) or renamed.search(h.data))
+    names = "|".join(sorted(kernels))
+    used, renamed = re.compile(_USED.format(names)), re.compile(rf"\b(?:{names})\s+as\b")
+    return tuple(
+        h for _, h in sorted(found.items()) if used.search(_code(h.data)) or renamed.search(words_in(h.data))
+    )
 
 
 @lru_cache(maxsize=1024)
-def _code(data: bytes) -> bytes:
+def _code(data: bytes) -> str:
     """A file without its import statements and comments."""
-    return _COMMENT.sub(b"", _STATEMENT.sub(b"", data))
+    return _COMMENT.sub("", _STATEMENT.sub("", words_in(data)))

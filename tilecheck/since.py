@@ -26,6 +26,7 @@ from tilecheck.discover import MAY_LAUNCH, Candidate, Discovery, display_path, s
 from tilecheck.errors import SourceError
 from tilecheck.git import Revision, revision
 from tilecheck.hosts import launchers
+from tilecheck.identifiers import words_in
 from tilecheck.overlay import is_file
 from tilecheck.parallel import in_order
 from tilecheck.since_config import has_changed
@@ -229,7 +230,7 @@ class Comparison:
                 data = self.then.data(path)
                 if data is None:
                     return None
-                if MAY_LAUNCH.search(data):
+                if MAY_LAUNCH.search(words_in(data)):
                     found.append(Candidate(file, data))
         return tuple(found)
 
@@ -249,10 +250,10 @@ class Comparison:
         return same
 
     def _is_mentioned(self, name: str, host: Candidate) -> bool:
-        word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
+        word = re.compile(rf"\b{re.escape(name)}\b")
         now, before = self.files.source(host.path), self.before(host.path)
         texts = [host.data, *(source.data for source in (now, before) if source is not None)]
-        return any(word.search(data) for data in texts)
+        return any(word.search(words_in(data)) for data in texts)
 
     def _launches_alike(self, host: str) -> bool:
         """Whether all that decides about the launches in a file is as it was. The bodies of kernels do not."""

@@ -9,6 +9,7 @@ import libcst as cst
 
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.source import parse_expression
 from tilecheck.ir.kernel import Ownership
 
 _CONSTANTS = (
@@ -96,7 +97,7 @@ def _text(table: ModuleTable, node: cst.SimpleString, depth: int) -> set[str]:
     if not isinstance(value, str):
         return set()
     try:
-        return _marks(table, cst.parse_expression(value.strip()), depth + 1)
+        return _marks(table, parse_expression(value.strip()), depth + 1)
     except cst.ParserSyntaxError:
         return set()
 

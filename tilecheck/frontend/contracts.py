@@ -13,6 +13,7 @@ from tilecheck.frontend.definitions import Definition, initial, kernel_pragmas, 
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.pragmas import PragmaKind
+from tilecheck.frontend.source import parse_expression
 from tilecheck.frontend.syntax import children
 from tilecheck.frontend.values import Frame, Named, Num, Seq
 from tilecheck.ir import expr as E
@@ -138,7 +139,7 @@ def check_text(text: str) -> None:
 
 def _named_contract(text: str) -> cst.Call | None:
     """The call of a named contract, `distinct(t, skip=-1)`."""
-    node = cst.parse_expression(text)
+    node = parse_expression(text)
     known = isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value in _FORMS
     return node if known and isinstance(node, cst.Call) else None
 
@@ -268,7 +269,7 @@ def _shapes(contract: Contract) -> Iterator[Requirement]:
 
 def _free_names(text: str) -> set[str]:
     try:
-        expression = cst.parse_expression(text)
+        expression = parse_expression(text)
     except cst.ParserSyntaxError as problem:
         raise UnsupportedConstruct(f"contract `{text}`") from problem
     found: set[str] = set()
@@ -290,7 +291,7 @@ def _free_names(text: str) -> set[str]:
 
 def _requirement(x: Executor, definition: Definition, stated: _Stated) -> E.Expr:
     """The condition of a `requires`, over launch values."""
-    node, site = cst.parse_expression(stated.text), stated.site
+    node, site = parse_expression(stated.text), stated.site
     try:
         with x.dry_run(), x.stating_contract():
             return x.truth(evaluate(x, node, _contract_frame(x, definition)))

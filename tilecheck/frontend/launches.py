@@ -36,14 +36,14 @@ from tilecheck.ir.expr import Expr, const
 from tilecheck.ir.launch import Launch
 from tilecheck.model import Site
 
-_LAUNCHES = re.compile(rb"launch|\]\s*\(")  # no launch is without one of these
+_LAUNCHES = re.compile(r"launch|\]\s*\(")  # no launch is without one of these
 MAX_RUNS = 4  # until it has settled which unknowns are integers
 MODULE = "<module>"
 
 
 def find_launches(table: ModuleTable) -> tuple[Launch, ...]:
     """The launches of a module, in the order of their sites; one site may be seen from several functions."""
-    if _LAUNCHES.search(table.parsed.source.data) is None:
+    if _LAUNCHES.search(table.parsed.words) is None:
         return ()
     module = _Module(table)
     found: dict[Launch, None] = {}

@@ -144,7 +144,7 @@ def _bind_elsewhere(table: ModuleTable) -> None:
 
 def _lose_changed(table: ModuleTable) -> None:
     """What holds a list or an object that code of the module may change is not known either."""
-    for name in names_assigned(table.parsed.source.text, lambda: table.changes, _own_names(table)):
+    for name in names_assigned(table.parsed.words, lambda: table.changes, _own_names(table)):
         if name is None:
             table.lose_all()
         else:

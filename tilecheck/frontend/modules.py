@@ -103,7 +103,7 @@ class ModuleTable:
         made = (way for way in ways if isinstance(way, cst.Call))
         if not any(last_of(way.func) == "constexpr" for way in made):
             return False
-        if not _may_assign_values(self.parsed.source.text):
+        if not _may_assign_values(self.parsed.words):
             return False
         c = self.changes
         if "setattr" in c.uses or "__setattr__" in c.uses:
@@ -145,7 +145,7 @@ class ModuleTable:
     @property
     def replaces_functions(self) -> bool:
         """Whether it may give a function other code or defaults, which no binding shows."""
-        return _replaces_functions(self.parsed.source.text)
+        return _replaces_functions(self.parsed.words)
 
     def lose(self, name: str) -> None:
         """What `name` holds is not known."""

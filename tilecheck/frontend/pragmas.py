@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tilecheck.errors import SourceError, did_you_mean
+from tilecheck.identifiers import normalised
 from tilecheck.model import Span
 from tilecheck.text import Source
 
@@ -264,7 +265,7 @@ def _names(argument: str) -> tuple[str, ...]:
     for name in names:
         if not name.isidentifier():
             raise _MalformedError(f"`{name}` is not the name of a parameter")
-    return names
+    return tuple(map(normalised, names))
 
 
 def _expression(argument: str) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ def stands_in(table: ModuleTable, way: Binding | None, binding: Binding) -> bool
     if isinstance(way, Import):
         return is_language(way) and _last(way) in _SAME.get(_last(binding), (_last(binding),))
     if isinstance(way, cst.Call) and not _makes_a_mock(table, way):
-        return not _ODD.search(table.parsed.source.text) and _names_plain_class(table, way.func)
+        return not _ODD.search(table.parsed.words) and _names_plain_class(table, way.func)
     return isinstance(way, cst.Call) or _is_plain_class(table, way)
 
 
@@ -96,7 +96,7 @@ def _is_plain_class(table: ModuleTable, node: Binding, depth: int = 0) -> bool:
     attributes, for it would have the one that marks the language's functions."""
     if not isinstance(node, cst.ClassDef) or node.decorators or node.keywords or depth > _MOST_BASES:
         return False
-    if _ODD.search(table.parsed.source.text):  # it may also be given to the class from outside
+    if _ODD.search(table.parsed.words):  # it may also be given to the class from outside
         return False
     for base in node.bases:
         if table.full_name(dotted(base.value)) in ("types.ModuleType", "object"):

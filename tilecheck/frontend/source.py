@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tilecheck.errors import SourceError
+from tilecheck.identifiers import is_misread_constant, normalised, words_of
 from tilecheck.model import Span
 from tilecheck.overlay import text_at
 from tilecheck.text import Source, decode
@@ -28,11 +29,13 @@ _DROPPED_LAYOUT = re.compile(r"\f|^[ \t]*\\\r?\n", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParsedModule:
-    """A file and its syntax tree. `spans` maps every node to its bytes in the file."""
+    """A file and its syntax tree, with names as Python reads them. `spans` maps every node to its bytes in
+    the file. `words` is the text with the identifiers of the tree: for a look at words, not for places."""
 
     source: Source
     module: cst.Module
     spans: Mapping[cst.CSTNode, Span]
+    words: str
 
     def span(self, node: cst.CSTNode) -> Span:
         """The bytes of a node of this tree, without the whitespace around it."""
@@ -94,7 +97,41 @@ def parse(source: Source) -> ParsedModule:
     except RecursionError:
         raise SourceError("the code is nested too deeply to read") from None
     offsets = _file_offsets(source, module, raw[module].length)
-    return ParsedModule(source, module, _to_spans(source, raw, offsets))
+    spans = _to_spans(source, raw, offsets)
+    if source.text.isascii():
+        return ParsedModule(source, module, spans, source.text)
+    for node in raw:
+        if type(node) is cst.Name:
+            _normalise(node, source, spans)
+    return ParsedModule(source, module, spans, words_of(source.text))
+
+
+def parse_expression(text: str) -> cst.BaseExpression:
+    """Parse an expression that does not stand in a file, such as a contract.
+
+    Raises:
+        ParserSyntaxError: it is none.
+    """
+    import libcst as cst  # lazy: as in `parse`
+
+    node = cst.parse_expression(text)
+    stack: list[cst.CSTNode] = [] if text.isascii() else [node]
+    while stack:
+        below = stack.pop()
+        if type(below) is cst.Name:
+            object.__setattr__(below, "value", normalised(below.value))
+        stack.extend(below.children)
+    return node
+
+
+def _normalise(name: cst.Name, source: Source, spans: Mapping[cst.CSTNode, Span]) -> None:
+    """Give a name of a fresh tree the text that Python reads. Its span stays that of the text in the file."""
+    if name.value.isascii():
+        return
+    if is_misread_constant(name.value):
+        message = f"the variable `{name.value}` would be called `{normalised(name.value)}`"
+        raise SourceError(message, *source.position(spans[name].start))
+    object.__setattr__(name, "value", normalised(name.value))
 
 
 def _byte_spans(module: cst.Module) -> Mapping[cst.CSTNode, CodeSpan]:

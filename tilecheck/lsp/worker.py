@@ -118,11 +118,12 @@ def _answer(request: tuple[Any, ...], cache: Cache) -> Answer:
 def _verify(cache: Cache, path: str, data: bytes, texts: dict[str, bytes]) -> object:
     from tilecheck.config.files import Configs  # lazy: as above
     from tilecheck.discover import MAY_HOLD_KERNELS  # lazy
+    from tilecheck.identifiers import words_in  # lazy: as above
     from tilecheck.model import Report  # lazy
     from tilecheck.options import Options  # lazy
     from tilecheck.pipeline import verify_source  # lazy
 
-    if not MAY_HOLD_KERNELS.search(data) or Configs().excluding(path):
+    if not MAY_HOLD_KERNELS.search(words_in(data)) or Configs().excluding(path):
         return Report((), (), 1)  # most files are no business of ours, not even their syntax
     report = verify_source(data, path, Options(), texts=texts, cache=cache)
     cache.trim()

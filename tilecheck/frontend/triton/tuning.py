@@ -75,7 +75,7 @@ def _is_single(table: ModuleTable, configs: cst.BaseExpression) -> bool:
 
 def _may_hook(table: ModuleTable, configs: cst.BaseExpression) -> bool:
     """Whether a configuration may have a hook: the file speaks of one, or they come from elsewhere."""
-    if any(hook.encode() in table.parsed.source.data for hook in _HOOKS):
+    if any(hook in table.parsed.words for hook in _HOOKS):
         return True
     names = {n.value for n in walk(_bound(table, configs)) if isinstance(n, cst.Name)}
     imports = [b for name in names if isinstance(b := table.bindings.get(name), Import)]
