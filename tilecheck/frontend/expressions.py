@@ -17,6 +17,7 @@ from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.folding import folded
 from tilecheck.frontend.folding_texts import NotConstant
 from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.submodules import may_hold_submodule
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.unread_constants import asked_of_unread, unread_constant
 from tilecheck.frontend.values import (
@@ -122,6 +123,8 @@ def _module_name(x: Executor, table: ModuleTable, name: str) -> Any:
             return Const(None)
     if name in table.ambiguous:
         return _one_of(x, table, name)
+    if may_hold_submodule(table, name):
+        return Poison(f"name `{name}`, which may be the submodule of that name")
     binding = table.bindings.get(name)
     if binding is None:
         if name in _PYTHON_NAMES:

@@ -277,7 +277,8 @@ class Project:
 
 
 def candidates(imported: Import, importer: Path) -> list[Path]:
-    """The paths at which an imported module may be, the first that exists being it."""
+    """The paths at which an imported module may be, the first that exists being it. In each folder Python takes
+    a package before a module of the same name."""
     parts = imported.module.split(".") if imported.module else []
     if imported.level:
         base = importer.parent
@@ -298,8 +299,8 @@ def candidates(imported: Import, importer: Path) -> list[Path]:
     found = []
     for root in roots:
         where = root.joinpath(*parts) if parts else root
-        found += [where.with_suffix(".py")] if parts else []
         found.append(where / "__init__.py")
+        found += [where.with_suffix(".py")] if parts else []
     return found
 
 

@@ -262,8 +262,11 @@ def _is_package(module: Module) -> bool:
 
 
 def _find_absolute(path: Path, parts: Sequence[str]) -> str | None:
-    """The file of an absolute import: looked for beside the importing file and above it."""
-    for folder in _folders_above(path)[:_SEARCH_DEPTH]:
+    """The file of an absolute import: looked for where the importing file's outermost package lies, beside the
+    file, and above it."""
+    around = _folders_above(path)[:_SEARCH_DEPTH]
+    top = next((folder for folder in around if not is_file(folder / "__init__.py")), path.parent)
+    for folder in dict.fromkeys((top, *around)):
         found = _module_file(folder, parts)
         if found is not None:
             return found
@@ -277,12 +280,10 @@ def _folders_above(path: Path) -> list[Path]:
 
 
 def _module_file(folder: Path, parts: Sequence[str]) -> str | None:
+    """The file of a module below a folder: a package comes before a module of the same name."""
     target = folder.joinpath(*parts)
-    for candidate in (target.with_name(target.name + ".py"), target / "__init__.py"):
-        if parts and is_file(candidate):
-            return candidate.as_posix()
-    package = target / "__init__.py"
-    return package.as_posix() if not parts and is_file(package) else None
+    places = [target / "__init__.py", *([target.with_name(target.name + ".py")] if parts else [])]
+    return next((place.as_posix() for place in places if is_file(place)), None)
 
 
 @functools.lru_cache(maxsize=KEPT)
