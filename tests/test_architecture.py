@@ -30,6 +30,7 @@ ROOMS = (
     "tilecheck.jit",
     "tilecheck.kernels",
     "tilecheck.lsp",
+    "tilecheck.patches",
     "tilecheck.proof",
     "tilecheck.report",
     "tilecheck.rules",
@@ -106,7 +107,8 @@ EDGES: dict[str, set[str] | None] = {
         "tilecheck.registry",
     },
     "tilecheck.ir": BASE,
-    "tilecheck.frontend": BASE | {"tilecheck.ir"},
+    "tilecheck.patches": BASE,
+    "tilecheck.frontend": BASE | {"tilecheck.ir", "tilecheck.patches"},
     "tilecheck.analysis": BASE | {"tilecheck.ir"},
     "tilecheck.cache": BASE
     | {

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -50,7 +50,8 @@ class Discovery:
     no Python, each with a TC901 in `diagnostics`; `sources` holds the bytes of those that could be read.
     `hosts` are the files that may launch kernels, those of other files included. `skipped` are the files and
     folders in which no kernel is looked for, each with the reason. `left_out` are files whose kernels are not
-    to be verified; comments in them still speak of findings there.
+    to be verified; comments in them still speak of findings there. `texts` are all files that were read, and
+    `named` those that were not found in a folder.
     """
 
     candidates: tuple[Candidate, ...]
@@ -61,6 +62,8 @@ class Discovery:
     hosts: tuple[Candidate, ...] = ()
     left_out: tuple[Candidate, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
+    texts: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    named: tuple[str, ...] = ()
 
 
 def discover(paths: Sequence[str], configs: Configs | None = None) -> Discovery:
@@ -219,14 +222,14 @@ class _Search:
         candidates: list[Candidate] = []
         hosts: list[Candidate] = []
         sources: dict[str, bytes] = {}
-        read = 0
+        texts: dict[str, bytes] = {}
         for file in self.found.values():
             try:
                 data = read_bytes(file.path)
             except SourceError as error:
                 self.failures.append((file.shown, error, file.named))
                 continue
-            read += 1
+            texts[file.shown] = data
             words = words_in(data)
             if MAY_LAUNCH.search(words):
                 hosts.append(Candidate(file.shown, data))
@@ -237,7 +240,7 @@ class _Search:
                 if file.named:
                     self._check_syntax(file.shown, data, sources)
         named = [(path, error) for path, error, is_named in self.failures if is_named]
-        if named and not read:
+        if named and not texts:
             path, why = named[0]
             more = f" (and {len(named) - 1} more)" if len(named) > 1 else ""
             raise UsageError(f"{path}: {why.message}{more}")
@@ -249,6 +252,8 @@ class _Search:
             sources=sources,
             hosts=tuple(hosts),
             skipped=tuple(self.skipped),
+            texts=texts,
+            named=tuple(file.shown for file in self.found.values() if file.named),
         )
 
     def _check_syntax(self, path: str, data: bytes, sources: dict[str, bytes]) -> None:

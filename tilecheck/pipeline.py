@@ -19,6 +19,8 @@ from tilecheck.hygiene import unreadable_source
 from tilecheck.model import Diagnostic, KernelReport, Report, Verdict
 from tilecheck.options import DEFAULT_BUDGET, Options
 from tilecheck.overlay import overlaid, watched
+from tilecheck.patches.index import patches_of
+from tilecheck.patches.patched import Patches
 from tilecheck.report.progress import Progress
 from tilecheck.stages import internal_error, load_stages, verify_kernel
 from tilecheck.text import decode
@@ -77,7 +79,8 @@ def verify_source(
     """Verify the kernels of one file that is given as bytes, whatever lies at `path`; other files are found
     from there. `texts`, by path, stand for other files in the same way. `cache` keeps what is found."""
     with overlaid({**(texts or {}), path: data}):
-        found = Discovery((Candidate(path, data),), (), (), 1, {path: data})
+        own = {path: data}
+        found = Discovery((Candidate(path, data),), (), (), 1, own, texts=own, named=(path,))
         return _verify(found, options, Configs(options.config), cache or _cache(options))
 
 
@@ -119,15 +122,16 @@ def _file_results(
     work = list(zip(found.candidates, launchers(found.candidates, found.hosts), strict=True))
     results: list[_FileResult | None] = [None] * len(work)
     session = None
+    patches = patches_of(found.texts, found.named) if work else Patches()
     if cache is not None and work and options.certify is None and options.dump_smt is None:
         from tilecheck.cache.session import Session  # lazy: a library call keeps nothing
 
         given = {c.path: c.data for c in (*found.hosts, *found.candidates)}
-        session = Session(cache, options, configs, given)
+        session = Session(cache, options, configs, given, patches.text)
         results = [_known(session, *item) for item in work]
     open_ = [number for number, result in enumerate(results) if result is None]
     if open_:
-        analysed = _analysed([work[number] for number in open_], options, configs, session)
+        analysed = _analysed([work[number] for number in open_], options, configs, session, patches)
         for number, result in zip(open_, analysed, strict=True):
             results[number] = result
     return [result for result in results if result is not None]
@@ -144,7 +148,7 @@ def _known(session: Session, candidate: Candidate, importers: tuple[Candidate, .
 
 
 def _analysed(
-    work: list[_Work], options: Options, configs: Configs, session: Session | None
+    work: list[_Work], options: Options, configs: Configs, session: Session | None, patches: Patches
 ) -> list[_FileResult]:
     """What files give that are not known, by up to `options.jobs` processes."""
     from tilecheck.config.contracts import KernelContracts  # lazy: loads libcst
@@ -155,7 +159,7 @@ def _analysed(
     for candidate, _ in work:
         contracts.of(candidate.path)  # read once, before the processes are started
     verify = functools.partial(
-        _verify_file, project=Project(), contracts=contracts, options=options, read={}, session=session
+        _verify_file, project=Project(patches), contracts=contracts, options=options, read={}, session=session
     )
     load_stages()  # once, before the processes are started
     jobs = options.jobs if sum(count_kernels(c) for c, _ in work) >= _WORTH_PROCESSES else 1

@@ -61,7 +61,8 @@ class Question:
     """What is asked of one file, apart from the texts that are read to answer it.
 
     `kernels` are those that are asked for (empty: all), `hosts` the files that may launch them. `settings` are
-    what the configuration says of kernels in it. The working directory is asked along: paths start there.
+    what the configuration says of kernels in it, `patches` what files assign in modules of each other. The
+    working directory is asked along: paths start there.
     """
 
     path: str
@@ -69,12 +70,13 @@ class Question:
     hosts: tuple[str, ...]
     options: Options
     settings: Any = None
+    patches: str = ""
 
     def key(self, *more: str) -> str:
         """Raises `NoKey`, where there is none."""
         writer = _KeyWriter()
         said = {f.name: getattr(self.options, f.name) for f in fields(self.options) if f.name not in _BESIDE}
-        asked = (Path.cwd(), self.path, self.kernels, self.hosts, said, self.settings)
+        asked = (Path.cwd(), self.path, self.kernels, self.hosts, said, self.settings, self.patches)
         return key_of((str(FORMAT), engine_digest(), writer.write(asked), *more))
 
 

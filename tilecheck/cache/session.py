@@ -37,12 +37,14 @@ class Session:
     Args:
         cache: the answers of earlier runs.
         given: bytes that the run has read, by path.
+        patches: what the files of the run assign in modules of each other, as text.
     """
 
     cache: Cache
     options: Options
     configs: Configs
     given: Mapping[str, bytes]
+    patches: str = ""
     files: Files = field(init=False)
     _gatherer: Gatherer | None = None
 
@@ -56,7 +58,7 @@ class Session:
             options = replace(options, budget=settings.budget)
         said = (settings.file, settings.folder, settings.kernels) if settings.kernels else None
         hosts = tuple(importer.path for importer in importers)
-        return Question(candidate.path, candidate.kernels, hosts, options, said)
+        return Question(candidate.path, candidate.kernels, hosts, options, said, self.patches)
 
     def find(self, candidate: Candidate, importers: Sequence[Candidate]) -> FileAnswer | None:
         """The answer for a file, if an earlier run left it; its kernels are marked."""

@@ -32,6 +32,7 @@ def bind_all(table: ModuleTable) -> None:
     table.read_anew()
     _bind_elsewhere(table)
     _lose_changed(table)
+    _lose_patched(table)
     _lose_starred(table)
     table.filled = True
 
@@ -154,6 +155,21 @@ def _lose_changed(table: ModuleTable) -> None:
             table.changed.add(name)
             if not isinstance(binding, cst.FunctionDef):
                 table.lose(name)
+
+
+def _lose_patched(table: ModuleTable) -> None:
+    """What code of other files binds or changes in this module may be so whenever a kernel is compiled."""
+    patched = table.project.patches.of(table.file)
+    for name in patched.bound:
+        if name:
+            table.changed.add(name)
+            table.lose(name)
+        else:
+            table.lose_all()
+    for name in patched.changed & table.bindings.keys():
+        table.changed.add(name)
+        if not isinstance(table.bindings[name], Import | cst.FunctionDef):
+            table.lose(name)
 
 
 def _lose_starred(table: ModuleTable) -> None:

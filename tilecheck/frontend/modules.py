@@ -29,6 +29,7 @@ from tilecheck.frontend.syntax import walk
 from tilecheck.ir.kernel import UnsafeBlock
 from tilecheck.model import Site, Span
 from tilecheck.overlay import is_file
+from tilecheck.patches.patched import Patches
 
 _ASSIGNED = re.compile(r"\.value\b|setattr")
 _REPLACED = re.compile(r"\.__(?:code|defaults|kwdefaults)__\b")
@@ -220,10 +221,12 @@ class ModuleTable:
 class Project:
     """Finds and caches the modules that kernels import from their own project. Mutable cache.
 
+    `patches` are the names that the files of the run assign in modules of each other.
     `reading_s` is the processor time that reading them took: a module is read where a kernel first needs it,
     and that is not the time of that kernel.
     """
 
+    patches: Patches = field(default_factory=Patches)
     tables: dict[str, ModuleTable | None] = field(default_factory=dict)
     found: dict[tuple[Import, str], ModuleTable | None] = field(default_factory=dict)
     reading_s: float = 0.0

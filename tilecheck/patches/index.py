@@ -1,0 +1,159 @@
+"""What the files of a run assign in modules of each other: for each module, the names that cannot be relied on.
+
+Only files of the run count, and what a file that was named by itself imports from beside it. Whether and when
+the code runs is not asked.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from tilecheck.errors import SourceError
+from tilecheck.identifiers import words_in
+from tilecheck.overlay import read
+from tilecheck.patches.events import events_of
+from tilecheck.patches.files import Finder
+from tilecheck.patches.hints import imports_in, may_patch
+from tilecheck.patches.patched import Patched, Patches
+from tilecheck.patches.places import Effect, Event, Place, Root, imported
+from tilecheck.text import decode
+
+_MOST_HANDED_ON = 8  # imports through which a name is followed
+
+
+def patches_of(files: Mapping[str, bytes], alone: Iterable[str] = ()) -> Patches:
+    """What the code of files, by path, assigns in modules. Of files named `alone`, what they import from beside
+    them counts as well."""
+    texts = {path: words_in(data) for path, data in files.items()}
+    finder = Finder(files)
+    _follow(texts, finder, alone)
+    known = frozenset(word for path in texts for word in finder.named(path))
+    index = _Index(finder)
+    for path, words in texts.items():
+        if may_patch(words, known, lambda name, path=path: bool(finder.absolute(name, path))):
+            for event in index.events(path, files.get(path)):
+                index.add(event, path)
+    return index.patches()
+
+
+def _follow(texts: dict[str, str], finder: Finder, alone: Iterable[str]) -> None:
+    """Read what files that were named by themselves import from their folders, and so on."""
+    todo = [path for path in alone if path in texts]
+    around = tuple(f"{PurePath(path).parent.as_posix()}/" for path in todo)
+    while todo:
+        file = todo.pop()
+        for found in imports_in(texts[file]):
+            for path in _on_the_way(finder, file, found.level, found.parts):
+                near = path.startswith(around) or "./" in around
+                if path not in texts and path.endswith(".py") and near:
+                    try:
+                        texts[path] = words_in(read(path))
+                    except OSError:
+                        continue
+                    todo.append(path)
+
+
+def _on_the_way(finder: Finder, file: str, level: int, parts: list[str]) -> Iterable[str]:
+    """The modules that are run where a dotted name is imported."""
+    if level:
+        here = [finder.package(file, level)]
+        yield f"{here[0]}/__init__.py" if finder.below(here[0], "__init__") else here[0]
+    else:
+        here = list(finder.absolute(parts[0], file)) if parts else []
+        parts = parts[1:]
+        yield from here
+    for part in parts:
+        here = [found for module in here if (found := finder.inside(module, part))]
+        yield from here
+
+
+@dataclass(slots=True)
+class _Index:
+    """Mutable: filled event by event."""
+
+    finder: Finder
+    bound: dict[str, set[str]] = field(default_factory=dict)
+    changed: dict[str, set[str]] = field(default_factory=dict)
+    _imports: dict[str, list[tuple[str, Place]]] = field(default_factory=dict)
+
+    def patches(self) -> Patches:
+        files = self.bound.keys() | self.changed.keys()
+        found = {
+            file: Patched(*(frozenset(d.get(file, ())) for d in (self.bound, self.changed))) for file in files
+        }
+        anywhere = found.pop("", Patched())
+        real: dict[str, Patched] = {}
+        for file, patched in found.items():
+            path = os.path.realpath(file)
+            real[path] = real.get(path, Patched()) | patched
+        return Patches(real, anywhere)
+
+    def events(self, file: str, data: bytes | None) -> Iterable[Event]:
+        tree = _tree(file, data)
+        return () if tree is None else events_of(tree)
+
+    def add(self, event: Event, file: str) -> None:
+        """Count one effect of the code of a file."""
+        place, effect = event.place, event.effect
+        if place.root is Root.OWN:
+            return  # the front end follows these itself, with more care
+        name = place.path[-1] if effect is Effect.BINDS and place.path else None
+        path = place.path[:-1] if name is not None else place.path
+        if place.root is Root.ANY:
+            self.add_to("", path, effect, name)
+            return
+        for module, rest in self.modules(Place(place.root, path, place.level), file):
+            self.add_to(module, rest, effect, name)
+
+    def add_to(self, module: str, rest: tuple[str, ...], effect: Effect, name: str | None) -> None:
+        if rest:
+            if effect is not Effect.HANDS_ON:
+                self.changed.setdefault(module, set()).add(rest[0])
+        elif effect is Effect.BINDS and name is not None:
+            self.bound.setdefault(module, set()).add(name)
+        elif effect is Effect.HANDS_ON and module:
+            self.bound.setdefault(module, set()).add("")
+
+    def modules(self, place: Place, file: str, depth: int = 0) -> Iterable[tuple[str, tuple[str, ...]]]:
+        """The modules that a place may lead to, and the path that is left from there."""
+        path = place.path
+        if place.root is Root.RELATIVE:
+            folder = self.finder.package(file, place.level)
+            starts = [self.finder.below(folder, "__init__") or folder]
+        else:
+            starts = list(self.finder.absolute(path[0], file)) if path else []
+            path = path[1:]
+        for start in starts:
+            yield from self.walk(start, path, depth)
+
+    def walk(self, module: str, path: tuple[str, ...], depth: int) -> Iterable[tuple[str, tuple[str, ...]]]:
+        if path:
+            inner = self.finder.inside(module, path[0])
+            if inner:
+                yield from self.walk(inner, path[1:], depth)
+            if not module.endswith(".py"):
+                return
+            for there in self.handed_on(module, path[0]) if depth < _MOST_HANDED_ON else ():
+                yield from self.modules(there.below(*path[1:]), module, depth + 1)
+        if module.endswith(".py"):
+            yield module, path
+
+    def handed_on(self, file: str, name: str) -> list[Place]:
+        """The places from which a file may import a name."""
+        if file not in self._imports:
+            tree = _tree(file, None)
+            nodes = ast.walk(tree) if tree is not None else ()
+            statements = (n for n in nodes if isinstance(n, (ast.Import, ast.ImportFrom)))
+            self._imports[file] = [pair for node in statements for pair in imported(node)]
+        return [p.above.below(name) if n == "*" else p for n, p in self._imports[file] if n in (name, "*")]
+
+
+def _tree(file: str, data: bytes | None) -> ast.Module | None:
+    try:
+        return decode(file, read(file) if data is None else data).tree()
+    except (OSError, SourceError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
