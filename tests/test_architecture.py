@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -329,3 +330,43 @@ def test_every_package_is_shipped() -> None:
     }
     assert packages == listed
     assert folders <= listed
+
+
+_FALLBACKS = {
+    "tilecheck.config.files": {"tomllib": "Python 3.10 has it as `tomli`"},
+}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_name_of_a_module_is_bound_twice(module: str) -> None:
+    """The second table of one name would replace the first, wherever either is used."""
+    bound = Counter(_bound(ast.parse(MODULES[module].read_bytes()).body))
+    twice = {name for name, times in bound.items() if times > 1}
+    assert twice == _FALLBACKS.get(module, {}).keys()
+
+
+def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """The names that statements of a module bind, in the branches of conditions and loops too."""
+    for statement in body:
+        match statement:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Import(names=names):
+                modules = {alias.asname or alias.name for alias in names}  # `import a, a.b` binds one package
+                yield from (name for name in modules if "." not in name)
+            case ast.ImportFrom(names=names):
+                yield from (alias.asname or alias.name for alias in names)
+            case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
+                yield from _stored(statement)
+        for part in ("body", "orelse", "finalbody"):
+            if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                yield from _bound(getattr(statement, part, []))
+        for handler in getattr(statement, "handlers", []):
+            yield from _bound(handler.body)
+
+
+def _stored(statement: ast.Assign | ast.AnnAssign | ast.AugAssign) -> Iterator[str]:
+    places = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    for node in (node for place in places for node in ast.walk(place)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id

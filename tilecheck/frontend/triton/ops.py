@@ -189,6 +189,22 @@ def _expand_dims(x: Executor, args: Arguments) -> Any:
     return result
 
 
+def _unsqueeze(x: Executor, args: Arguments) -> Num:
+    given = args.bind(("x", "dim"), "unsqueeze")
+    num = x.number_of(given["x"], "unsqueeze")
+    k = constant(x, given["dim"], "axis") % (len(num.shape) + 1)
+    return numbers.reshape(num, (*num.shape[:k], E.ONE, *num.shape[k:]), x)
+
+
+def _squeeze(x: Executor, args: Arguments) -> Num:
+    given = args.bind(("x", "dim"), "squeeze")
+    num = x.number_of(given["x"], "squeeze")
+    k = constant(x, given["dim"], "axis") % max(1, len(num.shape))
+    if num.shape[k : k + 1] != (E.ONE,):
+        raise UnsupportedConstruct("squeeze of an axis that is not known to have one element")
+    return numbers.reshape(num, (*num.shape[:k], *num.shape[k + 1 :]), x)
+
+
 def _broadcast_to(x: Executor, args: Arguments) -> Any:
     shape = tile_sizes(x, _keyword(args, "shape") or _rest(args))
     value = args.at(0) if args.positional else _keyword(args, "input")
@@ -586,7 +602,7 @@ def _advance(x: Executor, args: Arguments) -> BlockPointer:
 _ELEMENTWISE = frozenset(
     "exp exp2 log log2 sqrt sqrt_rn rsqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh "
     "floor ceil erf erfc erfinv fma div_rn fdiv fast_expf fast_dividef fast_exp2f fast_logf fast_powf "
-    "fast_sinf fast_cosf fast_tanf sigmoid softmax umulhi rand randn randint rand4x pow expm1 log1p "
+    "fast_sinf fast_cosf fast_tanf sigmoid softmax umulhi rand randn randint pow expm1 log1p "
     "log10 isnan isinf isnand isinfd finitef isfinited atan2 nearbyint rint round trunc lgamma tgamma "
     "hypot cbrt copysign fmod ldexp llrint signbit rcp_rn mul_rn add_rn sub_rn fabs div_rz div_rd "
     "div_ru mul24 brev clz ffs popc byte_perm float_as_int int_as_float float2int_rn float2int_rz j0 j1 "
@@ -626,6 +642,8 @@ _DSL: Mapping[str, Handler] = {
     "reshape": _reshape,
     "view": _view,
     "expand_dims": _expand_dims,
+    "unsqueeze": _unsqueeze,
+    "squeeze": _squeeze,
     "broadcast_to": _broadcast_to,
     "broadcast": _broadcast,
     "permute": _permute,
@@ -647,6 +665,8 @@ _DSL: Mapping[str, Handler] = {
     "philox": _philox,
     "philox_impl": _philox,
     "randint4x": _philox,
+    "rand4x": _philox,
+    "randn4x": _philox,
     "swizzle2d": _swizzle,
     "inline_asm_elementwise": _inline_assembly,
     "max": _reduce,
@@ -662,6 +682,7 @@ _DSL: Mapping[str, Handler] = {
     "cumprod": _scan,
     "flip": _scan,
     "sort": _scan,
+    "bitonic_merge": _scan,
     "topk": _topk,
     "histogram": _histogram,
     "gather": _gather,
@@ -695,6 +716,12 @@ _DSL: Mapping[str, Handler] = {
 _DTYPES = ("float", "bfloat", "int", "uint", "fp", "bf", "pi32_t", "block_type", "pointer_type")
 
 
+def functions() -> frozenset[str]:
+    """The names of `triton.language` that a kernel may call."""
+    atomics = (f"atomic_{kind}" for kind in memory.ATOMICS)
+    return frozenset(_DSL).union(_OPERATORS, _ELEMENTWISE, _QUESTIONS, atomics)
+
+
 def _divided_out(dividend: Expr, divisor: Expr) -> Expr | None:
     """a for the integer a * d and the divisor d, which is positive; of a sum each term."""
     parts = []
@@ -722,7 +749,7 @@ def _array_name(value: Any) -> str:
     raise UnsupportedConstruct("numel of something that is no parameter")
 
 
-_OPERATORS = {  # called as methods: `x.__lshift__(4)`
+_METHODS = {  # called as methods: `x.__lshift__(4)`
     "__add__": "+",
     "__sub__": "-",
     "__mul__": "*",
@@ -816,8 +843,8 @@ class Triton:
             case Num() | Param() | Pointer():
                 if name == "<unpack>":
                     raise UnsupportedConstruct("unpacking of a tile")
-                if name in _OPERATORS:
-                    return operate(x, _OPERATORS[name], value, args.bind(("other",), name)["other"])
+                if name in _METHODS:
+                    return operate(x, _METHODS[name], value, args.bind(("other",), name)["other"])
                 forwarded = Arguments((value, *args.positional), args.keywords, args.node, args.table)
                 return call(x, Named(f"triton.language.{name}"), forwarded)
             case Const(value=float()):  # a variable that holds a literal is a scalar of the kernel

@@ -23,9 +23,9 @@ from tilecheck.jit.reference.machine import Machine, Reject
 from tilecheck.jit.reference.triton import arithmetic
 from tilecheck.jit.reference.triton.arithmetic import absolute, binary, ceiling_division, runtime_binary
 from tilecheck.jit.reference.triton.dtypes import UINT32, UINT64
-from tilecheck.jit.reference.triton.operations import operation
+from tilecheck.jit.reference.triton.operations import MEMBERS, operation
 from tilecheck.jit.reference.triton.values import as_tensor, operand
-from tilecheck.jit.reference.values import Tile, cast, describe, is_constant
+from tilecheck.jit.reference.values import Operation, Tile, cast, describe, is_constant
 
 _vector = np.frompyfunc
 
@@ -156,6 +156,8 @@ def _operator(name: str) -> Callable[..., Any]:
 
 for _name in ("add", "sub", "mul"):
     operation(_name)(_operator(_name))
+for _name in ("add", "sub", "mul", "floordiv", "mod", "truediv", "and", "or", "xor", "lshift", "rshift"):
+    MEMBERS[f"__{_name}__"] = Operation(f"__{_name}__", _operator(_name))
 
 
 @operation("clamp")
