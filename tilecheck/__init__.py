@@ -7,6 +7,7 @@ when they are called, so a kernel may import `unsafe`, `Mut` and `Shared` at no 
 from __future__ import annotations
 
 import contextlib
+import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 if TYPE_CHECKING:
@@ -40,6 +41,14 @@ __all__ = [
     "verify_paths",
 ]
 
+# In a checkout, `rules` and `kernels` lie beside this folder; installed, they lie inside it. `os.path` is used
+# because `pathlib` takes longer to import than all of this package.
+_folder = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
+_checkout = os.path.dirname(_folder)  # noqa: PTH120
+_is_checkout = os.path.isfile(os.path.join(_checkout, "rules", "__init__.py"))  # noqa: PTH113, PTH118
+if _is_checkout and not os.path.isdir(os.path.join(_folder, "rules")):  # noqa: PTH112, PTH118
+    __path__.append(_checkout)
+
 Mut = Annotated[Any, "tilecheck: mut"]
 """Annotation of a kernel parameter: an array that this kernel writes."""
 
@@ -53,8 +62,10 @@ def unsafe(reason: str) -> Iterator[None]:
     yield
 
 
-def verify_paths(paths: Sequence[str], options: Options | None = None) -> Report:
-    """Verify every kernel in files and directories, without importing or running any of them."""
+def verify_paths(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: Options | None = None
+) -> Report:
+    """Verify every kernel in a file or directory, or in several, without importing or running any of them."""
     from tilecheck import pipeline  # lazy: loads the analysis
     from tilecheck.options import Options  # lazy
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -47,24 +48,29 @@ class _FileResult:
     data: bytes | None = None  # the text in UTF-8: the bytes that spans count
 
 
+OnePath = str | os.PathLike[str]
 _Work = tuple[Candidate, tuple[Candidate, ...]]  # a file, and those that may launch its kernels
 
 
-def verify_paths(paths: Sequence[str], options: Options | None = None) -> Report:
-    """Verify every kernel under `paths`; `options.cache` names the folder with the results of earlier runs.
+def verify_paths(paths: OnePath | Sequence[OnePath], options: Options | None = None) -> Report:
+    """Verify every kernel under a path or several; `options.cache` names the folder with the results of earlier
+    runs.
 
     Raises:
         UsageError: a path is missing and nothing else could be analysed, or a named kernel does not exist.
     """
     options = Options() if options is None else options
     configs = Configs(options.config)
-    found = discover(paths, configs)
+    # A string is a sequence of strings too: without this, its characters would be taken for paths.
+    several = [paths] if isinstance(paths, str | os.PathLike) else paths
+    names = [os.fspath(path) for path in several]
+    found = discover(names, configs)
     cache = _cache(options)
     if options.since is None:
         return _verify(found, options, configs, cache)
     from tilecheck.since import narrowed  # lazy: asks git
 
-    left, unchanged = narrowed(found, options.since, paths, configs, options.jobs)
+    left, unchanged = narrowed(found, options.since, names, configs, options.jobs)
     return replace(_verify(left, options, configs, cache), since=options.since, unchanged=unchanged)
 
 

@@ -37,6 +37,13 @@ def test_check_source_and_verify_paths_agree(tmp_path: Path, monkeypatch: pytest
     assert [d.message for d in of_text.diagnostics] == [d.message for d in of_file.diagnostics]
 
 
+@pytest.mark.parametrize("form", [str, Path, lambda p: [str(p)], lambda p: (p,)])
+def test_one_path_is_verified_like_a_list_of_it(tmp_path: Path, form) -> None:
+    (tmp_path / "k.py").write_text(KERNEL)
+    report = tilecheck.verify_paths(form(tmp_path))
+    assert [(k.name, k.verdict) for k in report.kernels] == [("same", Verdict.VIOLATED)]
+
+
 def test_markers_are_plain_annotations() -> None:
     for marker in (tilecheck.Mut, tilecheck.Shared):
         assert typing.get_origin(marker) is typing.Annotated

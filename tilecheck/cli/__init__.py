@@ -16,6 +16,9 @@ from tilecheck.cli.streams import Streams
 from tilecheck.errors import UsageError
 from tilecheck.exit_codes import ExitCode
 
+# The dependencies in pyproject.toml.
+_REQUIRED = frozenset({"libcst", "networkx", "numpy", "rich", "tomli", "z3"})
+
 
 def main(
     argv: Sequence[str] | None = None,
@@ -42,6 +45,13 @@ def main(
         streams.log(f"tilecheck: {error.message}")
         if error.hint:
             streams.log(f"  hint: {error.hint}")
+        return ExitCode.USAGE
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _REQUIRED:
+            streams.log(issue_text(arguments))
+            return ExitCode.INTERNAL
+        streams.log(f"tilecheck: the package `{error.name}` is not installed")
+        streams.log("  hint: install tilecheck with what it needs: `pip install .` in a checkout")
         return ExitCode.USAGE
     except KeyboardInterrupt:
         streams.log("tilecheck: interrupted")
