@@ -77,7 +77,7 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.discover": BASE | {"tilecheck.config", "tilecheck.frontend", "tilecheck.hygiene"},
     "tilecheck.config": BASE
     | {"tilecheck.frontend", "tilecheck.hygiene", "tilecheck.options", "tilecheck.registry"},
-    "tilecheck.hosts": {"tilecheck.discover", "tilecheck.identifiers"},
+    "tilecheck.hosts": {"tilecheck.discover", "tilecheck.identifiers", "tilecheck.model"},
     "tilecheck.baseline": {"tilecheck.fingerprint", "tilecheck.hygiene", "tilecheck.model"},
     "tilecheck.baseline_place": set(),
     "tilecheck.baseline_file": {

@@ -61,6 +61,14 @@ def refusal(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
+_SHOWN = 120  # characters of a text of the user's inside a message
+
+
+def shortened(text: str) -> str:
+    """A text of the user's, cut where it is too long for a message."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
 def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
     """A hint that names the known word that is closest, in capitals or not; `otherwise` if none is close."""
     import difflib  # lazy: only after a mistake

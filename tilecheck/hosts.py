@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 
 from tilecheck.discover import Candidate
 from tilecheck.identifiers import words_in
+from tilecheck.model import Span
 
 _LISTED = r"\((?:[^)#]|#[^\n]*)*\)"  # comments may have parentheses
 _FROM = re.compile(
@@ -22,6 +23,7 @@ _IMPORT = re.compile(r"^[ \t]*import\b([^\n]*)", re.MULTILINE)
 _KERNEL = re.compile(
     r"^[ \t]*@[^\n]*\b(?:jit|kernel)\b[^\n]*\n(?:(?![ \t]*def\b)[^\n]*\n)*?[ \t]*def\s+(\w+)", re.MULTILINE
 )
+_IN_BYTES = re.compile(_KERNEL.pattern.encode(), re.MULTILINE)
 
 # A call `name(..)` runs no kernel, so only a name that is used otherwise may be launched, or one that an import
 # gives another name. A name that a word follows which no expression goes on with is part of a text.
@@ -52,6 +54,11 @@ def launchers(candidates: Sequence[Candidate], hosts: Sequence[Candidate]) -> li
 def count_kernels(candidate: Candidate) -> int:
     """How many kernels a file has, about."""
     return len(_KERNEL.findall(words_in(candidate.data)))
+
+
+def kernel_names(candidate: Candidate) -> tuple[tuple[str, Span], ...]:
+    """The kernels of a file and where they are named, about, by its bytes alone."""
+    return tuple((m[1].decode(errors="replace"), Span(*m.span(1))) for m in _IN_BYTES.finditer(candidate.data))
 
 
 def _launchers(candidate: Candidate, imports: _Imports) -> tuple[Candidate, ...]:

@@ -7,10 +7,13 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import ForkProcess
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -44,11 +47,13 @@ def in_order(
     begin: Callable[[], object] | None = None,
     started: Callable[[], object] | None = None,
     done: Callable[[_Item, _Result], object] | None = None,
+    lost: Callable[[_Item], _Result] | None = None,
 ) -> list[_Result]:
     """`[work(item) for item in items]`, by up to `jobs` forked processes.
 
     An exception of `work` is raised here, that of the first item of several. A process that dies, as by a crash
-    of the solver, takes the others' unfinished work with it: that is then done in this process.
+    of the solver, takes the others' unfinished work with it: each item that is left then gets a process of its
+    own, or is done in this one where nothing is known to do for an item whose process dies.
 
     Args:
         work: what is done.
@@ -59,6 +64,7 @@ def in_order(
         begin: called in each new process.
         started: called here once all processes are there: before that, threads are in the way of forks.
         done: called here with each item and its result as soon as it is there, in any order.
+        lost: the result of an item whose own process died.
     """
     jobs = min(jobs, len(items))
     results: dict[int, _Result] = {}
@@ -72,6 +78,11 @@ def in_order(
                 results[number] = result
                 if done is not None:
                     done(items[number], result)
+        left = [number for number in order if number not in results] if lost is not None else []
+        for number, alone in isolated(lambda number: work(items[number]), left, jobs, begin):
+            results[number] = alone.result if alone.ended or lost is None else lost(items[number])
+            if done is not None:
+                done(items[number], results[number])
     elif started is not None:
         started()
     for number, item in enumerate(items):
@@ -80,6 +91,68 @@ def in_order(
             if done is not None:
                 done(item, results[number])
     return [results[number] for number in range(len(items))]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the process of one item ended: with a result, or by dying."""
+
+    ended: bool
+    result: Any = None
+
+
+def isolated(
+    task: Callable[[int], Any], numbers: Sequence[int], jobs: int, begin: Callable[[], object] | None = None
+) -> Iterator[tuple[int, Ending]]:
+    """How `task` ended for each number, in a forked process of its own; up to `jobs` of them run at once.
+
+    An exception of `task` is raised here.
+    """
+    import multiprocessing  # lazy, like the others
+    from multiprocessing.connection import Connection, wait
+
+    context = multiprocessing.get_context("fork")
+    waiting = list(reversed(numbers))
+    running: dict[Connection, tuple[int, ForkProcess]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                receiver, sender = context.Pipe(duplex=False)
+                process = context.Process(target=_send, args=(sender, task, waiting[-1], begin))
+                process.start()
+                sender.close()  # so that the end of the process is the end of the pipe
+                running[receiver] = waiting.pop(), process
+            for receiver in (found for found in wait(list(running)) if isinstance(found, Connection)):
+                number, process = running.pop(receiver)
+                yield number, _received(receiver)
+                process.join()
+    finally:
+        for receiver, (_, process) in running.items():
+            process.kill()
+            receiver.close()
+
+
+def _received(receiver: Connection) -> Ending:
+    with receiver:
+        try:
+            error, result = receiver.recv()
+        except (EOFError, ConnectionResetError):
+            return Ending(ended=False)
+    if error is not None:
+        raise error
+    return Ending(ended=True, result=result)
+
+
+def _send(
+    sender: Connection, task: Callable[[int], Any], number: int, begin: Callable[[], object] | None
+) -> None:
+    _begin(begin)
+    result, problem = None, None
+    try:
+        result = task(number)
+    except Exception as error:  # noqa: BLE001 - raised again in the parent
+        problem = error
+    sender.send((problem, result))
 
 
 def _forked(

@@ -15,15 +15,15 @@ from tilecheck.config.files import Configs
 from tilecheck.config.findings import configured
 from tilecheck.discover import Candidate, Discovery, discover
 from tilecheck.errors import SourceError, UsageError
-from tilecheck.hosts import count_kernels, launchers
+from tilecheck.hosts import count_kernels, kernel_names, launchers
 from tilecheck.hygiene import unreadable_source
-from tilecheck.model import Diagnostic, KernelReport, Report, Verdict
+from tilecheck.model import Diagnostic, KernelReport, Report, Site, Span, Verdict
 from tilecheck.options import DEFAULT_BUDGET, Options
 from tilecheck.overlay import overlaid, watched
 from tilecheck.patches.index import patches_of
 from tilecheck.patches.patched import Patches
 from tilecheck.report.progress import Progress
-from tilecheck.stages import internal_error, load_stages, verify_kernel
+from tilecheck.stages import internal_error, load_stages, lost_process, verify_kernel
 from tilecheck.text import decode
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _analysed(
     run = _Run(verify, None if session is None else session.cache, Progress(len(work)))
     with contextlib.ExitStack() as display:
         show = functools.partial(display.enter_context, run.progress) if options.progress else None
-        found = in_order(run, work, jobs, size=_size, begin=run.begin, started=show, done=run.done)
+        found = in_order(run, work, jobs, size=_size, begin=run.begin, started=show, done=run.done, lost=_lost)
     if session is not None:
         session.cache.trim()
     return [result for result, _ in found]
@@ -206,6 +206,18 @@ class _Run:
         if self.cache is not None:
             for key, data in kept:
                 self.cache.add(key, data)
+
+
+def _lost(item: _Work) -> tuple[_FileResult, _Kept]:
+    """What a file gives in whose analysis the process died. It is not parsed here: that may be the cause."""
+    candidate = item[0]
+    language = "triton" if b"triton" in candidate.data else "cutile"
+    kernels = []
+    for name, span in kernel_names(candidate) or (("<module>", Span(0, 0)),):
+        if not candidate.kernels or name in candidate.kernels:
+            site = Site(candidate.path, span)
+            kernels.append(lost_process(name, language, site))
+    return _FileResult(tuple(kernels), data=candidate.data), []
 
 
 def _size(item: _Work) -> int:

@@ -97,6 +97,15 @@ def internal_error(definition: Definition) -> KernelReport:
     )
 
 
+def lost_process(name: str, language: str, site: Site) -> KernelReport:
+    """The report of a kernel of a file in whose analysis a process died."""
+    reason = Reason.INTERNAL.value
+    error = "the process that analysed the file died (a crash of a native library, or too little memory)\n"
+    return KernelReport(
+        name, language, site, Verdict.UNKNOWN, reason=reason, reason_site=site, internal_error=error
+    )
+
+
 def _analyse(
     definition: Definition,
     launches: tuple[Launch, ...],

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tilecheck.parallel import in_order
+from tilecheck.parallel import in_order, isolated  # noqa: F401 - by calls in other processes
 
 MAIN = os.getpid()
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -71,3 +71,21 @@ def test_an_exception_is_raised_here() -> None:
 @forks
 def test_the_work_of_a_process_that_died_is_done_here() -> None:
     assert alone("in_order(dies, range(9), 2)") == str(list(range(9)))
+
+
+@forks
+def test_only_the_item_whose_process_dies_is_lost() -> None:
+    lost = "in_order(dies, range(9), 2, lost=lambda n: -n)"
+    assert alone(lost) == str([0, 1, 2, -3, *range(4, 9)])
+
+
+@forks
+def test_an_exception_in_a_process_of_its_own_is_raised_here() -> None:
+    assert alone("list(isolated(fails, range(9), 2))") == "LookupError: three"
+
+
+@forks
+def test_as_many_processes_as_are_allowed_work_at_once() -> None:
+    found = "sorted((n, one.ended, one.result) for n, one in isolated(dies, range(6), 4))"
+    expected = [(n, n != 3, None if n == 3 else n) for n in range(6)]
+    assert alone(found) == str(expected)

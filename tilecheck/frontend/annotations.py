@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tilecheck.errors import SourceError
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.source import parse_expression
@@ -98,7 +99,7 @@ def _text(table: ModuleTable, node: cst.SimpleString, depth: int) -> set[str]:
         return set()
     try:
         return _marks(table, parse_expression(value.strip()), depth + 1)
-    except cst.ParserSyntaxError:
+    except SourceError:
         return set()
 
 

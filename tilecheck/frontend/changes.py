@@ -71,6 +71,8 @@ class Changes:
     uses: dict[str, list[cst.Name]] = field(default_factory=dict)
     functions: dict[Key, list[cst.FunctionDef]] = field(default_factory=dict)
     _lost: dict[tuple[Key, bool], bool] = field(default_factory=dict)
+    _decided: dict[tuple[Key, bool], bool] = field(default_factory=dict)  # whether it is changed, where known
+    _keys: dict[cst.Name, Key] = field(default_factory=dict)
     _locals: dict[cst.CSTNode, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -137,28 +139,44 @@ class Changes:
         nodes: list[tuple[cst.CSTNode, bool]],
         sight: Key | None = None,
     ) -> bool:
-        seen = set(keys)
+        came_from: dict[tuple[Key, bool], tuple[Key, bool] | None] = dict.fromkeys(keys)
+        at: tuple[Key, bool] | None = None
         same = set() if sight is None else {sight}
         while keys or nodes:
             if not nodes:
-                key, flat = keys.pop()
-                nodes = [(use, flat) for use in self._uses_of(key)]
+                at = keys.pop()
+                known = self._decided.get(at) if sight is None else None
+                if known:
+                    return self._is_changed_from(at, came_from)
+                nodes = [(use, at[1]) for use in self._uses_of(at[0])] if known is None else []
                 continue
             node, flat = nodes.pop()
             found = self._step(node, flat)
             if found is None:
                 if not is_in_sight(self, node, same):
-                    return True
+                    return self._is_changed_from(at if sight is None else None, came_from)
                 continue
             if same and isinstance(node, cst.Name) and self.key(node) in same:
                 same.update(names_of_one(self, node))
             for to, is_flat in found:
                 if isinstance(to, cst.CSTNode):
                     nodes.append((to, is_flat))
-                elif (to, is_flat) not in seen:
-                    seen.add((to, is_flat))
+                elif (to, is_flat) not in came_from:
+                    came_from[to, is_flat] = at
                     keys.append((to, is_flat))
+        if sight is None:  # whatever was reached was followed to its end
+            self._decided.update(dict.fromkeys(came_from, False))
         return False
+
+    def _is_changed_from(
+        self, at: tuple[Key, bool] | None, came_from: dict[tuple[Key, bool], tuple[Key, bool] | None]
+    ) -> bool:
+        """True, kept for every name whose value reaches the name `at`: without it, a chain of names would be
+        followed once for each of them."""
+        while at is not None and not self._decided.get(at):
+            self._decided[at] = True
+            at = came_from[at]
+        return True
 
     # ---- names ---------------------------------------------------------------------------------------------
 
@@ -210,6 +228,11 @@ class Changes:
 
     def key(self, name: cst.Name) -> Key:
         """The scope that a name belongs to where it stands."""
+        if name not in self._keys:
+            self._keys[name] = self._key(name)
+        return self._keys[name]
+
+    def _key(self, name: cst.Name) -> Key:
         child: cst.CSTNode = name
         outside = False  # in a decorator, a default or an annotation of the next function
         in_body = True  # of the next class

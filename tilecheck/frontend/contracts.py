@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tilecheck.errors import UnsupportedConstruct
+from tilecheck.errors import SourceError, UnsupportedConstruct, shortened
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.definitions import Definition, initial, kernel_pragmas, read_parameters
 from tilecheck.frontend.executor import Executor
@@ -121,7 +121,7 @@ def tables(definition: Definition) -> Iterator[str]:
     for stated in _stated(definition):
         try:
             call = _named_contract(stated.text)
-        except cst.ParserSyntaxError:
+        except UnsupportedConstruct:
             continue  # reported when the contracts are read
         if call is not None:
             named = map(_array_part, _arrays(call) if dotted(call.func) != "disjoint" else ())
@@ -137,9 +137,21 @@ def check_text(text: str) -> None:
     _free_names(text)
 
 
+def _parsed(text: str) -> cst.BaseExpression:
+    """The syntax tree of a contract.
+
+    Raises:
+        UnsupportedConstruct: it is no expression, or is nested too deeply to read.
+    """
+    try:
+        return parse_expression(text)
+    except SourceError as problem:
+        raise UnsupportedConstruct(f"contract `{shortened(text)}`") from problem
+
+
 def _named_contract(text: str) -> cst.Call | None:
     """The call of a named contract, `distinct(t, skip=-1)`."""
-    node = parse_expression(text)
+    node = _parsed(text)
     known = isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value in _FORMS
     return node if known and isinstance(node, cst.Call) else None
 
@@ -182,7 +194,7 @@ def _contract(x: Executor, definition: Definition, call: cst.Call, stated: _Stat
     """A named contract as it is written."""
     kind, text, site = dotted(call.func), stated.text, stated.site
     form = _FORMS[kind]
-    problem = UnsupportedConstruct(f"contract `{text}`", site.span, site.file)
+    problem = UnsupportedConstruct(f"contract `{shortened(text)}`", site.span, site.file)
     if len(call.args) < form.fewest or (form.most is not None and len(call.args) > form.most):
         raise problem
     for place, argument in enumerate(call.args):
@@ -206,11 +218,11 @@ def _contract(x: Executor, definition: Definition, call: cst.Call, stated: _Stat
         if len(names) < 2 and not lists:
             raise problem  # a single array has nothing to overlap
     elif lists:
-        raise UnsupportedConstruct(f"contract `{text}` about a list of arrays", site.span, site.file)
+        raise UnsupportedConstruct(f"contract `{shortened(text)}` about a list of arrays", site.span, site.file)
     elif not all(_has_rank(x, definition, kind, n, part) for n in names):
         rank = form.rank or len(part)
         axes = f"{rank} axis" if rank == 1 else f"{rank} axes"
-        what = f"contract `{text}` about an array that does not have {axes}"
+        what = f"contract `{shortened(text)}` about an array that does not have {axes}"
         raise UnsupportedConstruct(what, site.span, site.file)
     bounds = tuple(_term(x, definition, a.value, text, site) for a in call.args[len(names) :])
     if kind == "within" and len(bounds) == 3:
@@ -268,12 +280,8 @@ def _shapes(contract: Contract) -> Iterator[Requirement]:
 
 
 def _free_names(text: str) -> set[str]:
-    try:
-        expression = parse_expression(text)
-    except cst.ParserSyntaxError as problem:
-        raise UnsupportedConstruct(f"contract `{text}`") from problem
     found: set[str] = set()
-    stack: list[cst.CSTNode] = [expression]
+    stack: list[cst.CSTNode] = [_parsed(text)]
     while stack:
         node = stack.pop()
         if isinstance(node, cst.Attribute):
@@ -291,12 +299,12 @@ def _free_names(text: str) -> set[str]:
 
 def _requirement(x: Executor, definition: Definition, stated: _Stated) -> E.Expr:
     """The condition of a `requires`, over launch values."""
-    node, site = parse_expression(stated.text), stated.site
+    node, site, text = _parsed(stated.text), stated.site, shortened(stated.text)
     try:
         with x.dry_run(), x.stating_contract():
             return x.truth(evaluate(x, node, _contract_frame(x, definition)))
     except UnsupportedConstruct as problem:
-        raise UnsupportedConstruct(f"contract `{stated.text}`", site.span, site.file) from problem
+        raise UnsupportedConstruct(f"contract `{text}`", site.span, site.file) from problem
 
 
 def _term(x: Executor, definition: Definition, node: cst.BaseExpression, text: str, site: Site) -> E.Expr:
@@ -305,7 +313,7 @@ def _term(x: Executor, definition: Definition, node: cst.BaseExpression, text: s
         with x.dry_run(), x.stating_contract():
             return x.scalar(evaluate(x, node, _contract_frame(x, definition)), "contract")
     except UnsupportedConstruct as problem:
-        raise UnsupportedConstruct(f"contract `{text}`", site.span, site.file) from problem
+        raise UnsupportedConstruct(f"contract `{shortened(text)}`", site.span, site.file) from problem
 
 
 def _contract_frame(x: Executor, definition: Definition) -> Frame:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tilecheck.errors import SourceError
+from tilecheck.frontend.nesting import too_deep
 from tilecheck.identifiers import is_misread_constant, normalised, words_of
 from tilecheck.model import Span
 from tilecheck.overlay import text_at
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from libcst.metadata.span_provider import CodeSpan
 
 MAX_BYTES = 20_000_000
-# Past this nesting the parser below would overflow the C stack, which no handler can catch.
-MAX_NESTING = 200
 # Layout that libcst reads but does not keep, so that its byte counts fall behind the file's.
 _DROPPED_LAYOUT = re.compile(r"\f|^[ \t]*\\\r?\n", re.MULTILINE)
 
@@ -106,24 +105,6 @@ def parse(source: Source) -> ParsedModule:
     return ParsedModule(source, module, spans, words_of(source.text))
 
 
-def parse_expression(text: str) -> cst.BaseExpression:
-    """Parse an expression that does not stand in a file, such as a contract.
-
-    Raises:
-        ParserSyntaxError: it is none.
-    """
-    import libcst as cst  # lazy: as in `parse`
-
-    node = cst.parse_expression(text)
-    stack: list[cst.CSTNode] = [] if text.isascii() else [node]
-    while stack:
-        below = stack.pop()
-        if type(below) is cst.Name:
-            object.__setattr__(below, "value", normalised(below.value))
-        stack.extend(below.children)
-    return node
-
-
 def _normalise(name: cst.Name, source: Source, spans: Mapping[cst.CSTNode, Span]) -> None:
     """Give a name of a fresh tree the text that Python reads. Its span stays that of the text in the file."""
     if name.value.isascii():
@@ -132,6 +113,32 @@ def _normalise(name: cst.Name, source: Source, spans: Mapping[cst.CSTNode, Span]
         message = f"the variable `{name.value}` would be called `{normalised(name.value)}`"
         raise SourceError(message, *source.position(spans[name].start))
     object.__setattr__(name, "value", normalised(name.value))
+
+
+def parse_expression(text: str) -> cst.BaseExpression:
+    """Parse an expression that does not stand in a file, such as a contract.
+
+    Raises:
+        SourceError: it is no expression, or is nested too deeply to read.
+    """
+    import libcst as cst  # lazy: as in `parse`
+
+    try:
+        deep = too_deep(ast.parse(text, mode="eval"), text)
+        if deep is not None:
+            raise SourceError(f"the expression is nested more than {deep[1]} levels deep")
+        node = cst.parse_expression(text)
+    except (SyntaxError, ValueError, cst.ParserSyntaxError):
+        raise SourceError("this is no expression") from None
+    except (RecursionError, MemoryError):
+        raise SourceError("the expression is nested too deeply to read") from None
+    stack: list[cst.CSTNode] = [] if text.isascii() else [node]
+    while stack:
+        below = stack.pop()
+        if type(below) is cst.Name:
+            object.__setattr__(below, "value", normalised(below.value))
+        stack.extend(below.children)
+    return node
 
 
 def _byte_spans(module: cst.Module) -> Mapping[cst.CSTNode, CodeSpan]:
@@ -169,10 +176,10 @@ def check_syntax(source: Source, *, nesting: bool = True) -> None:
         raise SourceError("the code is nested too deeply to read") from None
     except ValueError as error:
         raise SourceError(str(error)) from None
-    deep = _too_deep(tree) if nesting else None
+    deep = too_deep(tree, source.text) if nesting else None
     if deep is not None:
-        line, column = deep
-        raise SourceError(f"the code is nested more than {MAX_NESTING} levels deep", line, column)
+        line, limit = deep
+        raise SourceError(f"the code is nested more than {limit} levels deep", line, 1)
 
 
 def _syntax_error(source: Source, error: SyntaxError) -> SourceError:
@@ -182,30 +189,6 @@ def _syntax_error(source: Source, error: SyntaxError) -> SourceError:
     if message[1:2].islower():
         message = message[0].lower() + message[1:]
     return SourceError(message, line, column)
-
-
-def _too_deep(tree: ast.Module) -> tuple[int, int] | None:
-    """The place of the first node below `MAX_NESTING` levels, found without recursion."""
-    level: list[ast.AST] = [tree]
-    for _ in range(MAX_NESTING):
-        level = [child for node in level for child in _nodes_below(node)]
-        if not level:
-            return None
-    for node in level:
-        if isinstance(node, (ast.expr, ast.stmt)):
-            return node.lineno, 1
-    return 1, 1
-
-
-def _nodes_below(node: ast.AST) -> list[ast.AST]:
-    """The child nodes. `ast.iter_child_nodes` takes several times as long."""
-    found: list[ast.AST] = []
-    for value in vars(node).values():
-        if type(value) is list:
-            found += [item for item in value if isinstance(item, ast.AST)]
-        elif isinstance(value, ast.AST):
-            found.append(value)
-    return found
 
 
 def _last_line(message: str) -> str:

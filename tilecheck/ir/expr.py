@@ -31,6 +31,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from tilecheck.errors import UnsupportedConstruct
+
 
 class Kind(enum.IntEnum):
     """What a symbol ranges over. Kinds from BLOCK on vary inside one launch."""
@@ -47,6 +49,11 @@ class Kind(enum.IntEnum):
     OPAQUE = 10  # unknown value, different in each block, iteration and lane
 
 
+# Limits on what is built, so that no later stage needs one: expressions are printed, evaluated and given to
+# the solver by recursion, in Python and in C, and Python writes no integer of more than 4,300 digits as text.
+MAX_DEPTH = 250
+MAX_TERMS = 4000
+MAX_BITS = 4096
 _set = object.__setattr__
 
 
@@ -98,7 +105,7 @@ class Symbol:
 class Expr:
     """One node. Build nodes with the functions below, never directly: they intern and fold."""
 
-    __slots__ = ("__weakref__", "args", "free", "memory", "op", "operands", "size")
+    __slots__ = ("__weakref__", "args", "depth", "free", "memory", "op", "operands", "size")
     op: str
     args: tuple[Any, ...]
 
@@ -110,6 +117,12 @@ class Expr:
         operands = tuple([x for x in args if type(x) is Expr])
         _set(self, "operands", operands)
         _set(self, "size", 1 + sum([x.size for x in operands]))  # type: ignore[attr-defined]
+        depth = 1 + max([x.depth for x in operands], default=0)  # type: ignore[attr-defined]
+        if depth > MAX_DEPTH:
+            raise UnsupportedConstruct(f"expression of more than {MAX_DEPTH} levels")
+        if len(operands) > MAX_TERMS:
+            raise UnsupportedConstruct(f"expression of more than {MAX_TERMS} terms")
+        _set(self, "depth", depth)
 
     def __repr__(self) -> str:
         return render(self)
@@ -163,6 +176,8 @@ def _known(op: str, *args: Any) -> Expr | None:
 
 
 def const(value: int) -> Expr:
+    if value.bit_length() > MAX_BITS:
+        raise UnsupportedConstruct(f"integer of more than {MAX_BITS} bits")
     return _node("const", int(value))
 
 

@@ -39,7 +39,7 @@ from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation, Ord
 from tilecheck.proof.predicate import inhabited
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
-from tilecheck.proof.work import Work
+from tilecheck.proof.work import OBLIGATION, Work
 
 # A kernel that stays unknown after so many searches is not worth more of them.
 _MOST_FAILED_HUNTS = 2
@@ -104,6 +104,9 @@ def _decide(
     *,
     proves_only: bool,
 ) -> Decision:
+    if not session.work.allows(OBLIGATION * len(obligations)):
+        reason = Reason.BUDGET.value
+        return Decision(tuple(Settled(o, "unknown", "none", 0.0, reason) for o in obligations), ())
     context = Context(kernel)
     session.models.promise(kernel.contracts)
     obligations = as_decided(kernel, obligations)

@@ -21,6 +21,7 @@ NODE = 100  # a remainder that the search for a sum looks at
 TERM = 25  # of such a remainder
 EVALUATION = 60  # of an assertion under an assignment
 STATEMENT = 300  # that is replayed
+OBLIGATION = 3_000  # that is brought into the form in which it is decided
 
 # In budgets of one question. Of 158 published kernels that are decided, all but six need less than 5, and the
 # dearest some 14; of 69 that are not decided, one took 47.
@@ -46,6 +47,10 @@ class Work:
     def of_launches(cls, budget: int, spent: int) -> Work:
         """For all launches of a kernel that took so much to decide."""
         return cls(min(_LAUNCHES * budget, max(_LEAST * budget, _ALL * budget - spent)))
+
+    def allows(self, units: int) -> bool:
+        """Whether so much is left."""
+        return self.limit is None or self.spent + units <= self.limit
 
     def charge(self, units: int) -> None:
         self.spent += units

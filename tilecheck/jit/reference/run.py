@@ -46,6 +46,9 @@ def _run_whole(interpreter: Interpreter, launch: Launch) -> None:
     except Reject as error:
         message = f"{machine.place.path or launch.path}:{machine.place.line}: {error}"
         raise NotInterpretable(message) from error
+    except MemoryError as error:
+        message = f"{launch.path}:{machine.place.line}: a value that is too large to hold"
+        raise NotInterpretable(message) from error
     except RecursionError as error:
         message = f"{launch.path}:{machine.place.line}: nesting that is too deep"
         raise NotInterpretable(message) from error

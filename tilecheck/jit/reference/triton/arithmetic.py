@@ -27,7 +27,15 @@ from tilecheck.jit.reference.triton.dtypes import (
     is_signed,
     type_of_constant,
 )
-from tilecheck.jit.reference.triton.values import Pointer, as_tensor, operand, remap, to_tensor, truth
+from tilecheck.jit.reference.triton.values import (
+    Pointer,
+    as_tensor,
+    operand,
+    remap,
+    require_joint_size,
+    to_tensor,
+    truth,
+)
 from tilecheck.jit.reference.values import Tile, cast, describe, is_constant
 
 _NUMPY: dict[str, Callable[[Data, Data], Data]] = {
@@ -71,6 +79,7 @@ def runtime_binary(machine: Machine, name: str, x: Any, y: Any) -> Any:
         dtype = FLOAT32
     else:
         left, right = operand(x, dtype), operand(y, dtype)
+    require_joint_size(left.data, right.data)
     if name in COMPARISONS:
         return Tile(np.asarray(_NUMPY[name](left.data, right.data)), BOOL)
     if dtype.is_float:
@@ -129,6 +138,7 @@ def _pointers(name: str, x: Any, y: Any) -> Any:
     if isinstance(x, Pointer) and isinstance(y, Pointer):
         if x.array is not y.array or name not in COMPARISONS:
             raise Reject(f"`{name}` on pointers")
+        require_joint_size(x.offsets, y.offsets)
         return Tile(np.asarray(_NUMPY[name](x.offsets, y.offsets)), BOOL)
     if name not in ("add", "sub") or (name == "sub" and isinstance(y, Pointer)):
         raise Reject(f"`{name}` on {describe(x)} and {describe(y)}")
@@ -136,6 +146,7 @@ def _pointers(name: str, x: Any, y: Any) -> Any:
     if not is_integer(offset.dtype):
         raise Reject(f"an offset that is {describe(offset)}")
     distance = offset.data.astype(np.int64)
+    require_joint_size(pointer.offsets, distance)
     moved = pointer.offsets + (distance if name == "add" else -distance)
     return Pointer(pointer.array, np.asarray(moved), pointer.element)
 
@@ -215,10 +226,12 @@ def select(condition: Any, x: Any, y: Any) -> Any:
         return _select_pointers(chosen, x, y)
     dtype = common_type(x, y)
     left, right = operand(x, dtype), operand(y, dtype)
+    require_joint_size(chosen, left.data, right.data)
     return Tile(np.asarray(np.where(chosen, left.data, right.data), dtype.numpy), dtype)
 
 
 def _select_pointers(chosen: Data, x: Pointer, y: Pointer) -> Pointer:
+    require_joint_size(chosen, x.offsets, y.offsets)
     offsets = np.asarray(np.where(chosen, x.offsets, y.offsets))
     if x.element != y.element:
         raise Reject("a choice between pointers of different types")

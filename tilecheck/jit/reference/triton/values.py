@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -131,6 +133,14 @@ def require_size(data: Data) -> Data:
     if data.size > MAX_ELEMENTS:
         raise Reject(f"a tensor of {data.size} elements")
     return data
+
+
+def require_joint_size(*operands: Data) -> None:
+    """Refuse operands that broadcast to a tensor that the compiler refuses, before memory is taken for it."""
+    axes = zip_longest(*(reversed(data.shape) for data in operands), fillvalue=1)
+    elements = math.prod(max(extents) for extents in axes)
+    if elements > MAX_ELEMENTS:
+        raise Reject(f"a tensor of {elements} elements")
 
 
 def runtime_int(value: Any, widest: int = 64) -> int:
