@@ -72,7 +72,12 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.hygiene": BASE,
     "tilecheck.fingerprint": BASE,
     "tilecheck.wording": {"tilecheck.model", "tilecheck.ir"},
-    "tilecheck.exit_codes": {"tilecheck.hygiene", "tilecheck.model", "tilecheck.options"},
+    "tilecheck.exit_codes": {
+        "tilecheck.demand",
+        "tilecheck.hygiene",
+        "tilecheck.model",
+        "tilecheck.options",
+    },
     "tilecheck.registry": {"tilecheck.errors", "tilecheck.model", "tilecheck.rule"},
     "tilecheck.discover": BASE | {"tilecheck.config", "tilecheck.frontend", "tilecheck.hygiene"},
     "tilecheck.config": BASE
@@ -136,6 +141,7 @@ EDGES: dict[str, set[str] | None] = {
     },
     "tilecheck.report": BASE
     | {
+        "tilecheck.demand",
         "tilecheck.exit_codes",
         "tilecheck.fingerprint",
         "tilecheck.hygiene",
@@ -150,6 +156,8 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.verdict": EVERYTHING,
     "tilecheck.findings": EVERYTHING,
     "tilecheck.launched": EVERYTHING,
+    "tilecheck.premises": {"tilecheck.ir", "tilecheck.model"},
+    "tilecheck.demand": {"tilecheck.hygiene", "tilecheck.model"},
     "tilecheck.pipeline": EVERYTHING,
     "tilecheck.stages": EVERYTHING,
     "tilecheck.proposing": EVERYTHING,

@@ -12,12 +12,15 @@ MISSING_REASON = "TC903"
 MALFORMED_COMMENT = "TC904"
 VERDICT_REGRESSION = "TC907"
 STALE_ENTRY = "TC908"
+BELOW_DEMAND = "TC909"
+UNTAKEN_TRUST = "TC910"
 UNDECIDED_KERNEL = frozenset({"TC905", "TC906"})  # what tells why a kernel is unknown
-# A file that cannot be read, and the state of suppressions and baselines themselves, cannot be suppressed.
+# What cannot be suppressed: a file that cannot be read, the state of suppressions and baselines themselves, and
+# what the run asks of every kernel.
 NEVER_SUPPRESSED = frozenset(
     {
         UNREADABLE_SOURCE, UNUSED_SUPPRESSION, MISSING_REASON, MALFORMED_COMMENT,
-        VERDICT_REGRESSION, STALE_ENTRY,
+        VERDICT_REGRESSION, STALE_ENTRY, BELOW_DEMAND, UNTAKEN_TRUST,
     }
 )  # fmt: skip
 
@@ -106,6 +109,41 @@ def stale_entry(
         label="no such finding here" if kernel is not None else "no such kernel any more",
         notes=(f"it was at: {operation}",),
         help="`tilecheck baseline prune` drops it",
+    )
+
+
+def below_demand(kernel: KernelReport, demand: str, why: str) -> Diagnostic:
+    """TC909: a kernel does not meet what `--require` asks of every kernel."""
+    return Diagnostic(
+        code=BELOW_DEMAND,
+        name="below-required-level",
+        severity=Severity.ERROR,
+        message=f"`{kernel.name}` does not meet `--require {demand}`: {why}",
+        site=kernel.site,
+        kernel=kernel.name,
+        label=f"below `{demand}`",
+        help=_RAISED[demand],
+    )
+
+
+_RAISED = {
+    "proved": "state what launches must meet in the kernel itself: a mask, a bounds check",
+    "launches": "give tilecheck the file that launches it, let that file show what is needed, "
+    "or launch through `tilecheck.launch` or `tilecheck.verified`",
+}
+
+
+def untaken_trust(file: str, span: Span, text: str, kernel: str | None) -> Diagnostic:
+    """TC910: what a source says in its own favour is not taken by the gate."""
+    return Diagnostic(
+        code=UNTAKEN_TRUST,
+        name="untaken-trust",
+        severity=Severity.INFO,
+        message=f"the source asks for trust, which is not given: `{text}`",
+        site=Site(file, span),
+        kernel=kernel,
+        label="has no effect",
+        help="give contracts with the key `contracts`, or start the gate with `--trust-source`",
     )
 
 

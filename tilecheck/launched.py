@@ -12,6 +12,7 @@ from tilecheck.findings import UNDECIDED, block_text, rule_name
 from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import Launch
 from tilecheck.model import ConditionAt, Diagnostic, LaunchReport, Reason, Related, Severity, Site, Witness
+from tilecheck.premises import launch_report
 from tilecheck.proof.decide import Decision
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _check_one(
     checked = check_launch(kernel, decision.conditions, needed, open_, launch, session, path)
     if checked is None:
         return None
-    report = LaunchReport(launch.site, (*(ConditionAt(t, s) for t, s in checked.conditions), *shared))
+    report = launch_report(launch, (*(ConditionAt(t, s) for t, s in checked.conditions), *shared))
     found = [_broken_launch(kernel, launch, b, witness) for b, witness in checked.broken]
     if checked.cannot_start:
         found.append(_cannot_start(kernel, launch, checked.cannot_start))

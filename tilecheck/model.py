@@ -120,18 +120,43 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class ConditionAt:
-    """A launch condition at one visible launch: it holds, is left to the caller, or is broken."""
+    """A requirement at one visible launch, and whether the host's text meets it."""
 
     text: str
-    status: str  # holds | caller | broken
+    status: str  # holds | caller | unmet | broken
+    witness: Witness | None = None  # the replayed launch that breaks it
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchReport:
-    """One visible launch and how its text meets each condition."""
+    """One visible launch and how its text meets each requirement.
+
+    An `unread` launch is one whose text is not understood: `problem` says why. A `guarded` launch goes through
+    `tilecheck.launch` or `tilecheck.verified`, which check launch values when it happens, and contracts on
+    values in memory if it `checks_contracts`.
+    """
 
     site: Site
     conditions: tuple[ConditionAt, ...]
+    status: str = "read"  # read | unread
+    problem: str = ""
+    function: str = ""  # the host function that launches
+    guarded: bool = False
+    checks_contracts: bool = False
+
+    @property
+    def is_read(self) -> bool:
+        return self.status == "read"
+
+
+@dataclass(frozen=True, slots=True)
+class Premise:
+    """A contract that a verdict rests on. Launches in view show it or check it, or it is somebody's word."""
+
+    text: str
+    reason: str | None
+    origin: str  # source | config | pack | gate
+    status: str = "promised"  # holds | guarded | promised
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +259,7 @@ class KernelReport:
     standing: tuple[str, ...] = ()
     launches: tuple[LaunchReport, ...] = ()
     trusted: tuple[TrustedBlock, ...] = ()
-    requires: tuple[str, ...] = ()  # the author's own preconditions, listed by `audit`
+    premises: tuple[Premise, ...] = ()
     params: tuple[ParamReport, ...] = ()
     obligations: tuple[ObligationReport, ...] = ()
     terms: LaunchTerms | None = None  # None when the kernel could not be read
@@ -243,6 +268,11 @@ class KernelReport:
     steps: int = 0  # what its obligations cost the solver, in its resource units: the same at every run
     internal_error: str | None = None  # traceback text, when a bug of ours ended the analysis
     accepted: bool = False  # unknown, as the baseline has it: no reason to fail the run
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """The texts of the premises, each once."""
+        return tuple(dict.fromkeys(premise.text for premise in self.premises))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from tilecheck.model import Severity
 
 RUNGS = ("provenance", "fold", "entail", "covers", "digits", "tables", "smt", "launch")
 DEFAULT_BUDGET = 2_000_000
+DEMANDS = ("proved", "launches", "conditional")  # what `--require` may ask of a kernel, the strictest first
 # Of reports; `report.formats` has the same names.
 FORMATS = ("full", "concise", "grouped", "json", "json-lines", "sarif", "github", "gitlab", "junit")
 
@@ -31,8 +32,8 @@ class Options:
     """Everything that changes the result of a run, apart from the paths.
 
     `without` names the rungs that are left out. `budget` is the solver's deterministic resource limit for
-    one obligation. `jobs` is how many processes may work; it changes the time alone. The last three decide the
-    exit code alone.
+    one obligation. `jobs` is how many processes may work; it changes the time alone. Those from `fail_on` to
+    `require` decide the exit code alone. With `trust_source` the gate takes contracts that stand in a source.
     """
 
     without: frozenset[str] = frozenset()
@@ -47,3 +48,5 @@ class Options:
     fail_on: Severity = Severity.ERROR
     undecided_fails: bool = True  # an unknown kernel ends the run with 3 (`verify`), or not (`check`)
     needs_kernels: bool = True  # a run that finds no kernels ends with 2 (`verify`), or not (`check`)
+    require: str = "conditional"  # what is asked of every kernel, one of DEMANDS
+    trust_source: bool = False

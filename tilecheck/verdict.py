@@ -27,6 +27,7 @@ from tilecheck.model import (
     Verdict,
 )
 from tilecheck.options import DEFAULT_BUDGET
+from tilecheck.premises import premises_of
 from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.decide import Decision
 
@@ -64,9 +65,7 @@ def conclude(
         standing=standing(facts),
         launches=launched.reports,
         trusted=_trusted(kernel, decision),
-        requires=tuple(
-            dict.fromkeys([*(r.text for r in kernel.requires), *(c.text for c in kernel.contracts)])
-        ),
+        premises=premises_of(kernel, launched.reports),
         params=_params(facts),
         terms=LaunchTerms(
             kernel.files,

@@ -15,6 +15,7 @@ from tilecheck.model import (
     LaunchReport,
     ObligationReport,
     ParamReport,
+    Premise,
     Related,
     Report,
     Severity,
@@ -54,6 +55,16 @@ def pick(out, mode):
 """
 
 
+_WITNESS = Witness(
+    kind="overlap",
+    grid=(2, 1, 1),
+    blocks=((0, 0, 0), (1, 0, 0)),
+    values={"grid[0]": 2, "T": 1, "x.shape[0]": 1, "out.shape[0]": 1},
+    array="out",
+    element=(0,),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Files:
     """Sources by name, and sites in them by text."""
@@ -76,14 +87,7 @@ def _race(files: Files) -> Report:
         kernel="bump",
         label="written by block (0, 0, 0) and by block (1, 0, 0): out[0:1]",
         related=(Related(files.at("bump.py", "ct.bid(0) // 2"), "both blocks get i = 0"),),
-        witness=Witness(
-            kind="overlap",
-            grid=(2, 1, 1),
-            blocks=((0, 0, 0), (1, 0, 0)),
-            values={"grid[0]": 2, "T": 1, "x.shape[0]": 1, "out.shape[0]": 1},
-            array="out",
-            element=(0,),
-        ),
+        witness=_WITNESS,
         notes=("3 of 4 obligations of `bump` are proved",),
         help="index the tile with `ct.bid(0)`, which differs between any two blocks",
     )
@@ -120,10 +124,20 @@ def _clean(files: Files) -> Report:
         launches=(
             LaunchReport(
                 files.at("bump.py", "ct.launch"),
-                (ConditionAt(condition, "holds"), ConditionAt("x.shape[0] >= out.shape[0]", "caller")),
+                (
+                    ConditionAt(condition, "holds"),
+                    ConditionAt("x.shape[0] >= out.shape[0]", "caller"),
+                    ConditionAt("T % 16 == 0", "holds"),
+                ),
+                function="launch",
+                guarded=True,
             ),
         ),
-        requires=("T % 16 == 0 -- the launcher pads",),
+        premises=(
+            Premise("T % 16 == 0", "the launcher pads", "source", "holds"),
+            Premise("x.shape[0] <= 4096", None, "config", "guarded"),
+            Premise("distinct(x)", "made by torch.randperm", "gate", "promised"),
+        ),
     )
     proved = KernelReport("pick", "cutile", files.at("pick.py", "pick"), Verdict.PROVED)
     trusted = KernelReport(
@@ -132,6 +146,11 @@ def _clean(files: Files) -> Report:
         files.at("hard.py", "hard"),
         Verdict.TRUSTED,
         trusted=(TrustedBlock(files.at("hard.py", "store("), "slots come from the allocator"),),
+        launches=(
+            LaunchReport(
+                files.at("bump.py", "ct.launch"), (), "unread", "the arguments are not known", "launch"
+            ),
+        ),
     )
     silenced = Diagnostic(
         code="TC501",
@@ -165,7 +184,17 @@ def _unknown(files: Files) -> Report:
             "pick.py", "match mode:\n        case 0:\n            ct.store(out, index=(0,), tile=0)"
         ),
     )
-    budget = KernelReport("bump", "cutile", files.at("bump.py", "bump"), Verdict.UNKNOWN, reason="budget")
+    unmet = ConditionAt("grid[0] <= cdiv(out.shape[0], T)", "unmet")
+    broken = ConditionAt("S3: grid[1] is 1", "broken", _WITNESS)
+    budget = KernelReport(
+        "bump",
+        "cutile",
+        files.at("bump.py", "bump"),
+        Verdict.UNKNOWN,
+        reason="budget",
+        launches=(LaunchReport(files.at("bump.py", "ct.launch"), (unmet, broken), function="<module>"),),
+        premises=(Premise("T >= 1", None, "source"),),
+    )
     return Report((unsupported, budget), (), files=2, sources=files.sources)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import libcst as cst
 
@@ -81,7 +82,9 @@ def read_contracts(
         named = _named_contract(stated.text)
         if named is None:
             condition = _requirement(x, definition, stated)
-            requires.append(Requirement(condition, stated.text, stated.reason, stated.site))
+            requires.append(
+                Requirement(condition, stated.text, stated.reason, stated.site, origin=stated.origin)
+            )
         else:
             contract = _contract(x, definition, named, stated)
             contracts += _simpler(contract)
@@ -91,7 +94,7 @@ def read_contracts(
             if name in names and annotations[name].constant:
                 condition = E.eq(E.sym(Symbol(name, Kind.CONSTANT)), int(value))
                 text = f"{name} == {value}"
-                requires.append(Requirement(condition, text, given.reason, given.site, specialises=True))
+                requires.append(Requirement(condition, text, given.reason, given.site, True, given.origin))
             elif name not in names and given.named:
                 unknown.append(UnknownName(name, given.site))
     return tuple(requires), tuple(contracts)
@@ -105,6 +108,7 @@ class _Stated:
     reason: str | None
     site: Site
     is_optional: bool = False
+    origin: str = "source"
 
 
 def _stated(definition: Definition) -> Iterator[_Stated]:
@@ -113,7 +117,7 @@ def _stated(definition: Definition) -> Iterator[_Stated]:
             yield _Stated(pragma.arguments[0], pragma.reason, Site(definition.table.file, pragma.argument))
     for given in definition.given:
         for text in given.requires:
-            yield _Stated(text, given.reason, given.site, not given.named)
+            yield _Stated(text, given.reason, given.site, not given.named, given.origin)
 
 
 def tables(definition: Definition) -> Iterator[str]:
@@ -227,7 +231,8 @@ def _contract(x: Executor, definition: Definition, call: cst.Call, stated: _Stat
     bounds = tuple(_term(x, definition, a.value, text, site) for a in call.args[len(names) :])
     if kind == "within" and len(bounds) == 3:
         kind = "within_or"
-    return Contract(kind, names[0], bounds, text, stated.reason, site, tuple(names[1:]), part=part)
+    others = tuple(names[1:])
+    return Contract(kind, names[0], bounds, text, stated.reason, site, others, part=part, origin=stated.origin)
 
 
 def _has_rank(x: Executor, definition: Definition, kind: str, name: str, part: Part) -> bool:
@@ -244,24 +249,21 @@ def _has_rank(x: Executor, definition: Definition, kind: str, name: str, part: P
 
 def _simpler(contract: Contract) -> list[Contract]:
     """What a contract says in terms of others."""
-    said = (contract.text, contract.reason, contract.site)
+    said = partial(replace, contract, others=(), part=WHOLE)
     if contract.kind == "chunks":
         (starts,) = contract.others
         last = E.sub(E.sym(extent_symbol(starts, 0)), 1)
         return [
             contract,
-            Contract("distinct_pairs", contract.array, (), *said),
-            Contract("within", contract.array, (E.ZERO, last), *said, part=((0, 2),)),
+            said(kind="distinct_pairs", bounds=()),
+            said(kind="within", bounds=(E.ZERO, last), part=((0, 2),)),
         ]
     if contract.kind == "chunk_sums":
-        return [contract, *(Contract("increasing", name, (), *said) for name in contract.arrays)]
+        return [contract, *(said(kind="increasing", array=name, bounds=()) for name in contract.arrays)]
     if contract.kind != "permutation":
         return [contract]
     length = E.sym(extent_symbol(contract.array, 0))
-    return [
-        Contract("distinct", contract.array, (), *said),
-        Contract("within", contract.array, (E.ZERO, length), *said),
-    ]
+    return [said(kind="distinct", bounds=()), said(kind="within", bounds=(E.ZERO, length))]
 
 
 def _shapes(contract: Contract) -> Iterator[Requirement]:
@@ -276,7 +278,7 @@ def _shapes(contract: Contract) -> Iterator[Requirement]:
             condition, text = E.eq(sums, E.add(items, 1)), f"{contract.array}.shape[0] == {counts}.shape[0] + 1"
         case _:
             return
-    yield Requirement(condition, text, contract.reason, contract.site)
+    yield Requirement(condition, text, contract.reason, contract.site, origin=contract.origin)
 
 
 def _free_names(text: str) -> set[str]:

@@ -27,9 +27,10 @@ from tilecheck.model import Site
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a config file says of a kernel: contracts, and the values of compile-time parameters.
+    """What is said of a kernel outside its source: contracts, and the values of compile-time parameters.
 
     `named` entries are for one kernel and must fit it; others say nothing of kernels that lack their names.
+    `origin` is who says it: config, pack or gate.
     """
 
     requires: tuple[str, ...]
@@ -37,6 +38,7 @@ class Given:
     reason: str | None
     site: Site
     named: bool
+    origin: str = "config"
 
 
 @dataclass(frozen=True, slots=True)

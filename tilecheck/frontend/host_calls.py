@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
@@ -15,7 +16,7 @@ from tilecheck.frontend.host_iterators import is_used_at_once
 from tilecheck.frontend.host_library import FUNCTIONS, OPERATIONS, operation
 from tilecheck.frontend.host_methods import DEVICE_COUNTS, allocated, device_count, product
 from tilecheck.frontend.host_values import WARPS, Config, Dims, HostShape, Ratio, Table, Tensor, Unknown
-from tilecheck.frontend.values import Choice, Const, Named, Num, Range, Record, Seq, Token, integer
+from tilecheck.frontend.values import Choice, Const, Function, Named, Num, Range, Record, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.host import DEFINED, exact_quotient, host_rank, host_test
@@ -36,7 +37,7 @@ def meaning(name: str) -> Handler | None:
     if name in _PYTHON:
         return _PYTHON[name]
     if name == "tilecheck.verified":
-        return lambda _, a: a.at(0)  # launches as the kernel that it is given
+        return lambda _, a: _verified(a.at(0), a)
     head, _, last = name.rpartition(".")
     if head in ("numpy", "cupy") and last in ("empty", "zeros", "ones"):
         return _formatted(_filled)  # the second argument is a type
@@ -57,6 +58,25 @@ def meaning(name: str) -> Handler | None:
 
 def _formatted(handler: Handler) -> Handler:
     return lambda x, args: in_format(handler(x, args), args)
+
+
+def checks_contracts(args: Arguments) -> bool:
+    """Whether a guarded launch asks for checks of contracts on values in memory."""
+    said = dict(args.keywords).get("check_contracts")
+    if not isinstance(said, Num) or said.elem is None:
+        return False
+    return said.elem is E.TRUE or (said.kind == "int" and said.elem.value is not None)
+
+
+def _verified(kernel: Any, args: Arguments) -> Any:
+    """`tilecheck.verified(kernel)` launches as the kernel that it is given, behind the guard."""
+    match kernel:
+        case Function():
+            return replace(kernel, guarded=True, checks_contracts=checks_contracts(args))
+        case Choice():
+            return Choice(kernel.cond, _verified(kernel.first, args), _verified(kernel.second, args))
+        case _:
+            return kernel
 
 
 # ---- Python ------------------------------------------------------------------------------------------------

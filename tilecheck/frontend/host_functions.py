@@ -14,6 +14,7 @@ from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostExecutor, text_of
+from tilecheck.frontend.host_calls import checks_contracts
 from tilecheck.frontend.host_changes import anything_changed, elements_changed, read_once, used_up
 from tilecheck.frontend.host_doubts import doubt
 from tilecheck.frontend.host_effects import forget_effects, read_effects, stop_at_reshaping, unread_effects
@@ -26,6 +27,7 @@ from tilecheck.frontend.host_targets import (
     kept_attribute,
 )
 from tilecheck.frontend.host_values import (
+    GUARDED_LAUNCHER,
     LAUNCHERS,
     Dims,
     Gridded,
@@ -185,7 +187,7 @@ def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any
             x.guard = E.FALSE  # it raises
             return Const(None)
         case Named() if function.name in LAUNCHERS:
-            x.record_launch(x, _launch_of(args))
+            x.record_launch(x, _launch_of(args, guarded=function.name == GUARDED_LAUNCHER))
             elements_changed(x, (*args.positional, *(v for _, v in args.keywords)))
             return Const(None)
         case Gridded():
@@ -220,12 +222,13 @@ def _ways(args: Arguments) -> int:
     return ways
 
 
-def _launch_of(args: Arguments) -> LaunchCall:
+def _launch_of(args: Arguments, *, guarded: bool) -> LaunchCall:
     """`ct.launch(stream, grid, kernel, kernel_args)`."""
     given = dict(zip(("stream", "grid", "kernel", "kernel_args"), args.positional, strict=False))
     given.update(("kernel_args" if k == "args" else k, v) for k, v in args.keywords)
     grid, kernel, arguments = (given.get(name) for name in ("grid", "kernel", "kernel_args"))
-    return LaunchCall(kernel, grid, arguments, args.node, args.table)
+    checks = guarded and checks_contracts(args)
+    return LaunchCall(kernel, grid, arguments, args.node, args.table, guarded=guarded, checks_contracts=checks)
 
 
 def _is_gridded(value: Any) -> bool:
@@ -244,7 +247,8 @@ def _launch_on_grid(x: HostExecutor, gridded: Gridded, args: Arguments, frame: F
         anything_changed(x, frame)
     names = tuple(arguments.values)
     values = Seq(tuple(arguments.values.values()))
-    call = LaunchCall(gridded.kernel, grid, values, args.node, args.table, names, arguments.warps)
+    warps = arguments.warps
+    call = LaunchCall(gridded.kernel, grid, values, args.node, args.table, names, warps=warps)
     x.record_launch(x, call)
     elements_changed(x, values.items)
     return x.unread("a compiled kernel")

@@ -15,7 +15,8 @@ from tilecheck.ir.expr import Expr
 if TYPE_CHECKING:
     from tilecheck.frontend.modules import ModuleTable
 
-LAUNCHERS = ("cuda.tile.launch", "tilecheck.launch")  # what launches a kernel; the arguments are the same
+GUARDED_LAUNCHER = "tilecheck.launch"
+LAUNCHERS = ("cuda.tile.launch", GUARDED_LAUNCHER)  # what launches a kernel; the arguments are the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,8 @@ WARPS = 4  # of a Triton launch that does not say how many
 class LaunchCall:
     """One execution of a launch: the values that it passes, and where it stands.
 
-    `names` are the parameters that `arguments` is for; without them it is for all, in order.
+    `names` are the parameters that `arguments` is for; without them it is for all, in order. `guarded` and
+    `checks_contracts` are as those of a `Launch`.
     """
 
     kernel: Any
@@ -167,6 +169,8 @@ class LaunchCall:
     table: ModuleTable
     names: tuple[str, ...] | None = None
     warps: Any = None  # `num_warps` of a Triton launch; None where it is not read
+    guarded: bool = False
+    checks_contracts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

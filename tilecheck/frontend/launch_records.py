@@ -104,6 +104,8 @@ def _either(cond: Expr, a: Any, b: Any) -> Any:
 def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, values: list[Any]) -> Launch:
     grid, kernel, arguments = values
     found = Launch("", "", function, call.table.site(call.node), _grid(x, grid), (), ())
+    of = kernel if isinstance(kernel, Function) and kernel.guarded else call
+    found = replace(found, guarded=of.guarded, checks_contracts=of.checks_contracts)
     definition = _definition(x, kernel)
     if definition is None:
         return replace(found, facts=facts_of(guard), problem=f"the kernel is {_words(kernel)}")

@@ -266,13 +266,16 @@ class Range:
 class Function:
     """A function or lambda of the user's, with the frame that it closes over.
 
-    `defaults` are those of a nested function, evaluated where it was defined.
+    `defaults` are those of a nested function, evaluated where it was defined. A kernel is `guarded` where
+    `tilecheck.verified` stands before it, and `checks_contracts` where that was asked for.
     """
 
     node: cst.FunctionDef | cst.Lambda
     table: ModuleTable
     closure: Frame | None
     defaults: tuple[tuple[str, Any], ...] = ()
+    guarded: bool = False
+    checks_contracts: bool = False
 
     @property
     def name(self) -> str:

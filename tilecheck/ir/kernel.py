@@ -302,6 +302,7 @@ class Requirement:
     """A launch precondition that the author wrote; a premise of every proof.
 
     One that `specialises` gives a compile-time parameter a value: launches with another are of another kernel.
+    `origin` is where it was written: source, config, pack or gate.
     """
 
     condition: Expr
@@ -309,6 +310,7 @@ class Requirement:
     reason: str | None
     site: Site
     specialises: bool = False
+    origin: str = "source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +328,8 @@ class Contract:
 
     All but the last speak of elements inside the array only. What a contract says of shapes is a `Requirement`
     of its own. With `initial`, the launch changes the array, by atomics alone: the contract speaks of what
-    is in it when the launch begins. With a `part`, it speaks of that part's elements alone.
+    is in it when the launch begins. With a `part`, it speaks of that part's elements alone. `origin` is as that
+    of a `Requirement`.
     """
 
     kind: str  # as above
@@ -338,6 +341,7 @@ class Contract:
     others: tuple[str, ...] = ()
     initial: bool = False
     part: Part = WHOLE
+    origin: str = "source"
 
     @property
     def arrays(self) -> tuple[str, ...]:

@@ -78,7 +78,8 @@ class Launch:
     are. `doubted` are those of which code that is not read may have turned some away before the launch; where a
     launch is seen twice, the first time counts, after which the fewest are. `defaults` are the values that the
     host function itself gives to its numbers. `warps` is the number of warps of a Triton launch, None where it
-    is not read.
+    is not read. A launch through `tilecheck.launch` or `tilecheck.verified` is `guarded`; with `check_contracts`
+    it `checks_contracts` on values in memory, too.
     """
 
     kernel: str
@@ -94,3 +95,5 @@ class Launch:
     doubted: tuple[str, ...] = field(default=(), compare=False)
     defaults: tuple[tuple[str, Expr], ...] = ()
     warps: Expr | None = None
+    guarded: bool = False
+    checks_contracts: bool = False

@@ -96,7 +96,7 @@ def _of_kernel(analysed: Analysed, kernel: KernelReport) -> Iterator[str]:
     yield f"**`{kernel.name}`**: {verdict_line(kernel)}"
     launches = "even at launches that meet" if kernel.verdict is Verdict.VIOLATED else "at launches that meet"
     yield from _list(launches, (f"`{c}`" for c in kernel.conditions))
-    yield from _list("the author requires", (f"`{r}`" for r in kernel.requires))
+    yield from _list("given", (f"`{p.text}` ({p.origin}, {p.status})" for p in kernel.premises))
     yield from _list("launches", (_launch(analysed, la) for la in kernel.launches))
     blocks = (
         f"line {_line(analysed, b.site.file, b.site.span)}: {b.reason or 'no reason'}" for b in kernel.trusted
@@ -122,9 +122,11 @@ def _list(title: str, items: Iterator[str]) -> Iterator[str]:
 def _launch(analysed: Analysed, launch: LaunchReport) -> str:
     line = _line(analysed, launch.site.file, launch.site.span)
     where = f"line {line}" if launch.site.file == analysed.path else f"{launch.site.file}, line {line}"
+    if not launch.is_read:
+        return f"{where}: unread: {launch.problem}"
     if not launch.conditions:
         return f"{where}: nothing to meet"
-    words = {"holds": "holds", "caller": "left to the caller", "broken": "broken"}
+    words = {"caller": "left to the caller"}
     judged = dict.fromkeys(f"`{c.text}` {words.get(c.status, c.status)}" for c in launch.conditions)
     return f"{where}: {'; '.join(judged)}"
 

@@ -10,6 +10,7 @@ from tilecheck.model import KernelReport, Report
 from tilecheck.report.places import Places, in_order, kernels_in_order
 from tilecheck.report.style import Line, line
 from tilecheck.report.topics import STANDING
+from tilecheck.report.verdicts import given
 
 
 def render_audit(report: Report) -> Iterator[Line]:
@@ -41,11 +42,14 @@ def _entries(kernel: KernelReport, places: Places) -> Iterator[tuple[str, str]]:
         yield "undecided", kernel.reason
     for block in kernel.trusted:
         yield "trusted", f"line {places.of(block.site).line}: {block.reason}"
-    for text in kernel.requires:
-        yield "requires", text
+    for premise in kernel.premises:
+        yield "given", given(premise).removeprefix("given: ")
     for text in kernel.conditions:
         yield "condition", text
     for launch in kernel.launches:
+        if not launch.is_read:
+            place = places.of(launch.site)
+            yield "unread", f"{place.file}:{place.line}: {launch.problem}"
         for judged in launch.conditions:
             if judged.status != "holds":
                 place = places.of(launch.site)
@@ -58,8 +62,10 @@ def _totals(report: Report, suppressed: int) -> str:
     def total(name: str) -> int:
         return sum(len(getattr(kernel, name)) for kernel in report.kernels)
 
+    promised = sum(p.status == "promised" for kernel in report.kernels for p in kernel.premises)
     return (
-        f"{len(report.kernels)} kernels: {total('trusted')} trusted, {total('requires')} required, "
+        f"{len(report.kernels)} kernels: {total('trusted')} trusted, {total('premises')} given "
+        f"({promised} promised), "
         f"{total('conditions')} conditions, {total('standing')} standing, {suppressed} suppressed, "
         f"{len(report.unreadable)} not read"
     )

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from typing import Any
 
-from tilecheck.fingerprint import identities
+from tilecheck.demand import passes
+from tilecheck.fingerprint import Identity, identities
 from tilecheck.model import Severity, Site
 from tilecheck.report.findings import paragraph, told
-from tilecheck.report.places import Places
+from tilecheck.report.places import Places, kernels_in_order
 from tilecheck.report.run import Run
+from tilecheck.report.verdicts import given
 
 _SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "minor", Severity.INFO: "info"}
 
@@ -42,4 +46,26 @@ def render(run: Run) -> str:
                 "content": {"body": paragraph(diagnostic, where)},
             }
         )
+    entries += _given(run, places)
     return json.dumps(entries, indent=2) + "\n"
+
+
+def _given(run: Run, places: Places) -> list[dict[str, Any]]:
+    """An entry for each contract that a pass rests on: GitLab shows in a merge request those that are new."""
+    found = []
+    seen: Counter[tuple[str, ...]] = Counter()
+    for kernel in kernels_in_order(run.report.kernels):
+        place = places.of(kernel.site)
+        path = run.root.path(place.file)
+        for premise in kernel.premises if passes(kernel) else ():
+            named = (path, kernel.name, premise.text, premise.origin)
+            entry = {
+                "description": f"`{kernel.name}` is {kernel.verdict.value} {given(premise)}",
+                "check_name": "given",
+                "fingerprint": Identity("given", *named, occurrence=seen[named]).digest(),
+                "severity": "info",
+                "location": {"path": path, "lines": {"begin": place.line, "end": place.line}},
+            }
+            seen[named] += 1
+            found.append(entry)
+    return found

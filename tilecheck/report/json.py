@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tilecheck.model import Diagnostic, KernelReport, Report, Verdict, Witness
+from tilecheck.demand import passes
+from tilecheck.model import ConditionAt, Diagnostic, KernelReport, Premise, Report, Verdict, Witness
 from tilecheck.report.places import Places, in_order, kernels_in_order
 from tilecheck.report.run import Run
+from tilecheck.report.verdicts import PASSES
 from tilecheck.report.versions import versions
 
 SCHEMA_VERSION = 1
@@ -45,11 +47,13 @@ def _kernel(kernel: KernelReport, places: Places) -> dict[str, Any]:
             {
                 "file": launch.site.file,
                 "line": places.of(launch.site).line,
-                "conditions": [{"text": c.text, "status": c.status} for c in launch.conditions],
+                "status": launch.status,
+                "conditions": [_condition(condition) for condition in launch.conditions],
             }
             for launch in kernel.launches
         ],
         "trusted": [{"line": places.of(t.site).line, "reason": t.reason} for t in kernel.trusted],
+        "premises": [premise(p) for p in kernel.premises],
         "params": [{"name": p.name, "ownership": p.ownership, "declared": p.declared} for p in kernel.params],
         "obligations": [
             {
@@ -65,6 +69,16 @@ def _kernel(kernel: KernelReport, places: Places) -> dict[str, Any]:
         "cached": kernel.cached,
         "time_ms": round(kernel.time_ms, 3),
     }
+
+
+def _condition(condition: ConditionAt) -> dict[str, Any]:
+    witness = _witness(condition.witness) if condition.witness else None
+    return {"text": condition.text, "status": condition.status, "witness": witness}
+
+
+def premise(given: Premise) -> dict[str, str | None]:
+    """A contract that a verdict rests on."""
+    return {"text": given.text, "reason": given.reason, "origin": given.origin, "status": given.status}
 
 
 def _diagnostic(diagnostic: Diagnostic, places: Places) -> dict[str, Any]:
@@ -110,10 +124,12 @@ def _witness(witness: Witness) -> dict[str, Any]:
 
 
 def _summary(report: Report) -> dict[str, Any]:
+    passing = [kernel for kernel in report.kernels if passes(kernel)]
     return {
         "files": report.files,
         "kernels": len(report.kernels),
         **{verdict.value: report.count(verdict) for verdict in Verdict},
+        **{key: sum(map(is_so, passing)) for key, (is_so, _) in PASSES.items()},
         "obligations": sum(len(kernel.obligations) for kernel in report.kernels),
         "cached": sum(1 for kernel in report.kernels if kernel.cached),
         "suppressed": sum(1 for diagnostic in report.diagnostics if diagnostic.suppressed),

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree as ET
 
-from tilecheck.hygiene import UNREADABLE_SOURCE
+from tilecheck.hygiene import BELOW_DEMAND, UNREADABLE_SOURCE
 from tilecheck.model import Diagnostic, KernelReport, Verdict
 from tilecheck.report import full
 from tilecheck.report.findings import paragraph, told
@@ -74,8 +74,11 @@ class _Suites:
         case = self.case(kernel.site.file, kernel.name, kernel.time_ms / 1000, self.places.of(kernel.site).line)
         standing = [d for d in findings if not d.suppressed]
         rests_on = [kernel.verdict.value, *grounds(kernel, self.places)]
-        if any(d.severity >= self.run.fail_on for d in standing):
+        below = [d for d in standing if d.code == BELOW_DEMAND]
+        if any(d.severity >= self.run.fail_on for d in standing if d not in below):
             self._mark(case, "failure", kernel.verdict.value, standing)
+        elif below:
+            self._mark(case, "error", below[0].name, standing)
         elif kernel.verdict is Verdict.UNKNOWN:
             reason = f"unknown({kernel.reason or 'internal'})"
             # The baseline, or a comment on the finding, takes it out of the exit code: no error, but no pass.

@@ -10,11 +10,13 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
+from tilecheck.demand import passes
 from tilecheck.exit_codes import ExitCode
 from tilecheck.fingerprint import Identity, identities
 from tilecheck.hygiene import UNREADABLE_SOURCE
 from tilecheck.model import Diagnostic, KernelReport, Severity, Site, Verdict
 from tilecheck.report.findings import Owners, is_open, paragraph, told
+from tilecheck.report.json import premise
 from tilecheck.report.places import Places, kernels_in_order
 from tilecheck.report.run import Run
 from tilecheck.report.sarif_flows import code_flow
@@ -61,6 +63,8 @@ def to_object(run: Run) -> dict[str, Any]:
                 },
                 "columnKind": "unicodeCodePoints",
                 "results": results,
+                # Results for what passes are asked for seldom: what a pass rests on stands here always.
+                "properties": {"premises": log.premises()},
             }
         ],
     }
@@ -91,6 +95,15 @@ class _Log:
             for kernel in self.kernels:
                 if kernel.verdict in _KINDS:
                     yield self._passed(kernel) | ({"suppressions": []} if says else {})
+
+    def premises(self) -> list[dict[str, Any]]:
+        """The contracts that verdicts rest on, with their kernels."""
+        return [
+            {"kernel": kernel.name, "file": self.run.root.path(kernel.site.file), **premise(given)}
+            for kernel in self.kernels
+            for given in kernel.premises
+            if passes(kernel)
+        ]
 
     def _finding(self, diagnostic: Diagnostic, identity: Identity) -> dict[str, Any]:
         undecided = is_open(diagnostic)
@@ -140,7 +153,11 @@ class _Log:
             "level": "none",
             "message": {"text": "\n".join([f"`{kernel.name}` is {word}", *rests_on])},
             "locations": [self._location(kernel.site)],
-            "properties": {"conditions": list(kernel.conditions), "standing": list(kernel.standing)},
+            "properties": {
+                "conditions": list(kernel.conditions),
+                "standing": list(kernel.standing),
+                "premises": [premise(p) for p in kernel.premises],
+            },
         }
 
     def _location(self, site: Site) -> dict[str, Any]:

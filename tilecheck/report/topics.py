@@ -25,14 +25,34 @@ Every obligation of the kernel is discharged, for every launch that meets the st
 A kernel is never called proved because something was not understood, or because time ran out.
 """,
     "conditional": """
-Every obligation is discharged for the launches that meet the printed conditions, for example
-`grid[0] <= cdiv(out.shape[0], T)`. The conditions are written so that they can be pasted:
+Every obligation is discharged for the launches that meet the printed conditions (`if ...`), the contracts
+(`given: ...`) and the standing obligations (`tilecheck explain S1` to `S8`). It is a pass. It does not promise
+that launches out of view meet them.
+
+At a launch in view each requirement has one of five statuses:
+
+    holds     the host's text shows it for every input
+    caller    only the caller of the host function can see to it: "`run` relies on its caller for ..."
+    unmet     some input breaks it, with neither a proof nor harm: the kernel is unknown(launch), no pass
+    broken    a launch that breaks it was replayed and did harm: the kernel is violated
+    unread    tilecheck does not understand the launch: the verdict stays, and the launch is counted
+
+A contract is taken for true. `given:` says who states it (source, config, pack, gate) and who sees to it:
+
+    holds     every launch in view shows it by its text
+    guarded   every launch in view shows it or goes through `tilecheck.launch` or `tilecheck.verified`, which
+              check it (contracts on values in memory only with `check_contracts`)
+    promised  neither: it is somebody's word. If it is wrong, the kernel may race although it passes
+
+`--require` says what is good enough; a kernel below it is named, and the run ends with exit code 3:
+
+    conditional  any pass: the default
+    launches     a pass with a launch in view, none of them unread, nothing unmet, no contract only promised
+    proved       the verdict `proved`
+
+Conditions are written so that they can be pasted, where the launching code is not yours to show them:
 
     # tilecheck: requires grid[0] <= cdiv(out.shape[0], T) -- the launcher takes one block for each tile
-
-Each condition is checked at every launch that tilecheck can see. `holds` means that it follows from the
-launching code; `left to the caller` that the host function neither establishes nor breaks it; `broken` that
-the launch breaks it, and then the kernel is violated there.
 """,
     "trusted": """
 The kernel would be proved or conditional, but for at least one obligation that was not proved and that has a
@@ -59,6 +79,7 @@ reason is one of a closed list; each has a page:
     tilecheck explain unknown/budget
     tilecheck explain unknown/nonlinear
     tilecheck explain unknown/needs-contract
+    tilecheck explain unknown/launch
     tilecheck explain unknown/vacuous
     tilecheck explain unknown/internal
 """,
@@ -99,6 +120,11 @@ The named contracts are:
 
 A sum with values from memory may also wrap in 32 bits: then the message names the `within` that bounds them, or
 cast the value to 64 bits before adding.
+""",
+    "launch": """
+The kernel is right under its conditions, and a launch in view may break one: the host's text admits an input
+that does, and neither a proof nor harm was found. The report names the launch and the condition as `unmet`. An
+assert or an early raise in the host function, or a size that it computes itself, settles it.
 """,
     "vacuous": """
 The premises of the proof contradict each other: no launch meets all `requires` of the kernel and its facts.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilecheck.model import KernelReport, LaunchReport, Report, Verdict
+from tilecheck.demand import has_decided_launches, has_unread_launches, passes, rests_on_promises
+from tilecheck.model import KernelReport, LaunchReport, Premise, Report, Verdict
 from tilecheck.report.places import Places, kernels_in_order
 from tilecheck.report.run import Run
 from tilecheck.report.style import Line, Piece, line
@@ -40,37 +41,55 @@ def grounds(kernel: KernelReport, places: Places) -> Iterator[str]:
         yield f"because {kernel.reason or 'internal'}"
     if kernel.verdict in (Verdict.CONDITIONAL, Verdict.TRUSTED):
         yield from (f"if {condition}" for condition in kernel.conditions)
-        seen = (_launch(launch, kernel, places) for launch in kernel.launches if launch.conditions)
-        yield from dict.fromkeys(seen)  # one call may be several launches, by the choices before it
+        yield from map(given, kernel.premises)
+    # One call may be several launches, by the choices before it.
+    yield from dict.fromkeys(launch_line(la, kernel, places) for la in kernel.launches if _is_told(la, kernel))
     for block in kernel.trusted:
         yield f"trusting line {places.of(block.site).line}: {block.reason}"
 
 
-def _launch(launch: LaunchReport, kernel: KernelReport, places: Places) -> str:
-    """What one launch that can be seen makes of the conditions: all alike, or the ones that do not hold."""
+def given(premise: Premise) -> str:
+    """A contract that a verdict rests on, on one line."""
+    reason = f" -- {premise.reason}" if premise.reason else ""
+    return f"given: {premise.text}{reason} ({premise.origin}, {premise.status})"
+
+
+def _is_told(launch: LaunchReport, kernel: KernelReport) -> bool:
+    """What is not read is never passed over. Where a finding or the verdict speaks of what fails, the rest is
+    left out."""
+    if not launch.is_read:
+        return True
+    if kernel.verdict in (Verdict.CONDITIONAL, Verdict.TRUSTED):
+        return bool(launch.conditions)
+    return kernel.verdict is not Verdict.VIOLATED and any(c.status != "holds" for c in launch.conditions)
+
+
+def launch_line(launch: LaunchReport, kernel: KernelReport, places: Places) -> str:
+    """One launch that can be seen: how many requirements hold, and who has to meet the others."""
     place = places.of(launch.site)
     where = f"line {place.line}" if place.file == kernel.site.file else f"{place.file}:{place.line}"
+    return f"launch at {where}: {'; '.join(_statuses(launch))}"
+
+
+def _statuses(launch: LaunchReport) -> Iterator[str]:
+    if not launch.is_read:
+        yield f"unread: {launch.problem or 'its text is not understood'}"
+        return
     found: dict[str, list[str]] = {}
     for judged in launch.conditions:
         found.setdefault(judged.status, []).append(judged.text)
-    if len(found) == 1:
-        (status,) = found
-        return f"at the launch in {where}: {_ALL[status]}"
-    parts = [
-        f"{_ONE[status]}: {', '.join(found[status])}" for status in _ONE if status in found
-    ]
-    parts += ["the others hold"] if "holds" in found else []
-    return f"at the launch in {where}: {'; '.join(parts)}"
+    held = len(found.pop("holds", ()))
+    total = len(launch.conditions)
+    whole = "the requirement holds" if total == 1 else f"all {total} requirements hold"
+    yield f"{held} of {total} requirements hold" if held < total else whole
+    for status, texts in found.items():
+        words = f"{_host(launch)} relies on its caller for" if status == "caller" else status
+        yield f"{words}: {', '.join(texts)}"
 
 
-_ALL = {
-    "holds": "all hold",
-    "caller": "all left to the caller",
-    "broken": "all broken",
-    "unmet": "none is shown",
-    "unread": "none is read",
-}
-_ONE = {"caller": "left to the caller", "broken": "broken", "unmet": "not shown", "unread": "not read"}
+def _host(launch: LaunchReport) -> str:
+    is_named = launch.function and not launch.function.startswith("<")
+    return f"`{launch.function}`" if is_named else "the module"
 
 
 def render_summary(report: Report) -> Iterator[Line]:
@@ -84,7 +103,7 @@ def render_summary(report: Report) -> Iterator[Line]:
     obligations = sum(len(kernel.obligations) for kernel in report.kernels)
     suppressed = sum(1 for diagnostic in report.diagnostics if diagnostic.suppressed)
     tool = versions()
-    rest = [_count(report.files, "file")]
+    rest = [*_passes(report), _count(report.files, "file")]
     rest += [_count(obligations, "obligation")] if kernels else []
     cached = sum(1 for kernel in report.kernels if kernel.cached)
     rest += [f"{cached} cached"] if cached else []
@@ -95,6 +114,23 @@ def render_summary(report: Report) -> Iterator[Line]:
     rest += [f"{report.time_s:.2f} s", f"tilecheck {tool['version']}, z3 {tool['z3']}"]
     head = Piece(_count(kernels, "kernel") + (": " if counts else ""), "strong")
     yield (head, *counts, Piece("".join(f" \N{MIDDLE DOT} {part}" for part in rest), "faint"))
+
+
+def _passes(report: Report) -> Iterator[str]:
+    """How many of the kernels that pass do so with every launch decided, with unread ones, and on promises."""
+    passing = [kernel for kernel in report.kernels if passes(kernel)]
+    for is_so, how in PASSES.values():
+        number = sum(map(is_so, passing))
+        if number:
+            yield f"{number} {'passes' if number == 1 else 'pass'} {how}"
+
+
+# The keys are those of the summary in JSON.
+PASSES = {
+    "decided": (has_decided_launches, "with every launch decided"),
+    "unread": (has_unread_launches, "with unread launches"),
+    "promised": (rests_on_promises, "on promises"),
+}
 
 
 def _suppressed(number: int, baselined: int) -> str:

@@ -200,7 +200,8 @@ def test_what_passes_is_listed_on_demand(made) -> None:
         ("trusted", "review", "none"),
     ]
     conditional = next(r for r in results if r["ruleId"] == "conditional")
-    assert conditional["properties"] == {"conditions": ["grid[0] <= 4"], "standing": ["S1"]}
+    properties = {"conditions": ["grid[0] <= 4"], "standing": ["S1"], "premises": []}
+    assert conditional["properties"] == properties
 
 
 def test_either_all_results_have_suppressions_or_none(made) -> None:
