@@ -28,7 +28,7 @@ LANGUAGES = {"cuTile": "import cuda.tile", "Triton": "import triton"}
 ONE_LANGUAGE = {
     **dict.fromkeys(("TC302", "TC304", "TC306"), ("cuTile",)),
     "TC502": ("Triton",),
-    **dict.fromkeys(("TC901", "TC902", "TC903", "TC904", "TC907", "TC908"), ("cuTile",)),
+    **dict.fromkeys(("TC901", "TC902", "TC903", "TC904", "TC907", "TC908", "TC909", "TC910"), ("cuTile",)),
 }
 # Words of the implementation, which no author of a kernel should have to know.
 INTERNALS = re.compile(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
-from tilecheck.hygiene import UNREADABLE_SOURCE
+from tilecheck.demand import shortfall
+from tilecheck.hygiene import BELOW_DEMAND, UNREADABLE_SOURCE
 from tilecheck.model import Verdict
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ class ExitCode(enum.IntEnum):
     OK = 0  # every kernel proved, conditional or trusted, and no finding at or above --fail-on
     FINDINGS = 1  # at least one finding at or above --fail-on
     USAGE = 2  # the invocation is wrong, a path is missing or unreadable, or verify found no kernels
-    UNDECIDED = 3  # nothing found, but a kernel is unknown or a file does not parse
+    UNDECIDED = 3  # nothing found, but a kernel is unknown or below --require, or a file does not parse
     INTERNAL = 4  # a bug in tilecheck
     INTERRUPTED = 130
 
@@ -36,11 +37,12 @@ def exit_code_of(report: Report, options: Options) -> ExitCode:
         return ExitCode.UNDECIDED if unparsed else ExitCode.USAGE
     open_ = any(k.verdict is Verdict.UNKNOWN and not k.accepted for k in report.kernels)
     undecided = options.undecided_fails and open_
+    undecided |= any(shortfall(kernel, options.require) for kernel in report.kernels)
     return ExitCode.UNDECIDED if undecided or report.unreadable else ExitCode.OK
 
 
 def _has_findings(report: Report, options: Options) -> bool:
-    findings = [d for d in report.diagnostics if d.code != UNREADABLE_SOURCE]
+    findings = [d for d in report.diagnostics if d.code not in (UNREADABLE_SOURCE, BELOW_DEMAND)]
     if any(not d.suppressed and d.severity >= options.fail_on for d in findings):
         return True
     # A violated kernel always has a finding; should one ever lack it, the run must not pass.

@@ -33,6 +33,7 @@ _BESIDE = frozenset(
         "fail_on",
         "undecided_fails",
         "needs_kernels",
+        "require",
         "cache",
         "progress",
     }

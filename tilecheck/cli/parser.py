@@ -15,7 +15,7 @@ _EPILOG = """exit codes:
   0    every kernel is proved, conditional or trusted, and nothing was found
   1    a finding at or above --fail-on
   2    the invocation is wrong, a path is unreadable, or verify found no kernels
-  3    nothing was found, but a kernel is undecided or a file does not parse
+  3    a kernel is undecided or below --require, or a file does not parse
   4    a bug in tilecheck
   130  interrupted
 """

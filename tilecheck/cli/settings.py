@@ -125,6 +125,7 @@ def _from_flags(arguments: argparse.Namespace) -> Iterator[tuple[str, str, objec
     yield "extend-exclude", "exclude", _joined(arguments.exclude)
     yield "budget", "budget", arguments.budget
     yield "fail-on", "fail-on", getattr(arguments, "fail_on", None)
+    yield "require", "require", getattr(arguments, "require", None)
     yield "jobs", "jobs", arguments.jobs
     yield "cache-dir", "cache-dir", getattr(arguments, "cache_dir", None)
 

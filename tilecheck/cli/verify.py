@@ -16,8 +16,9 @@ from tilecheck.cli.output import count, log_end, write_file
 from tilecheck.cli.reports import add_reports, check_files, emit, final_code
 from tilecheck.cli.settings import add_input, choice_of, jobs_of, log_skipped, settings_of_run, verified
 from tilecheck.cli.streams import Streams
+from tilecheck.demand import held_to
 from tilecheck.exit_codes import ExitCode, exit_code_of
-from tilecheck.options import Options
+from tilecheck.options import DEMANDS, Options
 from tilecheck.report.formats import FORMATS
 from tilecheck.report.progress import is_wanted
 from tilecheck.report.run import Run, root_of
@@ -37,6 +38,11 @@ def add(verb: Verb) -> None:
         gate.add_argument(
             "--fail-on", choices=("error", "warning", "info"), metavar="LEVEL",
             help="the weakest finding that fails the run: error (default), warning or info",
+        )  # fmt: skip
+        gate.add_argument(
+            "--require", choices=DEMANDS, metavar="LEVEL",
+            help="what every kernel must meet, or the run ends with 3: conditional (default), launches (each "
+            "launch in view decided, nothing promised) or proved",
         )  # fmt: skip
         gate.add_argument("--exit-zero", action="store_true", help="end with 0 whatever is found or undecided")
         add_arguments(gate)
@@ -72,6 +78,7 @@ def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> E
         fail_on=settings.fail_on,
         undecided_fails=gate,
         needs_kernels=gate,
+        require=settings.require,
         certify=arguments.certify,
         dump_smt=arguments.dump_smt,
     )
@@ -83,6 +90,7 @@ def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> E
         if folder is not None:
             prepare_folder(folder)
     report = with_baseline(verified(arguments, options, engine), arguments, streams)
+    report = held_to(report, options.require)
     code = final_code(exit_code_of(report, options), arguments)
     run = Run(
         report,

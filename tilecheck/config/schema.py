@@ -18,7 +18,7 @@ from tilecheck.config.words import check_keys
 from tilecheck.errors import UsageError, did_you_mean
 from tilecheck.hygiene import NEVER_SUPPRESSED, STALE_ENTRY
 from tilecheck.model import Severity
-from tilecheck.options import FORMATS
+from tilecheck.options import DEMANDS, FORMATS
 
 TABLE = "tool.tilecheck"
 _BUDGET = re.compile(r"([0-9]+)([kM]?)")
@@ -190,6 +190,15 @@ def _fail_on(settings: Settings, said: Said) -> Settings:
     return replace(settings, fail_on=_LEVELS[said.value])
 
 
+def _require(settings: Settings, said: Said) -> Settings:
+    if said.value not in DEMANDS:
+        hint = did_you_mean(
+            str(said.value), DEMANDS, "what a launch must meet stands in `[[tool.tilecheck.kernel]]`"
+        )
+        raise _wrong(said, f"one of {', '.join(DEMANDS)}", hint)
+    return replace(settings, require=said.value)
+
+
 def _budget(settings: Settings, said: Said) -> Settings:
     try:
         return replace(settings, budget=budget(str(said.value)))
@@ -242,6 +251,7 @@ KEYS: dict[str, Callable[[Settings, Said], Settings]] = {
     "levels": _levels,
     "per-file-ignores": _per_file_ignores,
     "fail-on": _fail_on,
+    "require": _require,
     "budget": _budget,
     "format": _format,
     "jobs": _jobs,

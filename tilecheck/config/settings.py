@@ -9,7 +9,7 @@ from typing import Any
 from tilecheck.config.patterns import Pattern
 from tilecheck.config.selectors import ALL, closest
 from tilecheck.model import Severity, Site
-from tilecheck.options import DEFAULT_BUDGET
+from tilecheck.options import DEFAULT_BUDGET, DEMANDS
 
 DEFAULT = "default"
 # Folders that hold no code of the user's, wherever they lie.
@@ -67,6 +67,7 @@ class Settings:
     ignored: tuple[Ignored, ...] = ()
     levels: tuple[tuple[str, Severity | None], ...] = ()  # None: ignored
     fail_on: Severity = Severity.ERROR
+    require: str = DEMANDS[-1]
     budget: int = DEFAULT_BUDGET
     format: str | None = None
     jobs: int = 0  # as many as there are processors

@@ -12,12 +12,13 @@ from tilecheck.config.schema import KEYS
 from tilecheck.config.settings import DEFAULT, EXCLUDED, Settings
 
 # What these say counts for a whole run, and is read for the working directory.
-OF_THE_RUN = ("fail-on", "format", "jobs", "cache-dir")
+OF_THE_RUN = ("fail-on", "require", "format", "jobs", "cache-dir")
 # Text that says what counts where nobody says anything.
 _DEFAULTS: dict[str, Any] = {
     "exclude": list(EXCLUDED),
     "select": ["TC"],
     "fail-on": "error",
+    "require": "conditional",
     "budget": "2000k",
     "jobs": "auto",
 }

@@ -10,6 +10,8 @@ from pathlib import Path
 from tilecheck.baseline import Coverage, absolute, applied, stale, with_warnings
 from tilecheck.baseline_file import parse
 from tilecheck.baseline_place import FILE
+from tilecheck.config.files import read_toml
+from tilecheck.demand import held_to
 from tilecheck.discover import display_path
 from tilecheck.model import Diagnostic, Report, Severity
 from tilecheck.options import Options
@@ -23,13 +25,16 @@ BAD, GOOD = "Example", "Use instead"
 @dataclass(frozen=True, slots=True)
 class Example:
     """One fenced block of a page; `section` is `Example` or `Use instead`, `number` counts within it.
-    `baseline` is the block of JSON before it."""
+    `baseline` is the block of JSON before it, `config` the block of TOML. The gate answers those of
+    `python gate`."""
 
     code: str
     section: str
     number: int
     text: str
     baseline: str = ""
+    config: str = ""
+    is_for_gate: bool = False
 
     @property
     def name(self) -> str:
@@ -50,7 +55,8 @@ class Example:
 def page_examples(code: str, page: str) -> tuple[Example, ...]:
     """The fenced python blocks of a page under `Example` and `Use instead`, in order."""
     found: list[Example] = []
-    section, number, baseline = "", 0, ""
+    section, number = "", 0
+    beside: dict[str, str] = {}
     block: list[str] | None = None
     language = ""
     for line in page.splitlines():
@@ -59,17 +65,22 @@ def page_examples(code: str, page: str) -> tuple[Example, ...]:
                 block.append(line)
                 continue
             text, block = "\n".join(block) + "\n", None
-            if language == "json":
-                baseline = text
+            if language in _BESIDE:
+                beside[_BESIDE[language]] = text
             else:
                 number += 1
-                found.append(Example(code, section, number, text, baseline))
-                baseline = ""
+                is_for_gate = language == "python gate"
+                found.append(Example(code, section, number, text, is_for_gate=is_for_gate, **beside))
+                beside = {}
         elif line.startswith("## "):
-            section, number, baseline = line[3:].strip(), 0, ""
-        elif line in ("```python", "```json") and section in (BAD, GOOD):
+            section, number, beside = line[3:].strip(), 0, {}
+        elif line.startswith("```") and line[3:] in _LANGUAGES and section in (BAD, GOOD):
             language, block = line[3:], []
     return tuple(found)
+
+
+_BESIDE = {"json": "baseline", "toml": "config"}  # what stands before an example, and the field that it fills
+_LANGUAGES = ("python", "python gate", *_BESIDE)
 
 
 def check_example(example: Example, folder: Path, options: Options | None = None) -> list[str]:
@@ -79,6 +90,8 @@ def check_example(example: Example, folder: Path, options: Options | None = None
     """
     from tilecheck.pipeline import verify_paths  # lazy: loads the analysis
 
+    if example.is_for_gate:
+        return _gate_problems(example, options or Options())
     baseline = parse(example.baseline.encode(), example.name) if example.baseline else None
     path = folder / (example.name if baseline is None else baseline.kernels[0].kernel.path)
     path.write_text(example.text, encoding="utf-8", newline="\n")
@@ -87,12 +100,25 @@ def check_example(example: Example, folder: Path, options: Options | None = None
         gone = stale(baseline, Coverage(report, str(folder), ((absolute(str(path)), None),)))
         report = applied(report, baseline, str(folder))
         report = with_warnings(report, gone, str(folder / FILE), example.baseline.encode(), Severity.WARNING)
+    if example.config:
+        report = held_to(report, read_toml(example.config)["tool"]["tilecheck"]["require"])
     expected = read_expectations(example.text)
     source = decode_leniently(display_path(str(path)), path.read_bytes())
     if not example.is_readable:
         return list(_unreadable(source, expected, report))
     problems = [f"line {p.line}: {p.message}" for p in compare(source, report)]
     return problems + list(_warnings(source, expected, report))
+
+
+def _gate_problems(example: Example, options: Options) -> list[str]:
+    from tilecheck.gate.analyse import SOURCE, judged, table_of  # lazy: loads the analysis
+    from tilecheck.gate.protocol import Item
+
+    item = Item(example.name, example.text)
+    report = judged(item, table_of(item), options)
+    source = decode_leniently(SOURCE, example.text.encode())
+    problems = [f"line {p.line}: {p.message}" for p in compare(source, report)]
+    return problems + list(_warnings(source, read_expectations(example.text), report))
 
 
 def _unreadable(source: Source, expected: Expectations, report: Report) -> Iterator[str]:
