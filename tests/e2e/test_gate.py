@@ -393,3 +393,13 @@ def test_the_example_of_the_manual(tmp_path: Path) -> None:
     ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout == printed
+
+
+def test_what_a_source_promises_counts_only_where_sources_are_trusted(gate) -> None:
+    source = COPY.replace("@ct.kernel", "# tilecheck: requires T >= 16 -- large tiles\n@ct.kernel")
+    answer = gate("-j1").ask(line("a", source))
+    assert answer["kernels"][0]["premises"] == []
+    assert [(d["code"], d["line"]) for d in answer["diagnostics"]] == [("TC910", 4)]
+    answer = gate("-j1", "--trust-source").ask(line("a", source))
+    assert [p["origin"] for p in answer["kernels"][0]["premises"]] == ["source"]
+    assert answer["diagnostics"] == []

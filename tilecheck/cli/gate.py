@@ -30,6 +30,11 @@ def add(verb: Verb) -> None:
         "--memory", type=_mebibytes, default=1024, metavar="MIB",
         help="how much memory one line may take (default: 1024)",
     )  # fmt: skip
+    gate.add_argument(
+        "--trust-source", action="store_true",
+        help="take contracts, unsafe blocks and suppressions that stand in a source; without it only the key "
+        "`contracts` counts",
+    )  # fmt: skip
     add_jobs(gate)
 
 
@@ -48,7 +53,8 @@ def serve(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> Ex
     except (OSError, ValueError, AttributeError):
         raise UsageError("standard input or standard output is closed") from None
     limits = Limits(arguments.timeout, arguments.memory)
-    Service(source, target, jobs(arguments), limits, Options()).run()
+    options = Options(trust_source=arguments.trust_source)
+    Service(source, target, jobs(arguments), limits, options).run()
     return ExitCode.OK
 
 

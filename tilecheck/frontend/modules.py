@@ -223,13 +223,14 @@ class Project:
 
     `patches` are the names that the files of the run assign in modules of each other.
     `reading_s` is the processor time that reading them took: a module is read where a kernel first needs it,
-    and that is not the time of that kernel.
+    and that is not the time of that kernel. Without `trusts_unsafe` no block of them is an unsafe one.
     """
 
     patches: Patches = field(default_factory=Patches)
     tables: dict[str, ModuleTable | None] = field(default_factory=dict)
     found: dict[tuple[Import, str], ModuleTable | None] = field(default_factory=dict)
     reading_s: float = 0.0
+    trusts_unsafe: bool = True
 
     def add(self, parsed: ParsedModule) -> ModuleTable:
         key = str(Path(parsed.source.path).resolve())

@@ -857,7 +857,7 @@ def _with_items(x: Executor, items: list[cst.WithItem], node: cst.With, frame: F
     name = function.name if isinstance(function, Named | Function) else ""
     if name.split(".")[-1] == "unsafe":
         before = x.unsafe
-        x.unsafe = _unsafe_block(x, item.item, frame)
+        x.unsafe = _unsafe_block(x, item.item, frame) if x.project.trusts_unsafe else before
         try:
             _with_items(x, rest, node, frame)
         finally:

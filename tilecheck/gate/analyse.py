@@ -5,6 +5,7 @@ No config file counts here and no other file is imported from: an answer depends
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,10 @@ from tilecheck.frontend.definitions import Definition, Given, find_kernels
 from tilecheck.frontend.launches import find_launches
 from tilecheck.frontend.modules import ModuleTable, Project
 from tilecheck.frontend.source import check_syntax, parse
+from tilecheck.frontend.trust import withdraw_trust
 from tilecheck.gate.decisions import Decisions
 from tilecheck.gate.protocol import BadLine, Item
-from tilecheck.hygiene import unreadable_source
+from tilecheck.hygiene import unreadable_source, untaken_trust
 from tilecheck.model import Diagnostic, KernelReport, Report, Site, Span, Verdict
 from tilecheck.options import Options
 from tilecheck.overlay import overlaid
@@ -67,20 +69,40 @@ def answered(
     """
     data = _module(item).encode()
     try:
-        table = _Sealed().add(parse(_source(item)))
+        table = table_of(item)
     except SourceError as problem:
         if isinstance(problem.__context__, MemoryError) and len(data) > _LARGE:
             raise MemoryError from None  # Python's parser says so of deep nesting too, which takes less text
         finding = unreadable_source(SOURCE, data, problem)
         found = to_object(Report((), (finding,), 1, (SOURCE,), sources={SOURCE: data}))
         return [], found["diagnostics"], f"{SOURCE}:{problem.line}:{problem.column}: {problem.message}"
+    report = judged(item, table, options, decisions)
+    if not report.kernels:
+        return [], [], "the source has no kernel"
+    said = to_object(report)
+    return said["kernels"], said["diagnostics"], None
+
+
+def table_of(item: Item) -> ModuleTable:
+    """The module that is analysed.
+
+    Raises:
+        SourceError: it is not Python.
+    """
+    return _Sealed().add(parse(_source(item)))
+
+
+def judged(item: Item, table: ModuleTable, options: Options, decisions: Decisions | None = None) -> Report:
+    """The report of an item, whose module is `table`; without kernels it is empty."""
     definitions = find_kernels(table)
     if not definitions:
-        return [], [], "the source has no kernel"
+        return Report((), (), files=1)
+    data = _module(item).encode()
+    untaken = () if options.trust_source else tuple(_untaken(table, definitions, data))
     with overlaid({SOURCE: data}):  # counterexamples are replayed from this text
         report = _verified(table, _with_contracts(item, definitions), options, decisions or Decisions())
-    said = to_object(replace(report, sources={SOURCE: data, CONTRACTS: "\n".join(_lines(item)).encode()}))
-    return said["kernels"], said["diagnostics"], None
+    sources = {SOURCE: data, CONTRACTS: "\n".join(_lines(item)).encode()}
+    return replace(report, diagnostics=(*report.diagnostics, *untaken), sources=sources)
 
 
 def _module(item: Item) -> str:
@@ -129,6 +151,14 @@ def _verified(
     return Report(tuple(kernels), marked, files=1)
 
 
+def _untaken(table: ModuleTable, definitions: tuple[Definition, ...], data: bytes) -> Iterator[Diagnostic]:
+    """A finding for each place at which the text asks for trust, with the kernel that it is in or above."""
+    for span in withdraw_trust(table):
+        ends = ((table.span(definition.node).end, definition.name) for definition in definitions)
+        kernel = next((name for end, name in ends if span.start < end), None)
+        yield untaken_trust(SOURCE, span, data[span.start : span.end].decode(), kernel)
+
+
 # ---- contracts ---------------------------------------------------------------------------------------------
 
 
@@ -153,6 +183,6 @@ def _with_contracts(item: Item, definitions: tuple[Definition, ...]) -> tuple[De
                 raise BadLine(f"{problem.construct} is not understood") from None
             end = start + len(text.encode())
             site = Site(CONTRACTS, Span(start, end))
-            given.append((whom, Given((text,), (), _REASON, site, named=True)))
+            given.append((whom, Given((text,), (), _REASON, site, named=True, origin="gate")))
             start = end + 1
     return tuple(replace(d, given=tuple(g for whom, g in given if whom in (None, d.name))) for d in definitions)
