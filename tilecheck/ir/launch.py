@@ -78,8 +78,8 @@ class Launch:
     are. `doubted` are those of which code that is not read may have turned some away before the launch; where a
     launch is seen twice, the first time counts, after which the fewest are. `defaults` are the values that the
     host function itself gives to its numbers. `warps` is the number of warps of a Triton launch, None where it
-    is not read. A launch through `tilecheck.launch` or `tilecheck.verified` is `guarded`; with `check_contracts`
-    it `checks_contracts` on values in memory, too.
+    is not read. A launch through `tilecheck.launch` or `tilecheck.verified` is `guarded`; with an argument
+    `check_contracts` it `checks_contracts` on values in memory, too.
     """
 
     kernel: str
