@@ -135,6 +135,14 @@ def test_the_action_on_a_project_that_is_right(project: Path) -> None:
     assert set(runner.outputs()) == {"json", "sarif"}
 
 
+def test_the_action_requires_what_it_is_asked_to(project: Path) -> None:
+    (project / "kernels" / "race.py").unlink()
+    ran = Runner(project, require="launches").run(_steps()["verify"])
+    assert ran.returncode == ExitCode.UNDECIDED, ran.stderr
+    assert "does not meet `--require launches`" in ran.stdout
+    assert Runner(project, require="launch").run(_steps()["verify"]).returncode == ExitCode.USAGE
+
+
 @pytest.mark.parametrize(
     ("inputs", "code"),
     [

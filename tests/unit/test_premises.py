@@ -94,6 +94,19 @@ def test_a_verified_kernel_checks_what_it_is_launched_with(launches: tuple[str, 
     assert _statuses(ADD, *launches) == [status]
 
 
+@pytest.mark.parametrize("call", [LAUNCH, GUARDED])
+def test_a_launch_that_is_not_understood_is_unread_and_shows_nothing(call: str) -> None:
+    whole = call.format(tile=64, more="").replace("(x, table, out, 64)", "checks")
+    kernel = _kernel(KERNEL, whole, call.format(tile=64, more=""))
+    unread, read = kernel.launches
+    assert (unread.status, unread.function) == ("unread", "run")
+    assert "holds" not in {c.status for c in unread.conditions}
+    assert "`checks`" in unread.problem
+    assert (read.status, read.problem) == ("read", "")
+    assert read.conditions
+    assert kernel.premises[0].status == ("guarded" if unread.guarded else "promised")
+
+
 def test_a_premise_has_its_text_and_its_reason() -> None:
     found = _kernel(KERNEL).premises
     assert [(p.text, p.reason, p.origin) for p in found] == [

@@ -50,7 +50,7 @@ def _entries(kernel: KernelReport, places: Places) -> Iterator[tuple[str, str]]:
         if not launch.is_read:
             place = places.of(launch.site)
             yield "unread", f"{place.file}:{place.line}: {launch.problem}"
-        for judged in launch.conditions:
+        for judged in launch.conditions if launch.is_read else ():
             if judged.status != "holds":
                 place = places.of(launch.site)
                 yield judged.status, f"{place.file}:{place.line}: {judged.text}"
