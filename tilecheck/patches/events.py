@@ -52,9 +52,9 @@ def events_of(tree: ast.Module) -> frozenset[Event]:
     """What the code of a file does at places in other modules."""
     reader = _Reader(bound_names(tree.body))
     for _ in range(_MOST_ROUNDS):
-        before = reader.size
+        reader.late = False
         reader.block(tree.body)
-        if reader.size == before:
+        if not reader.late:
             break
     else:
         reader.hand_on(place for places in reader.held.values() for place in places)
@@ -75,7 +75,7 @@ def _spelled_out(found: set[Event], tree: ast.Module) -> set[Event]:
 
 @dataclass(slots=True)
 class _Reader:
-    """One file. Mutable: rounds add to what is known, until nothing is new."""
+    """One file. Mutable: rounds add to what is known, until nothing is learned after it was asked for."""
 
     own: frozenset[str]  # the names that the file itself binds at its top level
     found: set[Event] = field(default_factory=set)
@@ -83,12 +83,9 @@ class _Reader:
     results: dict[str, Places] = field(default_factory=dict)
     functions: dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]] = field(default_factory=dict)
     scopes: list[_Scope] = field(default_factory=list)
+    asked: set[_Key | str] = field(default_factory=set)
+    late: bool = False
     _bound: dict[_Scope, frozenset[str]] = field(default_factory=dict)
-
-    @property
-    def size(self) -> int:
-        parts = (len(places) for places in (*self.held.values(), *self.results.values()))
-        return sum(parts) + len(self.found) + len(self.functions)
 
     # ---- names ---------------------------------------------------------------------------------------------
 
@@ -110,8 +107,13 @@ class _Reader:
         return self._bound[scope]
 
     def hold(self, key: _Key, places: Places) -> None:
-        if places:
-            self.held[key] = self.held.get(key, _NONE) | places
+        known = self.held.get(key, _NONE)
+        if not places <= known:
+            self.held[key] = known | places
+            self.learned(key)
+
+    def learned(self, what: _Key | str) -> None:
+        self.late = self.late or what in self.asked
 
     def note(self, place: Place, effect: Effect) -> None:
         self.found.add(Event(place, effect))
@@ -130,6 +132,7 @@ class _Reader:
         match node:
             case ast.Name(id=name):
                 key = self.key(name)
+                self.asked.update((key, (None, "*")))
                 starred = key[0] is None and name not in self.own
                 stars = self.held.get((None, "*"), _NONE) if starred else _NONE
                 return self.held.get(key, _NONE) | {star.above.below(name) for star in stars}
@@ -175,6 +178,7 @@ class _Reader:
                 return frozenset(place.below(text) for place in self.places(first)) if text else _NONE
             if name == "vars":
                 return frozenset(place.below(DICT) for place in self.places(first))
+            self.asked.add(f"{name}()")
             return self.results.get(name, _NONE)
         if name == "reload":
             return self.places(first)
@@ -255,6 +259,7 @@ class _Reader:
     def give(self, call: ast.Call, name: str, place: Place, to: int | str) -> None:
         """A place is given to a call, as the argument of that number or name."""
         following = call.args[to + 1 : to + 2] if isinstance(to, int) else []
+        self.asked.add(name)
         own = self.functions.get(name, []) if isinstance(call.func, ast.Name) else []
         if name in _READING and not own:
             return
@@ -361,8 +366,10 @@ class _Reader:
         function = self.scopes[-1] if self.scopes else None
         in_class = len(self.scopes) > 1 and isinstance(self.scopes[-2], ast.ClassDef)
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and not in_class:
-            if places:
-                self.results[function.name] = self.results.get(function.name, _NONE) | places
+            known = self.results.get(function.name, _NONE)
+            if not places <= known:
+                self.results[function.name] = known | places
+                self.learned(f"{function.name}()")
         else:
             self.hand_on(places)
 
@@ -374,7 +381,9 @@ class _Reader:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             self.block(node.decorator_list)
             known = self.functions.setdefault(node.name, [])
-            known += [] if any(node is other for other in known) else [node]
+            if not any(node is other for other in known):
+                known.append(node)
+                self.learned(node.name)
         self.scopes.append(node)
         if isinstance(node, ast.Lambda):
             self.hand_on(self.places(node.body))

@@ -30,6 +30,9 @@ class Finder:
         found = self.below(self.top(folder), name) or self.below(folder, name)
         return (found,) if found else self.elsewhere(name)
 
+    def leads_anywhere(self, file: str, name: str) -> bool:
+        return bool(self.absolute(name, file))
+
     def elsewhere(self, name: str) -> tuple[str, ...]:
         """The modules of a name in all folders that may be on Python's path."""
         if name not in self._elsewhere:

@@ -14,20 +14,21 @@ _ALIAS = re.compile(r"([^\W\d][\w.]*|\*)(?:\s+as\s+(\w+))?")
 _COMMENT = re.compile(r"#[^\n]*")
 # What reaches modules without an import of them, or names a place as text.
 _DYNAMIC = re.compile(
-    r"\b(?:modules|import_module|__import__|getmodule|__globals__|f_globals|f_locals)\b"
+    r"\b(?:import_module|__import__|getmodule|__globals__|f_globals|f_locals)\b"
     r"|\b(?:patch|setattr|dict)\s*\(\s*[rRuU]?[\"']\w+\.|\bmultiple\s*\(\s*[rRuU]?[\"']|\b(?:exec|eval)\s*\("
 )
-_STORED = r"(?:[.\[][\w.\s\[\]\"',)*:|]*)?[-+*/%&|^@<>]{0,3}=(?!=)"
+_MODULES = re.compile(r"\bsys\b")  # beside the word `modules`, which packages are called as well
+_STORED = r"[.\[][\w.\s\[\]\"',)*:|]*[-+*/%&|^@<>]{0,3}=(?!=)|(?:[-+*/%&|^@]|//|\*\*|<<|>>)="
 _CHANGED = (
     r"(?:\.\s*\w+\s*|\[[^\n\]]*\]\s*)*\.\s*(?:append|extend|insert|pop|remove|clear|sort|reverse|update|"
     r"setdefault|popitem|add|discard|__\w+__)\b"
 )
 _AFTER = re.compile(rf"\s*(?:{_STORED}|{_CHANGED})")
-_BEFORE = re.compile(
-    r"\b(?:for|del|as)\b[^\n:]*$|\b(?:setattr|delattr|vars|object|setitem|delitem|__\w+__)\s*\([^()\n]*$"
-)
+_TARGET = re.compile(r"\b(?:for|del|as)\b(?:(?!\bin\b)[^\n:])*$")
+_SET = re.compile(r"\b(?:setattr|delattr|vars|object|setitem|delitem|__\w+__)\s*\([^()\n]*$")
 _LONGEST_BEFORE = 120  # characters of a statement before a name
 _READ = re.compile(r"\s*\.")
+_PART = re.compile(r"\s*[.\[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def imports_in(words: str) -> Iterator[Imported]:
 def may_patch(words: str, known: frozenset[str], leads_there: Callable[[str], bool]) -> bool:
     """Whether a file may reach into modules of a run. `known` are their last names, and `leads_there` says
     whether an absolute import that begins with a name may lead to one."""
-    if _DYNAMIC.search(words):
+    if _DYNAMIC.search(words) or ("modules" in words and _MODULES.search(words)):
         return True
     heads: dict[str, bool] = {}
     spans: list[tuple[int, int]] = []
@@ -82,7 +83,10 @@ def _is_used(words: str, name: str, is_module: bool, imports: list[tuple[int, in
         end = start + len(name)
         alone = not _is_part(words[start - 1 : start]) and not _is_part(words[end : end + 1])
         if alone and words[start - 1 : start] != "." and not any(a <= start < b for a, b in imports):
-            if _AFTER.match(words, end) or _BEFORE.search(words[max(start - _LONGEST_BEFORE, 0) : start]):
+            before = words[max(start - _LONGEST_BEFORE, 0) : start]
+            if _AFTER.match(words, end) or _SET.search(before):
+                return True
+            if _PART.match(words, end) and _TARGET.search(before):
                 return True
             if is_module and not _READ.match(words, end):
                 return True

@@ -7,10 +7,10 @@ the code runs is not asked.
 from __future__ import annotations
 
 import ast
+import functools
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import PurePath
 
 from tilecheck.errors import SourceError
@@ -35,15 +35,10 @@ def patches_of(files: Mapping[str, bytes], alone: Iterable[str] = ()) -> Patches
     known = frozenset(word for path in texts for word in finder.named(path))
     index = _Index(finder)
     for path, words in texts.items():
-        if may_patch(words, known, partial(_is_found, finder, path)):
+        if may_patch(words, known, functools.partial(finder.leads_anywhere, path)):
             for event in index.events(path, files.get(path)):
                 index.add(event, path)
     return index.patches()
-
-
-def _is_found(finder: Finder, path: str, name: str) -> bool:
-    """Whether a module of this name is among the files, as one of them sees it."""
-    return bool(finder.absolute(name, path))
 
 
 def _follow(texts: dict[str, str], finder: Finder, alone: Iterable[str]) -> None:

@@ -229,8 +229,8 @@ def test_packages_are_followed(tmp_path: Path) -> None:
 def test_a_patched_constant_proves_nothing(tmp_path: Path, kernel: str, *, alone: bool) -> None:
     value = ("tl.constexpr(1)", "tl.constexpr(2)") if kernel == TRITON else ("1", "2")
     for name, text in {"cfg": "D = ONE\n", "patch": "import cfg\ncfg.D = TWO\n"}.items():
-        filled = text.replace("ONE", value[0]).replace("TWO", value[1])
-        (tmp_path / f"{name}.py").write_text(f"import triton.language as tl\n{filled}")
+        constant = text.replace("ONE", value[0]).replace("TWO", value[1])
+        (tmp_path / f"{name}.py").write_text(f"import triton.language as tl\n{constant}")
     (tmp_path / "k.py").write_text(kernel)
     [found] = verify_paths([str(tmp_path / "k.py" if alone else tmp_path)]).kernels
     reason = "unsupported:name `D` that other code changes"
