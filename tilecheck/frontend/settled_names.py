@@ -86,6 +86,8 @@ _OF_NONE = ("unittest.mock.MagicMock", "unittest.mock.Mock", "types.SimpleNamesp
 
 
 def _makes_a_mock(table: ModuleTable, call: cst.Call) -> bool:
+    if dotted(call.func) == "object" and "object" not in table.bindings:
+        return "object" not in table.lost
     head = dotted(call.func).partition(".")[0]
     known = head in table.bindings and head not in table.ambiguous
     return known and table.full_name(dotted(call.func)) in _OF_NONE

@@ -125,7 +125,8 @@ class Modules:
 
     def _only_value(self, module: Module, bindings: Sequence[Binding], name: str) -> Any:
         """The value of a name whose bindings depend on what is unknown: all of them must import one thing."""
-        if not bindings or not all(isinstance(binding.node, ast.ImportFrom) for binding in bindings):
+        imports = (ast.Import, ast.ImportFrom)
+        if not bindings or not all(isinstance(binding.node, imports) for binding in bindings):
             raise Reject(f"name `{name}`, bound under a condition that is not constant")
         values = [self._value(module, binding.node, name) for binding in bindings]
         if any(isinstance(value, Opaque) or value != values[0] for value in values):
@@ -214,6 +215,8 @@ class Modules:
             return (
                 self._module_named(owner, original, 1) if _is_package(owner) else Opaque(f"import `{original}`")
             )
+        if isinstance(owner, Opaque) and original in _USUAL:
+            return Namespace(_USUAL[original])
         return self._attribute(owner, original)
 
     def _from_star(self, module: Module, name: str) -> Any:
@@ -251,6 +254,8 @@ class Modules:
 
 
 _MISSING_NAME = object()
+# What modules hand on of Triton under these names, where their text is not found: `from package.compat import tl`.
+_USUAL = {"triton": "triton", "tl": "triton.language"}
 _OF_INDUCTOR: dict[tuple[str | None, str], str] = {  # what PyTorch's own module hands on of Triton's
     ("torch._inductor.runtime.triton_helpers", "libdevice"): "triton.language.extra.libdevice",
     ("torch._inductor.runtime.triton_helpers", "math"): "triton.language.math",
