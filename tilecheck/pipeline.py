@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tilecheck.config.files import Configs
 from tilecheck.config.findings import configured
 from tilecheck.discover import Candidate, Discovery, discover
-from tilecheck.errors import SourceError, UsageError
+from tilecheck.errors import SourceError, UnsupportedConstruct, UsageError
 from tilecheck.hosts import count_kernels, kernel_names, launchers
 from tilecheck.hygiene import unreadable_source
 from tilecheck.model import Diagnostic, KernelReport, Report, Site, Span, Verdict
@@ -23,7 +23,7 @@ from tilecheck.overlay import overlaid, watched
 from tilecheck.patches.index import patches_of
 from tilecheck.patches.patched import Patches
 from tilecheck.report.progress import Progress
-from tilecheck.stages import internal_error, load_stages, lost_process, verify_kernel
+from tilecheck.stages import internal_error, load_stages, lost_process, unsupported_kernel, verify_kernel
 from tilecheck.text import decode
 
 if TYPE_CHECKING:
@@ -309,6 +309,13 @@ def _verify_file(
     data = table.parsed.source.data
     try:
         launches = launches_around(table, importers, read) if wanted else ()
+    except (UnsupportedConstruct, RecursionError) as problem:
+        what = (
+            problem.construct if isinstance(problem, UnsupportedConstruct) else "host code nested this deeply"
+        )
+        answers = [unsupported_kernel(definition, UnsupportedConstruct(what)) for definition in wanted]
+        reports, notes = tuple(k for k, _ in answers), tuple(d for _, ds in answers for d in ds)
+        return _FileResult(reports, notes, table.pragmas, parse_time_s=parsed, data=data)
     except Exception:  # noqa: BLE001 - a bug of ours in one file's host code must not stop the other files
         failed = tuple(internal_error(definition) for definition in wanted)
         return _FileResult(failed, (), table.pragmas, parse_time_s=parsed, data=data)

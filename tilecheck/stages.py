@@ -47,9 +47,9 @@ def verify_kernel(
     try:
         report, diagnostics = _analyse(definition, launches, options, kept, decisions)
     except UnsupportedConstruct as problem:
-        report, diagnostics = _unsupported(definition, problem)
+        report, diagnostics = unsupported_kernel(definition, problem)
     except RecursionError:
-        report, diagnostics = _unsupported(definition, UnsupportedConstruct("code nested this deeply"))
+        report, diagnostics = unsupported_kernel(definition, UnsupportedConstruct("code nested this deeply"))
     except UsageError:  # a folder for certificates that cannot be written
         raise
     except Exception:  # noqa: BLE001 - the one place: a bug of ours must not stop the other kernels
@@ -247,9 +247,10 @@ def state_obligations(
     return tuple(obligations), tuple(findings)
 
 
-def _unsupported(
+def unsupported_kernel(
     definition: Definition, problem: UnsupportedConstruct
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
+    """The report of a kernel that is not read because of one construct, and the finding that says so."""
     from tilecheck.verdict import unsupported  # lazy
 
     site = definition.table.site(definition.node.name)

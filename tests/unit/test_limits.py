@@ -82,3 +82,13 @@ def test_a_chain_of_classes_is_read_in_linear_time() -> None:
     body += "@triton.jit\ndef k(out):\n    tl.store(out + tl.program_id(0), 1.0)\n"
     (kernel,) = check_source(body).kernels
     assert kernel.verdict is Verdict.CONDITIONAL
+
+
+def test_host_code_nested_too_deeply_is_a_reason_and_no_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def overflows(*_: object) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr("tilecheck.pipeline.launches_around", overflows)
+    kernel = verified("    tl.store(out + tl.program_id(0), 1.0)\n")
+    assert kernel.internal_error is None
+    assert kernel.reason == "unsupported:host code nested this deeply"

@@ -23,7 +23,8 @@ HEADS = {
     "sibling": "from .compat import triton, tl",
     "own language": "import triton\nfrom package.compat import tl",
     "star": "from package.compat import *\nimport triton\nimport triton.language as tl",
-    "none": "try:\n    import triton\n    import triton.language as tl\nexcept ImportError:\n    triton = tl = None",
+    "none": "try:\n    import triton\n    import triton.language as tl\n"
+    "except ImportError:\n    triton = tl = None",
     "object": "try:\n    import triton\n    import triton.language as tl\n"
     "except ImportError:\n    triton = object()\n    tl = object()",
     "fallback": "try:\n    from package.compat import triton, tl\n"

@@ -254,7 +254,7 @@ class Modules:
 
 
 _MISSING_NAME = object()
-# What modules hand on of Triton under these names, where their text is not found: `from package.compat import tl`.
+# What modules that are not found hand on of Triton under these names: `from package.compat import tl`.
 _USUAL = {"triton": "triton", "tl": "triton.language"}
 _OF_INDUCTOR: dict[tuple[str | None, str], str] = {  # what PyTorch's own module hands on of Triton's
     ("torch._inductor.runtime.triton_helpers", "libdevice"): "triton.language.extra.libdevice",
