@@ -52,6 +52,7 @@ from tilecheck.ir.host import (
 )
 
 if TYPE_CHECKING:
+    from tilecheck.frontend.host_autograd import HostRun
     from tilecheck.frontend.modules import ModuleTable
 
 HOST_STEPS = 30_000
@@ -76,13 +77,14 @@ class Shared:
 
     `kernels` has, for each file, the kernels that it defines and their languages, `stores` where it stores into
     the containers it names, `inside` the names that functions inside others mention. `tuning` has the
-    configurations of kernels.
+    configurations of kernels, `runs` the launches of host functions and what these hand on.
     """
 
     kernels: dict[str, dict[cst.FunctionDef, str]] = field(default_factory=dict)
     stores: dict[str, dict[str, set[int]]] = field(default_factory=dict)
     inside: dict[str, frozenset[str]] = field(default_factory=dict)
     tuning: dict[cst.CSTNode, Any] = field(default_factory=dict)
+    runs: dict[cst.CSTNode, HostRun] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -119,6 +121,12 @@ class HostExecutor(Executor):
     shapes: dict[str, tuple[Expr | Axes, ...]] = field(default_factory=dict)  # by the names of their tensors
     counts: dict[str, Expr] = field(default_factory=dict)  # of elements, of tensors with shapes that are free
     sized: dict[tuple[str, Expr], tuple[Expr, Expr]] = field(default_factory=dict)  # see `size_along`
+    made_contiguous: dict[str, Tensor] = field(default_factory=dict)  # parameters that a decorator prepares
+    followed: bool = True  # whether decorators hand on what they get, but for that
+    ends: list[tuple[Expr, Any, dict[str, Any]]] = field(
+        default_factory=list
+    )  # of the function that is executed
+    outermost: Frame | None = None  # of that function
     allocation: str = ""  # the name that the value being computed will get
     events: Events = field(default_factory=Events)
 
@@ -252,7 +260,7 @@ class HostExecutor(Executor):
             case Tensor():
                 return value
             case Unknown():
-                return T.free(value.name)
+                return self.made_contiguous.get(value.name) or T.free(value.name)
             case _:
                 raise UnsupportedConstruct("a tensor that is not known")
 

@@ -122,10 +122,10 @@ def _attempt(
         if handler is not None:
             statements.run_block(x, handler.body.body, frame)
         ends.append((chosen, x.guard, frame.names))
-    _meet(x, ends, frame)
+    meet(x, ends, frame)
 
 
-def _meet(x: HostExecutor, ends: list[tuple[E.Expr, E.Expr, dict[str, Any]]], frame: Frame) -> None:
+def meet(x: HostExecutor, ends: list[tuple[E.Expr, E.Expr, dict[str, Any]]], frame: Frame) -> None:
     """Join paths; one that ended takes no part."""
     reached = [end for end in ends if end[1] is not E.FALSE]
     if not reached:
@@ -158,7 +158,7 @@ def run_match(x: HostExecutor, node: cst.Match, frame: Frame) -> None:
             statements.run_block(x, case.body.body, frame)
         ends.append((chosen, x.guard, frame.names))
     ends.append((left, E.all_of(before, left), names))
-    _meet(x, ends, frame)
+    meet(x, ends, frame)
 
 
 def _fits(x: HostExecutor, subject: Any, pattern: cst.MatchPattern, frame: Frame) -> E.Expr:

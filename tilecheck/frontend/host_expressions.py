@@ -169,8 +169,29 @@ def _comprehension(x: HostExecutor, node: cst.ListComp | cst.GeneratorExp, frame
     return Seq(items, isinstance(node, cst.ListComp))
 
 
+def _dict_comprehension(x: HostExecutor, node: cst.DictComp, frame: Frame) -> Any:
+    """`{k: f(v) for k, v in sizes.items()}` with keys that are literals."""
+    found: dict[str | int, Any] = {}
+    x.events.callers.append(frame)
+    try:
+        for inner in _rounds(x, node.for_in, frame):
+            key = literal(evaluate(x, node.key, inner))
+            if key is None:
+                raise UnsupportedConstruct("dictionary with a computed key")
+            found[key] = evaluate(x, node.value, inner)
+    finally:
+        x.events.callers.pop()
+    forget_named(x, node, frame)
+    return Table(found)
+
+
 def _comprehended(x: HostExecutor, elt: cst.BaseExpression, loop: cst.CompFor, frame: Frame) -> Iterator[Any]:
     """The items that one loop of a comprehension gives, and the loops inside it."""
+    return (evaluate(x, elt, inner) for inner in _rounds(x, loop, frame))
+
+
+def _rounds(x: HostExecutor, loop: cst.CompFor, frame: Frame) -> Iterator[Frame]:
+    """The names of each round of a comprehension."""
     inner = Frame(dict(frame.names), frame.parent, frame.table, frame.function, frame.returns, frame.depth)
     for item in expressions.static_items(x, evaluate(x, loop.iter, frame), "comprehension"):
         assign(x, loop.target, item, inner)
@@ -178,9 +199,9 @@ def _comprehended(x: HostExecutor, elt: cst.BaseExpression, loop: cst.CompFor, f
         if keep is not E.TRUE and keep is not E.FALSE:
             raise UnsupportedConstruct("comprehension with a symbolic condition")
         if keep is E.TRUE and loop.inner_for_in is not None:
-            yield from _comprehended(x, elt, loop.inner_for_in, inner)
+            yield from _rounds(x, loop.inner_for_in, inner)
         elif keep is E.TRUE:
-            yield evaluate(x, elt, inner)
+            yield inner
 
 
 def _formatted(x: HostExecutor, node: cst.FormattedString, frame: Frame) -> Any:
@@ -207,6 +228,7 @@ HANDLERS: Mapping[type, Callable[[HostExecutor, Any, Frame], Any]] = {
     cst.Subscript: subscript,
     cst.ListComp: _comprehension,
     cst.GeneratorExp: _comprehension,
+    cst.DictComp: _dict_comprehension,
     cst.FormattedString: _formatted,
     cst.Await: _opaque,
     cst.Yield: _opaque,

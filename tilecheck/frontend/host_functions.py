@@ -33,6 +33,7 @@ from tilecheck.frontend.host_values import (
     Gridded,
     HostShape,
     LaunchCall,
+    StandIn,
     Starred,
     Table,
     Unknown,
@@ -98,6 +99,8 @@ def call(x: HostExecutor, node: cst.Call, frame: Frame) -> Any:
     with x.at(frame.table, node):
         found = invoke(x, function, args, frame)
     forget_attributes(x, node, frame)
+    if isinstance(function, Method) and function.name == "save_for_backward" and not args.keywords:
+        frame.names[f"{dotted(node.func).rpartition('.')[0]}.saved_tensors"] = Seq(args.positional)
     return found
 
 
@@ -190,6 +193,9 @@ def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any
             x.record_launch(x, _launch_of(args, guarded=function.name == GUARDED_LAUNCHER))
             elements_changed(x, (*args.positional, *(v for _, v in args.keywords)))
             return Const(None)
+        case StandIn():
+            function.calls.append(args.positional)
+            return function.result
         case Gridded():
             return _launch_on_grid(x, function, args, frame)
         case Method(value=Function()) if function.name == "replace_hints":

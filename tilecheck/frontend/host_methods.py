@@ -36,7 +36,7 @@ from tilecheck.frontend.host_views import (
     split_pieces,
     transposed,
 )
-from tilecheck.frontend.values import Const, Num, Seq, Token
+from tilecheck.frontend.values import Const, Num, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Symbol
 from tilecheck.ir.host import DEVICE, host_rank, host_stride, is_contiguous
@@ -148,6 +148,8 @@ def method(x: HostExecutor, value: Any, name: str, args: Arguments) -> Any:
             return BitLength(x.scalar(value, "number"))
         case Num() if name in ("item", "__int__", "__index__"):
             return value
+        case Table() if name in ("items", "keys", "values") and not args.positional:
+            return _entries(value, name)
         case Table() if name == "get" and args.positional:
             return _lookup(x, value, args.at(0), args.positional[1:])
         case _:
@@ -178,6 +180,18 @@ def _unpack(x: HostExecutor, value: Any, args: Arguments) -> Any:
         case _:
             name = x.unread("unpacked value").name
             return Seq(tuple(Unknown(f"{name}[{k}]", opaque=True) for k in range(count)))
+
+
+def _entries(table: Table, name: str) -> Seq:
+    """`table.items()`, `.keys()` or `.values()`."""
+    keys = [Const(key) if isinstance(key, str) else integer(key) for key in table.items]
+    match name:
+        case "keys":
+            return Seq(tuple(keys))
+        case "values":
+            return Seq(tuple(table.items.values()))
+        case _:
+            return Seq(tuple(Seq(pair) for pair in zip(keys, table.items.values(), strict=True)))
 
 
 def _lookup(x: HostExecutor, table: Table, key: Any, default: Sequence[Any]) -> Any:

@@ -99,6 +99,8 @@ def _small(x: HostExecutor, node: cst.BaseSmallStatement, frame: Frame) -> None:
         case cst.Return():
             value = Const(None) if node.value is None else evaluate(x, node.value, frame)
             frame.returns.append((x.guard, value))
+            if frame is x.outermost and not x.dry:
+                x.ends.append((x.guard, value, dict(frame.names)))
             x.guard = E.FALSE
         case cst.Expr(value=cst.Call(func=cst.Attribute(value=cst.Name(), attr=cst.Name(value="append")))):
             _append(x, node.value, frame)  # type: ignore[arg-type]  # the pattern says that it is a call

@@ -163,6 +163,7 @@ def assign_target(x: HostExecutor, target: cst.BaseExpression, value: Any, frame
     if isinstance(target, cst.Name):
         forget_inside(x, target.value, frame)
     elif isinstance(target, cst.Tuple | cst.List):
+        value = _of_length(x, value, target)
         used_up(x, value, frame)
     match target:
         case cst.Name() if isinstance(value, Poison):
@@ -181,6 +182,20 @@ def assign_target(x: HostExecutor, target: cst.BaseExpression, value: Any, frame
         case _:
             return False
     return True
+
+
+def _of_length(x: HostExecutor, value: Any, target: cst.Tuple | cst.List) -> Any:
+    """Of two sequences the one that is as long as there are targets: of the other Python raises."""
+    if not isinstance(value, Choice) or any(isinstance(e, cst.StarredElement) for e in target.elements):
+        return value
+    ways = (value.first, value.second)
+    if not all(isinstance(way, Seq) for way in ways):
+        return value
+    fits = [len(way.items) == len(target.elements) for way in ways]
+    if fits[0] == fits[1]:
+        return value
+    x.assume(value.cond if fits[0] else E.negate(value.cond))
+    return ways[0] if fits[0] else ways[1]
 
 
 def _assign_attribute(x: HostExecutor, target: cst.Attribute, value: Any, frame: Frame) -> None:

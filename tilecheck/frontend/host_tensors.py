@@ -41,6 +41,14 @@ def fresh(name: str, storage: str, shape: tuple[Expr, ...] | None, shape_of: str
     return Tensor(name, storage, fresh=True, shape=shape, shape_of=shape_of, contiguous=True, dense=True)
 
 
+def fresh_to_given(t: Tensor, holder: str) -> Tensor:
+    """A tensor as an object gives it back that holds it: memory that was new lies in that object now."""
+    if not t.fresh:
+        return t
+    among = tuple(f"{holder}.{name}" for name in t.among)
+    return replace(t, storage=f"{holder}.{t.storage}", among=among)
+
+
 def piece(t: Tensor, name: str) -> Tensor:
     """Some view of a tensor, of unknown shape: it has the tensor's storage."""
     return replace(

@@ -173,6 +173,14 @@ class LaunchCall:
     checks_contracts: bool = False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class StandIn:
+    """Stands for a function that is decorated: what the decorator calls it with is noted."""
+
+    calls: list[tuple[Any, ...]]
+    result: Unknown
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     """`triton.Config({...}, num_warps=4)`: what it passes to the kernel, and its number of warps."""

@@ -188,7 +188,7 @@ def host_value(x: HostExecutor, value: Any, note: Annotation) -> HostValue:
             number = E.sym(host_scalar(value.name, opaque=value.opaque))
             if is_scalar and not note.array:
                 return number
-            return replace(_tensor(x, T.free(value.name)), number=number)
+            return replace(_tensor(x, x.tensor(value)), number=number)
         case Tensor():
             return _tensor(x, x.laid_out(x.known_rank(value)))
         case Num():

@@ -22,16 +22,19 @@ from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostDialect, HostExecutor, HostStopped, HostTooLarge, Shared, parameter
 from tilecheck.frontend.host_applied import prepared_inputs
+from tilecheck.frontend.host_autograd import HostRun, forward_of, handed_over, take_over
+from tilecheck.frontend.host_decorated import hands_on
 from tilecheck.frontend.host_doubts import doubt_inputs
 from tilecheck.frontend.host_effects import rebinds
 from tilecheck.frontend.host_expressions import HANDLERS
 from tilecheck.frontend.host_functions import PLAIN_DECORATORS, is_own
-from tilecheck.frontend.host_values import LAUNCHERS, LaunchCall, Unknown
+from tilecheck.frontend.host_values import LAUNCHERS, LaunchCall, Tensor, Unknown
 from tilecheck.frontend.launch_records import record
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.statements import run_block
 from tilecheck.frontend.syntax import children, walk
-from tilecheck.frontend.values import Frame, Function
+from tilecheck.frontend.values import Const, Frame, Function
+from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, const
 from tilecheck.ir.launch import Launch
 from tilecheck.model import Site
@@ -210,29 +213,18 @@ def _launches_a_kernel(table: ModuleTable, call: cst.Call) -> bool:
 
 def _execute(table: ModuleTable, host: _Host, shared: Shared) -> list[Launch]:
     """The launches that a run of `host` meets."""
-    integers: frozenset[str] = frozenset()
-    forms: dict[tuple[str, str], Any] = {}
-    launches: list[Launch] = []
-    for _ in range(MAX_RUNS):
-        launches = []
-        x = _executor(table, host, launches.append, integers)
-        x.forms, x.known = forms, shared
-        why = _run(x, table, host)
-        if why is not None:
-            met = {launch.site for launch in launches}
-            launches += [_problem(site, why) for site in sorted(host.sites - met, key=lambda s: s.span.start)]
-        learned = _forms(x, table, shared)
-        if x.integers_seen <= integers and learned == forms:
-            break
-        integers, forms = integers | x.integers_seen, learned
+    run = _settled(table, host, shared)
+    launches = list(run.launches)
+    if run.why is not None:
+        met = {launch.site for launch in launches}
+        launches += [_problem(site, run.why) for site in sorted(host.sites - met, key=lambda s: s.span.start)]
     if host.node is None or not launches:
         return launches
+    forward = forward_of(table, host.node)
     computed = prepared_inputs(table, host.node)
-    defaults = _defaults(table, host.node)
-    return [
-        replace(launch, doubted=(*launch.doubted, *computed), defaults=tuple(defaults.items()))
-        for launch in launches
-    ]
+    computed += () if forward is None else prepared_inputs(table, forward)
+    defaults = tuple(_defaults(table, host.node).items())
+    return [replace(la, doubted=(*la.doubted, *computed), defaults=defaults) for la in launches]
 
 
 def _defaults(table: ModuleTable, function: cst.FunctionDef) -> dict[str, Expr]:
@@ -245,6 +237,30 @@ def _defaults(table: ModuleTable, function: cst.FunctionDef) -> dict[str, Expr]:
             value = table.bindings.get(value.value)
         if isinstance(value, cst.Integer):
             found[param.name.value] = const(value.evaluated_value)
+    return found
+
+
+def _settled(table: ModuleTable, host: _Host, shared: Shared) -> HostRun:
+    """A run of `host` that knows which unknowns are integers."""
+    if host.node is not None and host.node in shared.runs:
+        return shared.runs[host.node]
+    integers: frozenset[str] = frozenset()
+    forms: dict[tuple[str, str], Any] = {}
+    for _ in range(MAX_RUNS):
+        launches: list[Launch] = []
+        x = _executor(table, host, launches.append, integers)
+        x.forms, x.known = forms, shared
+        why = _run(x, table, host)
+        learned = _forms(x, table, shared)
+        if x.integers_seen <= integers and learned == forms:
+            break
+        integers, forms = integers | x.integers_seen, learned
+    handed = None
+    if host.node is not None and host.name == "forward" and why is None and x.outermost is not None:
+        handed = handed_over(x, host.node, x.outermost)
+    found = HostRun(tuple(launches), why, handed)
+    if host.node is not None:
+        shared.runs[host.node] = found
     return found
 
 
@@ -332,10 +348,17 @@ def _run(x: HostExecutor, table: ModuleTable, host: _Host) -> str | None:
             frame = Frame({}, None, table, MODULE, [], 0)
             run_block(x, table.parsed.module.body, frame)
         else:
-            frame = _frame(x, table, host)
+            frame = x.outermost = _frame(x, table, host)
+            prepared = hands_on(x, table, host.node)
+            x.followed, x.made_contiguous = prepared is not None, prepared or {}
+            annotated = (n for n in x.made_contiguous if isinstance(frame.names.get(n), Tensor))
+            frame.names.update({name: x.made_contiguous[name] for name in annotated})
+            _take_over(x, table, host, frame)
             x.running.append(host.node)
             doubt_inputs(x, host.node, frame, PLAIN_DECORATORS)
             run_block(x, host.node.body.body, frame)
+            if x.guard is not E.FALSE:
+                x.ends.append((x.guard, Const(None), dict(frame.names)))
     except HostTooLarge:
         return f"`{host.name}` is too large to follow"
     except RecursionError:
@@ -345,6 +368,16 @@ def _run(x: HostExecutor, table: ModuleTable, host: _Host) -> str | None:
     except UnsupportedConstruct as problem:
         return f"not read: {problem.construct}"
     return None
+
+
+def _take_over(x: HostExecutor, table: ModuleTable, host: _Host, frame: Frame) -> None:
+    """Start the `backward` of an autograd function with what its `forward` left."""
+    forward = None if host.node is None else forward_of(table, host.node)
+    if host.node is None or forward is None:
+        return
+    handed = _settled(table, _Host(forward, host.enclosing, frozenset()), x.known).handed
+    if handed is not None:
+        take_over(x, host.node, frame, handed)
 
 
 def _frame(x: HostExecutor, table: ModuleTable, host: _Host) -> Frame:

@@ -1,0 +1,162 @@
+"""What `forward` of an autograd function hands to its `backward`: what it saved, and the shapes of its results.
+
+Torch calls `backward` with the context that a `forward` of the same class has filled, and with one gradient for
+each of its results. So what forward established holds there: its facts, the attributes of the context, and the
+tensors that it saved, which keep their shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import host_library
+from tilecheck.frontend.bindings import dotted
+from tilecheck.frontend.host_blocks import meet
+from tilecheck.frontend.host_sharing import kept
+from tilecheck.frontend.host_tensors import fresh_to_given
+from tilecheck.frontend.host_values import Tensor, Unknown
+from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.values import Choice, Const, Frame, Seq
+from tilecheck.ir import expr as E
+from tilecheck.ir.host import host_stride
+
+if TYPE_CHECKING:
+    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.ir.launch import Launch
+
+SAVED = "saved_tensors"
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """What a run of `forward` leaves behind: its state, the attributes of its context and what it returns."""
+
+    run: HostExecutor
+    guard: E.Expr
+    attributes: Mapping[str, Any]
+    results: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostRun:
+    """A run over a host function: its launches, why it ended early, and what it hands on."""
+
+    launches: tuple[Launch, ...]
+    why: str | None
+    handed: Handed | None
+
+
+def forward_of(table: ModuleTable, host: cst.FunctionDef) -> cst.FunctionDef | None:
+    """The `forward` that fills the context of a `backward`."""
+    if host.name.value != "backward":
+        return None
+    for node in table.nodes():
+        if type(node) is cst.ClassDef and any(part is host for part in node.body.body):
+            methods = {part.name.value: part for part in node.body.body if isinstance(part, cst.FunctionDef)}
+            is_function = any(dotted(base.value).split(".")[-1] == "Function" for base in node.bases)
+            plain = is_function and "setup_context" not in methods and not _is_replaced(table, node.name.value)
+            return methods.get("forward") if plain else None
+    return None
+
+
+def _is_replaced(table: ModuleTable, name: str) -> bool:
+    """Whether another class, or an assignment, may give the class another `forward`."""
+    for node in table.nodes():
+        match node:
+            case cst.ClassDef() if any(dotted(base.value).split(".")[-1] == name for base in node.bases):
+                return True
+            case cst.AssignTarget(target=cst.Attribute(attr=cst.Name("forward"))):
+                return True
+    return False
+
+
+def handed_over(x: HostExecutor, forward: cst.FunctionDef, frame: Frame) -> Handed | None:
+    """What a finished run over `forward` hands on; None if that is not followed."""
+    context = _names(forward)[0] if _names(forward) else ""
+    ends = [end for end in x.ends if end[0] is not E.FALSE]
+    saving = [end for end in ends if f"{context}.{SAVED}" in end[2]]
+    if not context or not saving:
+        return None
+    # Where forward saved nothing, backward has nothing to unpack.
+    meet(x, [(guard, guard, names) for guard, _, names in saving], frame)
+    own = {name: value for name, value in frame.names.items() if name.startswith(f"{context}.")}
+    attributes = {name.partition(".")[2]: _saved(value, context) for name, value in own.items()}
+    results = saving[0][1] if len(saving) == 1 and x.followed else Const(None)
+    return Handed(x, x.guard, attributes, results.items if isinstance(results, Seq) else (results,))
+
+
+def take_over(x: HostExecutor, backward: cst.FunctionDef, frame: Frame, handed: Handed) -> None:
+    """Let a run over `backward` start with what was handed to it."""
+    names, run = _names(backward), handed.run
+    if not names or set(names[1:]) & run.inputs:
+        return
+    for name, count in run.names_taken.items():
+        x.names_taken[name] = max(count, x.names_taken.get(name, 0))
+    for name, count in run.storages.items():
+        x.storages[name] = max(count, x.storages.get(name, 0))
+    x.inputs |= run.inputs
+    x.of_numbers |= run.of_numbers
+    x.integer_names |= run.integers_seen | run.integer_names
+    x.doubted |= run.doubted
+    x.handed_on |= run.handed_on
+    x.serial = max(x.serial, run.serial)
+    x.definitions.update(run.definitions)
+    x.shapes.update(run.shapes)
+    x.counts.update(run.counts)
+    x.sized.update(run.sized)
+    x.made_contiguous.update({name: t for name, t in run.made_contiguous.items() if name not in names})
+    x.assume(handed.guard)
+    for name, value in handed.attributes.items():
+        frame.names[f"{names[0]}.{name}"] = value
+    if x.followed and not any(
+        isinstance(n, cst.Attribute) and n.attr.value == "set_materialize_grads" for n in _texts(run)
+    ):
+        for name, result in zip(names[1:], handed.results, strict=False):
+            _shape_gradient(x, name, result, frame)
+
+
+def _texts(run: HostExecutor) -> Iterator[cst.CSTNode]:
+    for node in run.running:
+        yield from walk(node)
+
+
+def _names(function: cst.FunctionDef) -> list[str]:
+    return [p.name.value for p in (*function.params.posonly_params, *function.params.params)]
+
+
+def _shape_gradient(x: HostExecutor, name: str, result: Any, frame: Frame) -> None:
+    """A gradient has the shape of the result that it is of, laid out in any way."""
+    if not isinstance(frame.names.get(name), Unknown | Tensor) or not isinstance(result, Tensor | Unknown):
+        return
+    try:
+        parts = host_library.parts_of(x, x.tensor(result))
+    except UnsupportedConstruct:
+        return
+    own = x.shaped(x.tensor(Unknown(name)), parts)
+    if own.contiguous:
+        frame.names[name] = own
+    elif own.shape is not None:
+        rank = len(own.shape)
+        strides = tuple(E.sym(host_stride(name, k)) for k in range(rank))
+        frame.names[name] = replace(own, strides=strides, strides_of="")
+    else:
+        frame.names[name] = own
+
+
+def _saved(value: Any, context: str) -> Any:
+    """A value of forward as backward finds it: what forward allocated lies in the context."""
+    match value:
+        case Tensor():
+            return kept(fresh_to_given(value, context))
+        case Seq():
+            return Seq(tuple(_saved(item, context) for item in value.items), value.is_list)
+        case Choice():
+            return Choice(value.cond, _saved(value.first, context), _saved(value.second, context))
+        case _:
+            return value

@@ -1,0 +1,84 @@
+"""What a decorator of a host function makes of the arguments before the function gets them.
+
+The decorator's text is executed with a stand-in for the function. Of what it passes on, only contiguous copies
+of the parameters are followed; a parameter that comes out another way stays whatever the caller passes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.bindings import dotted
+from tilecheck.frontend.executor import Arguments
+from tilecheck.frontend.expressions import MODULE, evaluate
+from tilecheck.frontend.host_values import StandIn, Tensor, Unknown
+from tilecheck.frontend.statements import call_function
+from tilecheck.frontend.values import Choice, Frame, Function
+from tilecheck.ir import expr as E
+from tilecheck.ir.host import host_test
+
+if TYPE_CHECKING:
+    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.modules import ModuleTable
+
+_LIBRARIES = ("torch", "triton", "functools", "typing")
+
+
+def hands_on(x: HostExecutor, table: ModuleTable, host: cst.FunctionDef) -> dict[str, Tensor] | None:
+    """The parameters that decorators make contiguous wherever they are tensors.
+
+    None if a decorator may hand on anything else, or return another value than the function does. Only one that
+    does more than to hand on the function is followed.
+    """
+    own = [d.decorator for d in host.decorators if not _is_plain(table, d.decorator)]
+    if not own:
+        return {}
+    if len(own) != 1 or isinstance(own[0], cst.Call):
+        return None
+    names = [p.name.value for p in (*host.params.posonly_params, *host.params.params)]
+    before, doubted, line, deciding = x.guard, set(x.doubted), x.line, list(x.deciding)
+    stand_in = StandIn([], x.unread("result"))
+    try:
+        result = _apply(x, table, own[0], stand_in, [Unknown(name) for name in names])
+    except UnsupportedConstruct:
+        return None
+    finally:
+        x.guard, x.doubted, x.line, x.deciding = before, doubted, line, deciding
+    if len(stand_in.calls) != 1 or result is not stand_in.result:
+        return None
+    given = stand_in.calls[0]
+    found = {name: made for name, value in zip(names, given, strict=False) if (made := _made(name, value))}
+    kept = (name in found or value == Unknown(name) for name, value in zip(names, given, strict=False))
+    return found if len(given) == len(names) and all(kept) else None
+
+
+def _is_plain(table: ModuleTable, node: cst.BaseExpression) -> bool:
+    """Whether a decorator of Python or of a library hands on every argument and every result."""
+    text = dotted(node.func if isinstance(node, cst.Call) else node)
+    name = table.full_name(text) if text else ""
+    return name in ("staticmethod", "classmethod") or name.partition(".")[0] in _LIBRARIES
+
+
+def _apply(
+    x: HostExecutor, table: ModuleTable, node: cst.BaseExpression, stand_in: StandIn, given: list[Any]
+) -> Any:
+    decorator = evaluate(x, node, Frame({}, None, table, MODULE, [], 0))
+    if not isinstance(decorator, Function) or not isinstance(decorator.node, cst.FunctionDef):
+        return None
+    wrapper = call_function(x, decorator, Arguments((stand_in,), (), node, table))
+    if not isinstance(wrapper, Function) or not isinstance(wrapper.node, cst.FunctionDef):
+        return None
+    return call_function(x, wrapper, Arguments(tuple(given), (), node, table))
+
+
+def _made(name: str, value: Any) -> Tensor | None:
+    """A parameter's contiguous copy, if that is what is passed for it where it is a tensor."""
+    asked = host_test(f"isinstance({name}, torch.Tensor)")
+    if isinstance(value, Choice) and value.cond in (asked, E.negate(asked)):
+        ways = (value.first, value.second) if value.cond is asked else (value.second, value.first)
+        value = ways[0] if ways[1] == Unknown(name) else None
+    own = isinstance(value, Tensor) and value.storage == name and value.name == f"{name}.contiguous()"
+    return value if isinstance(value, Tensor) and own and value.contiguous else None
