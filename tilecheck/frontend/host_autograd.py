@@ -60,20 +60,24 @@ def forward_of(table: ModuleTable, host: cst.FunctionDef) -> cst.FunctionDef | N
         if type(node) is cst.ClassDef and any(part is host for part in node.body.body):
             methods = {part.name.value: part for part in node.body.body if isinstance(part, cst.FunctionDef)}
             is_function = any(dotted(base.value).split(".")[-1] == "Function" for base in node.bases)
-            plain = is_function and "setup_context" not in methods and not _is_replaced(table, node.name.value)
+            plain = is_function and "setup_context" not in methods and not _is_replaced(table, node)
             return methods.get("forward") if plain else None
     return None
 
 
-def _is_replaced(table: ModuleTable, name: str) -> bool:
+def _is_replaced(table: ModuleTable, owner: cst.ClassDef) -> bool:
     """Whether another class, or an assignment, may give the class another `forward`."""
     for node in table.nodes():
         match node:
-            case cst.ClassDef() if any(dotted(base.value).split(".")[-1] == name for base in node.bases):
+            case cst.ClassDef() if node is not owner and owner.name.value in _bases(node):
                 return True
             case cst.AssignTarget(target=cst.Attribute(attr=cst.Name("forward"))):
                 return True
     return False
+
+
+def _bases(node: cst.ClassDef) -> set[str]:
+    return {dotted(base.value).split(".")[-1] for base in node.bases}
 
 
 def handed_over(x: HostExecutor, forward: cst.FunctionDef, frame: Frame) -> Handed | None:

@@ -1,0 +1,240 @@
+"""Facts that a host's text establishes of shapes, strides and sizes, at launches of Triton kernels."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tilecheck import verify_paths
+
+KERNELS = """
+import math
+import functools
+import torch
+import torch.nn.functional as F
+import triton
+import triton.language as tl
+from elsewhere import tile_of
+
+@triton.jit
+def flat(o_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o_ptr + offs, 1, mask=offs < n)
+
+@triton.jit
+def rows(o_ptr, stride, n, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    tl.store(o_ptr + tl.program_id(0) * stride + cols, 1, mask=cols < n)
+
+def contiguous(fn):
+    @functools.wraps(fn)
+    def wrapper(ctx, *args, **kwargs):
+        args = [a.contiguous() if isinstance(a, torch.Tensor) else a for a in args]
+        kwargs = {k: v.contiguous() if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()}
+        return fn(ctx, *args, **kwargs)
+    return wrapper
+
+def checked(fn):
+    @functools.wraps(fn)
+    def wrapper(ctx, *args):
+        return fn(ctx, *[a.t() for a in args])
+    return wrapper
+"""
+ORDER = ("holds", "caller", "broken")
+
+
+def rank(status: str) -> int:
+    return ORDER.index(status) if status in ORDER else len(ORDER)
+
+
+@pytest.fixture
+def statuses(tmp_path: Path) -> Callable[[str], dict[str, str]]:
+    """The worst status of each condition, over all launches in a host's text."""
+
+    def run(body: str) -> dict[str, str]:
+        path = tmp_path / "host.py"
+        path.write_text(KERNELS + textwrap.dedent(body), encoding="utf-8")
+        found: dict[str, str] = {}
+        for kernel in verify_paths([path.as_posix()]).kernels:
+            for condition in (c for at in kernel.launches for c in at.conditions):
+                old = found.get(condition.text, "holds")
+                found[condition.text] = max(old, condition.status, key=rank)
+        assert found
+        return found
+
+    return run
+
+
+@pytest.fixture
+def worst(statuses: Callable[[str], dict[str, str]]) -> Callable[[str], str]:
+    """The worst status of all of them."""
+    return lambda body: max(statuses(body).values(), key=rank)
+
+
+def launched(before: str, out: str, count: str) -> str:
+    text = textwrap.indent(textwrap.dedent(before).strip(), "    ")
+    return f"""
+def host(x, w, k: int, d: int, order):
+{text}
+    flat[(triton.cdiv({count}, 64),)]({out}, {count}, BLOCK=64)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "out", "count"),
+    [
+        ("assert k >= 1", "torch.empty((*x.shape[:-1], k))", "x.numel() // x.shape[-1] * k"),
+        ("assert k >= 1", "torch.empty(x.shape[:-1] + (k,))", "math.prod(x.shape[:-1]) * k"),
+        ("", "torch.empty(x.shape)", "x.shape[0] * math.prod(x.shape[1:])"),
+        ("", "torch.empty(x.shape)", "math.prod(x.shape[:-2]) * x.shape[-2] * x.shape[-1]"),
+        ("shape = list(x.shape)\nshape[-1] = 1", "torch.empty(shape)", "x.numel() // x.shape[-1]"),
+        ("shape = list(x.shape)\nshape[d] = 1", "torch.empty(shape)", "x.numel() // x.shape[d]"),
+        ("n = 1\nfor size in x.shape:\n    n *= size", "torch.empty_like(x)", "n"),
+        ("", "torch.empty([])", "1"),
+        ("", "torch.empty([1] * x.ndim)", "1"),
+        ("", "x.permute(order).contiguous()", "x.numel()"),
+        ("", "x.permute(*order).contiguous()", "x.numel()"),
+        ("", "x.transpose(d, -1).contiguous()", "x.numel()"),
+        ("assert x.shape[:-1] == w.shape[:-1]", "torch.empty(x.shape[:-1])", "w.numel() // w.shape[-1]"),
+        ("*batch, n = x.shape", "torch.empty((*batch, 2))", "2 * (x.numel() // n)"),
+        ("a, b = x.shape\nb, c = w.shape", "x @ w", "a * c"),
+        ("a, b = x.shape", "x.sum(dim=-1)", "a"),
+        ("", "F.relu(x.contiguous())", "x.numel()"),
+        ("a, b = x.shape", "torch.stack([x, x])", "2 * a * b"),
+        ("a, b = x.shape", "F.pad(x, (1, 2))", "a * (b + 3)"),
+        ("a, b = x.shape\nv, i = x.topk(3)", "i", "3 * a"),
+        ("", "torch.empty((x.numel(),))", "x.numel() // 3 * 3"),
+    ],
+)
+def test_sizes_that_the_text_gives(before: str, out: str, count: str, worst) -> None:
+    assert worst(launched(before, out, count)) == "holds"
+
+
+@pytest.mark.parametrize(
+    ("before", "out", "count"),
+    [
+        ("assert k >= 1", "torch.empty((*x.shape[:-1], k))", "x.numel()"),
+        ("", "torch.empty(x.shape[1:])", "x.numel()"),
+        ("shape = list(x.shape)\nshape[-1] = 1", "torch.empty(shape)", "x.numel()"),
+        ("", "torch.empty([])", "2"),
+        ("", "x.sum(-1)", "x.numel()"),
+        ("a, b = x.shape", "torch.cat([x, x])", "2 * a * b + 1"),
+        ("a, b = torch.meshgrid(torch.empty(64), torch.empty(64), indexing='ij')", "a", "a.numel()"),
+        ("n = 1\nfor size in x.shape[1:]:\n    n *= size", "torch.empty(n)", "x.numel()"),
+        ("a, b = x.shape", "x.contiguous().unfold(1, 2, 1)", "2 * a * (b - 1)"),
+    ],
+)
+def test_sizes_that_are_too_small(before: str, out: str, count: str, worst) -> None:
+    assert worst(launched(before, out, count)) != "holds"
+
+
+@pytest.mark.parametrize(
+    ("before", "call", "expected"),
+    [
+        ("r, n = x.shape\nassert x.is_contiguous()", "x, x.stride(0), n", "holds"),
+        ("assert x.is_contiguous()\nr, n = x.shape\ny = torch.empty_like(x)", "y, y.stride(0), n", "holds"),
+        ("r, n = x.shape\ny = torch.empty_like(x)", "y, y.stride(0), n", "caller"),
+        ("r, n = x.shape\ny = x.new_empty((r, 2 * n))[:, ::2]", "y, y.stride(0), n", "holds"),
+        ("r, n = x.shape\ny = x.new_empty((r, n))[:, ::2]", "y, y.stride(0), n", "broken"),
+        ("r, n = x.shape\ny = torch.empty((n, r)).mT.contiguous()", "y, y.stride(0), n", "holds"),
+        ("r, n = x.shape\ny = torch.empty((r, 3, n)).select(1, 0)", "y, y.stride(0), n", "holds"),
+        ("r, n = x.shape\na, b = torch.empty((r, 2 * n)).split(n, 1)", "b, b.stride(0), n", "holds"),
+        ("r, n = x.shape\ny = torch.empty((2, r, n)).unbind(0)[1]", "y, y.stride(0), n", "holds"),
+        ("r, n = x.shape\ny = torch.empty(r * n).unflatten(0, (r, n))", "y, y.stride(0), n", "holds"),
+        ("r, n = x.shape\ny = torch.empty_strided((r, n), (n, 1))", "y, y.stride(0), n", "holds"),
+        ("r, n = x.shape\ny = torch.empty_strided((r, n), (0, 1))", "y, y.stride(0), n", "broken"),
+    ],
+)
+def test_strides_that_the_text_gives(before: str, call: str, expected: str, worst) -> None:
+    text = textwrap.indent(before, "    ")
+    body = f"\ndef host(x):\n{text}\n    rows[(r,)]({call}, BLOCK=triton.next_power_of_2(n))\n"
+    assert worst(body) == expected
+
+
+@pytest.mark.parametrize(
+    "stride", ["x.stride(0)", "x.stride(d)", "x[1:].stride(-1)", "x.mT.stride(0)", "last(x)"]
+)
+def test_no_stride_is_negative(stride: str, statuses) -> None:
+    body = f"""
+    def last(x):
+        return x.stride()[-1]
+
+    def host(x, d):
+        rows[(x.numel(),)](x, {stride}, 1, BLOCK=1)
+    """
+    assert statuses(body)["stride >= 0"] == "holds"
+
+
+AUTOGRAD = """
+class Function(torch.autograd.Function):
+    @staticmethod
+    {of_forward}
+    def forward(ctx, x):
+        {forward}
+        ctx.n = x.numel()
+        ctx.save_for_backward(x)
+        return torch.empty_like(x)
+
+    @staticmethod
+    {of_backward}
+    def backward(ctx, dy):
+        x, = ctx.saved_tensors
+        {backward}
+        flat[(triton.cdiv(ctx.n, 64),)](out, ctx.n, BLOCK=64)
+"""
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "of_forward", "of_backward", "expected"),
+    [
+        ("x = x.contiguous()", "out = x", "", "", "holds"),
+        ("pass", "out = dy.contiguous()", "", "", "holds"),
+        ("pass", "out = x", "@contiguous", "", "holds"),
+        ("pass", "out = dy", "", "@contiguous", "holds"),
+        ("pass", "out = x", "", "", "caller"),
+        ("pass", "out = dy.contiguous()", "", "@checked", "caller"),
+        ("pass", "out = x", "@checked", "", "caller"),
+        ("pass", "out = x.contiguous()[1:]", "", "", "caller"),
+    ],
+)
+def test_what_forward_hands_to_backward(
+    forward: str, backward: str, of_forward: str, of_backward: str, expected: str, worst
+) -> None:
+    body = AUTOGRAD.format(
+        forward=forward, backward=backward, of_forward=of_forward or "#", of_backward=of_backward or "#"
+    )
+    assert worst(body) == expected
+
+
+def test_another_class_may_fill_the_context(worst) -> None:
+    own = AUTOGRAD.format(forward="x = x.contiguous()", backward="out = x", of_forward="#", of_backward="#")
+    other = """
+class Other(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.n = 2 * x.numel()
+        ctx.save_for_backward(x)
+        return x
+"""
+    assert worst(own) == "holds"
+    assert worst(own + other) == "caller"
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("count = torch.cuda.get_device_properties(0).multi_processor_count", "holds"),
+        ("count = getattr(torch.cuda.get_device_properties(0), 'multi_processor_count', 1)", "holds"),
+        (
+            "count = triton.runtime.driver.active.utils.get_device_properties(0)['multiprocessor_count']",
+            "holds",
+        ),
+    ],
+)
+def test_a_device_has_a_multiprocessor(before: str, expected: str, worst) -> None:
+    body = f"\ndef host(x):\n    {before}\n    flat[(count,)](torch.empty(count), 1, BLOCK=64)\n"
+    assert worst(body) == expected
+    assert worst(body.replace("1, BLOCK", "2, BLOCK")) != "holds"
