@@ -23,6 +23,8 @@ _register("proof_patterns", _HERE.parent / "unit" / "proof" / "patterns.py")
 _FILES = (
     "launches points coverage undefined texts oracle mutate judge generate cases truth alter edges decided"
     " plain triton_plain triton_real shares sources triton_sources held planted ablation protocols"
+    " virtual_machine virtual_tensors virtual_torch virtual_values virtual_triton virtual_cutile launch_truth"
+    " launch_suite"
 ).split()
 for _file in _FILES:
     _register(f"soundness_{_file}", _HERE / f"{_file}.py")
