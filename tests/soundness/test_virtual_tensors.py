@@ -15,7 +15,7 @@ CHAINS = 400
 
 
 def _steps(rng: random.Random, x: Any) -> tuple[str, Callable[[Any, Any], Any]]:
-    """A random operation that suits the shape of `x`: its text, and the operation on a tensor of either kind."""
+    """A random operation that suits the shape of `x`: its name, and itself."""
     n = x.dim()
     a, b = (rng.randrange(n), rng.randrange(n)) if n else (0, 0)
     start = rng.randint(0, max(0, x.size(a) - 1)) if n else 0

@@ -46,7 +46,9 @@ class Kernel:
     def __init__(self, function: Any) -> None:
         self.function, self.__name__ = function, function.__name__
         self.signature = inspect.signature(function)
-        self.constants = ["Constant" in str(p.annotation) for p in self.signature.parameters.values()]
+        names = function.__globals__
+        marks = (p.annotation for p in self.signature.parameters.values())
+        self.constants = ["Constant" in str(names.get(m, m) if isinstance(m, str) else m) for m in marks]
 
 
 class _Constant:
@@ -82,12 +84,10 @@ class Cutile:
 
     def launch(self, stream: Any, grid: Any, kernel: Kernel, args: tuple[Any, ...]) -> None:
         bound = self.kernel_arguments(kernel, args)
-        meta = {
-            k: v for k, v in zip(kernel.signature.parameters, args, strict=False) if not isinstance(v, Tensor)
-        }
+        given = dict(zip(kernel.signature.parameters, args, strict=False))
         before, Value.floors = Value.floors, True
         try:
-            self.machine.launch(kernel.__name__, grid, lambda: kernel.function(*bound), 0, meta)
+            self.machine.launch(kernel.__name__, grid, lambda: kernel.function(*bound), 0, given)
         finally:
             Value.floors = before
 

@@ -63,7 +63,7 @@ class Outcome:
     grid: tuple[int, int, int]
     started: bool
     harms: list[Harm] = field(default_factory=list)
-    meta: dict[str, object] = field(default_factory=dict)
+    arguments: dict[str, object] = field(default_factory=dict)
     whole: bool = True  # every block was run
 
     @property
@@ -91,11 +91,11 @@ class Machine:
     # ---- launches --------------------------------------------------------------------------------------------
 
     def launch(
-        self, kernel: str, grid: object, run, threads: int = 0, meta: dict[str, object] | None = None
+        self, kernel: str, grid: object, run, threads: int = 0, arguments: dict[str, object] | None = None
     ) -> None:
         """Run `run()` once for each block. Raises `CannotStart` where the grid is too large or empty."""
         axes = self._axes(grid)
-        outcome = Outcome(kernel, axes, started=True, meta=dict(meta or {}))
+        outcome = Outcome(kernel, axes, started=True, arguments=dict(arguments or {}))
         self.outcomes.append(outcome)
         self._shadows, self._sparse, self._harms = {}, {}, []
         self.grid, self.threads = axes, threads

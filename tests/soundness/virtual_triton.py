@@ -77,10 +77,9 @@ class Jit:
         bound.apply_defaults()
         meta = dict(bound.arguments)
         sizes = grid(meta) if callable(grid) else grid
-        numbers_ = {k: v for k, v in meta.items() if not isinstance(v, Tensor)}
         arguments = {k: _bound(v, c) for (k, v), c in zip(meta.items(), self.constants, strict=True)}
         sizes = sizes if isinstance(sizes, (tuple, list)) else (sizes,)
-        self.machine.launch(self.__name__, sizes, lambda: self.fn(**arguments), 32 * int(warps), numbers_)
+        self.machine.launch(self.__name__, sizes, lambda: self.fn(**arguments), 32 * int(warps), meta)
 
 
 def _bound(value: Any, constant: bool) -> Any:
