@@ -30,9 +30,9 @@ class Judged:
     """One random launch.
 
     `problem` is "" or one of: `wrong pass` (harm, although the kernel passes with nothing unmet, and what it
-    leaves to the caller is met or is no caller's), `wrong violated` (no admitted input does harm), `false holds` (a
-    requirement that is said to hold does not), `layout alone` (violated, and all inputs that do harm have strides
-    that are not row-major).
+    leaves to the caller is met or is not his), `wrong violated` (no admitted input does harm), `false holds`
+    (a requirement that is said to hold does not), `layout alone` (violated, and all inputs that do harm
+    have strides that are not row-major).
     """
 
     pair: Made

@@ -508,8 +508,7 @@ def file_of(pairs: Sequence[Made]) -> str:
 
 @dataclass(frozen=True)
 class Input:
-    """Arguments of one call. `ordinary`: every tensor is contiguous. `is_odd`: an axis of one index has a stride
-    that row-major order would not give it, which PyTorch calls contiguous."""
+    """Arguments of one call. `ordinary`: every tensor is contiguous."""
 
     given: dict[str, Any]
     processors: int
@@ -517,6 +516,7 @@ class Input:
 
     @property
     def is_odd(self) -> bool:
+        """Whether an axis of one index has a stride of its own, which PyTorch calls contiguous."""
         return any(v.is_contiguous() and v.strides != row_major(v.shape) for v in self.tensors())
 
     def tensors(self) -> list[Tensor]:

@@ -24,7 +24,7 @@ def results() -> list[Scored]:
     "path", [p for p in files() if p.stem not in LARGE], ids=lambda p: f"{p.parent.name}/{p.stem}"
 )
 def test_labels_are_borne_out_by_runs_of_the_hosts(path) -> None:
-    assert not wrong_labels(path.read_text(encoding="utf-8"), most=64)
+    assert not wrong_labels(path.read_text(encoding="utf-8"), count=30, most=32)
 
 
 def test_the_suite_is_large_and_balanced() -> None:
