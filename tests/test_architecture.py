@@ -103,6 +103,7 @@ EDGES: dict[str, set[str] | None] = {
         "tilecheck.hosts",
         "tilecheck.overlay",
         "tilecheck.parallel",
+        "tilecheck.patches",
         "tilecheck.since_config",
     },
     "tilecheck.suppress": {

@@ -29,6 +29,7 @@ from tilecheck.hosts import launchers
 from tilecheck.identifiers import words_in
 from tilecheck.overlay import is_file
 from tilecheck.parallel import in_order
+from tilecheck.patches.index import patches_of
 from tilecheck.since_config import has_changed
 from tilecheck.text import Source, decode
 
@@ -63,6 +64,9 @@ def narrowed(
     used = {configs.of(path).file for path in given}
     hosts = comparison.hosts_before(before)
     if hosts is None or has_changed(then, folders, [file for file in used if file is not None]):
+        return found, ()
+    texts = comparison.texts_before(before)
+    if texts is None or patches_of(texts, found.named) != patches_of(found.texts, found.named):
         return found, ()
     work = list(zip(found.candidates, launchers(found.candidates, found.hosts), strict=True))
     answers = in_order(functools.partial(_answer, comparison, hosts), work, jobs)
@@ -233,6 +237,19 @@ class Comparison:
                 if MAY_LAUNCH.search(words_in(data)):
                     found.append(Candidate(file, data))
         return tuple(found)
+
+    def texts_before(self, paths: Sequence[str]) -> dict[str, bytes] | None:
+        """The texts of files at the revision, by the paths of reports; None if one cannot be had."""
+        found: dict[str, bytes] = {}
+        for path in paths:
+            file = display_path(str(self.then.root / path))
+            source = self.files.source(file)
+            same = source is not None and self.then.has(path, source.data)
+            data = source.data if source is not None and same else self.then.data(path)
+            if data is None:
+                return None
+            found[file] = data
+        return found
 
     def unchanged(
         self, candidate: Candidate, names: Sequence[str], hosts: Sequence[Candidate]

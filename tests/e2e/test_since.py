@@ -403,3 +403,10 @@ def test_no_commit_yet(repository: Repository) -> None:
     code, _, err = run("--since", "HEAD", ".")
     assert code == 2
     assert "git has no revision `HEAD`" in err
+
+
+def test_a_new_assignment_in_another_module_counts(repository: Repository) -> None:
+    repository.commit(a=kernels("first"), cfg="D = 1\n", main="import cfg\n")
+    assert looked_at(".") == ([], 1)
+    repository.write(main="import cfg\ncfg.D = 2\n")
+    assert looked_at(".") == (["first"], 0)
