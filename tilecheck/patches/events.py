@@ -25,6 +25,7 @@ from tilecheck.patches.places import (
     of_key,
     text_of,
 )
+from tilecheck.patches.syntax import ACTING, SCOPES, keys, nodes_below, parameter
 
 Places = frozenset[Place]
 _Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | None
@@ -251,7 +252,7 @@ class _Reader:
         if method in ("__setattr__", "__delattr__"):
             self.bind(place, first)
         elif place.is_dictionary:
-            for name in _keys(call) if method == "update" else [first]:
+            for name in keys(call) if method == "update" else [first]:
                 self.bind(place.above, name)
         elif place != MODULES:
             self.note(place, Effect.CHANGES)
@@ -265,9 +266,9 @@ class _Reader:
             return
         if own:
             for function in own:
-                parameter = _parameter(function, to)
-                if parameter:
-                    self.hold((function, parameter), frozenset({place}))
+                own_name = parameter(function, to)
+                if own_name:
+                    self.hold((function, own_name), frozenset({place}))
                 else:
                     self.hand_on([place])
         elif any(last_name(function) in _SETTING for function in (call.func, *call.args)):
@@ -296,10 +297,10 @@ class _Reader:
                 self.visit(node)
 
     def visit(self, node: ast.AST) -> None:
-        if type(node) in _ACTING:
+        if type(node) in ACTING:
             self.act(node)
-        if type(node) not in _SCOPES:
-            self.block(_parts(node))
+        if type(node) not in SCOPES:
+            self.block(nodes_below(node))
 
     def act(self, node: ast.AST) -> None:
         match node:
@@ -400,75 +401,3 @@ class _Reader:
         for argument, default in pairs:
             self.visit(default)
             self.hold((node, argument.arg), self.places(default))
-
-
-_SCOPES = frozenset((ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef))  # which `define` reads
-_ACTING = _SCOPES | {
-    ast.Import,
-    ast.ImportFrom,
-    ast.Assign,
-    ast.AnnAssign,
-    ast.NamedExpr,
-    ast.AugAssign,
-    ast.For,
-    ast.AsyncFor,
-    ast.comprehension,
-    ast.withitem,
-    ast.Match,
-    ast.Delete,
-    ast.Return,
-    ast.Yield,
-    ast.YieldFrom,
-    ast.Await,
-    ast.Call,
-    ast.Tuple,
-    ast.List,
-    ast.Set,
-    ast.Dict,
-}
-
-
-def _parts(node: ast.AST) -> Iterable[ast.AST]:
-    """The nodes below; the display of a loop or of an assignment to a display is followed already."""
-    if type(node) not in (ast.For, ast.AsyncFor, ast.comprehension, ast.Assign):
-        found: list[ast.AST] = []
-        for value in vars(node).values():  # `ast.iter_child_nodes` takes several times as long
-            if type(value) is list:
-                found += [item for item in value if isinstance(item, _CODE)]
-            elif isinstance(value, _CODE):
-                found.append(value)
-        return found
-    return _undisplayed(node)
-
-
-# Names and literals do nothing by themselves, and have nothing below.
-_CODE = (ast.stmt, ast.expr, ast.comprehension, ast.withitem, ast.excepthandler, ast.match_case, ast.keyword)
-
-
-def _undisplayed(node: ast.AST) -> Iterable[ast.AST]:
-    loop = isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension))
-    paired = isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Tuple, ast.List))
-    for child in ast.iter_child_nodes(node):
-        whole = (loop and child is node.iter) or (paired and child is node.value)  # type: ignore[attr-defined]
-        if whole and isinstance(child, (ast.Tuple, ast.List, ast.Set)):
-            yield from child.elts
-        else:
-            yield child
-
-
-def _parameter(function: ast.FunctionDef | ast.AsyncFunctionDef, to: int | str) -> str:
-    """The parameter that an argument becomes; empty if that is not told."""
-    arguments = function.args
-    positional = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
-    if isinstance(to, int):
-        return positional[to] if to < len(positional) else ""
-    names = {*positional, *(a.arg for a in arguments.kwonlyargs)}
-    return to if to in names else ""
-
-
-def _keys(call: ast.Call) -> list[str]:
-    """The keys that `update` is given; an empty one stands for any."""
-    found = [keyword.arg or "" for keyword in call.keywords]
-    for argument in call.args:
-        found += [text_of(key) for key in argument.keys] if isinstance(argument, ast.Dict) else [""]
-    return found
