@@ -147,9 +147,10 @@ def _decided(
     from tilecheck.verdict import conclude  # lazy
 
     facts = Facts(kernel, build(kernel, launches))
-    obligations, findings = state_obligations(facts, [entry.rule for entry in load_rules()])
-    file = definition.table.file
     work = Work.of_kernel(options.budget)  # for both times, if it is decided twice
+    rules = [entry.rule for entry in load_rules()]
+    obligations, findings = state_obligations(facts, rules, most=work.most_obligations)
+    file = definition.table.file
 
     ask = partial(decide, keep=options.dump_smt is not None) if decisions is None else decisions.decide
 
@@ -228,15 +229,21 @@ def _write_proofs(definition: Definition, kernel: Kernel, decision: Decision, op
 
 
 def state_obligations(
-    facts: Facts, rules: Sequence[Rule]
+    facts: Facts, rules: Sequence[Rule], most: int | None = None
 ) -> tuple[tuple[Obligation, ...], tuple[Diagnostic, ...]]:
-    """Ask every rule; obligations in the order of their proofs, findings in the order of the rules."""
+    """Ask every rule; obligations in the order of their proofs, findings in the order of the rules.
+
+    No more are stated once there are more than `most`: all of them stay undecided then, so no verdict rests on
+    those that are missing.
+    """
     from tilecheck.proof.obligation import Obligation  # lazy
 
     obligations: list[Obligation] = []
     findings: list[Diagnostic] = []
     for rule in rules:
         for item in rule.check(facts) if rule.check is not None else ():
+            if most is not None and len(obligations) > most:
+                break
             if isinstance(item, Obligation):
                 obligations.append(item)
             elif isinstance(item, Diagnostic):

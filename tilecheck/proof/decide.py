@@ -39,7 +39,7 @@ from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation, Ord
 from tilecheck.proof.predicate import inhabited
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
-from tilecheck.proof.work import OBLIGATION, Work
+from tilecheck.proof.work import Work
 
 # A kernel that stays unknown after so many searches is not worth more of them.
 _MOST_FAILED_HUNTS = 2
@@ -91,6 +91,10 @@ def decide(
     proved something are kept. `work` is what may be spent, if not as much as one kernel may. With
     `proves_only`, nothing is looked for that would show or repair what is not proved."""
     work = work or Work.of_kernel(budget)
+    most = work.most_obligations
+    if most is not None and len(obligations) > most:
+        reason = Reason.BUDGET.value
+        return Decision(tuple(Settled(o, "unknown", "none", 0.0, reason) for o in obligations), ())
     with closing(Session(budget=budget, keep=keep, work=work)) as session:
         return _decide(kernel, obligations, path, without, session, proves_only=proves_only)
 
@@ -104,9 +108,6 @@ def _decide(
     *,
     proves_only: bool,
 ) -> Decision:
-    if not session.work.allows(OBLIGATION * len(obligations)):
-        reason = Reason.BUDGET.value
-        return Decision(tuple(Settled(o, "unknown", "none", 0.0, reason) for o in obligations), ())
     context = Context(kernel)
     session.models.promise(kernel.contracts)
     obligations = as_decided(kernel, obligations)

@@ -48,9 +48,10 @@ class Work:
         """For all launches of a kernel that took so much to decide."""
         return cls(min(_LAUNCHES * budget, max(_LEAST * budget, _ALL * budget - spent)))
 
-    def allows(self, units: int) -> bool:
-        """Whether so much is left."""
-        return self.limit is None or self.spent + units <= self.limit
+    @property
+    def most_obligations(self) -> int | None:
+        """How many obligations are decided at all, whatever was spent before; None: any number."""
+        return None if self.limit is None else self.limit // OBLIGATION
 
     def charge(self, units: int) -> None:
         self.spent += units
