@@ -9,8 +9,9 @@ from itertools import product
 from soundness_launch_truth import Host, read_hosts
 
 _OF_TENSORS = frozenset(
-    "shape stride numel size contiguous view reshape device dtype is_contiguous t transpose new_empty dim T"
-    " ndim element_size unsqueeze expand permute flatten is_cuda storage_offset data_ptr narrow split chunk".split()
+    "shape stride numel size contiguous view reshape device dtype is_contiguous t transpose new_empty"
+    " T dim ndim element_size unsqueeze expand permute flatten is_cuda storage_offset data_ptr narrow"
+    " split chunk".split()
 )
 _NAMES = "ABCDE"
 _RANKS = (1, 2, 3)
