@@ -59,6 +59,8 @@ def promised_ranges(kernel: Kernel) -> Ranges:
         if c.kind == "within" and not c.initial:
             low, high = c.bounds
             found[c.array] = (*found.get(c.array, ()), (c.part, low, high))
+        elif c.kind == "filled" and not c.initial:
+            found[c.array] = (*found.get(c.array, ()), (c.part, c.bounds[0], add(c.bounds[0], 1)))
         elif c.kind == "within_or":
             low, high, skip = c.bounds  # what it skips is as far off as that is
             ends = minimum(low, skip), maximum(high, add(skip, 1))

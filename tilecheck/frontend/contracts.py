@@ -38,6 +38,7 @@ class _Form:
 
 
 _FORMS = {
+    "filled": _Form(None, 1, 2, 2, parts=True),
     "within": _Form(None, 1, 3, 4, ("skip",), parts=True),
     "distinct": _Form(1, 1, 1, 2, ("skip",), parts=True),
     "increasing": _Form(1, 1, 1, 1, parts=True),

@@ -340,7 +340,7 @@ def _contracts(x: Executor, contracts: tuple[Contract, ...]) -> Iterator[Contrac
     for contract in contracts:
         if not contract.is_void(written):
             yield contract
-        elif contract.kind == "within" and contract.array not in changed:
+        elif contract.kind in ("filled", "within") and contract.array not in changed:
             yield replace(contract, initial=True)
 
 

@@ -169,6 +169,14 @@ def _copied(value: Any, layout: Layout, *, flat: bool) -> list[Any]:
 # ---- the contracts -------------------------------------------------------------------------------------------
 
 
+def _filled(
+    names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int], part: Part
+) -> Iterator[str]:
+    for at, element in _cells(values[0], part):
+        if element != bounds[0]:
+            yield f"{_cell(names[0], at, element)}, which is not {bounds[0]}"
+
+
 def _within(
     names: Sequence[str], values: Sequence[list[Any]], bounds: Sequence[int], part: Part
 ) -> Iterator[str]:
@@ -272,6 +280,7 @@ def _chunk_sums(
 
 _Broken = Callable[[Sequence[str], Sequence[list[Any]], Sequence[int], Part], Iterator[str]]
 _BROKEN: dict[str, _Broken] = {
+    "filled": _filled,
     "within": _within,
     "within_or": _within_or,
     "distinct": _distinct,

@@ -28,6 +28,7 @@ LANGUAGES = ("cutile", "triton")
 OWNERSHIPS = ("mut", "shared", "value", "constant", "unused")
 # The contracts on what is in memory, with how many numbers each may have.
 CONTRACTS = {
+    "filled": (1,),
     "within": (2,),
     "within_or": (3,),
     "distinct": (0, 1),
@@ -38,7 +39,7 @@ CONTRACTS = {
     "chunk_sums": (1,),
     "disjoint": (0,),
 }
-OF_PARTS = ("within", "within_or", "distinct", "increasing")  # those that may speak of a part of an array
+OF_PARTS = ("filled", "within", "within_or", "distinct", "increasing")  # those that may speak of a part of an array
 
 
 @dataclass(frozen=True, slots=True)

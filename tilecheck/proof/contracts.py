@@ -53,7 +53,7 @@ def instances(contracts: Sequence[Contract], assertions: Sequence[Expr]) -> tupl
     more: _Reads = {array: [n for n in walk(*found) if n in named and n.args[0] == array] for array in reads}
     both: _Reads = {array: [*nodes, *more[array]] for array, nodes in reads.items()}
     for contract in contracts if named else ():
-        if contract.kind in ("within", "within_or"):
+        if contract.kind in ("filled", "within", "within_or"):
             found.update(dict.fromkeys(INSTANCES[contract.kind](contract, more)))
         elif contract.kind == "increasing" and more[contract.array]:
             found.update(dict.fromkeys(_increasing(contract, both)))
@@ -89,6 +89,12 @@ def _taken(contract: Contract, reads: _Reads) -> Iterator[tuple[Expr, Expr]]:
         taken = lies_in(node.args[1:], contract.part, extents_of(contract.array))
         if taken is not FALSE:
             yield node, taken
+
+
+def _filled(contract: Contract, reads: _Reads) -> Iterator[Expr]:
+    (value,) = contract.bounds
+    for node, taken in _taken(contract, reads):
+        yield _implies(all_of(_inside(node), taken), eq(node, value))
 
 
 def _within(contract: Contract, reads: _Reads) -> Iterator[Expr]:
@@ -208,6 +214,7 @@ def _chunk_sums(contract: Contract, reads: _Reads) -> Iterator[Expr]:
 
 
 INSTANCES: dict[str, Callable[[Contract, _Reads], Iterator[Expr]]] = {
+    "filled": _filled,
     "within": _within,
     "within_or": _within_or,
     "distinct": _distinct,

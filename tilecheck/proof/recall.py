@@ -168,7 +168,7 @@ class Recall:
         """Plain launches have tables that keep the contracts, where that is easy."""
         # What says more of a table than that it is increasing comes last.
         said = sorted(contracts, key=lambda c: c.kind != "increasing")
-        tables = {c.array: c.kind for c in said if c.kind not in ("within", "within_or")}
+        tables = {c.array: c.kind for c in said if c.kind not in ("filled", "within", "within_or")}
         tables |= {c.others[0]: "counts" for c in contracts if c.kind == "prefix_sum"}
         for assignment in self._made:
             assignment.tables = tables

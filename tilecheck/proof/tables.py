@@ -62,7 +62,7 @@ def fill_in(data: Contents, cells: Mapping[tuple[int, ...], int], promised: Sequ
             if not _fits(v, data):
                 return False
             seen[here] = v
-    return all(_keeps(data, promise) for promise in promised)
+    return all(keeps(data, promise) for promise in promised)
 
 
 def _seen(data: Contents, part: Part) -> Contents | None:
@@ -122,7 +122,7 @@ def fill_sums(
         items[i] = sums[i + 1] - sums[i]
     kept = all(sums[i] == v for i, v in known.items()) and all(items[i] == v for i, v in counts.items())
     pairs = ((sums, promised[0]), (items, promised[1]))
-    return kept and bool((items >= 0).all()) and all(_keeps(data, p) for data, ps in pairs for p in ps)
+    return kept and bool((items >= 0).all()) and all(keeps(data, p) for data, ps in pairs for p in ps)
 
 
 def fill_chunks(
@@ -146,7 +146,7 @@ def fill_chunks(
             return False
         free.remove(chosen)
         table[2 * row : 2 * row + 2] = chosen
-    return all(_keeps(table, promise) for promise in promised)
+    return all(keeps(table, promise) for promise in promised)
 
 
 def fill_chunk_sums(
@@ -168,7 +168,7 @@ def fill_chunk_sums(
         sums[i] = total
         total += -(-lengths[i] // size) if i < len(lengths) else 0
     kept = all(sums[at[0]] == v for at, v in cells.items() if _is_inside(at, sums.shape))
-    return kept and all(_keeps(sums, promise) for promise in promised)
+    return kept and all(keeps(sums, promise) for promise in promised)
 
 
 _ITEM = 3  # an item that nothing else speaks of
@@ -267,16 +267,20 @@ def _width(low: int, high: int | None, rows: int) -> int:
 
 def _range(promised: Sequence[Promise]) -> tuple[int | None, int | None]:
     ranges = [promise.bounds[:2] for promise in promised if promise.kind in ("within", "within_or")]
+    ranges += [(p.bounds[0], p.bounds[0] + 1) for p in promised if p.kind == "filled"]
     return max((b[0] for b in ranges), default=None), min((b[1] for b in ranges), default=None)
 
 
-def _keeps(data: Contents, promise: Promise) -> bool:
+def keeps(data: Contents, promise: Promise) -> bool:
+    """Whether an array keeps what one launch promises of it."""
     seen = _seen(data, promise.part)
     if seen is None:
         return False
     data = seen
     values = [int(v) for v in data.reshape(-1)]
     match promise.kind:
+        case "filled":
+            return all(v == promise.bounds[0] for v in values)
         case "within":
             low, high = promise.bounds
             return all(low <= v < high for v in values)

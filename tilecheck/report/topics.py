@@ -110,6 +110,7 @@ the table guarantees, above the kernel:
 
 The named contracts are:
 
+    filled(t, c)           every element is c when the launch begins: flags, tickets, locks, counters
     within(t, low, high)   every element is at least low and less than high; with skip=-100, or equal to that
     increasing(t)          no element is less than the one before it
     distinct(t, skip=-1)   no two elements are equal, but for those equal to skip

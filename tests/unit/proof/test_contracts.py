@@ -21,6 +21,7 @@ from tilecheck.proof.contracts import instances
 
 SITE = Site("k.py", Span(0, 1))
 PARTS = {
+    "filled-odd": ((1, 2),),
     "within-odd": ((1, 2),),
     "distinct-even": ((0, 2),),
     "increasing-late": ((1, 1),),
@@ -28,6 +29,7 @@ PARTS = {
     "within-last": ((-1, 0),),
 }
 KINDS = (
+    "filled",
     "within",
     "within_or",
     "distinct",
@@ -46,6 +48,7 @@ Memory = Mapping[str, tuple[tuple[int, ...], ...] | tuple[int, ...]]
 def contract_of(kind: str) -> Contract:
     said, _, variant = kind.partition("-")
     bounds = (const(0), const(2)) if said == "within" else (const(-1),) if variant == "skip" else ()
+    bounds = (const(1),) if said == "filled" else bounds
     bounds = (const(2),) if kind in ("chunks", "chunk_sums") else bounds
     bounds = (const(0), const(2), const(-1)) if kind == "within_or" else bounds
     others = ("c",) if kind in ("prefix_sum", "chunks", "chunk_sums") else ()
@@ -82,6 +85,8 @@ def keeps(kind: str, memory: Memory) -> bool:
         only = [t[first]] if -len(t) <= first < len(t) else []
         return keeps(kind.partition("-")[0], {"t": t[first::step] if step else tuple(only)})
     match kind:
+        case "filled":
+            return all(v == 1 for v in t)
         case "within":
             return all(0 <= v < 2 for v in t)
         case "within_or":
@@ -121,7 +126,7 @@ def reads_of(kind: str) -> list[Expr]:
         return [read("t", FIRST), read("t", SECOND), read("c", THIRD)]
     if kind == "chunks":
         return [read("t", mul(2, FIRST)), read("c", SECOND)]
-    if kind in ("within-odd", "distinct-even"):  # a place that is known to be odd or even, and one that is not
+    if kind in ("filled-odd", "within-odd", "distinct-even"):  # a place that is known to be odd or even, and one that is not
         known = mul(2, FIRST) if kind == "distinct-even" else add(mul(2, FIRST), 1)
         return [read("t", known), read("t", SECOND)]
     return [read("t", FIRST), read("t", SECOND)]
@@ -182,6 +187,9 @@ def test_instances_are_false_of_every_memory_that_breaks_it(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "function", "right", "wrong"),
     [
+        ("filled", "_filled", "eq(node, value)", "eq(node, add(value, 1))"),
+        ("filled", "_filled", "all_of(_inside(node), taken)", "taken"),
+        ("filled-odd", "_filled", "all_of(_inside(node), taken)", "_inside(node)"),
         ("within", "_within", "lt(node, high)", "lt(add(node, 1), high)"),
         ("within", "_within", "le(low, node)", "lt(low, node)"),
         ("within", "_within", "all_of(_inside(node), taken)", "all_of(le(0, node.args[1]), taken)"),

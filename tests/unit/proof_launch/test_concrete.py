@@ -134,6 +134,8 @@ def test_arrays_that_no_address_reaches_are_refused(build):
         ({(0,): -1, (1,): -1}, [Promise("distinct", (-1,))], True),
         ({(0,): 4}, [Promise("distinct", ()), Promise("within", (0, 5))], True),
         ({}, [Promise("within", (2, 3))], True),
+        ({}, [Promise("filled", (7,))], True),
+        ({(1,): 6}, [Promise("filled", (7,))], False),
         ({(0,): 9}, [Promise("within", (0, 5))], False),
         ({}, [Promise("within", (3, 3))], False),
         ({(0,): 2, (4,): 6}, [Promise("increasing", ()), Promise("distinct", ())], True),
