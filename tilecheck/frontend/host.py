@@ -33,6 +33,7 @@ from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.host_changes import Events, read_number
+from tilecheck.frontend.host_contents import Held
 from tilecheck.frontend.host_values import Axes, FloatParam, LaunchCall, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Param, Poison, Seq, Token
 from tilecheck.ir import expr as E
@@ -129,6 +130,7 @@ class HostExecutor(Executor):
     outermost: Frame | None = None  # of that function
     allocation: str = ""  # the name that the value being computed will get
     events: Events = field(default_factory=Events)
+    contents: dict[str, Held] = field(default_factory=dict)  # of storages: what their elements are
 
     # ---- unknown values ------------------------------------------------------------------------------
 

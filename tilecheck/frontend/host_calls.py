@@ -15,6 +15,7 @@ from tilecheck.frontend.host_changes import read_element, read_number
 from tilecheck.frontend.host_iterators import is_used_at_once
 from tilecheck.frontend.host_library import FUNCTIONS, OPERATIONS, operation
 from tilecheck.frontend.host_methods import DEVICE_COUNTS, allocated, device_count, product
+from tilecheck.frontend.host_results import RESULTS, display, random_order
 from tilecheck.frontend.host_values import WARPS, Config, Dims, HostShape, Ratio, Table, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Function, Named, Num, Range, Record, Seq, Token, integer
 from tilecheck.ir import expr as E
@@ -405,7 +406,12 @@ def _arange(x: HostExecutor, args: Arguments) -> Tensor:
     ends = {k: x.scalar(v, "arange") for k, v in given.items()}
     if "end" not in ends or step is None or not x.is_integer_memory(step):  # a step may be a fraction
         raise UnsupportedConstruct("arange")
-    length = E.cdiv(E.sub(ends["end"], ends.get("start", E.ZERO)), step)
+    start, end = ends.get("start", E.ZERO), ends["end"]
+    if step.value is not None and step.value < 0:
+        start, end, step = end, start, E.neg(step)  # as many numbers as upwards
+    elif not T.nonnegative(step):
+        raise UnsupportedConstruct("arange with a step of either sign")
+    length = E.cdiv(E.sub(end, start), step)
     return T.fresh("arange", x.storage("arange"), (E.maximum(0, length),))
 
 
@@ -423,6 +429,9 @@ _TENSORS: Mapping[str, Handler] = {
     "arange": _arange,
     **dict.fromkeys(("empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like"), _like),
     "randint_like": _like,
+    "randperm": random_order,
+    "tensor": display,
+    **{name: _as_tensor_method(name) for name in RESULTS},
     **{
         name: _as_tensor_method(name)
         for name in (

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from tilecheck.frontend.host_contents import forget_shared, forget_tensor
 from tilecheck.frontend.host_values import Config, Dims, Table, Tensor, Unknown
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Choice, Frame, Function, Method, Named, Record, Seq
@@ -169,6 +170,8 @@ def item_stored(x: HostExecutor, owner: Any, frame: Frame) -> None:
 
 def elements_changed(x: HostExecutor, values: Iterable[Any], *, certainly: bool = False) -> None:
     """Tensors may have got other elements. `certainly`: none of these is a number, which never changes."""
+    values = tuple(values)
+    forget_contents(x, values)
     x.events.now += 1
     for value in values:
         for part in _inside((value,)):
@@ -181,10 +184,18 @@ def elements_changed(x: HostExecutor, values: Iterable[Any], *, certainly: bool 
             x.events.itself[value.name] = x.events.now
 
 
+def forget_contents(x: HostExecutor, values: Iterable[Any]) -> None:
+    """Nothing is known any more of what is in the tensors among values, or in those that may share memory."""
+    for part in _inside(values):
+        if isinstance(part, Unknown | Named | Tensor):
+            forget_tensor(x, part)
+
+
 def anything_changed(x: HostExecutor, frame: Frame) -> None:
     """Any object that is not made here, or that a function inside another one names, may have changed."""
     x.events.now += 1
     x.events.anything = x.events.elements = x.events.now
+    forget_shared(x)
     _drop_paths(x, frame, lambda path, at: True)
     named = [at.names[n] for at in live_frames(x, frame) for n in at.names if n in x.named_inside(at.table)]
     lose_objects(x, named, frame)
@@ -208,7 +219,9 @@ def read_once(x: HostExecutor) -> None:
 
 def unread_code_runs(x: HostExecutor, given: Iterable[Any], frame: Frame) -> None:
     """Code that is not read runs: what it is given may change, and all that it may find by itself."""
+    given = tuple(given)
     lose_objects(x, given, frame)
+    elements_changed(x, given)
     anything_changed(x, frame)
 
 

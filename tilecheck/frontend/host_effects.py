@@ -15,12 +15,14 @@ from tilecheck.frontend.host_changes import (
     anything_changed,
     attribute_stored,
     elements_changed,
+    forget_contents,
     item_stored,
     lose_objects,
     lose_rebound,
     unread_code_runs,
     used_up,
 )
+from tilecheck.frontend.host_contents import after_call, after_filling
 from tilecheck.frontend.host_methods import FOLLOWED, RESHAPING
 from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.syntax import walk
@@ -85,8 +87,9 @@ def unread_effects(x: HostExecutor, function: Any, args: Arguments, frame: Frame
                 anything_changed(x, frame)
         case Method(value=owner, name=name):
             if _method_is_quiet(owner, name, args):
-                if name.endswith("_") or isinstance(owner, Tensor):
+                if name.endswith("_") or (isinstance(owner, Tensor) and name not in _READING):
                     elements_changed(x, (owner, *given))
+                after_filling(x, function, args)
             else:
                 unread_code_runs(x, (owner, *given), frame)
         case _:
@@ -120,9 +123,12 @@ def _is_quiet_builtin(name: str) -> bool:
 
 def _library_call(x: HostExecutor, name: str, args: Arguments, given: list[Any], frame: Frame) -> None:
     """A function of a library or of Python: it runs code that it is given, or that a program registered."""
-    if name.rpartition(".")[2] in _CALLING or ".ops." in name or _is_handed_code(args):
+    last = name.rpartition(".")[2]
+    if last not in _READING and not _is_quiet_builtin(name):
+        forget_contents(x, given)
+    if last in _CALLING or ".ops." in name or _is_handed_code(args):
         unread_code_runs(x, given, frame)
-    elif name.endswith("_") or "out" in dict(args.keywords):
+    elif name.endswith("_") or dict(args.keywords).keys() & {"out", "inplace"}:
         elements_changed(x, given)
     if name in _GIVING_BACK or name.startswith("itertools."):
         lose_objects(x, given, frame)
@@ -157,6 +163,7 @@ def read_effects(x: HostExecutor, function: Any, args: Arguments, result: Any) -
         elements_changed(x, [function.value], certainly=True)
     elif name.endswith("_") or "out" in dict(args.keywords):
         elements_changed(x, (*args.positional, *(value for _, value in args.keywords)))
+    after_call(x, function, args, result)
     return result
 
 

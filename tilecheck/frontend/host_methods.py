@@ -11,8 +11,10 @@ from tilecheck.frontend import host_shapes
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_arguments import in_format, literal, number, one_axis, sizes, unsupported
 from tilecheck.frontend.host_changes import read_attribute, read_item
+from tilecheck.frontend.host_contents import cast
 from tilecheck.frontend.host_doubts import parts
 from tilecheck.frontend.host_library import OF_UNKNOWN, OPERATIONS, operation
+from tilecheck.frontend.host_results import RESULTS
 from tilecheck.frontend.host_values import (
     Axes,
     BitLength,
@@ -64,6 +66,8 @@ _OF_PAIR = 2
 _REORDERED = frozenset("permute transpose swapaxes swapdims movedim moveaxis t adjoint".split())
 # These have all the elements of the tensor that they are views or copies of.
 _OF_ALL = _REORDERED | frozenset("reshape flatten ravel unsqueeze squeeze unflatten view_as reshape_as".split())
+_MOST_CHUNKS = 16
+_OF_PAIRS = ("values", "indices")  # what `sort` and `topk` return
 # What gives a tensor itself another shape, or other memory.
 RESHAPING = frozenset(
     "resize_ resize_as_ swap_tensors set_ t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ "
@@ -91,6 +95,8 @@ def attribute(x: HostExecutor, value: Any, name: str) -> Any:
             return _tensor_attribute(x, value, name)
         case Token():
             return Token(f"{value.name}.{name}")
+        case Seq() if name in _OF_PAIRS and len(value.items) == len(_OF_PAIRS):
+            return value.items[_OF_PAIRS.index(name)]
         case _:
             raise unsupported(f"attribute `.{name}`")
 
@@ -136,7 +142,7 @@ def method(x: HostExecutor, value: Any, name: str, args: Arguments) -> Any:
             return _unpack(x, value, args)
         case HostShape() | Dims() | Seq() if name == "numel":
             return product(x, value)
-        case Unknown() if any(name in own for own in (_METHODS, _CONVERSIONS, _COPIES, _VIEWS, RESHAPING)):
+        case Unknown() if any(name in own for own in (_METHODS, RESULTS, _CONVERSIONS, _COPIES, _VIEWS, RESHAPING)):
             return _tensor_method(x, x.tensor(value), name, args)
         case Unknown() if name in OF_UNKNOWN:
             return operation(x, x.tensor(value), name, args)
@@ -229,13 +235,16 @@ def _tensor_method(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> An
         return replace(T.piece(t, x.unread(f"{t.name}.{name}()").name), copied="perhaps", copy=0)
     if name in _CONVERSIONS:
         asked = any(k == "memory_format" for k, _ in args.keywords)  # `t` itself may be kept, in its own order
-        return T.in_any_order(T.converted(t)) if asked else T.converted(t)
+        found = cast(T.converted(t), name, args)
+        return T.in_any_order(found) if asked else found
     if name in _COPIES:
         return in_format(T.like(t, f"{t.name}.{name}()", x.storage(f"{t.name}.{name}()")), args)
     if name == "pin_memory":
         return replace(t, copied="perhaps", copy=0)
     if name in _SAME or name.endswith("_"):
         return t  # `fill_`, `zero_`, `copy_`: the same tensor with other values
+    if name in RESULTS:
+        return RESULTS[name](x, t, args, name)
     raise unsupported(f"tensor method `.{name}`")
 
 

@@ -49,6 +49,7 @@ class Tensor:
     copied: str = field(default="", compare=False)
     among: tuple[str, ...] = ()
     copy: int = field(default=0, compare=False)  # which copy it is: one of each branch is one after them
+    recast: bool = False  # whether its elements may be others than those of its storage, of another type
 
 
 @dataclass(frozen=True, slots=True)

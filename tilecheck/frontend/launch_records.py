@@ -16,6 +16,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.annotations import Annotation, read_annotation
 from tilecheck.frontend.host import facts_of
+from tilecheck.frontend.host_contents import contents_of
 from tilecheck.frontend.host_shapes import meant
 from tilecheck.frontend.host_values import FloatParam, LaunchCall, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Seq, Token
@@ -236,6 +237,7 @@ def _tensor(x: HostExecutor, t: Tensor) -> HostTensor:
         given=not t.fresh and all(x.is_given(name) for name in storages),
         handed_on=any(name in x.handed_on for name in storages),
         count=count,
+        contents=contents_of(x, t),
     )
 
 

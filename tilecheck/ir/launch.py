@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tilecheck.ir.contents import Contents
 from tilecheck.ir.expr import Expr
 from tilecheck.model import Site
 
@@ -30,6 +31,7 @@ class HostTensor:
     `span_of` names the free tensor that begins and ends where this one does. `number` is what it is if the
     kernel takes it for a number after all: an argument of which the host's text does not say what it is. Where
     `absent` holds, None is passed instead. `count` is the number of elements where `shape` does not say it.
+    `contents` is what its elements are at the launch.
     """
 
     name: str
@@ -51,6 +53,7 @@ class HostTensor:
     among: tuple[str, ...] = ()
     given: bool = False
     handed_on: bool = False
+    contents: Contents | None = None
 
 
 @dataclass(frozen=True, slots=True)

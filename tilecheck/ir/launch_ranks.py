@@ -34,7 +34,8 @@ def _parts(value: HostValue) -> list[Expr]:
             return [value]
         case HostTensor():
             absent = () if value.absent is None else (value.absent,)
-            return [*(value.shape or ()), *(value.strides or ()), *absent]
+            held = () if value.contents is None else value.contents.expressions
+            return [*(value.shape or ()), *(value.strides or ()), *absent, *held]
         case HostList():
             return [e for item in value.items for e in _parts(item)]
         case _:
@@ -65,7 +66,9 @@ def map_launch(launch: Launch, change: Callable[[Expr], Expr]) -> Launch:
                 number = None if value.number is None else change(value.number)
                 absent = None if value.absent is None else change(value.absent)
                 count = None if value.count is None else change(value.count)
-                return replace(value, shape=shape, strides=strides, number=number, absent=absent, count=count)
+                held = None if value.contents is None else value.contents.mapped(change)
+                value = replace(value, shape=shape, strides=strides, number=number, absent=absent)
+                return replace(value, count=count, contents=held)
             case HostList():
                 return HostList(tuple(map(of, value.items)))
             case _:
