@@ -161,6 +161,8 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.demand": {"tilecheck.hygiene", "tilecheck.model"},
     "tilecheck.pipeline": EVERYTHING,
     "tilecheck.stages": EVERYTHING,
+    "tilecheck.host_made": EVERYTHING,
+    "tilecheck.initial_values": EVERYTHING,
     "tilecheck.proposing": EVERYTHING,
     "tilecheck.in_place": EVERYTHING,
     "tilecheck.proving": EVERYTHING,
@@ -192,12 +194,18 @@ REPLAY = {
     "tilecheck.proof.counterexample",
     "tilecheck.proof.fuel",
     "tilecheck.proof.launch_claims",
+    "tilecheck.proof.launch_contents",
     "tilecheck.proof.launch_replay",
     "tilecheck.proof.replay",
     "tilecheck.proof.replay_order",
 }
 # These look for counterexamples by evaluating many points at once.
-SEARCH = {"tilecheck.proof.concrete", "tilecheck.proof.tables", "tilecheck.proof.witness"}
+SEARCH = {
+    "tilecheck.proof.concrete",
+    "tilecheck.proof.launch_tables",
+    "tilecheck.proof.tables",
+    "tilecheck.proof.witness",
+}
 THIRD_PARTY: dict[str, set[str]] = {
     "libcst": {"tilecheck.frontend"},
     "networkx": {"tilecheck.analysis"},
