@@ -42,7 +42,7 @@ def with_proposals(
     waiting = _open(decision)
     if decision.vacuous or all(s.reason != Reason.NEEDS_CONTRACT.value for s in waiting):
         return decision
-    texts: tuple[str, ...] = ()
+    texts = decision.asked
     tried: Decision | None = None
     current, left = kernel, waiting
     for _ in range(_ROUNDS):
@@ -50,7 +50,7 @@ def with_proposals(
         if not more or any(s.status == "violated" for s in decision.settled):
             break
         try:
-            current, found = _decided_with(definition, (*texts, *more), launches, options)
+            current, found = decided_with(definition, (*texts, *more), launches, options)
         except UnsupportedConstruct:
             break
         if found.vacuous:
@@ -58,14 +58,16 @@ def with_proposals(
         texts, tried, left = (*texts, *more), found, _open(found)
         if not left:
             break
-    return decision if tried is None else _advised(decision, tried, texts)
+    if tried is None:
+        return decision
+    return replace(_advised(decision, tried, texts), asked=texts)
 
 
 def _open(decision: Decision) -> list[Settled]:
     return [s for s in decision.settled if s.status == "unknown"]
 
 
-def _decided_with(
+def decided_with(
     definition: Definition, texts: tuple[str, ...], launches: tuple[Launch, ...], options: Options
 ) -> tuple[Kernel, Decision]:
     """The kernel as it is with contracts above it, and what is proved of it then.

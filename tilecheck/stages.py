@@ -168,11 +168,16 @@ def _decided(
         from tilecheck.proof.launch_claims import upheld  # lazy: loads NumPy
 
         decision = upheld(kernel, with_single_axes(kernel, decision, launches, settle), launches, file)
-    _write_proofs(definition, kernel, decision, options)
-    if any(s.status == "unknown" for s in decision.settled):
-        from tilecheck.proposing import with_proposals  # lazy: only what is open comes here
+    if any(s.status in ("violated", "unknown") for s in decision.settled):
+        from tilecheck.initial_values import with_initial_values  # lazy: only what is open comes here
+        from tilecheck.proposing import with_proposals  # lazy, as above
 
+        decision = with_initial_values(definition, kernel, decision, launches, options)
         decision = with_proposals(definition, kernel, decision, launches, options)
+        shown = _shown(definition, kernel, decision, launches, options, decisions)
+        if shown is not None:
+            return shown
+    _write_proofs(definition, kernel, decision, options)
     if kernel.fills and not decision.vacuous and _is_accepted(decision):
         from tilecheck.proof.coverage import unfilled  # lazy: few kernels say it
 
@@ -193,6 +198,25 @@ def _decided(
 
     found = conclude(facts, decision, findings, launches, file, options.budget, is_harmless)
     return in_words_of(kernel, found)
+
+
+def _shown(
+    definition: Definition,
+    kernel: Kernel,
+    decision: Decision,
+    launches: tuple[Launch, ...],
+    options: Options,
+    decisions: Decisions | None,
+) -> tuple[KernelReport, tuple[Diagnostic, ...]] | None:
+    """The kernel decided with the contracts that it waits for, if every launch in view shows them and they
+    decide it."""
+    from tilecheck.host_made import shown_contracts  # lazy: few kernels come here
+
+    found = shown_contracts(definition, kernel, decision.asked, launches)
+    if found is None:
+        return None
+    result = _decided(*found, launches, options, decisions)
+    return result if result[0].verdict in (Verdict.PROVED, Verdict.CONDITIONAL, Verdict.TRUSTED) else None
 
 
 def _is_accepted(decision: Decision) -> bool:

@@ -147,8 +147,15 @@ def _counts_branches(condition: Expr, obligation: Obligation) -> bool:
     ids = second_ids((goal.first.guard, goal.second.guard))
     if any(block.bound is grid and most.value == second for block, second in ids):
         return True
-    asked = (node.args for node in walk(guard) if node.op == "eq")
-    return any(a.op == "sym" and a.args[0].bound is grid and add(b, 2) is most for a, b in asked)
+    asked = [node.args for node in walk(guard) if node.op == "eq"]
+    if any(a.op == "sym" and a.args[0].bound is grid and add(b, 2) is most for a, b in asked):
+        return True
+    return any(_is_counted(a) and add(b, 1) is most for pair in asked for a, b in (pair, pair[::-1]))
+
+
+def _is_counted(e: Expr) -> bool:
+    """Whether it is what an atomic returned: the last of `n` blocks to count is asked for by `n - 1`."""
+    return e.op == "sym" and e.args[0].kind is Kind.OPAQUE
 
 
 def _is_layout(condition: Expr, kernel: Kernel, tiles: frozenset[Symbol]) -> bool:

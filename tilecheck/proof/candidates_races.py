@@ -8,6 +8,7 @@ from itertools import islice
 from tilecheck.ir.expr import ONE, Expr, Kind, add, all_of, conjuncts, eq, le, mod, mul, sym, symbols, walk
 from tilecheck.ir.kernel import Access, Axis, block_symbol, grid_symbol
 from tilecheck.proof.candidate_counts import Counts, inequalities, is_flag
+from tilecheck.proof.candidates_flags import flag_conditions
 from tilecheck.proof.candidates_flat import highest
 from tilecheck.proof.candidates_last import windows_begin_at
 from tilecheck.proof.conditions_ranges import Ranges, largest
@@ -27,6 +28,8 @@ class RaceCandidates:
         accesses = (first,) if first is second else (first, second)
         late: list[Expr] = []
         cones: list[Expr] = []
+        for access in accesses:
+            yield from dict.fromkeys(flag_conditions(self.counts.kernel, access))
         yield from dict.fromkeys(w for access in accesses for w in whole_pieces(access))
         for access in accesses:
             if access.spare:  # lanes that are kept out of the array

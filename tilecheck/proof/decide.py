@@ -67,13 +67,15 @@ class Settled:
 @dataclass(frozen=True, slots=True)
 class Decision:
     """All obligations of a kernel, settled, and the launch conditions that they need. `spent` is what that
-    cost in resource units of the solver, `work` in those of `proof.work`."""
+    cost in resource units of the solver, `work` in those of `proof.work`. `asked` are the contracts that were
+    found to decide what is open."""
 
     settled: tuple[Settled, ...]
     conditions: tuple[Expr, ...]
     vacuous: bool = False
     spent: int = 0
     work: int = 0
+    asked: tuple[str, ...] = ()
 
 
 def decide(
