@@ -50,6 +50,8 @@ def meaning(name: str) -> Handler | None:
         return FUNCTIONS[last]
     if head in _TORCH and last in OPERATIONS:
         return lambda x, args: operation(x, x.tensor(args.at(0)), last, without(args, 1))
+    if head == "torch" and last in RESULTS:
+        return _as_tensor_method(last)
     if last == "cdiv" and head in ("cuda.tile", "triton", "triton.language"):
         return _cdiv
     if last == "next_power_of_2" and head.startswith("triton"):
@@ -431,7 +433,6 @@ _TENSORS: Mapping[str, Handler] = {
     "randint_like": _like,
     "randperm": random_order,
     "tensor": display,
-    **{name: _as_tensor_method(name) for name in RESULTS},
     **{
         name: _as_tensor_method(name)
         for name in (

@@ -77,6 +77,8 @@ def after_call(x: HostExecutor, function: Any, args: Arguments, result: Any) -> 
     name = function.name if isinstance(function, Named | Method) else ""
     if "out" in dict(args.keywords) or not name:
         return
+    if isinstance(function, Method) and name == "sort" and isinstance(function.value, Tensor):
+        forget_tensor(x, function.value)  # in place, if it is an array of NumPy
     if isinstance(result, Seq) and name.rpartition(".")[2] in ("sort", "topk"):
         result = result.items[1]  # the indices
     if not isinstance(result, Tensor):
@@ -106,11 +108,18 @@ def keep(x: HostExecutor, t: Tensor, contents: Contents) -> None:
         x.contents[t.storage] = Held(contents, _facts(x), _nest(x), t.fresh, x.number())
 
 
-def cast(t: Tensor, name: str, args: Arguments) -> Tensor:
+def cast(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> Tensor:
     """A converted tensor: its elements are the same integers, unless the type may be too small for them."""
     given = (*args.positional, *(v for k, v in args.keywords if k not in ("non_blocking", "copy")))
     keeps = name in _SAME_VALUES or (name in ("to", "astype") and all(map(_is_harmless, given)))
+    held = x.contents.get(t.storage)
+    if name == "int" or any(map(_is_32_bits, given)):
+        keeps = keeps and (held is None or held.contents.fits_32_bits)
     return t if keeps else replace(t, recast=True)
+
+
+def _is_32_bits(value: Any) -> bool:
+    return isinstance(value, Named | Token) and value.name.rpartition(".")[2] in ("int32", "int")
 
 
 def _is_harmless(value: Any) -> bool:
@@ -169,7 +178,9 @@ def _computed(
         return None
     t = x.tensor(source)
     named = {k: v for k, v in args.keywords if k != "dtype"}
-    return elements(x, name, t, rest, named, contents_of(x, t))
+    found = elements(x, name, t, rest, named, contents_of(x, t))
+    is_narrow = any(k == "dtype" and _is_32_bits(v) for k, v in args.keywords)
+    return None if found is None or (is_narrow and not found.fits_32_bits) else found
 
 
 def _zeros(x: HostExecutor, args: Arguments, made: Tensor) -> Contents | None:

@@ -14,7 +14,7 @@ from tilecheck.frontend.host_changes import read_attribute, read_item
 from tilecheck.frontend.host_contents import cast
 from tilecheck.frontend.host_doubts import parts
 from tilecheck.frontend.host_library import OF_UNKNOWN, OPERATIONS, operation
-from tilecheck.frontend.host_results import RESULTS
+from tilecheck.frontend.host_results import OF_ANY, RESULTS
 from tilecheck.frontend.host_values import (
     Axes,
     BitLength,
@@ -142,7 +142,7 @@ def method(x: HostExecutor, value: Any, name: str, args: Arguments) -> Any:
             return _unpack(x, value, args)
         case HostShape() | Dims() | Seq() if name == "numel":
             return product(x, value)
-        case Unknown() if any(name in own for own in (_METHODS, RESULTS, _CONVERSIONS, _COPIES, _VIEWS, RESHAPING)):
+        case Unknown() if any(name in own for own in (_METHODS, OF_ANY, _CONVERSIONS, _COPIES, _VIEWS, RESHAPING)):
             return _tensor_method(x, x.tensor(value), name, args)
         case Unknown() if name in OF_UNKNOWN:
             return operation(x, x.tensor(value), name, args)
@@ -235,7 +235,7 @@ def _tensor_method(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> An
         return replace(T.piece(t, x.unread(f"{t.name}.{name}()").name), copied="perhaps", copy=0)
     if name in _CONVERSIONS:
         asked = any(k == "memory_format" for k, _ in args.keywords)  # `t` itself may be kept, in its own order
-        found = cast(T.converted(t), name, args)
+        found = cast(x, T.converted(t), name, args)
         return T.in_any_order(found) if asked else found
     if name in _COPIES:
         return in_format(T.like(t, f"{t.name}.{name}()", x.storage(f"{t.name}.{name}()")), args)

@@ -86,6 +86,9 @@ RESULTS: Mapping[str, Callable[[HostExecutor, Tensor, Arguments, str], Any]] = {
     "searchsorted": _placed,
 }
 
+# Those of them that are no methods of lists, and mean the same of arrays of other libraries.
+OF_ANY = ("argsort", "clamp")
+
 
 def random_order(x: HostExecutor, args: Arguments) -> Tensor:
     """`torch.randperm(n)`."""

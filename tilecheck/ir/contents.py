@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tilecheck.ir.expr import ONE, ZERO, Expr, add, const, maximum, minimum, mul, sub
+from tilecheck.ir.host import EXTENT, NUMEL
 
 EXACT = ("fill", "range", "listed")
+_HALF = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,20 @@ class Contents:
     def expressions(self) -> tuple[Expr, ...]:
         every = (self.start, self.step, self.low, self.high, self.count)
         return tuple(e for e in every if e is not None)
+
+    @property
+    def fits_32_bits(self) -> bool:
+        """Whether every element fits: it is a literal that does, or less than a size (S4)."""
+        match self.kind:
+            case "fill":
+                return _fits(self.start)
+            case "range":
+                return (self.start is ZERO and self.step in (ZERO, ONE)) or all(map(_fits, self._range()[:2]))
+            case "listed":
+                return all(-_HALF <= v < _HALF for v in self.listed)
+            case _:
+                ends = (self.low, self.high)
+                return all(e is not None and (_fits(e) or e is self.count) for e in ends)
 
     def mapped(self, change: Callable[[Expr], Expr]) -> Contents:
         """The same with every expression changed."""
@@ -73,6 +89,13 @@ class Contents:
         rises = all(a <= b for a, b in zip(self.listed, self.listed[1:], strict=False))
         distinct = len(set(self.listed)) == len(self.listed)
         return const(min(self.listed)), const(max(self.listed) + 1), distinct, rises
+
+
+def _fits(e: Expr | None) -> bool:
+    if e is None:
+        return False
+    size = e.op == "sym" and e.args[0].origin in (EXTENT, NUMEL)
+    return size or (e.value is not None and -_HALF <= e.value <= _HALF)
 
 
 def filled(value: Expr, count: Expr | None) -> Contents:

@@ -1,9 +1,9 @@
 """Whether the values that a launch passes keep the contracts of its kernel, as far as the host's text says them.
 
-    holds    what the text says of the elements keeps the contract, for every host input
-    broken   some host input breaks it, and the launch with the values that the host makes went wrong
-    unmet    the host makes values that may break it, and no harm was seen
-    caller   the text does not say the values, or a relation to another input decides
+holds    what the text says of the elements keeps the contract, for every host input
+broken   some host input breaks it, and the launch with the values that the host makes went wrong
+unmet    the host makes values that may break it, and no harm was seen
+caller   the text does not say the values, or a relation to another input decides
 """
 
 from __future__ import annotations

@@ -110,6 +110,10 @@ def test_what_is_known_of_some_elements(made: str, distinct: bool, increasing: b
         "torch.cumsum(torch.arange(-3, 4), 0)",
         "torch.ones(2, 2).cumsum(0)",
         "unknown(torch.zeros(4))",
+        "torch.full((n.numel(),), 1 << 20).cumsum(0).to(torch.int32)",  # which may wrap
+        "torch.cumsum(torch.randint(0, 4, (9,)), 0, dtype=torch.int32)",
+        "torch.full((4,), 1 << 40).int()",
+        "numpy.sort(numpy.arange(8))",
     ],
 )
 def test_what_is_made_otherwise_is_not_known(made: str) -> None:
@@ -120,6 +124,7 @@ def test_what_is_made_otherwise_is_not_known(made: str) -> None:
     "written",
     [
         "t[0] = 1",
+        "t.sort()",  # of NumPy
         "t += 1",
         "t.add_(1)",
         "t.view(2, 2)[0, 1] = 1",
