@@ -409,11 +409,9 @@ def _arange(x: HostExecutor, args: Arguments) -> Tensor:
     if "end" not in ends or step is None or not x.is_integer_memory(step):  # a step may be a fraction
         raise UnsupportedConstruct("arange")
     start, end = ends.get("start", E.ZERO), ends["end"]
-    if step.value is not None and step.value < 0:
-        start, end, step = end, start, E.neg(step)  # as many numbers as upwards
-    elif not T.nonnegative(step):
-        raise UnsupportedConstruct("arange with a step of either sign")
     length = E.cdiv(E.sub(end, start), step)
+    if not T.nonnegative(step):  # downwards there are as many as upwards
+        length = E.ite(E.lt(step, 0), E.cdiv(E.sub(start, end), E.neg(step)), length)
     return T.fresh("arange", x.storage("arange"), (E.maximum(0, length),))
 
 

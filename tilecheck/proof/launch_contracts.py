@@ -44,6 +44,26 @@ Values = Mapping[str, tuple[int, ...]]  # by parameter, in row-major order
 Harmed = Callable[[Broken, Values], "bool | None"]  # whether harm was seen; None if it could not be run
 
 
+_WORST = ("broken", "unmet", "caller", "holds")
+
+
+def judge_contracts(judge: Judge, harmed: Harmed) -> tuple[Mapping[str, str], tuple[Broken, ...]]:
+    """The status of each contract about values in memory at one launch, by its text, and what is broken.
+
+    A contract that is made of several has the worst of their statuses.
+    """
+    statuses: dict[str, str] = {}
+    broken: dict[str, Broken] = {}
+    for contract in judge.kernel.contracts:
+        if contract.is_about_values:
+            status, found = judge_contract(judge, contract, harmed)
+            before = statuses.get(contract.text, status)
+            statuses[contract.text] = min(before, status, key=_WORST.index)
+            if found is not None:
+                broken.setdefault(contract.text, found)
+    return statuses, tuple(broken.values())
+
+
 def judge_contract(judge: Judge, contract: Contract, harmed: Harmed) -> tuple[str, Broken | None]:
     """The status of a contract about values in memory at one launch, and what breaks it."""
     t = dict(judge.launch.arguments).get(contract.array)
