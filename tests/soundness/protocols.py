@@ -86,6 +86,14 @@ def random_roles(rng: random.Random) -> Roles:
     return tuple(tuple(_mistaken(rng, list(body))) for body in bodies)
 
 
+def falling_roles(rng: random.Random) -> Roles:
+    """A counter that falls, as it is meant or with something wrong."""
+    drawn = Atomic("add", (rng.choice((-1, -1, -1, -2)),), _order(rng))
+    reads = tuple(Touch(k, stores=False) for k in range(2))
+    branch = Branch("seen", rng.choice(("==", "==", "<")), rng.choice((-1, -1, -2, 0, 1)), reads)
+    return (tuple(_mistaken(rng, [Touch(PID, stores=True), drawn, branch])),)
+
+
 def _mistaken(rng: random.Random, body: list[Statement]) -> list[Statement]:
     """Sometimes with two statements exchanged, one dropped, or another atomic or store."""
     chance = rng.random()

@@ -9,6 +9,7 @@ from tilecheck.analysis.flags import changes, flags
 from tilecheck.ir.expr import Expr, walk
 from tilecheck.ir.kernel import Access, Kernel
 from tilecheck.ir.launch import HostTensor, Launch
+from tilecheck.proof.protocols import direction
 
 _MOST = 4  # sets of contracts that are tried
 _LARGEST = 127
@@ -25,7 +26,7 @@ def initial_contracts(kernel: Kernel, launches: Sequence[Launch]) -> Iterator[tu
         yield from islice(_sets(numbers), _MOST)
 
 
-def _sets(numbers: dict[str, list[int]]) -> Iterator[tuple[str, ...]]:
+def _sets(numbers: dict[str, list[str]]) -> Iterator[tuple[str, ...]]:
     first = {name: values[0] for name, values in numbers.items()}
     yield _texts(first)
     for name, values in numbers.items():
@@ -33,19 +34,21 @@ def _sets(numbers: dict[str, list[int]]) -> Iterator[tuple[str, ...]]:
             yield _texts({**first, name: value})
 
 
-def _texts(values: dict[str, int]) -> tuple[str, ...]:
+def _texts(values: dict[str, str]) -> tuple[str, ...]:
     return tuple(f"filled({name}, {value})" for name, value in values.items())
 
 
-def _numbers(kernel: Kernel, name: str, all_: Sequence[Access], launches: Sequence[Launch]) -> list[int]:
-    found = dict.fromkeys((*_passed(name, launches), 0))
+def _numbers(kernel: Kernel, name: str, all_: Sequence[Access], launches: Sequence[Launch]) -> list[str]:
+    found: dict[int, None] = dict.fromkeys((*_passed(name, launches), 0))
     results = {access.result for access in (*all_, *kernel.waits) if access.array == name}
     asked = [n for access in kernel.accesses for n in walk(access.guard) if n.op in ("eq", "ne")]
     compared = [e for n in asked if results & set(n.args) for e in n.args]
     operands = [e for access in all_ for e in access.operands if e is not None]
     literals = (e.value for e in (*operands, *compared) if isinstance(e, Expr))
     found.update((v, None) for v in literals if v is not None and 0 <= v <= _LARGEST)
-    return list(found)
+    if direction([access for access in all_ if changes(access)]) < 0:  # it counts how many blocks are left
+        return [" * ".join(f"grid[{axis}]" for axis in kernel.grid_axes) or "1", *map(str, found)]
+    return list(map(str, found))
 
 
 def _passed(name: str, launches: Sequence[Launch]) -> Iterator[int]:

@@ -76,7 +76,7 @@ class _Facts:
         same = _same_cell(acquire, block, release, other)
         excluded = [(release, other)]
         yield _implies(same, self._origin(acquire, block, excluded, initial=True))
-        if self._only_counts(acquire.array):
+        if self._direction(acquire.array):
             yield _implies(same, self._counted(acquire, block, release, other))
         yield self._inside(acquire, block)
 
@@ -108,7 +108,7 @@ class _Facts:
         return (early is late and not early.loops) or follows(self.kernel, early, late)
 
     def _counted(self, acquire: Access, block: int, release: Access, other: int) -> Expr:
-        """A counter that only grows: how often at most it was increased before `acquire`."""
+        """A counter that only grows, or only falls: how often at most it was changed before `acquire`."""
         bound = read(acquire.array, *_cell(acquire, block))
         for change in self.names[acquire.array]:
             if not changes(change):
@@ -122,7 +122,8 @@ class _Facts:
                 others = ite(_of(change.guard, other), 1, 0)
             rest = self._rest(change, block, other)
             bound = add(bound, mul(change.operands[0] or ZERO, add(own, others, rest)))
-        return le(_of(acquire.result, block), bound)
+        seen = _of(acquire.result, block)
+        return le(seen, bound) if self._direction(acquire.array) > 0 else le(bound, seen)
 
     def _rest(self, change: Access, block: int, other: int) -> Expr:
         """How many further blocks at most make a change: one if its guard names the block, else all."""
@@ -132,9 +133,10 @@ class _Facts:
         apart = [any_of(*(ne(at, _of(own, b)) for own, at in named)) for b in (block, other)]
         return ite(all_of(*apart), 1, 0)
 
-    def _only_counts(self, array: str) -> bool:
-        """Whether every change of a flag adds a small positive number."""
-        return all(a.atomic_kind == "add" and _is_small(a.operands[0], 1) for a in self._changes(array))
+    def _direction(self, array: str) -> int:
+        """1 where every change of a flag adds a small positive number, -1 where each adds a small negative one,
+        else 0."""
+        return direction(self._changes(array))
 
     def _changes(self, array: str) -> list[Access]:
         return [a for a in self.names[array] if changes(a)]
@@ -152,9 +154,12 @@ class _Facts:
                     continue
                 same = _same_cell(one, 1, two, 2)
                 a, b = _of(one.result, 1), _of(two.result, 2)
-                if self._only_counts(one.array):
-                    steps = one.operands[0] or ZERO, two.operands[0] or ZERO
-                    yield _implies(same, any_of(le(add(a, steps[0]), b), le(add(b, steps[1]), a)))
+                if self._direction(one.array):
+                    up = self._direction(one.array) > 0
+                    ends = add(a, one.operands[0] or ZERO), add(b, two.operands[0] or ZERO)
+                    first = le(ends[0], b) if up else le(b, ends[0])
+                    second = le(ends[1], a) if up else le(a, ends[1])
+                    yield _implies(same, any_of(first, second))
                     continue
                 changed = all_of(_of(_succeeds(one), 1), _of(_succeeds(two), 2))
                 orders = any_of(
@@ -206,6 +211,15 @@ class _Facts:
                     yield _implies(
                         all_of(start, _inside_if_checked(awaited, 1)), le(_of(turn, k), _of(turn, i))
                     )
+
+
+def direction(changed: Sequence[Access]) -> int:
+    """1 where all changes of a flag add small positive numbers, -1 where all add small negative ones, else 0."""
+    steps = [a.operands[0].value if a.atomic_kind == "add" and a.operands[0] else None for a in changed]
+    if None in steps or not steps:
+        return 0
+    rises, falls = (all(1 <= sign * step <= _LARGEST for step in steps if step) for sign in (1, -1))
+    return (1 if rises else -1 if falls else 0) if all(steps) else 0
 
 
 # ---- the forms of locks and turns ----------------------------------------------------------------------------
