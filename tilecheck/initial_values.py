@@ -75,6 +75,4 @@ def _waiting(settled: Settled, texts: tuple[str, ...]) -> Settled:
     ending = "decides this, if it is so" if len(texts) == 1 else "decide this, if they are so"
     advised = replace(settled.obligation, advice=f"{listed} {ending}")
     reason = Reason.NEEDS_CONTRACT.value
-    return replace(
-        settled, obligation=advised, status="unknown", rung="none", reason=reason, witness=None
-    )
+    return replace(settled, obligation=advised, status="unknown", rung="none", reason=reason, witness=None)

@@ -158,9 +158,7 @@ def _of_function(x: HostExecutor, name: str, args: Arguments, made: Tensor) -> C
     return None
 
 
-def _of_method(
-    x: HostExecutor, method: Method, name: str, args: Arguments, result: Tensor
-) -> Contents | None:
+def _of_method(x: HostExecutor, method: Method, name: str, args: Arguments, result: Tensor) -> Contents | None:
     if name in ("clone", "copy") and isinstance(method.value, Tensor):
         held = contents_of(x, method.value)
         return held if held is None or result.contiguous else held.of_part(ordered=False)
@@ -170,9 +168,7 @@ def _of_method(
     return None if made is None else made(x, args, result)
 
 
-def _computed(
-    x: HostExecutor, name: str, source: Any, rest: Sequence[Any], args: Arguments
-) -> Contents | None:
+def _computed(x: HostExecutor, name: str, source: Any, rest: Sequence[Any], args: Arguments) -> Contents | None:
     """What a function of a tensor computes. A type that is named must hold every index."""
     if not isinstance(source, Tensor | Param) or not _is_wide(args):
         return None

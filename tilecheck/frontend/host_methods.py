@@ -142,7 +142,9 @@ def method(x: HostExecutor, value: Any, name: str, args: Arguments) -> Any:
             return _unpack(x, value, args)
         case HostShape() | Dims() | Seq() if name == "numel":
             return product(x, value)
-        case Unknown() if any(name in own for own in (_METHODS, OF_ANY, _CONVERSIONS, _COPIES, _VIEWS, RESHAPING)):
+        case Unknown() if any(
+            name in own for own in (_METHODS, OF_ANY, _CONVERSIONS, _COPIES, _VIEWS, RESHAPING)
+        ):
             return _tensor_method(x, x.tensor(value), name, args)
         case Unknown() if name in OF_UNKNOWN:
             return operation(x, x.tensor(value), name, args)

@@ -116,7 +116,12 @@ def _shape_of(value: Any) -> tuple[int, ...]:
 
 
 def elements(
-    x: HostExecutor, name: str, source: Tensor, args: Sequence[Any], named: Mapping[str, Any], held: Contents | None
+    x: HostExecutor,
+    name: str,
+    source: Tensor,
+    args: Sequence[Any],
+    named: Mapping[str, Any],
+    held: Contents | None,
 ) -> Contents | None:
     """What is in the result of a function of `source`, which holds `held`; of a pair, in the indices."""
     source = x.known_rank(source)
@@ -181,7 +186,12 @@ def listed(x: HostExecutor, value: Any) -> Contents | None:
         item = stack.pop()
         if isinstance(item, Seq):
             stack += reversed(item.items)
-        elif isinstance(item, Num) and item.kind == "int" and item.elem is not None and item.elem.value is not None:
+        elif (
+            isinstance(item, Num)
+            and item.kind == "int"
+            and item.elem is not None
+            and item.elem.value is not None
+        ):
             numbers.append(item.elem.value)
         else:
             return None
@@ -195,5 +205,3 @@ def listed(x: HostExecutor, value: Any) -> Contents | None:
 def random_integers(low: Expr, high: Expr) -> Contents:
     """`torch.randint(low, high, size)`: any of these, as often as it happens."""
     return Contents("some", low=low, high=high)
-
-

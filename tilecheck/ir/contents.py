@@ -68,7 +68,9 @@ class Contents:
         if self.kind == "some":
             return replace(self, increasing=self.increasing and ordered)
         low, high, distinct, rises = self._range() if self.kind == "range" else self._listed()
-        return Contents("some", low=low, high=high, distinct=distinct, increasing=rises and ordered, own=self.own)
+        return Contents(
+            "some", low=low, high=high, distinct=distinct, increasing=rises and ordered, own=self.own
+        )
 
     def repeated(self) -> Contents:
         """What holds where an element may occur several times, in any order."""
@@ -108,7 +110,9 @@ def ranged(start: Expr, step: Expr, count: Expr) -> Contents:
     last = add(start, mul(sub(count, 1), step))
     rises, moves = step.value is not None and step.value >= 0, step.value not in (None, 0)
     ends = minimum(start, last), add(maximum(start, last), 1)
-    return Contents("range", start, step, low=ends[0], high=ends[1], distinct=moves, increasing=rises, count=count)
+    return Contents(
+        "range", start, step, low=ends[0], high=ends[1], distinct=moves, increasing=rises, count=count
+    )
 
 
 def permuted(count: Expr) -> Contents:

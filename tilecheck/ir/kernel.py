@@ -317,7 +317,8 @@ class Requirement:
 class Contract:
     """What the author says of the values in arrays that the launch does not write, or of arrays themselves.
 
-    filled: `t[i] == c`, with `bounds` = (c,). within: `low <= t[i] < high`, with `bounds` = (low, high). within_or: that or `t[i] == skip`, with `bounds`
+    filled: `t[i] == c`, with `bounds` = (c,).
+    within: `low <= t[i] < high`, with `bounds` = (low, high). within_or: that or `t[i] == skip`, with `bounds`
     = (low, high, skip). distinct: no two elements are equal, except those equal to `bounds[0]` if it is given.
     increasing: `t[i] <= t[j]` for i <= j. distinct_pairs: no two rows of `t` have both their entries equal.
     prefix_sum, with `others` = (c,): `t[0] == 0`, `0 <= c[i]` and `t[i + 1] == t[i] + c[i]`. chunks, with

@@ -39,7 +39,8 @@ CONTRACTS = {
     "chunk_sums": (1,),
     "disjoint": (0,),
 }
-OF_PARTS = ("filled", "within", "within_or", "distinct", "increasing")  # those that may speak of a part of an array
+# Those that may speak of a part of an array.
+OF_PARTS = ("filled", "within", "within_or", "distinct", "increasing")
 
 
 @dataclass(frozen=True, slots=True)

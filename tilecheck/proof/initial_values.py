@@ -20,7 +20,9 @@ def initial_contracts(kernel: Kernel, launches: Sequence[Launch]) -> Iterator[tu
     """Sets of contracts on the initial values of all flags of which nothing is said, the likeliest first: what
     the launches in view put there, zeros, and numbers that the kernel itself puts there or asks for."""
     said = {c.array for c in kernel.contracts if c.kind in _OF_THE_BEGINNING}
-    unsaid = {name: all_ for name, all_ in flags(kernel).items() if name not in said and any(map(changes, all_))}
+    unsaid = {
+        name: all_ for name, all_ in flags(kernel).items() if name not in said and any(map(changes, all_))
+    }
     numbers = {name: _numbers(kernel, name, all_, launches) for name, all_ in unsaid.items()}
     if numbers:
         yield from islice(_sets(numbers), _MOST)

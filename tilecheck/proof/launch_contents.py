@@ -80,9 +80,7 @@ def _blocks(grid: tuple[int, int, int]) -> tuple[tuple[int, int, int], ...] | No
     return tuple((x, y, z) for x, y, z in product(*ends))
 
 
-def _witness(
-    obligation: Obligation, sighting: Sighting, grid: tuple[int, int, int], broken: Broken
-) -> Witness:
+def _witness(obligation: Obligation, sighting: Sighting, grid: tuple[int, int, int], broken: Broken) -> Witness:
     axes = max((k for k in range(3) if grid[k] > 1), default=0) + 1
     blocks = tuple(dict.fromkeys(block[:axes] for block in sighting.blocks))
     is_race = isinstance(obligation.goal, Disjoint)

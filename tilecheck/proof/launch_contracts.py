@@ -1,4 +1,4 @@
-"""Whether the values that a launch passes keep the contracts of its kernel, as far as the host's text says them.
+"""Whether the values that a launch passes keep the contracts of its kernel, as the host's text says them.
 
 holds    what the text says of the elements keeps the contract, for every host input
 broken   some host input breaks it, and the launch with the values that the host makes went wrong
@@ -150,7 +150,7 @@ def _part_of(contents: Contents, count: Expr | None, part: Part) -> _Seen:
         return _Seen(contents, count)
     if len(part) > 1 or contents.kind in ("fill", "some") or count is None:
         return _Seen(contents.of_part(ordered=True), None)
-    (first, step), = part
+    ((first, step),) = part
     if contents.kind == "listed":
         shown = contents.listed[first :: step or len(contents.listed) + 1] if step or first >= 0 else ()
         shown = shown or contents.listed[first:][:1]

@@ -47,7 +47,7 @@ class Search:
             yield (any_of(*(le(2, g) for g in sizes)),)
 
     def _instances(self, model: Model) -> Iterator[Values]:
-        """Values of all tables of the launch that the host makes, where those of this one break the contract."""
+        """Values of all tables that the host makes, where those of this one break the contract."""
         others: dict[str, tuple[int, ...]] = {}
         for name, t in self.judge.launch.arguments:
             if isinstance(t, HostTensor) and t.contents is not None and name != self.contract.array:

@@ -214,7 +214,7 @@ class _Facts:
 
 
 def direction(changed: Sequence[Access]) -> int:
-    """1 where all changes of a flag add small positive numbers, -1 where all add small negative ones, else 0."""
+    """1 where all changes add small positive numbers, -1 where all add small negative ones, else 0."""
     steps = [a.operands[0].value if a.atomic_kind == "add" and a.operands[0] else None for a in changed]
     if None in steps or not steps:
         return 0

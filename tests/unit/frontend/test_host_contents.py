@@ -184,7 +184,8 @@ def test_what_is_filled_on_some_paths_alone_is_not_known(lines: str) -> None:
 
 
 def test_a_loop_fills_it_before_each_launch() -> None:
-    assert held("t = torch.empty(4)\nfor i in range(n):\n    t.zero_()\n    kernel[(2,)](t, BLOCK=2)") is not None
+    lines = "t = torch.empty(4)\nfor i in range(n):\n    t.zero_()\n    kernel[(2,)](t, BLOCK=2)"
+    assert held(lines) is not None
 
 
 def test_a_loop_that_fills_it_after_the_launch_comes_too_late() -> None:

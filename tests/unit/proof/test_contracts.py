@@ -126,7 +126,11 @@ def reads_of(kind: str) -> list[Expr]:
         return [read("t", FIRST), read("t", SECOND), read("c", THIRD)]
     if kind == "chunks":
         return [read("t", mul(2, FIRST)), read("c", SECOND)]
-    if kind in ("filled-odd", "within-odd", "distinct-even"):  # a place that is known to be odd or even, and one that is not
+    if kind in (
+        "filled-odd",
+        "within-odd",
+        "distinct-even",
+    ):  # a place that is known to be odd or even, and one that is not
         known = mul(2, FIRST) if kind == "distinct-even" else add(mul(2, FIRST), 1)
         return [read("t", known), read("t", SECOND)]
     return [read("t", FIRST), read("t", SECOND)]
