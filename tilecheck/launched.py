@@ -78,7 +78,8 @@ def _check_one(
 
     open_ = tuple(s.obligation for s in decision.settled if s.status in ("unknown", "trusted"))
     needed = tuple(s.obligation for s in decision.settled if s.status == "conditional")
-    checked = check_launch(kernel, decision.conditions, needed, open_, launch, session, path)
+    proved = tuple(s.obligation for s in decision.settled if s.status == "proved")
+    checked = check_launch(kernel, decision.conditions, proved, needed, open_, launch, session, path)
     if checked is None:
         return None
     report = launch_report(launch, (*(ConditionAt(t, s) for t, s in checked.conditions), *shared))

@@ -15,7 +15,7 @@ asked with the launch's values. If they are proved, the condition is not needed 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -30,6 +30,7 @@ from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.context import Context
 from tilecheck.proof.ladder import prove
 from tilecheck.proof.launch_callers import callers
+from tilecheck.proof.launch_contracts import judge_contracts
 from tilecheck.proof.launch_harm import Harm
 from tilecheck.proof.launch_judge import Broken, Judge, judge_of
 from tilecheck.proof.launch_kernel import LaunchedKernel
@@ -57,6 +58,7 @@ class LaunchCheck:
 def check_launch(
     kernel: Kernel,
     conditions: Sequence[Expr],
+    proved: Sequence[Obligation],
     obligations: Sequence[Obligation],
     open_: Sequence[Obligation],
     launch: Launch,
@@ -68,6 +70,7 @@ def check_launch(
     Args:
         kernel: the kernel that is launched.
         conditions: the launch conditions of its proof.
+        proved: the obligations that are proved whatever the launch.
         obligations: those that are proved under `conditions` only.
         open_: those that are not decided, or trusted, whatever the launch.
         launch: the launch.
@@ -86,7 +89,7 @@ def check_launch(
     lists = (p.name for p in kernel.params if p.is_list)
     unknown = frozenset(name for name in lists if not isinstance(given.get(name), HostList))
     run = LaunchRun(kernel, path, session.fuel, unknown)
-    check = _Check(judge, tuple(conditions), tuple(obligations), tuple(open_), run)
+    check = _Check(judge, tuple(conditions), tuple(proved), tuple(obligations), tuple(open_), run)
     return check.result()
 
 
@@ -96,6 +99,7 @@ class _Check:
 
     judge: Judge
     conditions: tuple[Expr, ...]
+    proved: tuple[Obligation, ...]
     obligations: tuple[Obligation, ...]
     undecided: tuple[Obligation, ...]
     run: LaunchRun
@@ -111,6 +115,7 @@ class _Check:
         for contract in self.judge.kernel.contracts:
             if contract.kind == "disjoint":
                 self._note(contract.text, *self.disjoint(contract))
+        self._contents()
         standing = Standing(self.judge, self.run, self.undecided)
         standing.judge_all()
         self.statuses += standing.statuses
@@ -215,6 +220,27 @@ class _Check:
     def _is_proved(self, obligation: Obligation, context: Context, session: Session) -> bool:
         parts = cases(self._launched.obligation(obligation))
         return all(prove(part, context, session, budget=session.budget // _SHARE).proved for part in parts)
+
+    # ---- values in memory -----------------------------------------------------------------------------------
+
+    def _contents(self) -> None:
+        """Contracts about values that the host makes. What is left to the caller is a promise: it stands among
+        the premises."""
+        seen: dict[int, Witness] = {}
+
+        def harmed(broken: Broken, values: Mapping[str, tuple[int, ...]]) -> bool:
+            from tilecheck.proof.launch_contents import replay_with  # lazy: few kernels have contracts
+
+            claims = (*self.proved, *self.obligations)
+            run = self.run
+            witness = replay_with(self.judge.kernel, broken, values, run.path, run.fuel, claims)
+            if witness is not None:
+                seen[id(broken)] = witness
+            return witness is not None
+
+        kept, refuted = judge_contracts(self.judge, harmed)
+        self.statuses += [(text, status) for text, status in kept.items() if status != "caller"]
+        self.broken += [(broken, seen.get(id(broken))) for broken in refuted]
 
     # ---- what the author asks ---------------------------------------------------------------------------
 

@@ -79,7 +79,7 @@ def judge_contract(judge: Judge, contract: Contract, harmed: Harmed) -> tuple[st
         return "caller", None
     if judge.follows(holds) or not judge.is_made:
         return "holds", None
-    if not t.contents.own or rests_on_unread(judge.launch, holds):
+    if not t.contents.own or rests_on_unread(judge, holds):
         return "caller", None
     if _is_relation(judge.in_usual(holds)) and judge.possible(holds):
         return "caller", None
