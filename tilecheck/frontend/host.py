@@ -112,6 +112,9 @@ class HostExecutor(Executor):
     deciding: list[set[str]] = field(default_factory=list)  # what the open compound statements ask
     line: tuple[cst.CSTNode, Frame] | None = None  # the simple statement that is executed
     handed_on: set[str] = field(default_factory=set)  # storages that other code was given, or finds
+    exposed: set[str] = field(default_factory=set)  # those among them that other code may write
+    blank: dict[str, int] = field(default_factory=dict)  # storages that `empty` made, and after which event
+    returned: tuple[Any, ...] = ()  # the values that the function returned
     module_values: dict[tuple[str, str], Any] = field(default_factory=dict)
     running: list[cst.CSTNode] = field(default_factory=list)
     known: Shared = field(default_factory=Shared)

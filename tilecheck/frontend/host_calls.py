@@ -11,6 +11,7 @@ from tilecheck.frontend import host_shapes, numbers
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.host_arguments import in_format, number, sizes, without
+from tilecheck.frontend.host_blank import blank
 from tilecheck.frontend.host_changes import read_element, read_number
 from tilecheck.frontend.host_iterators import is_used_at_once
 from tilecheck.frontend.host_library import FUNCTIONS, OPERATIONS, operation
@@ -41,9 +42,11 @@ def meaning(name: str) -> Handler | None:
         return lambda _, a: _verified(a.at(0), a)
     head, _, last = name.rpartition(".")
     if head in ("numpy", "cupy") and last in ("empty", "zeros", "ones"):
-        return _formatted(_filled)  # the second argument is a type
+        # the second argument is a type
+        return blank(_formatted(_filled)) if last == "empty" else _formatted(_filled)
     if head.split(".")[0] in LIBRARIES and last in _TENSORS:
-        return _formatted(_TENSORS[last])
+        made = _formatted(_TENSORS[last])
+        return blank(made) if last.startswith("empty") else made
     if head == "torch" and last in _SPLITS:
         return _as_tensor_method(last)
     if head in _TORCH and last in FUNCTIONS:

@@ -49,7 +49,7 @@ _READING = FOLLOWED | frozenset(
     "storage_offset repeat_interleave argsort topk bincount startswith endswith join lower strip".split()
 )
 # Methods of autograd's contexts that keep tensors and change no attribute that a program reads.
-_OF_CONTEXTS = frozenset("save_for_backward mark_dirty mark_non_differentiable set_materialize_grads".split())
+OF_CONTEXTS = frozenset("save_for_backward mark_dirty mark_non_differentiable set_materialize_grads".split())
 _LOGS = re.compile(r"(?:\w*[._])?log(?:ger|ging)?", re.IGNORECASE)
 _CALLING = frozenset(  # functions of libraries that call what they are given, or make functions of it
     "vmap compile checkpoint cond while_loop map scan grad vjp jvp jacrev jacfwd hessian functional_call "
@@ -64,7 +64,7 @@ _IN_PLACE = frozenset(
     "index_put_ normal_ uniform_ random_ exponential_ bernoulli_ triu_ tril_ requires_grad_ detach_ relu_ "
     "sigmoid_ tanh_ round_ floor_ ceil_ fill_diagonal_ lerp_ addcmul_ addcdiv_ cumsum_ logical_not_".split()
 )
-_CHANGING_NO_OBJECT = _READING | _OF_CONTEXTS | _IN_PLACE
+_CHANGING_NO_OBJECT = _READING | OF_CONTEXTS | _IN_PLACE
 _USING_UP = frozenset("list tuple set frozenset dict sum max min any all sorted zip enumerate".split())
 # What may give back the objects that it is given, or what is in them.
 _GIVING_BACK = _USING_UP | frozenset("getattr reversed type super range slice".split())
@@ -145,7 +145,7 @@ def _is_handed_code(args: Arguments) -> bool:
 
 def _method_is_quiet(owner: Any, name: str, args: Arguments) -> bool:
     """Whether a method changes no object, but perhaps elements of tensors."""
-    if name in _OF_CONTEXTS or (isinstance(args.node, cst.Call) and _is_log(args.node.func)):
+    if name in OF_CONTEXTS or (isinstance(args.node, cst.Call) and _is_log(args.node.func)):
         return True
     if _is_handed_code(args):
         return False

@@ -17,7 +17,13 @@ from tilecheck.frontend.host import HostExecutor, text_of
 from tilecheck.frontend.host_calls import checks_contracts
 from tilecheck.frontend.host_changes import anything_changed, elements_changed, read_once, used_up
 from tilecheck.frontend.host_doubts import doubt
-from tilecheck.frontend.host_effects import forget_effects, read_effects, stop_at_reshaping, unread_effects
+from tilecheck.frontend.host_effects import (
+    OF_CONTEXTS,
+    forget_effects,
+    read_effects,
+    stop_at_reshaping,
+    unread_effects,
+)
 from tilecheck.frontend.host_names import attribute, used
 from tilecheck.frontend.host_sharing import CACHED, hand_on, hand_on_named, kept
 from tilecheck.frontend.host_targets import (
@@ -348,8 +354,11 @@ def unread_call(x: HostExecutor, function: Any, node: cst.CSTNode, args: Argumen
     for value in (*args.positional, *(v for _, v in args.keywords)):
         if isinstance(value, Function) and launches_inside(value):
             _call_back(x, value, args, frame)
+    exposed = set(x.exposed)
     hand_on(x, *args.positional, *(v for _, v in args.keywords))
     hand_on_named(x, node, frame)
+    if isinstance(function, Method) and function.name in OF_CONTEXTS:
+        x.exposed = exposed
     doubt(x, node, frame)
     text = text_of(node, args.table)
     result = x.unread(text)

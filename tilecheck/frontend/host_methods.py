@@ -10,6 +10,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_shapes
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_arguments import in_format, literal, number, one_axis, sizes, unsupported
+from tilecheck.frontend.host_blank import blank
 from tilecheck.frontend.host_changes import read_attribute, read_item
 from tilecheck.frontend.host_contents import cast
 from tilecheck.frontend.host_doubts import parts
@@ -311,7 +312,7 @@ _METHODS: Mapping[str, Callable[[HostExecutor, Tensor, Arguments], Any]] = {
     "dim": _dim,
     "ndimension": _dim,
     "is_contiguous": _is_contiguous,
-    "new_empty": _new,
+    "new_empty": blank(_new),
     "new_zeros": _new,
     "new_ones": _new,
     "new_full": _new_full,

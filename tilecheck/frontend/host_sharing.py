@@ -30,6 +30,7 @@ def hand_on(x: HostExecutor, *values: Any) -> None:
         match stack.pop():
             case Tensor() as t:
                 x.handed_on.update(t.among or (t.storage,))
+                x.exposed.update(t.among or (t.storage,))
             case Seq() as items:
                 stack += items.items
             case Split() | Pieces() | Pair() as several:

@@ -16,6 +16,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.annotations import Annotation, read_annotation
 from tilecheck.frontend.host import facts_of
+from tilecheck.frontend.host_blank import is_blank
 from tilecheck.frontend.host_contents import contents_of
 from tilecheck.frontend.host_shapes import meant
 from tilecheck.frontend.host_values import FloatParam, LaunchCall, Tensor, Unknown
@@ -238,6 +239,7 @@ def _tensor(x: HostExecutor, t: Tensor) -> HostTensor:
         handed_on=any(name in x.handed_on for name in storages),
         count=count,
         contents=contents_of(x, t),
+        blank=is_blank(x, t),
     )
 
 

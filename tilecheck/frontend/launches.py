@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostDialect, HostExecutor, HostStopped, HostTooLarge, Shared, parameter
 from tilecheck.frontend.host_applied import prepared_inputs
 from tilecheck.frontend.host_autograd import HostRun, forward_of, handed_over, take_over
+from tilecheck.frontend.host_blank import with_returned
 from tilecheck.frontend.host_decorated import hands_on
 from tilecheck.frontend.host_doubts import doubt_inputs
 from tilecheck.frontend.host_effects import rebinds
@@ -247,10 +248,11 @@ def _settled(table: ModuleTable, host: _Host, shared: Shared) -> HostRun:
     integers: frozenset[str] = frozenset()
     forms: dict[tuple[str, str], Any] = {}
     for _ in range(MAX_RUNS):
-        launches: list[Launch] = []
-        x = _executor(table, host, launches.append, integers)
+        met: list[tuple[Launch, int]] = []
+        x = _executor(table, host, met, integers)
         x.forms, x.known = forms, shared
         why = _run(x, table, host)
+        launches = [with_returned(x, launch, event, x.returned) for launch, event in met]
         learned = _forms(x, table, shared)
         if x.integers_seen <= integers and learned == forms:
             break
@@ -326,16 +328,16 @@ def _only_asks(table: ModuleTable, use: cst.Name) -> bool:
 
 
 def _executor(
-    table: ModuleTable, host: _Host, found: Callable[[Launch], None], integers: frozenset[str]
+    table: ModuleTable, host: _Host, met: list[tuple[Launch, int]], integers: frozenset[str]
 ) -> HostExecutor:
+    """`met` gets each launch, and the last event before it."""
     site = table.site(table.parsed.module if host.node is None else host.node.name)
     x = HostExecutor(table.project, HostDialect(), site, handlers=HANDLERS)
     x.integer_names = integers
 
     def keep(run: HostExecutor, call: LaunchCall) -> None:
         if not run.dry:
-            for launch in record(run, call, host.name):
-                found(launch)
+            met.extend((launch, run.events.now) for launch in record(run, call, host.name))
 
     x.record_launch = keep
     return x
@@ -359,6 +361,7 @@ def _run(x: HostExecutor, table: ModuleTable, host: _Host) -> str | None:
             run_block(x, host.node.body.body, frame)
             if x.guard is not E.FALSE:
                 x.ends.append((x.guard, Const(None), dict(frame.names)))
+            x.returned = tuple(value for _, value in frame.returns)
     except HostTooLarge:
         return f"`{host.name}` is too large to follow"
     except RecursionError:

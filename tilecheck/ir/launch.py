@@ -25,7 +25,8 @@ class HostTensor:
     it, None if that is not known. `copied` says that it may be a copy of that after all: "perhaps", or "unless
     contiguous", and which copy. Where a choice is not decided, `among` names the storages that it may have.
     `given` is a tensor that the caller passes, or that lies in something passed; `handed_on` a fresh one that
-    other code was given, or that was put where other code finds it. While the rank is not known, `shape_of` and
+    other code was given, or that was put where other code finds it. `blank` is a fresh one whose memory nothing
+    has written. While the rank is not known, `shape_of` and
     `strides_of` name the free tensor of the host function whose shape (strides) this one has. `contiguous` says
     that its strides are those of row-major order, `dense` that its elements lie side by side in some order.
     `span_of` names the free tensor that begins and ends where this one does. `number` is what it is if the
@@ -54,6 +55,7 @@ class HostTensor:
     given: bool = False
     handed_on: bool = False
     contents: Contents | None = None
+    blank: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,8 @@ class Launch:
     launch is not understood at all (then everything else may be empty). `captured` are the values of the names
     that a kernel defined inside a function closes over. `unread` are the tensors and numbers in it that code
     which is not read computes: neither the caller nor the host's text decides them; or objects of which all
-    are. `doubted` are those of which code that is not read may have turned some away before the launch; where a
+    are. `returned` are the parameters whose blank tensors the function returns, written by this launch alone.
+    `doubted` are those of which code that is not read may have turned some away before the launch; where a
     launch is seen twice, the first time counts, after which the fewest are. `defaults` are the values that the
     host function itself gives to its numbers. `warps` is the number of warps of a Triton launch, None where it
     is not read. A launch through `tilecheck.launch` or `tilecheck.verified` is `guarded`; with an argument
@@ -95,6 +98,7 @@ class Launch:
     problem: str | None = None
     captured: tuple[tuple[str, HostValue], ...] = ()
     unread: tuple[str, ...] = ()
+    returned: tuple[str, ...] = ()
     doubted: tuple[str, ...] = field(default=(), compare=False)
     defaults: tuple[tuple[str, Expr], ...] = ()
     warps: Expr | None = None
