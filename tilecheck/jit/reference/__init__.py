@@ -5,6 +5,7 @@ It shares no code with the front end, the IR or the proof, and so judges their c
 
 from tilecheck.jit.reference.log import (
     AccessRecord,
+    Call,
     Launch,
     Log,
     NotInterpretable,
@@ -16,6 +17,7 @@ from tilecheck.jit.reference.run import run
 
 __all__ = [
     "AccessRecord",
+    "Call",
     "Launch",
     "Log",
     "NotInterpretable",

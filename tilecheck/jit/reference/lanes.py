@@ -129,9 +129,11 @@ def _storage(array: Array) -> Data:
 
 
 def read_lanes(machine: Machine, target: Lanes, padding: Any, order: Order | None = None) -> Tile:
-    """Read the active lanes; the others take the padding value."""
+    """Read the active lanes; the others take the padding value, or are undefined if it is None."""
     dtype = target.array.dtype
     data = np.empty(target.shape, dtype.numpy)
+    if padding is None:
+        padding = machine.idle_value(target.array.name) if len(target.lanes) < data.size else 0
     data[...] = cast(padding, dtype).data
     _put(data, target.lanes, target.memory[target.key])
     order = order or Order()

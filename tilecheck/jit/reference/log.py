@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+Call = tuple[str, int, int]  # the file of a call, and its byte range in it
+
 
 @dataclass(frozen=True, slots=True)
 class Launch:
@@ -16,7 +18,8 @@ class Launch:
     `arguments` maps a parameter to a numpy array (bind one array twice to model aliasing), a list of
     arrays, or a plain int, float, bool or str. A pointer of a Triton kernel is given as a flat array, its
     memory from the address on; a tensor descriptor as an array of its rank. `blocks` are the blocks to run,
-    in that order (None: all of them, axis 0 fastest).
+    in that order (None: all of them, axis 0 fastest). `idle` is what the lanes hold that a load leaves
+    undefined; with `idle_at` those of these loads alone, and others hold 0.
     """
 
     path: str
@@ -25,6 +28,8 @@ class Launch:
     arguments: Mapping[str, Any]
     blocks: Sequence[tuple[int, int, int]] | None = None
     max_steps: int = 200_000  # statements over all blocks; more ends the run with `StepLimit`
+    idle: int = 0
+    idle_at: frozenset[Call] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +78,14 @@ class UndefinedRecord:
 
 @dataclass(slots=True)
 class Log:
-    """Everything that one launch did. Mutable: it is filled while the launch runs."""
+    """Everything that one launch did. Mutable: it is filled while the launch runs.
+
+    `idle` has the loads that left lanes undefined, each with its array.
+    """
 
     accesses: list[AccessRecord] = field(default_factory=list)
     undefined: list[UndefinedRecord] = field(default_factory=list)
+    idle: dict[Call, str] = field(default_factory=dict)
     steps: int = 0  # statements that were run
 
 

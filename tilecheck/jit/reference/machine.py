@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.jit.reference.log import AccessRecord, Log, StepLimit, UndefinedRecord
+from tilecheck.jit.reference.log import AccessRecord, Call, Log, StepLimit, UndefinedRecord
 
 Rows = np.ndarray[Any, Any]
 
@@ -39,6 +39,8 @@ class Machine:
     steps: int
     log: Log = field(default_factory=Log)
     recording: bool = True  # whether accesses are logged
+    idle: int = 0  # what undefined lanes hold
+    idle_at: frozenset[Call] | None = None  # in which calls; None: in every one
     block: tuple[int, int, int] = (0, 0, 0)
     sequence: int = 0
     place: Place = Place("", 0, 0, 0)
@@ -89,6 +91,12 @@ class Machine:
             )
         )
         self.sequence += 1
+
+    def idle_value(self, array: str) -> int:
+        """What the running load gives in the lanes that it leaves undefined, which is logged."""
+        call = (self.place.path, self.place.start, self.place.end)
+        self.log.idle[call] = array
+        return self.idle if self.idle_at is None or call in self.idle_at else 0
 
     def undefined(
         self, kind: str, *, array: str = "", element: Sequence[int] | None = None, detail: str = ""

@@ -211,9 +211,8 @@ def load_advanced_indexing(
     array = require_array(array)
     starts, lengths = _advanced(array, indices)
     target = advanced_lanes(machine, array, starts, lengths)
-    fill = {"NEG_ZERO": -0.0, "NAN": np.nan, "POS_INF": np.inf, "NEG_INF": -np.inf}.get(
-        padding_name(padding_mode), 0
-    )
+    fills = {"UNDETERMINED": None, "NEG_ZERO": -0.0, "NAN": np.nan, "POS_INF": np.inf, "NEG_INF": -np.inf}
+    fill = fills.get(padding_name(padding_mode), 0)
     return read_lanes(machine, target, fill)
 
 

@@ -28,6 +28,7 @@ def run(launch: Launch, *, record: bool = True) -> Log:
     what was undefined: for running a kernel rather than judging it.
     """
     machine = Machine(launch.grid, launch.max_steps, recording=record)
+    machine.idle, machine.idle_at = launch.idle, launch.idle_at
     interpreter = Interpreter(machine, CUTILE, evaluate, execute, invoke, static_attribute)
     try:
         with np.errstate(all="ignore"):

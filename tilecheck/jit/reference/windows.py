@@ -19,7 +19,6 @@ from tilecheck.jit.reference.values import Array, Tile, as_int
 
 _PADDING = {
     "ZERO": 0.0,
-    "UNDETERMINED": 0.0,
     "NEG_ZERO": -0.0,
     "NAN": np.nan,
     "POS_INF": np.inf,
@@ -132,7 +131,11 @@ def _first_outside(
 def read_window(machine: Machine, target: Window, padding: str, rank: int, order: Order) -> Tile:
     """Read a tile; what lies outside the array is filled in."""
     array = target.array
-    data = np.full(target.sizes, _padding(padding, array.dtype), array.dtype.numpy)
+    if padding == "UNDETERMINED":
+        value = machine.idle_value(array.name) if target.inside != target.sizes else 0
+    else:
+        value = _padding(padding, array.dtype)
+    data = np.full(target.sizes, value, array.dtype.numpy)
     if all(target.inside):
         source = array.data.transpose(target.axes)[target.box]
         data[tuple(slice(0, count) for count in target.inside)] = source

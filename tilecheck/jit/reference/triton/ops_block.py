@@ -118,11 +118,11 @@ def _block_window(machine: Machine, block: BlockPointer, boundary_check: Any) ->
 
 
 def load_block(machine: Machine, block: BlockPointer, boundary_check: Any, padding: Any) -> Tile:
-    """Read a window; what the checked dimensions leave out is padding."""
+    """Read a window; what the checked dimensions leave out is padding, and undefined without an option."""
     if padding not in ("", "zero", "nan"):
         raise Reject(f"padding option {padding!r}")
     target = _block_window(machine, block, boundary_check)
-    return read_lanes(machine, target, _padding(block, padding))
+    return read_lanes(machine, target, _padding(block, padding) if padding else None)
 
 
 def _padding(block: BlockPointer | Descriptor, padding: str) -> float:

@@ -74,7 +74,7 @@ def load(
     volatile: Any = False,
     **options: Any,
 ) -> Tile:
-    """Read; a lane that is masked off gives `other`, or here 0."""
+    """Read; a lane that is masked off gives `other`, and is undefined without one."""
     if isinstance(pointer, BlockPointer):
         if mask is not None or other is not None:
             raise Reject("a block pointer with a mask")
@@ -85,7 +85,7 @@ def load(
     idle = None if other is None else as_tensor(other)
     target = _broadcast_pointer(require_pointer(pointer), chosen, idle)
     lanes = pointer_lanes(machine, target, chosen)
-    padding = 0 if idle is None else convert(idle, lanes.array.dtype)
+    padding = None if idle is None else convert(idle, lanes.array.dtype)
     return read_lanes(machine, lanes, padding, _VOLATILE if truth(volatile)[0] else None)
 
 
