@@ -196,8 +196,11 @@ REPLAY = {
     "tilecheck.proof.launch_claims",
     "tilecheck.proof.launch_contents",
     "tilecheck.proof.launch_replay",
+    "tilecheck.proof.launch_trials",
     "tilecheck.proof.replay",
     "tilecheck.proof.replay_order",
+    "tilecheck.proof.undefined_lanes",
+    "tilecheck.proof.unwritten_memory",
 }
 # These look for counterexamples by evaluating many points at once.
 SEARCH = {

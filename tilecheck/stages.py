@@ -186,6 +186,10 @@ def _decided(
         from tilecheck.proof.repeats import repeated  # lazy: few kernels are tuned
 
         findings = (*findings, *repeated(kernel, kernel.tuning, decision.conditions, options.budget))
+    if launches and not decision.vacuous:
+        from tilecheck.proof.completeness import incomplete  # lazy: loads NumPy
+
+        findings = (*findings, *incomplete(kernel, launches, file))
 
     @cache
     def in_place() -> InPlace:

@@ -91,6 +91,12 @@ class Inputs:
                 seen.add(key)
                 yield found
 
+    def near(self, goal: Sequence[Expr], values: Mapping[Symbol, Value], size: int) -> Assignment | None:
+        """Inputs that meet all of `goal`, changed a little from `values`, and from `size` for all others."""
+        start = self._of({**values, **self._literals}, size)
+        found = start if start.satisfies(goal) else next(self._repaired(goal, [start], self._defined), None)
+        return found if found is not None and found.satisfies(goal) else None
+
     def _repaired(
         self, goal: Sequence[Expr], starts: Sequence[Assignment], defined: Mapping[Symbol, Expr]
     ) -> Iterator[Assignment]:
