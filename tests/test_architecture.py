@@ -156,6 +156,8 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.show": EVERYTHING,
     "tilecheck.verdict": EVERYTHING,
     "tilecheck.findings": EVERYTHING,
+    "tilecheck.advice": EVERYTHING,
+    "tilecheck.duplicates": BASE,
     "tilecheck.launched": EVERYTHING,
     "tilecheck.premises": {"tilecheck.ir", "tilecheck.model"},
     "tilecheck.demand": {"tilecheck.hygiene", "tilecheck.model"},
@@ -191,6 +193,7 @@ EDGES: dict[str, set[str] | None] = {
 REPLAY = {
     "tilecheck.proof.alias",
     "tilecheck.proof.benign",
+    "tilecheck.proof.collisions",
     "tilecheck.proof.counterexample",
     "tilecheck.proof.fuel",
     "tilecheck.proof.launch_claims",

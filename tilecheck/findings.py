@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tilecheck.advice import repair, sources, updates
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols, walk
 from tilecheck.ir.kernel import Access, Effect, Kernel
-from tilecheck.model import Diagnostic, Related, Severity, Site, Witness
+from tilecheck.model import Diagnostic, Reason, Related, Severity, Site, Witness
 from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.decide import Decision, Settled
-from tilecheck.proof.obligation import Between, Disjoint, Obligation
+from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.registry import rule_files
 
 UNSUPPORTED = "TC905"
@@ -51,7 +52,7 @@ def _violation(kernel: Kernel, settled: Settled, witness: Witness, decision: Dec
         related=tuple(related),
         witness=witness,
         notes=_notes(kernel, obligation, missing, decision),
-        help=_help(obligation, missing),
+        help=_help(kernel, obligation, missing),
     )
 
 
@@ -150,18 +151,18 @@ def _notes(kernel: Kernel, obligation: Obligation, missing: list[str], decision:
     notes.append(f"{proved} of {len(decision.settled)} obligations of `{kernel.name}` are proved")
     if decision.conditions:
         listed = " and ".join(condition_text(c) for c in decision.conditions)
-        notes.append(f"this happens although {listed}")
+        verb = "hold" if len(decision.conditions) > 1 else "holds"
+        notes.append(f"this happens even when {listed} {verb}")
     return tuple(notes)
 
 
-_BARRIER = "put `tl.debug_barrier()` between the two accesses"
 _HELP = {
     "TC101": "drop the declaration, or write to another array",
     "TC202": "read what the block itself wrote, or split the kernel in two launches",
     "TC203": "make the index different in every lane, or mask the duplicates off",
     "TC204": "let every iteration write elements of its own, or store after the loop",
     "TC205": "use atomics for every access to this array, with device scope",
-    "TC301": "guard the operation, or add a contract: `# tilecheck: requires ... -- why`",
+    "TC301": "guard the operation, or let the host check it before the launch",
     "TC302": "bound the index by the number of tiles, `ct.num_tiles(...)`",
     "TC303": "keep the bounds check on, or bound the index",
     "TC304": "clamp the bounds of the slice to the array",
@@ -170,28 +171,60 @@ _HELP = {
 }
 
 
-def _help(obligation: Obligation, missing: list[str]) -> str | None:
+def _help(kernel: Kernel, obligation: Obligation, missing: list[str]) -> str | None:
+    """The repair of the code first, then what is done elsewhere."""
+    fixed = repair(kernel, obligation)
     if missing and isinstance(obligation.goal, Disjoint):
-        return f"let the index depend on `{missing[0]}`, or drop the grid axis it comes from"
-    if _is_about_threads(obligation):
-        return _BARRIER
+        other = f"let the index depend on `{missing[0]}`, or drop the grid axis it comes from"
+        return other if fixed is None else f"{fixed}; or {other}"
+    if fixed is not None:
+        return fixed
     if obligation.rule == "TC201":
         return "give every block elements of its own"
     return _HELP.get(obligation.rule)
 
 
-def _advice(obligation: Obligation) -> str | None:
-    """What would decide an open obligation, where that is known."""
-    return obligation.advice or (_BARRIER if _is_about_threads(obligation) else None)
+def _advice(kernel: Kernel, settled: Settled) -> str:
+    """What would decide an open obligation: the repair of the code before any contract."""
+    obligation = settled.obligation
+    known = [text for text in (repair(kernel, obligation), obligation.advice) if text]
+    return "; ".join(known) or f"tilecheck explain {_topic(settled.reason)}"
 
 
-def _is_about_threads(obligation: Obligation) -> bool:
+# What a reason of unknown means, in the words of a finding.
+_REASONS = {
+    Reason.BUDGET.value: "it takes more steps than the budget allows",
+    Reason.NONLINEAR.value: "products or quotients of launch values are beyond the proof",
+    Reason.NEEDS_CONTRACT.value: "depends on values in memory",
+}
+
+
+def _topic(reason: str | None) -> str:
+    return (reason or "unknown").partition(":")[0]
+
+
+def _why(reason: str | None) -> str:
+    """Why something is not decided, with the page that says more."""
+    head, _, construct = (reason or "unknown").partition(":")
+    words = f"{construct} is not read" if construct else _REASONS.get(head, head)
+    return f"unknown: {words} (tilecheck explain {head})"
+
+
+def _question(settled: Settled) -> str:
+    """What could not be decided, and where the index comes from that decides it."""
+    obligation = settled.obligation
     goal = obligation.goal
-    return isinstance(goal, Disjoint) and goal.between in (Between.PROGRAM, Between.THREADS)
+    what = obligation.cause
+    if isinstance(goal, Holds) and goal.access is not None and obligation.rule == "TC303":
+        verb = {Effect.READ: "load", Effect.WRITE: "store", Effect.ATOMIC: "atomic"}[goal.access.effect]
+        what = f"this {verb} stays inside `{goal.access.array}`"
+    found = sources(obligation) if settled.reason == Reason.NEEDS_CONTRACT.value else ""
+    return f"could not decide whether {what}" + (f": its index comes from {found}" if found else "")
 
 
-def undecided(kernel: Kernel, decision: Decision) -> Iterator[Diagnostic]:
-    """One warning for each site that is not decided."""
+def undecided(kernel: Kernel, decision: Decision, path: str) -> Iterator[Diagnostic]:
+    """One warning for each site that is not decided, and one for each array that blocks update at the same
+    time. `path` is the file of the kernel."""
     seen: set[tuple[str, tuple[Site, ...]]] = set()
     name = rule_name(UNDECIDED)
     if decision.vacuous:
@@ -208,22 +241,64 @@ def undecided(kernel: Kernel, decision: Decision) -> Iterator[Diagnostic]:
             "never true together",
         )
         return
-    for settled in decision.settled:
+    open_ = [s for s in decision.settled if s.status == "unknown"]
+    for update in updates(kernel, open_):
+        yield _undecided_update(kernel, update, decision, path)
+    shared = {id(s) for update in updates(kernel, open_) for s in update}
+    for settled in open_:
         key = (settled.obligation.rule, settled.obligation.sites)
-        if settled.status != "unknown" or key in seen:
+        if key in seen or id(settled) in shared:
             continue
         seen.add(key)
         yield Diagnostic(
             code=UNDECIDED,
             name=name,
             severity=Severity.WARNING,
-            message=f"not decided ({settled.reason}): whether {settled.obligation.cause}",
+            message=_question(settled),
             site=settled.obligation.sites[0],
             kernel=kernel.name,
-            label=f"{settled.obligation.rule} is neither proved nor refuted here",
+            label=_why(settled.reason),
             related=tuple(Related(s, "the other access") for s in settled.obligation.sites[1:]),
-            help=_advice(settled.obligation) or f"tilecheck explain unknown/{settled.reason}",
+            help=_advice(kernel, settled),
         )
+
+
+def _undecided_update(kernel: Kernel, update: tuple[Settled, ...], decision: Decision, path: str) -> Diagnostic:
+    """One finding for the races of a read, a change and a store of an element that blocks may share."""
+    first = next((s for s in update if s.obligation.rule == "TC201"), update[0])
+    goal = first.obligation.goal
+    array = goal.first.array if isinstance(goal, Disjoint) else ""
+    sites = dict.fromkeys(site for s in (first, *update) for site in s.obligation.sites)
+    found = sources(first.obligation)
+    return Diagnostic(
+        code=UNDECIDED,
+        name=rule_name(UNDECIDED),
+        severity=Severity.WARNING,
+        message=f"could not decide whether two blocks update one element of `{array}` at the same time"
+        + (f": its index comes from {found}" if found else ""),
+        site=first.obligation.sites[0],
+        kernel=kernel.name,
+        label=_why(first.reason),
+        related=tuple(Related(s, "the other access") for s in sites if s != first.obligation.sites[0]),
+        notes=_collision_notes(kernel, update, decision, path),
+        help=_advice(kernel, first),
+    )
+
+
+def _collision_notes(
+    kernel: Kernel, update: tuple[Settled, ...], decision: Decision, path: str
+) -> tuple[str, ...]:
+    """The race with two values of the table, where a run shows it."""
+    from tilecheck.proof.collisions import collision  # lazy: loads NumPy
+
+    for settled in update:
+        found = collision(kernel, settled.obligation, decision.conditions, path)
+        if found is not None:
+            blocks = " and ".join(map(block_text, found.blocks))
+            cells = " = ".join(f"{array}{list(at)}" for array, at in found.cells)
+            element = f"{found.array}{list(found.element)}"
+            return (f"blocks {blocks} both update `{element}` where {cells} = {found.value}",)
+    return ()
 
 
 def unneeded_unsafe(kernel: Kernel, decision: Decision) -> Iterator[Diagnostic]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.ir.expr import Kind, symbols
 from tilecheck.model import Reason
-from tilecheck.proof.obligation import Holds
+from tilecheck.proof.obligation import NEEDED, NEEDED_ALL, SETTLE, SETTLES, Holds
 from tilecheck.wording import in_words_of
 
 if TYPE_CHECKING:
@@ -103,12 +103,10 @@ def _advised(decision: Decision, tried: Decision, texts: Sequence[str]) -> Decis
             # One set for a kernel: what was proposed for this alone may ask for other bounds of its arrays.
             if not is_proposal(obligation.advice):
                 return settled
-            ending = (
-                "is needed, if it is so, and more" if len(own) == 1 else "are needed, if they are so, and more"
-            )
+            beginning = NEEDED if len(own) == 1 else NEEDED_ALL
         else:
-            ending = "decides this, if it is so" if len(own) == 1 else "decide this, if they are so"
-        return replace(settled, obligation=replace(obligation, advice=f"{listed} {ending}"))
+            beginning = SETTLES if len(own) == 1 else SETTLE
+        return replace(settled, obligation=replace(obligation, advice=f"{beginning}: {listed}"))
 
     return replace(decision, settled=tuple(map(told, decision.settled)))
 

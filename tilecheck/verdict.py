@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from tilecheck.advice import with_repairs
 from tilecheck.analysis.facts import Facts
 from tilecheck.analysis.limits import int32_limits, values_in_memory
 from tilecheck.analysis.ordering import laid_out_alike, large_tiles
+from tilecheck.duplicates import merged
 from tilecheck.findings import UNSUPPORTED, premise_sites, rule_name, undecided, unneeded_unsafe, violations
 from tilecheck.ir.expr import Kind, render, symbols
 from tilecheck.ir.kernel import Kernel, Ownership, made_of
@@ -53,7 +55,8 @@ def conclude(
     diagnostics += unneeded_unsafe(kernel, decision)
     verdict, reason, site = _verdict(kernel, decision, launched)
     if verdict is Verdict.UNKNOWN and reason is not None:
-        diagnostics += [*undecided_launch(kernel, launched, reason), *undecided(kernel, decision)]
+        diagnostics += [*undecided_launch(kernel, launched, reason), *undecided(kernel, decision, path)]
+    diagnostics = list(with_repairs(kernel, merged(diagnostics)))
     report = KernelReport(
         name=kernel.name,
         language=kernel.language,

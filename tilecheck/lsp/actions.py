@@ -66,7 +66,7 @@ def _for_finding(analysed: Analysed, read: Outline | None, item: Shown, *, versi
         edit = None if kernel is None else required(read, kernel, contracts)
         if edit is not None:
             title = f"Require {' and '.join(f'`{c}`' for c in contracts)} of launches"
-            yield _edit(analysed, title, edit, item, versioned=versioned, preferred=True)
+            yield _edit(analysed, title, edit, item, versioned=versioned)
         if code == UNUSED_SUPPRESSION:
             edit = without_suppression(read, finding.site.span)
             if edit is not None:

@@ -35,7 +35,7 @@ from tilecheck.proof.contracts import some_memory
 from tilecheck.proof.deriving import derived, possible
 from tilecheck.proof.ladder import prove
 from tilecheck.proof.numbered import numbered
-from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation, Ordered
+from tilecheck.proof.obligation import SETTLES, Between, Disjoint, Holds, Obligation, Ordered
 from tilecheck.proof.predicate import inhabited
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
@@ -149,7 +149,7 @@ def _decide(
             contract = _proposal(obligation, under, session, without) if late < _LATE_PROPOSALS else ""
             late += is_late and _reads_memory(obligation)
             if contract:
-                advised = replace(obligation, advice=f"`{contract}` decides this, if it is so")
+                advised = replace(obligation, advice=f"{SETTLES}: `{contract}`")
                 reason = Reason.NEEDS_CONTRACT.value
                 settled.append(Settled(advised, "unknown", "none", outcome.time_ms, reason))
                 continue

@@ -65,18 +65,17 @@ class Memory:
         only what was written counts."""
         if not other.is_clean:
             return True
-        for name, mine in self.arrays.items():
-            if not isinstance(mine, np.ndarray):
-                continue
-            theirs = other.arrays[name]
-            if name == but:
-                stored = self.written(name)
-                if stored is None:
-                    continue
-                mine, theirs = mine[stored], theirs[stored]
-            if not np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == "f"):
+        arrays = [name for name, value in self.arrays.items() if isinstance(value, np.ndarray)]
+        return any(not self._is_equal(other, name, only_written=name == but) for name in arrays)
+
+    def _is_equal(self, other: Memory, name: str, *, only_written: bool) -> bool:
+        mine, theirs = self.arrays[name], other.arrays[name]
+        if only_written:
+            stored = self.written(name)
+            if stored is None:
                 return True
-        return False
+            mine, theirs = mine[stored], theirs[stored]
+        return bool(np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == "f"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +164,7 @@ def trials(judge: Judge, path: str, blank: tuple[str, ...], fuel: Fuel) -> Itera
 
 
 def _models(judge: Judge) -> Iterator[Model]:
-    """Host inputs that lead to the launch: tensors that are alike first, then with axes of different lengths."""
+    """Host inputs that lead to the launch: tensors that are alike, then with axes of different lengths."""
     asked = (judge.rewritten(r.condition) for r in judge.kernel.requires)
     goal = (*judge.premises, *judge.usually, *(condition for condition in asked if is_of_host(condition)))
     goal = (*ranges(goal), *goal)

@@ -1,8 +1,8 @@
 """Whether undefined lanes of a load reach memory, at a visible launch (TC505).
 
-Lanes that a mask leaves out hold nothing that is defined unless `other` says so, and the part of a tile outside
-its array unless a padding mode does. It is shown by runs of one launch that differ in what these lanes hold: the
-launch then leaves other values.
+Lanes that a mask leaves out hold nothing that is defined unless `other` says so, and the part of a tile
+outside its array unless a padding mode does. Runs of one launch that differ in what these lanes hold show it:
+they leave other values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which tensors hold what their allocation left when they are launched with, and which are returned as they are."""
+"""Which tensors hold what their allocation left at a launch, and which of them are returned."""
 
 from __future__ import annotations
 

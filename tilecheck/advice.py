@@ -1,0 +1,222 @@
+"""How to repair the code that a finding speaks of: what a help text says first, before any premise."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from tilecheck.errors import SourceError
+from tilecheck.frontend.source import read
+from tilecheck.ir.expr import Expr, Kind, render, symbols, walk
+from tilecheck.ir.kernel import Access, Effect, Kernel, Ownership
+from tilecheck.model import Diagnostic, Related, Site
+from tilecheck.proof.decide import Settled
+from tilecheck.proof.needed import tables_of
+from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
+
+LAUNCH = "TC402"
+_PLAIN = 2  # arguments of an access without a mask: the pointer, and what is stored
+BARRIER = "put `tl.debug_barrier()` between the two accesses"
+
+
+def repair(kernel: Kernel, obligation: Obligation) -> str | None:
+    """The change of the code that keeps an obligation, where its kind is known."""
+    goal = obligation.goal
+    if isinstance(goal, Holds):
+        access = goal.access
+        return None if access is None or obligation.kind != "bounds" else masking(kernel, access)
+    if not isinstance(goal, Disjoint):
+        return None
+    if goal.between in (Between.PROGRAM, Between.THREADS) and not is_update(kernel, obligation):
+        return BARRIER
+    return _of_divisors(goal) or _of_zeroing(kernel, goal) or _of_update(kernel, obligation)
+
+
+# ---- accesses outside their arrays ---------------------------------------------------------------------------
+
+
+def masking(kernel: Kernel, access: Access) -> str | None:
+    """How to keep an unchecked access inside its array, in the names of the kernel's own text."""
+    if access.checked:
+        return None
+    call = _call_at(access.site)
+    line = "" if call is None else f" in line {call.lineno}"
+    what = {Effect.READ: "load", Effect.WRITE: "store", Effect.ATOMIC: "atomic"}[access.effect]
+    if kernel.language != "triton":
+        padding = ", with a `padding_mode` if what lies outside is used" if access.effect is Effect.READ else ""
+        return f"keep the bounds check of the {what}{line}: leave out `check_bounds=False`{padding}"
+    offset = None if call is None else _offset(call, access.array)
+    if call is None or offset is None:
+        return None
+    if tables_in(access):
+        inside = f"({offset} >= 0) & ({offset} < {_count(kernel, access.array, tables_in(access))})"
+        return f"let the mask of the {what}{line} leave out indices that lie outside: `{inside}`"
+    if any(keyword.arg in ("mask", "boundary_check") for keyword in call.keywords) or len(call.args) > _PLAIN:
+        return None
+    mask = _mask_of(kernel, offset) or f"{offset} < {_count(kernel, access.array)}"
+    return f"mask the {what}{line}: `mask={mask}`"
+
+
+def _call_at(site: Site) -> ast.Call | None:
+    """The call that a site covers."""
+    try:
+        source = read(site.file)
+        tree = source.tree()
+    except (SourceError, SyntaxError, ValueError, RecursionError):
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and node.end_lineno is not None and node.end_col_offset is not None:
+            start = source.utf8_offset(node.lineno, node.col_offset)
+            end = source.utf8_offset(node.end_lineno, node.end_col_offset)
+            if (start, end) == (site.span.start, site.span.end):
+                return node
+    return None
+
+
+def _offset(call: ast.Call, array: str) -> str | None:
+    """The text that is added to the pointer: `offs` of `tl.load(x_ptr + offs)`."""
+    pointer = call.args[0] if call.args else None
+    terms: list[ast.expr] = []
+    while isinstance(pointer, ast.BinOp) and isinstance(pointer.op, ast.Add):
+        terms.append(pointer.right)
+        pointer = pointer.left
+    if not isinstance(pointer, ast.Name) or pointer.id != array or not terms:
+        return None
+    return " + ".join(ast.unparse(term) for term in reversed(terms))
+
+
+def _mask_of(kernel: Kernel, offset: str) -> str | None:
+    """The mask of another access of the kernel at the same offset."""
+    for access in kernel.accesses:
+        call = _call_at(access.site)
+        masks = [] if call is None else [k.value for k in call.keywords if k.arg == "mask"]
+        if call is not None and masks and _offset(call, access.array) == offset:
+            return ast.unparse(masks[0])
+    return None
+
+
+def _count(kernel: Kernel, array: str, tables: Sequence[str] = ()) -> str:
+    """What the kernel calls the number of elements: its only number, if it has one that does not bound the
+    tables already."""
+    numbers = [
+        p.name for p in kernel.params if not p.is_array and p.ownership in (Ownership.VALUE, Ownership.UNUSED)
+    ]
+    return numbers[0] if len(numbers) == 1 and not tables else f"numel_of_{array}"
+
+
+def with_repairs(kernel: Kernel, diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """The findings, those about launches that reach outside an array with the accesses that have no mask."""
+    for diagnostic in diagnostics:
+        seen = diagnostic.witness
+        if diagnostic.code != LAUNCH or seen is None or seen.kind != "bounds":
+            yield diagnostic
+            continue
+        words = set(re.findall(r"\w+", diagnostic.message)) | {seen.array}
+        unmasked = [(a.site, masking(kernel, a)) for a in kernel.accesses if a.array in words]
+        fixes = dict.fromkeys(text for _, text in unmasked if text is not None)
+        sites = dict.fromkeys(site for site, text in unmasked if text is not None)
+        related = (Related(site, "nothing keeps this access inside its array") for site in sites)
+        other = [f"or {diagnostic.help}"] if diagnostic.help else []
+        help_ = "; ".join((*fixes, *other)) if fixes else diagnostic.help
+        yield replace(diagnostic, help=help_, related=(*diagnostic.related, *related))
+
+
+# ---- races ---------------------------------------------------------------------------------------------------
+
+
+def is_update(kernel: Kernel, obligation: Obligation) -> bool:
+    """Whether blocks or lanes read, change and store an element that several of them find: one whose index
+    comes from memory, or that depends on no block."""
+    goal = obligation.goal
+    if not isinstance(goal, Disjoint) or goal.first.array != goal.second.array:
+        return False
+    pair = (goal.first, goal.second)
+    if any(a.effect is Effect.ATOMIC for a in pair) or all(a.effect is Effect.READ for a in pair):
+        return False
+    shared = all(tables_in(a) or not _depends_on_block(a) for a in pair)
+    return shared and any(_updates(kernel, store) for store in pair if store.effect is Effect.WRITE)
+
+
+def updates(kernel: Kernel, open_: Sequence[Settled]) -> tuple[tuple[Settled, ...], ...]:
+    """The open obligations that are about one such update between blocks, by array."""
+    found: dict[str, list[Settled]] = {}
+    for settled in open_:
+        goal = settled.obligation.goal
+        if isinstance(goal, Disjoint) and is_update(kernel, settled.obligation):
+            found.setdefault(goal.first.array, []).append(settled)
+    return tuple(tuple(group) for group in found.values())
+
+
+def _updates(kernel: Kernel, store: Access) -> bool:
+    """Whether a store takes what a load of the same array gave."""
+    loads = (a for a in kernel.accesses if a.array == store.array and a.effect is Effect.READ)
+    return any(a.position in store.takes | store.needs or store.site in (a.reaches or ()) for a in loads)
+
+
+def _depends_on_block(access: Access) -> bool:
+    return any(s.kind in (Kind.BLOCK, Kind.LOOP) for axis in access.axes for s in symbols(axis.coordinate))
+
+
+def tables_in(access: Access) -> tuple[str, ...]:
+    """The arrays from which the index of an access comes."""
+    nodes = walk(*(axis.coordinate for axis in access.axes))
+    return tuple(dict.fromkeys(n.args[0].partition(":")[0] for n in nodes if n.op == "read"))
+
+
+def _of_update(kernel: Kernel, obligation: Obligation) -> str | None:
+    goal = obligation.goal
+    if not isinstance(goal, Disjoint) or not is_update(kernel, obligation):
+        return None
+    store = next(a for a in (goal.first, goal.second) if a.effect is Effect.WRITE)
+    call = _call_at(store.site)
+    first = store.array if call is None or not call.args else ast.unparse(call.args[0])
+    atomic = f"tl.atomic_add({first}, ...)" if kernel.language == "triton" else f"ct.atomic_add({first}, ...)"
+    return f"update `{store.array}` by `{atomic}` in place of the load and the store"
+
+
+def _of_zeroing(kernel: Kernel, goal: Disjoint) -> str | None:
+    """A block that stores what other blocks update by atomics comes at no particular time."""
+    pair = (goal.first, goal.second)
+    stores = [a for a in pair if a.effect is Effect.WRITE]
+    if len(stores) != 1 or not any(a.effect is Effect.ATOMIC for a in pair):
+        return None
+    guards = symbols(stores[0].guard, stores[0].mask)
+    if goal.between is not Between.BLOCKS or not any(s.kind is Kind.BLOCK for s in guards):
+        return None
+    name = stores[0].array
+    return f"let the host fill `{name}` before the launch, as `torch.zeros` does, and drop this store"
+
+
+def _of_divisors(goal: Disjoint) -> str | None:
+    """`b // across` beside `b % down`: the digits of a number have one divisor."""
+    nodes = list(walk(*(axis.coordinate for a in (goal.first, goal.second) for axis in a.axes)))
+    quotients = [n for n in nodes if n.op == "floordiv" and _is_of_block(n)]
+    for rest in (n for n in nodes if n.op == "mod" and _is_of_block(n)):
+        same = [q for q in quotients if q.args[0] is rest.args[0]]
+        if same and all(q.args[1] is not rest.args[1] for q in same):
+            first, second = render(same[0]), render(rest)
+            wanted = f"{render(rest.args[0])} % {render(same[0].args[1])}"
+            return f"`{first}` and `{second}` divide by different numbers: `{first}` goes with `{wanted}`"
+    return None
+
+
+def _is_of_block(e: Expr) -> bool:
+    return any(s.kind is Kind.BLOCK for s in symbols(e.args[0]))
+
+
+# ---- premises ------------------------------------------------------------------------------------------------
+
+
+def sources(obligation: Obligation) -> str:
+    """Where an index comes from that decides an obligation: `x` or `x` and `y`; empty if from no array."""
+    goal = obligation.goal
+    accesses: Iterator[Access | None] = iter(())
+    if isinstance(goal, Disjoint):
+        accesses = iter((goal.first, goal.second))
+    elif isinstance(goal, Holds):
+        accesses = iter((goal.access,))
+    found = dict.fromkeys(name for a in accesses if a is not None for name in tables_in(a))
+    found.update(dict.fromkeys(sorted(tables_of(obligation)) if not found else ()))
+    return " and ".join(f"`{name}`" for name in found)

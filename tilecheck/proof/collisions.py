@@ -1,0 +1,92 @@
+"""Two values of a table that send two blocks to one element, shown by a run.
+
+What depends on values in memory is no violation: a contract may exclude them. But a race is easier to believe
+with the values that make it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilecheck.ir.expr import Expr, Kind
+from tilecheck.ir.kernel import Kernel
+from tilecheck.jit.reference import AccessRecord, Log, ReplayError
+from tilecheck.jit.reference import Launch as Run
+from tilecheck.proof.concrete import Concrete, arguments, is_admitted, launch_symbols, layouts
+from tilecheck.proof.context import Context
+from tilecheck.proof.fuel import Fuel, OutOfFuel
+from tilecheck.proof.needed import tables_of
+from tilecheck.proof.obligation import Disjoint, Obligation
+from tilecheck.proof.replay import Sighting, seen
+
+_STATEMENTS = 2000
+# Sizes of arrays and numbers, and of tiles, in a grid of two blocks.
+_TRIALS = ((128, 64), (16, 8), (1024, 512), (64, 64), (2, 1))
+_FILL = "ones"  # each element of a table is the same
+
+
+@dataclass(frozen=True, slots=True)
+class Collision:
+    """Two blocks, the element that they meet at, and the two cells of a table that lead there."""
+
+    blocks: tuple[tuple[int, ...], ...]
+    array: str
+    element: tuple[int, ...]
+    cells: tuple[tuple[str, tuple[int, ...]], ...]
+    value: int
+
+
+def collision(
+    kernel: Kernel, obligation: Obligation, conditions: Sequence[Expr], path: str
+) -> Collision | None:
+    """What two blocks do where a table holds one value twice; None if no small run shows it."""
+    tables = tables_of(obligation)
+    if not tables or not isinstance(obligation.goal, Disjoint) or 0 not in kernel.grid_axes:
+        return None
+    context = Context(kernel).under(*conditions)
+    fuel = Fuel(_STATEMENTS)
+    for size, tile in _TRIALS:
+        concrete = Concrete(_values(context, size, tile), fill=_FILL).settled(kernel)
+        given = arguments(concrete, kernel) if is_admitted(concrete, context) else None
+        if given is None:
+            continue
+        starts = {name: value.copy() for name, value in given.items() if name in tables}
+        try:
+            log = fuel.run(Run(path, kernel.name, concrete.grid(kernel), given, None, _STATEMENTS))
+        except (OutOfFuel, ReplayError):
+            continue
+        found = seen(obligation, log, layouts(given))
+        if found is not None and found.element is not None and len(set(found.blocks)) > 1:
+            return _collision(found, log, starts, max(kernel.grid_axes) + 1)
+    return None
+
+
+def _values(context: Context, size: int, tile: int) -> dict[Any, int]:
+    kinds = {Kind.CONSTANT: tile, Kind.SCALAR: size, Kind.EXTENT: size}
+    found = {s: kinds[s.kind] for s in launch_symbols(context) if s.kind in kinds}
+    grid = {s: 2 if s.name == "grid[0]" else 1 for s in launch_symbols(context) if s.kind is Kind.GRID}
+    return {**found, **grid}
+
+
+def _collision(found: Sighting, log: Log, starts: dict[str, Any], axes: int) -> Collision | None:
+    cells = []
+    for number, block in enumerate(found.blocks):
+        lane = () if found.lanes is None else found.lanes[number]
+        reads = [r for r in log.accesses if r.block == block and r.effect == "read" and r.array in starts]
+        record = next((r for r in reads if len(r.elements)), None)
+        if record is None:
+            return None
+        cells.append((record.array, _element(record, lane)))
+    values = {int(starts[array][at]) for array, at in cells}
+    if len(values) != 1 or cells[0] == cells[1]:
+        return None
+    blocks = tuple(block[:axes] for block in found.blocks)
+    return Collision(blocks, found.array, found.element or (), tuple(cells), values.pop())
+
+
+def _element(record: AccessRecord, lane: tuple[int, ...]) -> tuple[int, ...]:
+    """What a lane reads; the first element where the tile has another shape."""
+    rows = [k for k, own in enumerate(record.lanes) if tuple(int(c) for c in own) == lane]
+    return tuple(int(c) for c in record.elements[rows[0] if rows else 0])
