@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tilecheck.errors import SourceError
@@ -107,20 +107,33 @@ def _count(kernel: Kernel, array: str, tables: Sequence[str] = ()) -> str:
 
 
 def with_repairs(kernel: Kernel, diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """The findings, those about launches that reach outside an array with the accesses that have no mask."""
+    """The findings, those about launches with the repair of the accesses that go wrong there."""
     for diagnostic in diagnostics:
         seen = diagnostic.witness
-        if diagnostic.code != LAUNCH or seen is None or seen.kind != "bounds":
-            yield diagnostic
-            continue
-        words = set(re.findall(r"\w+", diagnostic.message)) | {seen.array}
-        unmasked = [(a.site, masking(kernel, a)) for a in kernel.accesses if a.array in words]
-        fixes = dict.fromkeys(text for _, text in unmasked if text is not None)
-        sites = dict.fromkeys(site for site, text in unmasked if text is not None)
-        related = (Related(site, "nothing keeps this access inside its array") for site in sites)
-        other = [f"or {diagnostic.help}"] if diagnostic.help else []
-        help_ = "; ".join((*fixes, *other)) if fixes else diagnostic.help
-        yield replace(diagnostic, help=help_, related=(*diagnostic.related, *related))
+        fixes: dict[str, list[Site]] = {}
+        if diagnostic.code == LAUNCH and seen is not None:
+            arrays = set(re.findall(r"\w+", diagnostic.message)) | {seen.array}
+            for access in (a for a in kernel.accesses if a.array in arrays):
+                fix = _repair_at_launch(kernel, access, seen.kind)
+                if fix is not None:
+                    fixes.setdefault(fix, []).append(access.site)
+        yield diagnostic if not fixes else _repaired(diagnostic, fixes)
+
+
+def _repair_at_launch(kernel: Kernel, access: Access, kind: str) -> str | None:
+    if kind == "bounds":
+        return masking(kernel, access)
+    if kind == "overlap" and access.effect is Effect.WRITE:
+        goal = Disjoint(access, access, Between.BLOCKS)
+        return repair(kernel, Obligation("TC201", goal, (access.site,), "", 2, "overlap"))
+    return None
+
+
+def _repaired(diagnostic: Diagnostic, fixes: Mapping[str, Sequence[Site]]) -> Diagnostic:
+    other = [f"or {diagnostic.help}"] if diagnostic.help else []
+    sites = dict.fromkeys(site for group in fixes.values() for site in group)
+    related = (Related(site, "this access") for site in sites)
+    return replace(diagnostic, help="; ".join((*fixes, *other)), related=(*diagnostic.related, *related))
 
 
 # ---- races ---------------------------------------------------------------------------------------------------
@@ -150,9 +163,18 @@ def updates(kernel: Kernel, open_: Sequence[Settled]) -> tuple[tuple[Settled, ..
 
 
 def _updates(kernel: Kernel, store: Access) -> bool:
-    """Whether a store takes what a load of the same array gave."""
+    """Whether a store takes what a load of the same array gave, as far as is known: one at the same place."""
     loads = (a for a in kernel.accesses if a.array == store.array and a.effect is Effect.READ)
-    return any(a.position in store.takes | store.needs or store.site in (a.reaches or ()) for a in loads)
+    return any(
+        load.position in store.takes | store.needs
+        or store.site in (load.reaches or ())
+        or (load.position < store.position and _place(load) == _place(store))
+        for load in loads
+    )
+
+
+def _place(access: Access) -> tuple[str, ...]:
+    return tuple(render(axis.coordinate) for axis in access.axes)
 
 
 def _depends_on_block(access: Access) -> bool:

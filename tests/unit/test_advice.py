@@ -1,0 +1,115 @@
+"""What a finding advises: the repair of the code, in the names of its text, before any premise."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tilecheck import check_source
+from tilecheck.model import Diagnostic
+
+TRITON = "import torch\nimport triton\nimport triton.language as tl\n\n\n@triton.jit\n"
+CUTILE = "import cuda.tile as ct\n\n\n@ct.kernel\n"
+HISTOGRAM = """
+def histogram(x, hist, n, B: tl.constexpr):
+    offs = tl.program_id(0) * B + tl.arange(0, B)
+    b = tl.load(x + offs, mask=offs < n, other=0)
+    count = tl.load(hist + b, mask=offs < n)
+    tl.store(hist + b, count + 1, mask=offs < n)
+"""
+HISTOGRAM_OF_CUTILE = """
+def histogram(x, hist, T: ct.Constant[int]):
+    b = ct.load(x, index=(ct.bid(0),), shape=(T,))
+    count = ct.gather(hist, b)
+    ct.scatter(hist, b, count + 1)
+"""
+ONE_CELL = """
+def total(x, out, n, B: tl.constexpr):
+    offs = tl.program_id(0) * B + tl.arange(0, B)
+    before = tl.load(out)
+    tl.store(out, before + tl.sum(tl.load(x + offs, mask=offs < n, other=0.0), 0))
+"""
+ZEROED_INSIDE = """
+def total(x, out, n, B: tl.constexpr):
+    pid = tl.program_id(0)
+    offs = pid * B + tl.arange(0, B)
+    if pid == 0:
+        tl.store(out, 0.0)
+    tl.atomic_add(out, tl.sum(tl.load(x + offs, mask=offs < n, other=0.0), 0))
+"""
+UNMASKED = """
+def copy(x, out, n, B: tl.constexpr):
+    offs = tl.program_id(0) * B + tl.arange(0, B)
+    v = tl.load(x + offs)
+    tl.store(out + offs, v, mask=offs < n)
+
+
+def copied(x):
+    out = torch.empty_like(x)
+    copy[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), B=64)
+    return out
+"""
+DIVISORS = """
+def fill(out, across, down, B: tl.constexpr):
+    b = tl.program_id(0)
+    tl.store(out + (b // across * across + b % down) * B + tl.arange(0, B), 1.0)
+
+
+def filled(down):
+    assert down >= 2
+    out = torch.zeros(down * 8 * 64, device="cuda")
+    fill[(down * 8,)](out, 8, down, B=64)
+"""
+
+
+def found(head: str, body: str) -> tuple[Diagnostic, ...]:
+    return check_source(head + textwrap.dedent(body).lstrip("\n"), "k.py").diagnostics
+
+
+def about_races(diagnostics: tuple[Diagnostic, ...]) -> list[Diagnostic]:
+    return [d for d in diagnostics if "one element of" in d.message or d.code.startswith("TC2")]
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "atomic"),
+    [
+        (TRITON, HISTOGRAM, "tl.atomic_add(hist + b, ...)"),
+        (CUTILE, HISTOGRAM_OF_CUTILE, "ct.atomic_add(hist, ...)"),
+        (TRITON, ONE_CELL, "tl.atomic_add(out, ...)"),
+    ],
+)
+def test_an_update_that_blocks_share_is_to_be_an_atomic(head: str, body: str, atomic: str) -> None:
+    races = about_races(found(head, body))
+    assert races
+    for race in races:
+        assert (race.help or "").startswith("update `")
+        assert f"`{atomic}`" in (race.help or "")
+
+
+def test_the_race_of_a_histogram_is_one_finding_with_two_values_of_the_table() -> None:
+    [race] = about_races(found(TRITON, HISTOGRAM))
+    assert race.message.endswith(": its index comes from `x`")
+    assert race.notes == ("blocks (0,) and (1,) both update `hist[1]` where x[0] = x[64] = 1",)
+    before, _, after = (race.help or "").partition("only if they are true of your data")
+    assert "atomic_add" in before
+    assert "requires distinct(x)" in after
+    assert "requires" not in before.partition(";")[0]
+
+
+def test_zeroing_belongs_before_the_launch() -> None:
+    [race] = about_races(found(TRITON, ZEROED_INSIDE))
+    assert (race.help or "").startswith("let the host fill `out` before the launch")
+
+
+def test_an_access_without_a_mask_gets_that_of_its_neighbour() -> None:
+    [broken] = [d for d in found(TRITON, UNMASKED) if d.code == "TC402"]
+    assert (broken.help or "").startswith("mask the load in line 9: `mask=offs < n`")
+    assert [r.message for r in broken.related][1:] == ["this access"]
+
+
+def test_two_divisors_of_one_number_are_named() -> None:
+    races = [d for d in found(TRITON, DIVISORS) if d.witness is not None and d.witness.kind == "overlap"]
+    asked = "`tl.program_id(0) // across` goes with `tl.program_id(0) % across`"
+    assert races
+    assert all(asked in (race.help or "") for race in races)
