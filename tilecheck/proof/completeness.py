@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import Launch
-from tilecheck.model import Diagnostic
+from tilecheck.model import Diagnostic, Site
 from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.launch_judge import Judge, judge_of
 from tilecheck.proof.launch_trials import is_readable, trials
@@ -15,33 +16,45 @@ from tilecheck.proof.session import Session
 from tilecheck.proof.undefined_lanes import may_leave_undefined, undefined_lanes
 from tilecheck.proof.unwritten_memory import blank_arrays, partly_written, used
 
-_LAUNCHES = 16  # of one kernel that are run
-_STATEMENTS = 100_000  # for the trials of one launch
+_LAUNCHES = 12  # of one kernel that are run
+_WAYS = 2  # of one call, which may be seen as several launches
+_STATEMENTS = 150_000  # for the trials of one kernel
 
 
 def incomplete(kernel: Kernel, launches: Sequence[Launch], path: str) -> Iterator[Diagnostic]:
     """A finding for each array and each load, at the first launch that shows it."""
-    wanted = [la for la in launches if is_readable(la) and _asks(kernel, la)]
+    wanted = _chosen(kernel, launches)
+    fuel = Fuel(_STATEMENTS)
     known: set[tuple[object, ...]] = set()
     with closing(Session()) as session:
-        for launch in wanted[:_LAUNCHES]:
+        for launch in wanted:
             judge = judge_of(kernel, launch, session)
             if judge.is_of_another_kernel():
                 continue
-            for found in _shown(judge, path):
+            for found in _shown(judge, path, fuel):
                 key = (found.code, found.site, found.message)
                 if key not in known:
                     known.add(key)
                     yield found
 
 
-def _shown(judge: Judge, path: str) -> Iterator[Diagnostic]:
+def _shown(judge: Judge, path: str, fuel: Fuel) -> Iterator[Diagnostic]:
     blank = blank_arrays(judge.kernel, judge.launch)
-    tried = tuple(trials(judge, path, blank, Fuel(_STATEMENTS)))
+    tried = tuple(trials(judge, path, blank, fuel))
     yield from used(judge, blank, tried)
     yield from partly_written(judge, blank, tried)
     yield from undefined_lanes(judge, tried)
 
 
-def _asks(kernel: Kernel, launch: Launch) -> bool:
-    return may_leave_undefined(kernel) or bool(blank_arrays(kernel, launch))
+def _chosen(kernel: Kernel, launches: Sequence[Launch]) -> list[Launch]:
+    """The launches that are looked at, of each call those first that pass memory which nothing wrote."""
+    readable = [launch for launch in launches if is_readable(launch)]
+    blank = [launch for launch in readable if blank_arrays(kernel, launch)]
+    others = [launch for launch in readable if launch not in blank] if may_leave_undefined(kernel) else []
+    ways = Counter[Site]()
+    found = []
+    for launch in (*blank, *others):
+        ways[launch.site] += 1
+        if ways[launch.site] <= _WAYS:
+            found.append(launch)
+    return found[:_LAUNCHES]
