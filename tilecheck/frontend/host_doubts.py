@@ -40,13 +40,17 @@ _HARMLESS = frozenset(
     "set_materialize_grads get_device_properties getattr hasattr setattr isinstance type id str repr format "
     "manual_seed finfo iinfo time perf_counter".split()
 )
+_OF_TYPE = frozenset({"device", "dtype", "is_cuda", "requires_grad", "layout"})
 _LEAVING = (cst.Return, cst.Raise, cst.Assert)
 _STRINGS = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
 
 
 def about(node: cst.CSTNode, frame: Frame) -> set[str]:
-    """The tensors and numbers that the values named in `node` are made of."""
-    return parts(*named_in(node, frame))
+    """The tensors and numbers that the values named in `node` are made of. Where a tensor lies, and which type
+    its elements have, says nothing of its sizes."""
+    plain = {n.value for n in walk(node) if isinstance(n, cst.Attribute) and n.attr.value in _OF_TYPE}
+    names = dict.fromkeys(n.value for n in walk(node) if isinstance(n, cst.Name) and n not in plain)
+    return parts(*(value for name in names if (value := frame.find(name)) is not None))
 
 
 def parts(*values: Any) -> set[str]:
@@ -97,7 +101,10 @@ def doubt(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     its statement, or in what decides whether the statement runs."""
     if (isinstance(node, cst.Call) and _last_name(node.func) in _HARMLESS) or isinstance(node, _STRINGS):
         return
-    x.doubted |= about(node, frame)
+    own = about(node, frame)
+    if not own and not any(isinstance(n, cst.Call) for n in walk(node)):
+        return  # nothing that has a size is named, and no code is run that might look at one
+    x.doubted |= own
     for names in x.deciding:
         x.doubted |= names
     if x.line is not None:

@@ -198,6 +198,10 @@ def rebinds(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
             x.events.rebound.update((frame.table.file, item.name.value) for item in inner.names)
     if isinstance(node, cst.Nonlocal | cst.Global):
         lose_rebound(x, frame, but=frame)
+    if isinstance(node, cst.Global):
+        for item in node.names:  # any call before this one may have assigned it
+            if item.name.value not in frame.names:
+                frame.names[item.name.value] = x.unread(item.name.value)
 
 
 def named_inside(table: ModuleTable) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.frontend import host_shapes
@@ -108,7 +109,7 @@ def _slice(x: HostExecutor, t: Tensor, index: Any) -> Any:
     """Basic indexing; with a tensor or a list as an index the result is an unknown copy."""
     parts = (index,) if not isinstance(index, Seq) or _is_part(index) else index.items
     if t.shape is None and all(_is_basic(p) for p in parts):
-        return T.piece(t, x.unread(f"{t.name}[...]").name)
+        return _piece(x, t, parts)
     if t.shape is None:
         raise unsupported("slice of a tensor of unknown rank")
     axis = 0
@@ -121,6 +122,16 @@ def _slice(x: HostExecutor, t: Tensor, index: Any) -> Any:
             raise unsupported("slice")
         t = found
     return t
+
+
+def _piece(x: HostExecutor, t: Tensor, parts: Sequence[Any]) -> Tensor:
+    """A view of a tensor of unknown rank: items of its first axis have the shape of its other axes."""
+    found = T.piece(t, x.unread(f"{t.name}[...]").name)
+    if not t.shape_of or not all(isinstance(part, Num) for part in parts):
+        return found
+    whole = host_shapes.parts_of(x, HostShape(t.shape_of))
+    rest = None if whole is None else host_shapes.sliced(whole, len(parts), None)
+    return found if rest is None else replace(found, shape_of=host_shapes.named(x, rest))
 
 
 def _is_basic(part: Any) -> bool:

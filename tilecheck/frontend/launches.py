@@ -29,6 +29,7 @@ from tilecheck.frontend.host_doubts import doubt_inputs
 from tilecheck.frontend.host_effects import rebinds
 from tilecheck.frontend.host_expressions import HANDLERS
 from tilecheck.frontend.host_functions import PLAIN_DECORATORS, is_own
+from tilecheck.frontend.host_state import kept_names
 from tilecheck.frontend.host_values import LAUNCHERS, LaunchCall, Tensor, Unknown
 from tilecheck.frontend.launch_records import record
 from tilecheck.frontend.modules import ModuleTable
@@ -225,7 +226,8 @@ def _execute(table: ModuleTable, host: _Host, shared: Shared) -> list[Launch]:
     computed = prepared_inputs(table, host.node)
     computed += () if forward is None else prepared_inputs(table, forward)
     defaults = tuple(_defaults(table, host.node).items())
-    return [replace(la, doubted=(*la.doubted, *computed), defaults=defaults) for la in launches]
+    kept = kept_names(table, host.node)
+    return [replace(la, doubted=(*la.doubted, *computed), defaults=defaults, kept=kept) for la in launches]
 
 
 def _defaults(table: ModuleTable, function: cst.FunctionDef) -> dict[str, Expr]:

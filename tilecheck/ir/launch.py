@@ -83,7 +83,8 @@ class Launch:
     are. `returned` are the parameters whose blank tensors the function returns, written by this launch alone.
     `doubted` are those of which code that is not read may have turned some away before the launch; where a
     launch is seen twice, the first time counts, after which the fewest are. `defaults` are the values that the
-    host function itself gives to its numbers. `warps` is the number of warps of a Triton launch, None where it
+    host function itself gives to its numbers. `kept` are names under which host code keeps values between
+    calls. `warps` is the number of warps of a Triton launch, None where it
     is not read. A launch through `tilecheck.launch` or `tilecheck.verified` is `guarded`; with an argument
     `check_contracts` it `checks_contracts` on values in memory, too.
     """
@@ -101,6 +102,11 @@ class Launch:
     returned: tuple[str, ...] = ()
     doubted: tuple[str, ...] = field(default=(), compare=False)
     defaults: tuple[tuple[str, Expr], ...] = ()
+    kept: tuple[str, ...] = ()
     warps: Expr | None = None
     guarded: bool = False
     checks_contracts: bool = False
+
+    def keeps(self, name: str) -> bool:
+        """Whether host code has kept a value from another call: no caller hands it in."""
+        return any(name == own or name.startswith((f"{own}.", f"{own}[", f"{own} (")) for own in self.kept)

@@ -7,14 +7,15 @@ call passes contiguous tensors and leaves numbers with a default at that. Everyt
     one input alone     `n % T == 0`, `n >= 1`, `cdiv(n, T) <= n // T`
     numbers alone       `step >= width`: the host may compare what it is given
     a tile size         a number by which the grid divides is the host's unit, not data that is handed in
+    what it keeps       tensors of another call, in module globals, caches and fields
     what it makes       a grid, and tensors that it allocates, must fit each other whatever they follow
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from tilecheck.ir.expr import Expr, Kind, all_of, negate, symbols, walk
+from tilecheck.ir.expr import Expr, Kind, all_of, negate, substitute, sym, symbols, walk
 from tilecheck.ir.host import ARGUMENT, EXTENT, NUMEL, OPAQUE, RANK, SPAN, STRIDE, owner
 from tilecheck.ir.launch import HostTensor
 from tilecheck.proof.launch_judge import Judge
@@ -39,7 +40,7 @@ def callers(judge: Judge, conditions: Sequence[Expr]) -> tuple[Expr, ...]:
 def _is_callers(judge: Judge, condition: Expr) -> bool:
     wanted = judge.rewritten(condition)
     ordinary = judge.in_ordinary_call(wanted)
-    if not _tensors(wanted) or _is_of_own_tensors(judge, condition):
+    if not _tensors(wanted) or _is_of_own_tensors(judge, condition) or _is_of_own_numbers(judge, condition):
         return False
     if judge.impossible((*judge.ordinarily, negate(ordinary))):
         return True  # only a layout, or a number that is not left at its default, keeps it open
@@ -54,10 +55,35 @@ def _is_of_own_tensors(judge: Judge, condition: Expr) -> bool:
     return bool(tensors) and all(isinstance(t, HostTensor) and t.fresh for t in tensors)
 
 
+def _is_of_own_numbers(judge: Judge, condition: Expr) -> bool:
+    """Whether a condition that names no array speaks of a number that the host function computes."""
+    if any(s.kind in (Kind.EXTENT, Kind.STRIDE) for s in symbols(condition)):
+        return False
+    values = (judge.in_ordinary_call(judge.rewritten(sym(s))) for s in symbols(condition))
+    return any(v.op != "sym" and v.value is None for v in values)
+
+
 def relates_inputs(judge: Judge, wanted: Expr) -> bool:
-    """Whether it speaks of two tensors, or of a tensor and a number, that are handed in apart."""
-    tensors = _tensors(wanted)
-    return len(tensors) > 1 or (bool(tensors) and bool(_numbers(wanted) - _tile_sizes(judge)))
+    """Whether it speaks of two tensors, or of a tensor and a number, that are handed in apart: also when what
+    the text says is equal is written over any one of them."""
+    return all(_is_relation(judge, one) for one in (wanted, *_over_one_tensor(judge, wanted)))
+
+
+def _is_relation(judge: Judge, wanted: Expr) -> bool:
+    launch = judge.launch
+    tensors = [name for name in _tensors(wanted) if not launch.keeps(name)]
+    numbers = [name for name in _numbers(wanted) - _tile_sizes(judge) if not launch.keeps(name)]
+    return len(tensors) > 1 or (bool(tensors) and bool(numbers))
+
+
+def _over_one_tensor(judge: Judge, wanted: Expr) -> Iterator[Expr]:
+    """A condition with as much of it as the text allows written over the sizes of one tensor."""
+    for name in sorted(_tensors(wanted)):
+        names: dict[Expr, Expr] = {}
+        for equal in judge.equal:
+            own = next((value for value in equal if name in _tensors(value)), None)
+            names |= {} if own is None else dict.fromkeys(equal, own)
+        yield substitute(wanted, names)
 
 
 def _tensors(e: Expr) -> frozenset[str]:

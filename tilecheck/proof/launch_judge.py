@@ -15,6 +15,7 @@ from tilecheck.ir.expr import (
     Symbol,
     all_of,
     any_of,
+    conjuncts,
     eq,
     evaluate,
     le,
@@ -138,6 +139,21 @@ class Judge:
     def is_of_another_kernel(self) -> bool:
         """Whether the launch gives a parameter of compile time another value than is verified."""
         return any(r.specialises and self.excludes(r.condition) for r in self.kernel.requires)
+
+    @cached_property
+    def equal(self) -> tuple[frozenset[Expr], ...]:
+        """Values of the host that its text says are equal."""
+        stated = {part for fact in self.launch.facts for part in conjuncts(fact)}
+        for fact in self.launch.facts:  # of equal shapes: `not (x.shape == y.shape) or ...`
+            left = [way for way in (fact.args if fact.op == "any" else ()) if negate(way) not in stated]
+            stated.update(conjuncts(left[0]) if len(left) == 1 else ())
+        found: list[frozenset[Expr]] = []
+        for fact in sorted(stated, key=render):
+            if fact.op == "eq" and all(side.op == "sym" for side in fact.args):
+                joined = [one for one in found if not one.isdisjoint(fact.args)]
+                found = [one for one in found if one not in joined]
+                found.append(frozenset(fact.args).union(*joined))
+        return tuple(found)
 
     @cached_property
     def tuned(self) -> tuple[Expr, ...]:

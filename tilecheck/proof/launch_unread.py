@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from tilecheck.ir.expr import Expr, Kind, symbols
-from tilecheck.ir.host import ARGUMENT, OPAQUE, owners
+from tilecheck.ir.expr import Expr, Kind, Symbol, symbols
+from tilecheck.ir.host import ARGUMENT, NATURAL, OPAQUE, owners
 from tilecheck.ir.launch import Launch
 from tilecheck.proof.launch_judge import Judge
+
+_OF_TYPE = re.compile(r"\b\w+\.(?:device|dtype|is_cuda|requires_grad|layout)\b")  # nothing about sizes
 
 
 def rests_on_unread(judge: Judge, condition: Expr) -> bool:
@@ -24,23 +26,28 @@ def rests_on_unread(judge: Judge, condition: Expr) -> bool:
     """
     launch = judge.launch
     wanted = judge.in_usual(condition)
-    if any(s.kind is not Kind.HOST for s in symbols(wanted)):
+    if any(not _is_of_host(s) for s in symbols(wanted)):
         return True  # an argument that is not understood
     spoken = owners(wanted)
     blocks = (size for size in launch.grid or () if size is not None)
     tuned = set(symbols(*judge.tuned))  # judged for the usual tile sizes
     spoken_of = (s for s in symbols(wanted, *blocks) if s not in tuned)
-    numbers = (s.name for s in spoken_of if s.origin in (ARGUMENT, OPAQUE))
-    if any(_is_part_of(name, launch.unread) for name in numbers):
+    numbers = (s.name for s in spoken_of if s.origin in (ARGUMENT, OPAQUE, NATURAL))
+    if any(_is_part_of(name, launch.unread) and not launch.keeps(name) for name in numbers):
         return True
     if any(_is_part_of(name, launch.doubted) for name in spoken):
         return True
-    tests = [s.name for s in symbols(*launch.facts) if s.origin == OPAQUE]
+    tests = [_OF_TYPE.sub("", s.name) for s in symbols(*launch.facts) if s.origin == OPAQUE]
     words = {word for name in tests for word in re.findall(r"\w+", name)}
     # `not (unread() or n % 256)`: what a fact says of `n` it says only where the unread part lets it.
     mixed = (fact for fact in launch.facts if any(s.origin == OPAQUE for s in symbols(fact)))
     words |= {_root(name) for name in owners(*mixed)}
     return any(_root(name) in words for name in spoken)
+
+
+def _is_of_host(symbol: Symbol) -> bool:
+    """Whether it is a value of the host, or a truth about types that only the arguments of a call decide."""
+    return symbol.kind is Kind.HOST or (symbol.kind is Kind.CONSTANT and ".dtype" in symbol.name)
 
 
 def _root(name: str) -> str:
