@@ -193,6 +193,7 @@ class _Check:
         judge = self.judge
         launched = self._launched
         harm = Harm(judge, launched, still, self.run)
+        given = (*given, *judge.with_elements)
         wanted = tuple(map(judge.rewritten, own))
         found = None
         for chosen in judge.tilings:

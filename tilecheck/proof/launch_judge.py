@@ -156,6 +156,12 @@ class Judge:
         return tuple(found)
 
     @cached_property
+    def with_elements(self) -> tuple[Expr, ...]:
+        """That all tensors have elements. No launch is blamed for what goes wrong with empty ones alone."""
+        spoken = symbols(*self.known.values(), *self.launch.facts, *(g for g in self.launch.grid or () if g))
+        return tuple(le(1, sym(s)) for s in spoken if s.origin in (EXTENT, NUMEL))
+
+    @cached_property
     def tuned(self) -> tuple[Expr, ...]:
         """The compile-time parameters that a tuner out of view chooses."""
         found = []
