@@ -16,14 +16,20 @@ of races and of order, rests on that promise: it is the standing obligation S1.
 ## How it is proved
 
 Each argument of a visible launch is followed to the allocation or the parameter of the host
-function that it comes from. Two arguments with one origin, both the whole of it, overlap for every
-input of the host function. The kernel is run with one array behind both parameters, and is
-`violated` if an element is written through one and touched through the other. `.clone()` and fresh
-allocations have origins of their own.
+function that it comes from: through views, in-place methods and functions (`relu_`, `x += 1`,
+`F.relu(x, inplace=True)`), lists, default arguments and cached functions, which give back one
+object. `.clone()` and fresh allocations have origins of their own.
+
+A tensor is a window of its origin, with an offset, a shape and strides. Windows side by side, or in
+other columns of the same rows, are proved apart. Otherwise the launch is run with one buffer behind
+both parameters, and the kernel is `violated` if two blocks meet at one address.
 
 A Triton kernel may be launched in place. If no run shows harm, the kernel is decided once more with
-one array behind both parameters: it must follow that no two blocks meet in it. Different slices of
-one tensor may or may not overlap: they are listed at the launch as S1, left to the caller.
+one array behind both parameters: it must follow that no two blocks meet in it.
+
+A tensor that unread code returns may be any that this code was given: beside one of these S1 is not
+met, unless both are proved to be safe in one array. What the code could find elsewhere is listed as
+unread.
 
 ## Example
 
@@ -113,12 +119,11 @@ def accumulate(x, y):
 
 ## When it says unknown
 
-If a launch passes one tensor twice and neither harm nor its absence is shown, or passes two parts
-of a tensor that the host function itself allocates and that may overlap. A launch whose arguments
-cannot be followed is not reported: S1 stays an obligation of whoever launches, and is listed by
-`tilecheck audit`. Which threads of one Triton program do what is not looked at here; S1 at the
-launch stands for it. Overlap within one parameter, such as an expanded output, is the business of
-TC403.
+If a launch passes one tensor twice, two parts of one tensor, or a tensor and what may be a copy of
+it (`x.to(y.dtype)`), and neither harm nor its absence is shown. That two tensors which are handed
+in independently do not overlap is left to the caller, and listed by `tilecheck audit`. Which
+threads of one Triton program do what is not looked at here; S1 at the launch stands for it. Overlap
+within one parameter, such as an expanded output, is the business of TC403.
 
 ## References
 

@@ -5,7 +5,8 @@
 Reports a launch in host code that tilecheck can see whose text breaks one of these standing
 obligations:
 
-- S2: a written array does not overlap itself, as an expanded tensor does;
+- S2: a written array does not overlap itself, as an expanded tensor does, a window whose steps are
+  shorter than its rows (`as_strided`, `unfold`), or a tensor descriptor with such strides;
 - S3: a grid axis that the kernel never reads has one block, if the kernel stores anything.
 
 S1, that arguments do not overlap, is the business of TC401. S4 and S5, the limits of 32 bits, are
@@ -23,6 +24,9 @@ As for TC402: the host function's parameters are free, its text is exact, and in
 which a written tensor made by `expand` has more than one element, or an axis that the kernel does
 not read more than one block. The launch is run with these inputs, and reported if two blocks meet.
 What the text neither establishes nor breaks is left to the caller and listed by `tilecheck audit`.
+
+A descriptor that the host makes (`TensorDescriptor(base, shape, strides, block_shape)`) is run over
+the memory of its tensor, by its own strides. One that reaches outside that memory breaks TC402.
 
 ## Example
 

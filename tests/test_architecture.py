@@ -200,6 +200,7 @@ REPLAY = {
     "tilecheck.proof.launch_contents",
     "tilecheck.proof.launch_replay",
     "tilecheck.proof.launch_trials",
+    "tilecheck.proof.launch_memory",
     "tilecheck.proof.replay",
     "tilecheck.proof.replay_order",
     "tilecheck.proof.undefined_lanes",

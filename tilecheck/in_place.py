@@ -66,6 +66,8 @@ class InPlace:
     def _is_untouched(self, alias: Alias) -> bool:
         """Whether what the launch passes lets the kernel touch the tensor through one of the parameters alone,
         or write it through none."""
+        if alias.mutable == alias.other:  # members of one list
+            return False
         with closing(self._session()) as session:
             judge = judge_of(self._kernel, alias.launch, session)
             arrays = (alias.mutable, alias.other)

@@ -11,6 +11,7 @@ from tilecheck.analysis.facts import Facts
 from tilecheck.findings import UNDECIDED, block_text, rule_name
 from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import Launch
+from tilecheck.ir.sharing import Answers
 from tilecheck.model import ConditionAt, Diagnostic, LaunchReport, Reason, Related, Severity, Site, Witness
 from tilecheck.premises import launch_report
 from tilecheck.proof.decide import Decision
@@ -82,8 +83,13 @@ def _check_one(
     checked = check_launch(kernel, decision.conditions, proved, needed, open_, launch, session, path)
     if checked is None:
         return None
-    report = launch_report(launch, (*(ConditionAt(t, s) for t, s in checked.conditions), *shared))
+    from tilecheck.proof.launch_windows import judged_descriptors  # lazy
+
+    judged = tuple(judged_descriptors(kernel, launch, path, session.fuel))
+    said = (*checked.conditions, *((j.text, j.status) for j in judged))
+    report = launch_report(launch, (*(ConditionAt(t, s) for t, s in said), *shared))
     found = [_broken_launch(kernel, launch, b, witness) for b, witness in checked.broken]
+    found += [_broken_launch(kernel, launch, j.broken, j.witness) for j in judged if j.broken is not None]
     if checked.cannot_start:
         found.append(_cannot_start(kernel, launch, checked.cannot_start))
     return report, found
@@ -113,7 +119,7 @@ def _broken_launch(kernel: Kernel, launch: Launch, broken: Broken, witness: Witn
         blocks = " and ".join(f"block {block_text(b)}" for b in witness.blocks)
         verb = "meet in" if len(witness.blocks) > 1 else "goes wrong at"
         notes.append(f"the grid is {witness.grid}; {blocks} {verb} {witness.array}{element}")
-    standing = broken.rule == STANDING
+    standing = broken.rule in (STANDING, ALIASED)
     what = "a standing obligation" if standing else "a condition"
     return Diagnostic(
         code=broken.rule,
@@ -138,8 +144,8 @@ def with_aliases(
 
     One call can stand for several launches (one for each choice that the host function makes): a finding
     counts if the replay shows it for one of them, with the flags of that launch. Of the others it must be
-    proved that no two blocks meet in it; the rest is left to the caller. So is whether parts of a buffer
-    overlap, but for those of one that the host function has allocated itself.
+    proved that no two blocks meet in it, or that they are apart. Tensors that are handed in independently are
+    left to the caller.
     """
     kept = [d for d in findings if d.code != ALIASED]
     aliased = [d for d in findings if d.code == ALIASED]
@@ -151,7 +157,9 @@ def with_aliases(
     from tilecheck.proof.context import Context  # lazy
     from tilecheck.proof.fuel import LAUNCHES, Fuel  # lazy
     from tilecheck.proof.launch_judge import launch_flags  # lazy
+    from tilecheck.proof.launch_windows import judged_alias  # lazy
 
+    overlapping: list[Diagnostic] = []
     context, fuel = Context(facts.kernel), Fuel(LAUNCHES)
     for alias in aliases:
         names = [f"`{n}`" for n in (alias.buffer, alias.mutable, alias.other)]
@@ -167,12 +175,21 @@ def with_aliases(
             aliased[k] = replace(aliased[k], witness=witness)
         if k is not None and aliased[k].witness is not None:
             status = "broken"
+        elif alias.sharing.answers in (Answers.CALLER, Answers.UNREAD):
+            status = alias.sharing.answers.value
+        elif is_harmless(alias):
+            status = "holds"
         else:
-            is_callers = (alias.partial and not alias.owned) or is_harmless(alias)
-            status = "caller" if is_callers else "unmet"
+            judged = judged_alias(facts.kernel, alias, path, fuel)
+            status = judged.status
+            if judged.broken is not None:
+                found = _broken_launch(facts.kernel, alias.launch, judged.broken, judged.witness)
+                overlapping += [] if found in overlapping else [found]
+        if status == "holds":
+            continue
         said = ConditionAt(f"S1: `{alias.mutable}` and `{alias.other}` do not overlap", status)
         shared.setdefault(id(alias.launch), {})[said] = None
-    shown = [d for d in aliased if d.witness is not None]
+    shown = [*(d for d in aliased if d.witness is not None), *overlapping]
     return (*kept, *shown), {launch: tuple(found) for launch, found in shared.items()}
 
 

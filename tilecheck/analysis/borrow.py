@@ -17,7 +17,8 @@ import networkx as nx
 
 from tilecheck.ir.kernel import Access, Effect, Kernel, Ownership
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
-from tilecheck.ir.overlap import Overlap, overlap
+from tilecheck.ir.overlap import Overlap
+from tilecheck.ir.sharing import Sharing, sharing
 
 MODES = {Effect.READ: "shared", Effect.ATOMIC: "atomic", Effect.WRITE: "mutable"}
 BLOCK = "block"
@@ -34,15 +35,20 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """One launch that moves one buffer into two parameters, of which `mutable` is written. `owned` are parts of
-    a buffer that the host function has allocated itself, if its text tells where they lie."""
+    """One launch whose arguments for two parameters may share memory, of which `mutable` is written. `tensors`
+    are these arguments, in that order."""
 
     launch: Launch
     buffer: str
     mutable: str
     other: str
-    partial: bool  # not surely one piece of the buffer
-    owned: bool
+    sharing: Sharing
+    tensors: tuple[HostTensor, HostTensor]
+
+    @property
+    def partial(self) -> bool:
+        """Whether they are not surely one piece of the buffer."""
+        return self.sharing.overlap is not Overlap.SAME
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,31 +115,34 @@ class BorrowGraph:
         return tuple(sorted(groups))
 
     def aliases(self) -> Iterator[Alias]:
-        """Launches that pass one buffer twice while one of the two parameters is borrowed mutably."""
+        """Launches whose arguments may share memory while one of the two parameters is borrowed mutably."""
         for node, data in self.graph.nodes(data=True):
-            if data["kind"] != "buffer":
+            if data["kind"] != "launch":
                 continue
-            moves = [(v, d) for _, v, d in self.graph.out_edges(node, data=True) if d["kind"] == "moves"]
-            for i, (first, a) in enumerate(moves):
-                for second, b in moves[i + 1 :]:
-                    yield from self._alias(data, first, a, second, b)
+            moves = list(self._moves(node))
+            for i, first in enumerate(moves):
+                for second in moves[i + 1 :]:
+                    yield from self._alias(first, second)
 
-    def _alias(self, buffer: Any, first: str, a: Any, second: str, b: Any) -> Iterator[Alias]:
-        names = [self.graph.nodes[n]["name"] for n in (first, second)]
+    def _moves(self, launch: str) -> Iterator[tuple[Any, str, HostTensor]]:
+        """The buffers that a launch moves, with the name of the parameter and the tensor."""
+        for _, buffer in self.graph.out_edges(launch):
+            for _, array, move in self.graph.out_edges(buffer, data=True):
+                if move["kind"] == "moves":
+                    yield self.graph.nodes[buffer], self.graph.nodes[array]["name"], move["tensor"]
+
+    def _alias(
+        self, first: tuple[Any, str, HostTensor], second: tuple[Any, str, HostTensor]
+    ) -> Iterator[Alias]:
+        names = [first[1], second[1]]
         written = [n for n in names if self.ownership(n) is Ownership.MUT]
         if written:
             other = next((n for n in names if n != written[0]), written[0])
-            found = overlap(a["tensor"], b["tensor"], buffer["launch"].facts)
-            if found is Overlap.APART:
-                return
-            partial = found is not Overlap.SAME
-            owned = all(map(_is_owned, (a["tensor"], b["tensor"])))
-            yield Alias(buffer["launch"], buffer["name"], written[0], other, partial, owned)
-
-
-def _is_owned(tensor: HostTensor) -> bool:
-    may_be_another = tensor.copied or tensor.among
-    return tensor.fresh and tensor.part is not None and not may_be_another
+            launch = first[0]["launch"]
+            found = sharing(first[2], second[2], launch.facts)
+            if found is not None:
+                tensors_ = (first[2], second[2]) if names[0] == written[0] else (second[2], first[2])
+                yield Alias(launch, first[0]["name"], written[0], other, found, tensors_)
 
 
 def array_node(name: str) -> str:

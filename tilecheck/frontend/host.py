@@ -34,7 +34,7 @@ from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.host_changes import Events, read_number
 from tilecheck.frontend.host_contents import Held
-from tilecheck.frontend.host_values import Axes, FloatParam, LaunchCall, Tensor, Unknown
+from tilecheck.frontend.host_values import Axes, FloatParam, LaunchCall, Tensor, Unknown, Updated
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Param, Poison, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -115,6 +115,16 @@ class HostExecutor(Executor):
     exposed: set[str] = field(default_factory=set)  # those among them that other code may write
     blank: dict[str, int] = field(default_factory=dict)  # storages that `empty` made, and after which event
     returned: tuple[Any, ...] = ()  # the values that the function returned
+    allocated: set[str] = field(default_factory=set)  # storages of allocations in view
+    origins: dict[str, frozenset[str]] = field(default_factory=dict)  # of what unread code gives: see `unread`
+    givers: dict[str, frozenset[str]] = field(default_factory=dict)  # of what it was surely given
+    may_be: dict[str, frozenset[str]] = field(default_factory=dict)  # of what the text lets it be
+    may_hold: dict[str, set[str]] = field(default_factory=dict)  # storages, by the variable that may get one
+    may_view: dict[str, set[str]] = field(default_factory=dict)  # likewise, that it surely may be
+    cached: dict[cst.CSTNode, list[tuple[Any, Any]]] = field(default_factory=dict)  # calls of cached functions
+    defaults: dict[tuple[cst.CSTNode, str], Any] = field(default_factory=dict)  # made once, with their function
+    fields: Mapping[str, frozenset[str]] = field(default_factory=dict)  # of `self`, that may be one tensor
+    viewed_fields: Mapping[str, frozenset[str]] = field(default_factory=dict)  # by what the text assigns
     module_values: dict[tuple[str, str], Any] = field(default_factory=dict)
     running: list[cst.CSTNode] = field(default_factory=list)
     known: Shared = field(default_factory=Shared)
@@ -138,10 +148,21 @@ class HostExecutor(Executor):
     # ---- unknown values ------------------------------------------------------------------------------
 
     def unread(self, text: str) -> Unknown:
-        """A value that nothing else is known to be equal to."""
+        """A value that nothing else is known to be equal to. A tensor in it may be any that other code was
+        given, or that the variable may hold."""
         name = self._unique(text)
         self.events.born[name] = self.events.now
+        self.origins[name] = frozenset(self.handed_on | self.may_hold.get(text, set()))
+        if text in self.may_view:
+            self.may_be[name] = frozenset(self.may_view[text])
         return Unknown(name, opaque=True)
+
+    def new_object(self, text: str) -> Unknown:
+        """What a function of a library allocates: it shares nothing with what it was made of."""
+        found = self.unread(text)
+        self.origins[found.name] = frozenset()
+        self.allocated.add(found.name)
+        return found
 
     def unread_test(self, text: str) -> Expr:
         """A truth that nothing else is known to be equal to."""
@@ -188,7 +209,9 @@ class HostExecutor(Executor):
         text = kind if "," in self.allocation else self.allocation or kind
         count = self.storages.get(text, 0) + 1
         self.storages[text] = count
-        return text if count == 1 else f"{text} ({count})"
+        name = text if count == 1 else f"{text} ({count})"
+        self.allocated.add(name)
+        return name
 
     def short(self, value: Expr) -> str:
         """A text for a value: its own if that is short, else one that stands for it alone."""
@@ -246,6 +269,10 @@ class HostExecutor(Executor):
             self.counts[name] = count
         return replace(t, name=name, shape=None, shape_of=name, strides=None, strides_of="")
 
+    def with_room(self, t: Tensor) -> Tensor:
+        """A new tensor, whose storage has as many elements."""
+        return replace(t, room=self.count_of(t))
+
     def has_rank(self, t: Tensor, rank: int) -> Tensor:
         """`t` after an operation that is an error unless it has so many axes."""
         if t.shape is None and t.shape_of:
@@ -292,6 +319,8 @@ class HostExecutor(Executor):
 
     def number_of(self, value: Any, what: str) -> Num:
         match value:
+            case Updated():
+                return Num((), value.number, "any", None)
             case Unknown():
                 value = read_number(self, value)
                 return Num((), E.sym(host_scalar(value.name, opaque=value.opaque)), "any", None)
@@ -305,6 +334,8 @@ class HostExecutor(Executor):
 
     def truth(self, value: Any) -> Expr:
         match value:
+            case Updated():
+                return E.ne(value.number, 0)
             case Unknown():
                 return E.ne(E.sym(host_scalar(value.name, opaque=value.opaque)), 0)
             case Named(name="typing.TYPE_CHECKING"):
@@ -374,6 +405,10 @@ class HostExecutor(Executor):
         return host_targets.bound(self, function, args)
 
     def merge(self, cond: Expr, a: Any, b: Any) -> Any:
+        if isinstance(a, Unknown) and isinstance(b, Unknown) and a.name == b.name:
+            one, other = self.number_of(a, "value").elem, self.number_of(b, "value").elem
+            if one is not None and other is not None:
+                return a if a == b else Updated(a.name, a.opaque, number=E.ite(cond, one, other))
         if isinstance(a, Unknown) and isinstance(b, Num) and b.kind != "data":
             a = self.number_of(a, "value")
         elif isinstance(b, Unknown) and isinstance(a, Num) and a.kind != "data":
@@ -387,7 +422,7 @@ class HostExecutor(Executor):
         for name in merged:
             # `ctx.n` that only one path assigned is what it was before on the other.
             if "." in name and not (name in a and name in b):
-                merged[name] = self.unread(name)
+                merged[name] = host_sharing.unread_of(self, name, a.get(name), b.get(name))
         return merged
 
     def statement(self, node: cst.CSTNode, frame: Frame) -> bool:

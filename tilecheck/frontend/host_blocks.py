@@ -14,6 +14,7 @@ from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host_changes import unread_code_runs
 from tilecheck.frontend.host_doubts import about, parts
 from tilecheck.frontend.host_operators import compare
+from tilecheck.frontend.host_sharing import unread_of
 from tilecheck.frontend.host_targets import assigned, forget
 from tilecheck.frontend.host_values import Unknown
 from tilecheck.frontend.syntax import walk
@@ -41,7 +42,7 @@ def run_with(x: HostExecutor, node: cst.With, frame: Frame) -> None:
         managers += () if passes else (value,)
         if item.asname is not None:
             statements.assign(
-                x, item.asname.name, value if isinstance(value, Unknown) else x.unread("with"), frame
+                x, item.asname.name, value if isinstance(value, Unknown) else unread_of(x, "with", value), frame
             )
     if managers:
         unread_code_runs(x, managers, frame)  # `__enter__` runs, then `__exit__`
@@ -177,7 +178,7 @@ def _fits(x: HostExecutor, subject: Any, pattern: cst.MatchPattern, frame: Frame
             return E.any_of(*(_fits(x, subject, p.pattern, frame) for p in pattern.patterns))
         case _:
             for bound in assigned(pattern):
-                frame.names[bound] = x.unread(bound)
+                frame.names[bound] = unread_of(x, bound, subject)
             return _perhaps(x, subject)
 
 

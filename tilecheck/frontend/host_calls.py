@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_shapes, numbers
+from tilecheck.frontend import host_descriptors, host_shapes, numbers
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.host_arguments import in_format, number, sizes, without
@@ -17,7 +17,18 @@ from tilecheck.frontend.host_iterators import is_used_at_once
 from tilecheck.frontend.host_library import FUNCTIONS, OPERATIONS, operation
 from tilecheck.frontend.host_methods import DEVICE_COUNTS, allocated, device_count, product
 from tilecheck.frontend.host_results import RESULTS, display, random_order
-from tilecheck.frontend.host_values import WARPS, Config, Dims, HostShape, Ratio, Table, Tensor, Unknown
+from tilecheck.frontend.host_types import DEFAULT_TYPE, full_type
+from tilecheck.frontend.host_values import (
+    WARPS,
+    Config,
+    Dims,
+    HostShape,
+    Ratio,
+    Table,
+    Tensor,
+    Unknown,
+    Updated,
+)
 from tilecheck.frontend.values import Choice, Const, Function, Named, Num, Range, Record, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -31,6 +42,7 @@ Handler = Callable[["HostExecutor", "Arguments"], Any]
 _TORCH = ("torch", "torch.nn.functional")
 _SPLITS = ("as_strided", "chunk", "split")  # NumPy's functions of these names are others
 LIBRARIES = ("torch", "numpy", "cupy")
+_OF_DEFAULT_TYPE = ("empty", "zeros", "ones", "rand", "randn")
 _MOST_DOUBLINGS = 24  # of a tile size
 
 
@@ -40,12 +52,15 @@ def meaning(name: str) -> Handler | None:
         return _PYTHON[name]
     if name == "tilecheck.verified":
         return lambda _, a: _verified(a.at(0), a)
+    if name in (host_descriptors.CLASS, f"{host_descriptors.CLASS}.from_tensor"):
+        return host_descriptors.made if name == host_descriptors.CLASS else host_descriptors.of_tensor
     head, _, last = name.rpartition(".")
     if head in ("numpy", "cupy") and last in ("empty", "zeros", "ones"):
         # the second argument is a type
         return blank(_formatted(_filled)) if last == "empty" else _formatted(_filled)
     if head.split(".")[0] in LIBRARIES and last in _TENSORS:
-        made = _formatted(_TENSORS[last])
+        kind = DEFAULT_TYPE if head == "torch" and last in _OF_DEFAULT_TYPE else ""
+        made = _formatted(_TENSORS[last], kind)
         return blank(made) if last.startswith("empty") else made
     if head == "torch" and last in _SPLITS:
         return _as_tensor_method(last)
@@ -62,8 +77,18 @@ def meaning(name: str) -> Handler | None:
     return None
 
 
-def _formatted(handler: Handler) -> Handler:
-    return lambda x, args: in_format(handler(x, args), args)
+def _formatted(handler: Handler, usual: str = "") -> Handler:
+    return lambda x, args: in_format(_typed(handler(x, args), args, usual), args)
+
+
+def _typed(made: Any, args: Arguments, usual: str) -> Any:
+    """What a call made, of the type that its `dtype` names, else the usual one."""
+    given = [v for k, v in args.keywords if k == "dtype"]
+    if not isinstance(made, Tensor):
+        return made
+    if not given:
+        return replace(made, dtype=usual or made.dtype)
+    return replace(made, dtype=full_type(given[0].name) if isinstance(given[0], Named) else "")
 
 
 def checks_contracts(args: Arguments) -> bool:
@@ -138,6 +163,8 @@ def _int(x: HostExecutor, args: Arguments) -> Any:
             # Arithmetic with arguments that may be floats: `int(n * ratio)` is none of the numbers in it.
             whole = value.kind == "int" or x.is_integer_memory(value.elem)
             return value if whole else x.stable(f"int({E.render(value.elem)})")
+        case Updated():
+            return _int(x, type(args)((x.number_of(value, "int"),), (), args.node, args.table))
         case Unknown():
             # What is an integer elsewhere too is `int(n)` itself; another type stays unknown.
             element = (read_number if value.name in x.integer_names else read_element)(x, value)

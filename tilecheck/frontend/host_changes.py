@@ -27,9 +27,11 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.frontend.host_contents import forget_shared, forget_tensor
+from tilecheck.frontend.host_sharing import given_back, unread_of
 from tilecheck.frontend.host_values import Config, Dims, Table, Tensor, Unknown
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Choice, Frame, Function, Method, Named, Record, Seq
+from tilecheck.ir.sharing import is_under
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
@@ -76,11 +78,6 @@ class Events:
 def plain(name: str) -> str:
     """The name of an object, whichever of the values of one text it is."""
     return _AGAIN.sub("", name)
-
-
-def is_under(path: str, name: str) -> bool:
-    """Whether a path is a name, or leads on from it."""
-    return path.startswith(name) and path[len(name) : len(name) + 1] in ("", ".", "[", "(")
 
 
 # ---- reading -----------------------------------------------------------------------------------------------
@@ -143,6 +140,10 @@ def _named(x: HostExecutor, text: str, owner: str, event: int, *, opaque: bool) 
     if key not in x.events.names:
         x.names_taken.setdefault(text, 1)
         x.events.names[key] = x.unread(text).name
+        # It may be what it was before, and what its object was made of.
+        given_back(
+            x, x.events.names[key], *(Unknown(n) for n in (text, owner) if n == text or not x.is_given(n))
+        )
     return Unknown(x.events.names[key], opaque=True)
 
 
@@ -207,7 +208,7 @@ def lose_rebound(x: HostExecutor, frame: Frame, but: Frame | None = None) -> Non
     for at in live_frames(x, frame) if x.events.rebound else ():
         for name in at.names if at is not but else ():
             if (at.table.file, name) in x.events.rebound:
-                at.names[name] = x.unread(name)
+                at.names[name] = unread_of(x, name, at.names[name])
 
 
 def read_once(x: HostExecutor) -> None:
@@ -253,14 +254,17 @@ def live_frames(x: HostExecutor, frame: Frame) -> Iterator[Frame]:
 
 def lose_objects(x: HostExecutor, values: Iterable[Any], frame: Frame, *, deep: bool = True) -> None:
     """Lists, dictionaries and objects that the text shows, wherever they are held, are unknown from now on."""
+    values = tuple(values)
     lost = {id(v) for v in (_inside(values) if deep else values) if is_mutable(v)}
     if not lost:
         return
     unknowns: dict[int, Unknown] = {}
+    reached = set(_roots(values))
     for at in live_frames(x, frame):
         for name, held in at.names.items():
             if any(id(part) in lost for part in _inside((held,), functions=False)):
-                at.names[name] = unknowns.setdefault(id(held), x.unread(name))
+                x.may_hold.setdefault(name, set()).update(reached, _roots((held,)))
+                at.names[name] = unknowns.setdefault(id(held), unread_of(x, name, held))
 
 
 def is_mutable(value: Any) -> bool:

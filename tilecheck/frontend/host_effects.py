@@ -58,13 +58,13 @@ _CALLING = frozenset(  # functions of libraries that call what they are given, o
 )
 # Methods of tensors that call what they are given, or what a program registered.
 _RUNNING = frozenset("backward apply_ map_ map2_ register_hook register_post_accumulate_grad_hook".split())
-_IN_PLACE = frozenset(
+IN_PLACE = frozenset(
     "zero_ fill_ copy_ add_ sub_ mul_ div_ neg_ abs_ exp_ log_ sqrt_ rsqrt_ pow_ clamp_ clamp_min_ clamp_max_ "
     "masked_fill_ masked_scatter_ scatter_ scatter_add_ scatter_reduce_ index_add_ index_copy_ index_fill_ "
     "index_put_ normal_ uniform_ random_ exponential_ bernoulli_ triu_ tril_ requires_grad_ detach_ relu_ "
     "sigmoid_ tanh_ round_ floor_ ceil_ fill_diagonal_ lerp_ addcmul_ addcdiv_ cumsum_ logical_not_".split()
 )
-_CHANGING_NO_OBJECT = _READING | OF_CONTEXTS | _IN_PLACE
+_CHANGING_NO_OBJECT = _READING | OF_CONTEXTS | IN_PLACE
 _USING_UP = frozenset("list tuple set frozenset dict sum max min any all sorted zip enumerate".split())
 # What may give back the objects that it is given, or what is in them.
 _GIVING_BACK = _USING_UP | frozenset("getattr reversed type super range slice".split())
@@ -152,7 +152,7 @@ def _method_is_quiet(owner: Any, name: str, args: Arguments) -> bool:
     if isinstance(owner, Tensor):
         return name not in _RUNNING
     if isinstance(owner, Unknown):
-        return name in _READING or name in _IN_PLACE
+        return name in _READING or name in IN_PLACE
     return isinstance(owner, Const | Num | Token | HostShape | Dims)
 
 

@@ -48,7 +48,7 @@ def _unary(x: HostExecutor, node: cst.UnaryOperation, frame: Frame) -> Any:
     value = evaluate(x, node.expression, frame)
     if isinstance(node.operator, cst.Not):
         return Num((), E.negate(x.truth(value)), "bool", None)
-    if isinstance(value, Tensor) and isinstance(node.operator, cst.Plus):
+    if isinstance(value, Tensor | Unknown) and isinstance(node.operator, cst.Plus):
         return value  # no copy
     if isinstance(value, Tensor):
         return elementwise(x, value, value)

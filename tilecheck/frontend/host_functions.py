@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import expressions, host_shapes, host_triton
+from tilecheck.frontend import expressions, host_returns, host_shapes, host_triton
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.executor import Arguments
@@ -25,7 +25,7 @@ from tilecheck.frontend.host_effects import (
     unread_effects,
 )
 from tilecheck.frontend.host_names import attribute, used
-from tilecheck.frontend.host_sharing import CACHED, hand_on, hand_on_named, kept
+from tilecheck.frontend.host_sharing import CACHED, given_back, hand_on, hand_on_named, kept, storages_in
 from tilecheck.frontend.host_targets import (
     MUTATORS,
     UNKNOWN_KEYWORDS,
@@ -207,6 +207,9 @@ def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any
         case Method(value=Function()) if function.name == "replace_hints":
             return function.value  # the same kernel with other compiler hints
         case Named() | Method() | RecordType() if UNKNOWN_KEYWORDS not in dict(args.keywords):
+            spelled = host_returns.method_of(function, args) if isinstance(function, Named) else None
+            if spelled is not None:
+                function, args = spelled
             try:
                 if isinstance(function, Named) and function.name in _CONTAINERS:
                     return x.dialect.call(x, function.name, args)  # what it holds may be undecided
@@ -285,7 +288,7 @@ def _inline(x: HostExecutor, function: Function, args: Arguments, frame: Frame) 
         if not cached:
             return call_function(x, function, args)
         read_once(x)
-        return kept(call_function(x, function, args))
+        return _cached(x, function, args)
     except UnsupportedConstruct:
         x.guard = before
         return unread_call(x, function, args.node, args, frame)
@@ -294,6 +297,22 @@ def _inline(x: HostExecutor, function: Function, args: Arguments, frame: Frame) 
             read_once(x)
         x.events.callers.pop()
         x.running.pop()
+
+
+def _cached(x: HostExecutor, function: Function, args: Arguments) -> Any:
+    """A call of a function that keeps its results: equal arguments get one object, others perhaps one."""
+    given = (args.positional, args.keywords)
+    calls = x.cached.setdefault(function.node, [])
+    for before, value in calls:
+        if before == given:
+            return value
+    made = kept(call_function(x, function, args))
+    earlier = frozenset(storages_in(value for _, value in calls))
+    for storage in storages_in((made,)):
+        x.origins[storage] = x.origins.get(storage, frozenset()) | earlier
+        x.may_be[storage] = x.may_be.get(storage, frozenset()) | earlier
+    calls.append((given, made))
+    return made
 
 
 def _is_plain(function: Function) -> bool:
@@ -349,19 +368,42 @@ def _plain_decorator(function: Function, node: cst.BaseExpression) -> bool:
     return known and table.full_name(text) in PLAIN_DECORATORS
 
 
-def unread_call(x: HostExecutor, function: Any, node: cst.CSTNode, args: Arguments, frame: Frame) -> Unknown:
+def _given(x: HostExecutor, function: Any, args: Arguments) -> list[Any]:
+    """What a call may give back: its arguments, what its function closes over, and the object of a method,
+    unless that is handed in, as most methods of `self` make new tensors."""
+    owner = function.value if isinstance(function, Method) else function
+    own = [] if isinstance(owner, Unknown) and x.is_given(owner.name) else [owner]
+    return [*own, *args.positional, *(v for _, v in args.keywords)]
+
+
+def _is_in_view(function: Any, node: cst.CSTNode, args: Arguments) -> bool:
+    """Whether a function or class of the project is called, which two calls need not tell apart."""
+    if isinstance(function, Function):
+        return True
+    called = dotted(node.func) if isinstance(node, cst.Call) else ""
+    return any(isinstance(n, cst.ClassDef) and n.name.value == called for n in args.table.nodes())
+
+
+def unread_call(x: HostExecutor, function: Any, node: cst.CSTNode, args: Arguments, frame: Frame) -> Any:
     """A call of code that is not read: it may call what it is given, and change it."""
     for value in (*args.positional, *(v for _, v in args.keywords)):
         if isinstance(value, Function) and launches_inside(value):
             _call_back(x, value, args, frame)
+    text = text_of(node, args.table)
+    found = host_returns.result(x, function, args, text)
     exposed = set(x.exposed)
-    hand_on(x, *args.positional, *(v for _, v in args.keywords))
-    hand_on_named(x, node, frame)
+    if found is None:
+        hand_on(x, function, *args.positional, *(v for _, v in args.keywords))
+        hand_on_named(x, node, frame)
+    else:
+        x.exposed.update(storages_in((*args.positional, *(v for _, v in args.keywords))))
     if isinstance(function, Method) and function.name in OF_CONTEXTS:
         x.exposed = exposed
-    doubt(x, node, frame)
-    text = text_of(node, args.table)
-    result = x.unread(text)
+    if found is None or (isinstance(found, Unknown) and found.name in x.allocated):
+        doubt(x, node, frame)
+    result = x.unread(text) if found is None else found
+    if found is None:
+        given_back(x, result.name, *_given(x, function, args), in_view=_is_in_view(function, node, args))
     unread_effects(x, function, args, frame)
     if isinstance(node, cst.Call) and _CHECKS.match(_last_name(node.func)):
         x.assume(x.unread_test(text))  # it raises, or something holds that we do not know

@@ -28,7 +28,7 @@ Handler = Callable[["HostExecutor", Tensor, "Arguments"], Any]
 def computed(x: HostExecutor, parts: host_shapes.Parts, *, contiguous: bool = True) -> Tensor:
     """A new tensor; one that is not row-major has its elements side by side in some order."""
     found = T.fresh("result", x.storage("result"), None)
-    return x.shaped(replace(found, contiguous=contiguous), parts)
+    return x.with_room(x.shaped(replace(found, contiguous=contiguous), parts))
 
 
 def parts_of(x: HostExecutor, t: Tensor) -> host_shapes.Parts:

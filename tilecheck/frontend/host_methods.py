@@ -16,6 +16,8 @@ from tilecheck.frontend.host_contents import cast
 from tilecheck.frontend.host_doubts import parts
 from tilecheck.frontend.host_library import OF_UNKNOWN, OPERATIONS, operation
 from tilecheck.frontend.host_results import OF_ANY, RESULTS
+from tilecheck.frontend.host_sharing import unread_of
+from tilecheck.frontend.host_types import keeps_type, other_type
 from tilecheck.frontend.host_values import (
     Axes,
     BitLength,
@@ -69,6 +71,10 @@ _REORDERED = frozenset("permute transpose swapaxes swapdims movedim moveaxis t a
 _OF_ALL = _REORDERED | frozenset("reshape flatten ravel unsqueeze squeeze unflatten view_as reshape_as".split())
 _MOST_CHUNKS = 16
 _OF_PAIRS = ("values", "indices")  # what `sort` and `topk` return
+# What gives several views of a tensor.
+_SPLITTING = frozenset(
+    "split split_with_sizes chunk unbind tensor_split hsplit vsplit dsplit unsafe_chunk unsafe_split".split()
+)
 # What gives a tensor itself another shape, or other memory.
 RESHAPING = frozenset(
     "resize_ resize_as_ swap_tensors set_ t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ "
@@ -144,7 +150,7 @@ def method(x: HostExecutor, value: Any, name: str, args: Arguments) -> Any:
         case HostShape() | Dims() | Seq() if name == "numel":
             return product(x, value)
         case Unknown() if any(
-            name in own for own in (_METHODS, OF_ANY, _CONVERSIONS, _COPIES, _VIEWS, RESHAPING)
+            name in own for own in (_METHODS, OF_ANY, _CONVERSIONS, _COPIES, _VIEWS, _SPLITTING, RESHAPING)
         ):
             return _tensor_method(x, x.tensor(value), name, args)
         case Unknown() if name in OF_UNKNOWN:
@@ -169,8 +175,8 @@ def _unpack(x: HostExecutor, value: Any, args: Arguments) -> Any:
     """The items of a value that is assigned to so many targets."""
     count = x.scalar(args.at(0), "length").value or 0
     match value:
-        case Pieces() if len(value.items) == count:
-            return Seq(value.items)
+        case Pieces() if len(value.items) >= count:  # else Python raises
+            return Seq(value.items[:count])
         case Split():
             return split_pieces(x, value, count)
         case Pair() if count == _OF_PAIR:
@@ -187,7 +193,7 @@ def _unpack(x: HostExecutor, value: Any, args: Arguments) -> Any:
             x.of_numbers |= {value.name}  # who unpacks a tensor does not use its elements as sizes
             return Seq(tuple(read_item(x, value, k) for k in range(count)))
         case _:
-            name = x.unread("unpacked value").name
+            name = unread_of(x, "unpacked value", value).name
             return Seq(tuple(Unknown(f"{name}[{k}]", opaque=True) for k in range(count)))
 
 
@@ -228,7 +234,7 @@ def _tensor_method(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> An
         if name in _METHODS:
             return in_format(_METHODS[name](x, t, args), args)
     except UnsupportedConstruct:
-        if name not in _VIEWS:
+        if name not in _VIEWS | _SPLITTING:
             raise
     if name in _VIEWS:
         x.doubted |= parts(t, *args.positional, *(v for _, v in args.keywords))  # not every shape has this view
@@ -236,7 +242,15 @@ def _tensor_method(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> An
             view = (reordered if name in _REORDERED else of_all)(x, t, f"{t.name}.{name}()")
             return replace(view, copied="perhaps", copy=0)
         return replace(T.piece(t, x.unread(f"{t.name}.{name}()").name), copied="perhaps", copy=0)
+    if name in _SPLITTING:
+        x.doubted |= parts(t, *args.positional, *(v for _, v in args.keywords))
+        return unread_of(x, f"{t.name}.{name}()", t)
     if name in _CONVERSIONS:
+        if keeps_type(t, name, args):
+            return t
+        if kind := other_type(t, name, args):
+            text = f"{t.name}.{name}()"
+            return in_format(replace(T.like(t, text, x.storage(text)), dtype=kind), args)
         asked = any(k == "memory_format" for k, _ in args.keywords)  # `t` itself may be kept, in its own order
         found = cast(x, T.converted(t), name, args)
         return T.in_any_order(found) if asked else found
@@ -301,7 +315,7 @@ def _new_full(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
 def allocated(x: HostExecutor, name: str, parts: host_shapes.Parts) -> Tensor:
     """A new tensor in row-major order. Allocating one with a negative size raises."""
     x.assume(E.all_of(*(E.le(0, p) for p in parts if isinstance(p, Expr) and not T.nonnegative(p))))
-    return x.shaped(T.fresh(name, x.storage(name), None), parts)
+    return x.with_room(x.shaped(T.fresh(name, x.storage(name), None), parts))
 
 
 _METHODS: Mapping[str, Callable[[HostExecutor, Tensor, Arguments], Any]] = {
@@ -319,4 +333,4 @@ _METHODS: Mapping[str, Callable[[HostExecutor, Tensor, Arguments], Any]] = {
     **VIEWS,
 }
 # Methods that are followed: none of them changes its object.
-FOLLOWED = frozenset(_METHODS) | _CONVERSIONS | _COPIES | _VIEWS
+FOLLOWED = frozenset(_METHODS) | _CONVERSIONS | _COPIES | _VIEWS | _SPLITTING

@@ -13,7 +13,7 @@ from tilecheck.frontend.expressions import evaluate, module_name
 from tilecheck.frontend.host import HostExecutor, text_of
 from tilecheck.frontend.host_changes import is_mutable, lose_objects, read_global, read_member
 from tilecheck.frontend.host_effects import stop_at_reshaping
-from tilecheck.frontend.host_sharing import kept
+from tilecheck.frontend.host_sharing import kept, unread_of
 from tilecheck.frontend.host_targets import kept_attribute, of_form
 from tilecheck.frontend.host_values import Gridded, Table, Unknown
 from tilecheck.frontend.modules import ModuleTable
@@ -31,14 +31,14 @@ from tilecheck.frontend.values import (
 
 def name(x: HostExecutor, node: cst.Name, frame: Frame) -> Any:
     if (frame.table.file, node.value) in x.events.rebound and node.value not in frame.names:
-        return x.unread(node.value)
+        return unread_of(x, node.value, frame.find(node.value))
     found = frame.find(node.value)
     if isinstance(found, Poison):  # lost by a loop or a branch: from here on one unknown value
         found = frame.names[node.value] = x.unread(node.value)
     if is_mutable(found):
         if frame.table.changes.is_lost_from_sight(node, flat=_is_flat(found)):
             lose_objects(x, (found,), frame)  # what is in it may change with it
-            return x.unread(node.value)
+            return unread_of(x, node.value, found)
         return found
     if found is None and expressions.sees_earlier(x, node.value, frame):
         return x.unread(node.value)

@@ -9,6 +9,7 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import expressions, host_calls, host_shapes
+from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_library import broadcast, computed, shape_of
 from tilecheck.frontend.host_values import BitLength, Dims, HostShape, Ratio, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Num, Seq, Token
@@ -88,6 +89,9 @@ def elementwise(x: HostExecutor, a: Any, b: Any) -> Any:
         among=(),
         dense=True,
         span_of="",
+        offset=E.ZERO,
+        dtype="",
+        room=T.numel(one),
     )
     return x.with_layout(found, storage)
 

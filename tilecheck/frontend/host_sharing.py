@@ -6,15 +6,18 @@ once code that is not read has it, or an object that the caller holds as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.host_values import Pair, Pieces, Split, Table, Tensor, named_in
+from tilecheck.frontend.bindings import dotted
+from tilecheck.frontend.host_values import Pair, Pieces, Split, Table, Tensor, Unknown, named_in
+from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Choice, Frame, Function, Method, Record, Seq
+from tilecheck.ir.sharing import is_under
 
 if TYPE_CHECKING:
     from tilecheck.frontend.executor import Arguments
@@ -24,13 +27,108 @@ CACHED = ("functools.lru_cache", "functools.cache")  # what they decorate return
 
 
 def hand_on(x: HostExecutor, *values: Any) -> None:
-    """Other code may keep the tensors in `values`, those that functions among them close over included."""
+    """Other code may keep and write the tensors in `values`, also those that functions among them close over."""
+    storages = set(storages_in(values))
+    x.handed_on |= storages
+    x.exposed |= storages
+
+
+def hand_on_named(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
+    """Code that is not read stands in `node`, and may keep what is named there."""
+    hand_on(x, *named_in(node, frame))
+
+
+def flows(x: HostExecutor, loop: cst.CSTNode, frame: Frame) -> None:
+    """A variable that a loop assigns may hold, in or after it, any tensor that one of these is made of."""
+    names: set[str] = set()
+    held: list[Any] = []
+    for node in walk(loop):
+        match node:
+            case cst.AssignTarget(target=target) | cst.For(target=target) | cst.NamedExpr(target=target):
+                names.update(n.value for n in walk(target) if isinstance(n, cst.Name))
+                names.add(dotted(target))
+            case cst.AnnAssign(target=target) | cst.AugAssign(target=target):
+                names.add(dotted(target))
+    for name, roots in _copies(loop).items():
+        x.may_view.setdefault(name, set()).update(storages_in(frame.find(r) for r in roots))
+    if names:
+        held = [v for v in named_in(loop, frame) if not isinstance(v, Function)]
+        storages = set(storages_in(held))
+        for name in names - {""}:
+            x.may_hold.setdefault(name, set()).update(storages)
+
+
+def _copies(loop: cst.CSTNode) -> dict[str, set[str]]:
+    """The variables that a loop makes others, or views of others: `a = b`, `a = b[0]`. Those that change places
+    stay apart."""
+    found: dict[str, set[str]] = {}
+    for node in walk(loop):
+        if not isinstance(node, cst.Assign):
+            continue
+        for target in node.targets:
+            pairs = _pairs(target.target, node.value)
+            if {name for name, _ in pairs} != {
+                value.value for _, value in pairs if isinstance(value, cst.Name)
+            }:
+                for name, value in pairs:
+                    found.setdefault(name, set()).update(_root(value))
+    for _ in found:
+        for roots in found.values():
+            roots.update(*(found[r] for r in tuple(roots) if r in found))
+    return found
+
+
+def _pairs(target: cst.BaseExpression, value: cst.BaseExpression) -> list[tuple[str, cst.BaseExpression]]:
+    """The names that an assignment binds, with what each gets."""
+    if isinstance(target, cst.Tuple) and isinstance(value, cst.Tuple):
+        both = zip(target.elements, value.elements, strict=False)
+        return [(t.value.value, v.value) for t, v in both if isinstance(t.value, cst.Name)]
+    return [(target.value, value)] if isinstance(target, cst.Name) else []
+
+
+def _root(value: cst.BaseExpression) -> set[str]:
+    """The variable that a value is, or may be a view of."""
+    node = value
+    while True:
+        match node:
+            case (
+                cst.Attribute(value=inner)
+                | cst.Subscript(value=inner)
+                | cst.Call(func=cst.Attribute(value=inner))
+            ):
+                node = inner
+            case cst.Name(name):
+                return {name}
+            case _:
+                return set()
+
+
+def unread_of(x: HostExecutor, text: str, *values: Any) -> Unknown:
+    """An unread value that may be, or hold, what `values` hold."""
+    found = x.unread(text)
+    given_back(x, found.name, *values)
+    return found
+
+
+def given_back(x: HostExecutor, name: str, *values: Any, in_view: bool = True) -> None:
+    """A value that is not read may be, or hold, what `values` hold, and what these may be: by the text that is
+    `in_view`, or as the code that computed it was given them."""
+    storages = frozenset(storages_in(values)) - {name}
+    for known in (x.givers, x.may_be) if in_view else (x.givers,):
+        further = (known.get(source, frozenset()) for s in storages for source in _sources(x, s))
+        known[name] = known.get(name, frozenset()).union(storages, *further)
+    x.origins[name] = x.origins.get(name, frozenset()) | x.givers[name]
+
+
+def storages_in(values: Iterable[Any]) -> Iterator[str]:
+    """The storages of the tensors in values, those that functions among them close over included."""
     stack, seen = list(values), set[int]()
     while stack:
         match stack.pop():
             case Tensor() as t:
-                x.handed_on.update(t.among or (t.storage,))
-                x.exposed.update(t.among or (t.storage,))
+                yield from t.among or (t.storage,)
+            case Unknown() as unknown:
+                yield unknown.name
             case Seq() as items:
                 stack += items.items
             case Split() | Pieces() | Pair() as several:
@@ -59,9 +157,44 @@ def tensors_of(value: Split | Pieces | Pair) -> list[Tensor]:
             return [value.values, value.indices]
 
 
-def hand_on_named(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
-    """Code that is not read stands in `node`, and may keep what is named there."""
-    hand_on(x, *named_in(node, frame))
+def reachable(x: HostExecutor, storages: Iterable[str]) -> tuple[str, ...]:
+    """Further storages that a tensor with one of these may share: those that the code that computed it, or the
+    object that it lies in, could reach."""
+    found: dict[str, None] = {}
+    for storage in storages:
+        found.update(dict.fromkeys(sorted(x.fields.get(storage, ()))))
+        for name in _sources(x, storage):
+            found.update(dict.fromkeys(sorted(x.origins[name])))
+    return tuple(name for name in found if name not in storages)
+
+
+def givers(x: HostExecutor, storages: Iterable[str]) -> tuple[str, ...]:
+    """What unread code was given that computed a tensor with one of these storages."""
+    sources = (name for storage in storages for name in _sources(x, storage))
+    return tuple(sorted({s for name in sources for s in x.givers.get(name, ())}.difference(storages)))
+
+
+def may_be(x: HostExecutor, storages: Iterable[str]) -> tuple[str, ...]:
+    """Storages that a tensor with one of these may have by the text, and unread values that it lies in."""
+    found: set[str] = set()
+    for storage in storages:
+        found |= x.viewed_fields.get(storage, frozenset())
+        for name in _sources(x, storage):
+            found |= x.may_be.get(name, frozenset())
+            found |= {name} - x.allocated
+    return tuple(sorted(found.difference(storages)))
+
+
+def is_opaque(x: HostExecutor, storage: str) -> bool:
+    """Whether code that is not read computed a storage, or an object that it lies in."""
+    return storage not in x.allocated and any(name not in x.allocated for name in _sources(x, storage))
+
+
+def _sources(x: HostExecutor, storage: str) -> list[str]:
+    """The unread values that a storage is, or lies in."""
+    if storage in x.origins:
+        return [storage]
+    return [name for name in x.origins if is_under(storage, name)]
 
 
 def kept(value: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_shapes, statements
+from tilecheck.frontend import host_shapes, host_sharing, statements
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate, joined
@@ -24,9 +24,9 @@ from tilecheck.frontend.host_effects import defined, forget_effects, rebinds
 from tilecheck.frontend.host_iterators import may_change_source
 from tilecheck.frontend.host_operators import operate
 from tilecheck.frontend.host_targets import assigned, change, delete, forget, lose_changed, unpack_unknown
-from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown
+from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown, Updated
 from tilecheck.frontend.syntax import walk
-from tilecheck.frontend.values import Const, Frame, Num, Range, Seq, integer
+from tilecheck.frontend.values import Choice, Const, Frame, Num, Range, Seq, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 
@@ -62,6 +62,7 @@ def execute(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> bool:
 
 def _lose(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     """A statement that is not read: what it assigns is unknown, and it may have ended the function."""
+    host_sharing.hand_on_named(x, node, frame)
     doubt(x, node, frame)
     forget(x, node, frame)
 
@@ -156,12 +157,42 @@ def _augmented(x: HostExecutor, node: cst.AugAssign, frame: Frame) -> None:
         if isinstance(before, Seq) and isinstance(amount, Seq) and adds:
             change(x, before, joined(before, amount.items), frame)
         else:
-            change(x, before, x.unread("list"), frame)
+            change(x, before, host_sharing.unread_of(x, "list", before, amount), frame)
         return
     op = statements.AUGMENTED.get(type(node.operator))
     if op is None:
         raise UnsupportedConstruct("augmented assignment")
-    statements.assign(x, node.target, operate(x, op, before, amount), frame)
+    statements.assign(x, node.target, _updated(x, op, before, amount), frame)
+
+
+def _updated(x: HostExecutor, op: str, before: Any, amount: Any) -> Any:
+    """What `before += amount` leaves in a name: a tensor stays the object that it was, a number is another."""
+    match before:
+        case Choice():
+            return x.split(
+                before.cond,
+                lambda: _updated(x, op, before.first, amount),
+                lambda: _updated(x, op, before.second, amount),
+            )
+        case Tensor():
+            elements_changed(x, (before,))
+            return before
+        case Unknown() if before.name not in x.integer_names:
+            after = _operated(x, op, before, amount)
+            number = after.elem if isinstance(after, Num) and not after.shape else None
+            if number is None or number.is_bool:  # of a number that is not followed
+                number = x.number_of(x.unread(before.name), "value").elem or E.ZERO
+            return Updated(before.name, before.opaque, number=number)
+        case _:
+            return operate(x, op, before, amount)
+
+
+def _operated(x: HostExecutor, op: str, before: Any, amount: Any) -> Any:
+    """The result of an operator; None where it is not followed."""
+    try:
+        return operate(x, op, before, amount)
+    except UnsupportedConstruct:
+        return None
 
 
 def _target_names(target: cst.CSTNode) -> list[str]:
@@ -254,6 +285,7 @@ def _after(x: HostExecutor, node: cst.For | cst.While, frame: Frame) -> None:
 
 def _forget_places(x: HostExecutor, node: cst.For | cst.While, frame: Frame) -> None:
     """What a loop changes through attributes, items and methods is unknown in each of its iterations."""
+    host_sharing.flows(x, node, frame)
     lose_changed(x, node, frame)
     plain = statements.assigned_names(node)
     for name in assigned(node):

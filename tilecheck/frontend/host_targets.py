@@ -44,6 +44,7 @@ _KEEPING = frozenset(
 
 def forget(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     """Make everything that `node` may assign unknown."""
+    host_sharing.flows(x, node, frame)
     lose_changed(x, node, frame)
     for name in assigned(node):
         forget_inside(x, name, frame)
@@ -75,7 +76,7 @@ def forget_inside(x: HostExecutor, name: str, frame: Frame) -> None:
     at: Frame | None = frame
     while at is not None:
         for path in [n for n in at.names if n.startswith(f"{name}.")]:
-            at.names[path] = x.unread(path)
+            at.names[path] = host_sharing.unread_of(x, path, at.names[path])
         at = at.parent
 
 
@@ -161,6 +162,8 @@ def _names(target: cst.CSTNode, found: dict[str, None]) -> None:
 def assign_target(x: HostExecutor, target: cst.BaseExpression, value: Any, frame: Frame) -> bool:
     """Targets that kernels may not have: attributes, items, starred names."""
     if isinstance(target, cst.Name):
+        if (frame.table.file, target.value) in x.events.rebound:  # functions around or inside find it
+            host_sharing.hand_on(x, value)
         forget_inside(x, target.value, frame)
     elif isinstance(target, cst.Tuple | cst.List):
         value = _of_length(x, value, target)
@@ -175,7 +178,7 @@ def assign_target(x: HostExecutor, target: cst.BaseExpression, value: Any, frame
         case cst.Tuple() | cst.List() if any(isinstance(e, cst.StarredElement) for e in target.elements):
             _unpack_starred(x, target, value, frame)
         case cst.Tuple() | cst.List() if isinstance(value, Tensor):
-            unpack_unknown(x, target, frame)
+            unpack_unknown(x, target, frame, value)
         case cst.Tuple() | cst.List() if isinstance(value, Seq) and len(value.items) != len(target.elements):
             x.guard = E.FALSE  # Python raises
             unpack_unknown(x, target, frame)
@@ -225,7 +228,7 @@ def _assign_item(x: HostExecutor, target: cst.Subscript, value: Any, frame: Fram
     held = evaluate(x, target.value, frame) if held is None or isinstance(held, Choice) else held
     if isinstance(held, Table) and len(target.slice) == 1 and isinstance(target.slice[0].slice, cst.Index):
         key = literal(evaluate(x, target.slice[0].slice.value, frame))
-        lost = x.unread(name or "dictionary")
+        lost = host_sharing.unread_of(x, name or "dictionary", held, value)
         change(x, held, lost if key is None else Table({**held.items, key: value}), frame)
     elif isinstance(held, Dims) and len(target.slice) == 1 and isinstance(target.slice[0].slice, cst.Index):
         index = x.scalar(evaluate(x, target.slice[0].slice.value, frame), "axis")
@@ -236,12 +239,27 @@ def _assign_item(x: HostExecutor, target: cst.Subscript, value: Any, frame: Fram
             parts = host_shapes.replaced_somewhere(x, held.parts, index, x.scalar(value, "extent"))
         lost = x.unread(name or "list")
         change(x, held, lost if parts is None else host_shapes.shape_of_parts(parts, is_list=True), frame)
+    elif isinstance(held, Seq) and (items := _replaced(x, held, target, value, frame)) is not None:
+        change(x, held, items, frame)
     elif isinstance(held, Table | Seq | Dims):
-        change(x, held, x.unread(name or "list"), frame)
+        change(x, held, host_sharing.unread_of(x, name or "list", held, value), frame)
     elif isinstance(held, Tensor) or any(isinstance(part.slice, cst.Slice) for part in target.slice):
         elements_changed(x, (held,), certainly=True)
     else:
         item_stored(x, held, frame)
+
+
+def _replaced(x: HostExecutor, held: Seq, target: cst.Subscript, value: Any, frame: Frame) -> Seq | None:
+    """A list after `items[k] = value`; None where the text does not say which item that is."""
+    index = target.slice[0].slice
+    if len(target.slice) != 1 or not isinstance(index, cst.Index) or not held.is_list:
+        return None
+    k = literal(evaluate(x, index.value, frame))
+    if not isinstance(k, int) or not -len(held.items) <= k < len(held.items):
+        return None
+    items = list(held.items)
+    items[k] = value
+    return Seq(tuple(items), True)
 
 
 def delete(x: HostExecutor, target: cst.CSTNode, frame: Frame) -> None:
@@ -307,7 +325,9 @@ def bind_starred(x: HostExecutor, function: Function, args: Arguments) -> Frame 
         frame.names[star.name.value] = Seq(extra)
     if rest is not None:
         whole = UNKNOWN_KEYWORDS not in others
-        frame.names[rest.name.value] = Table(others) if whole else x.unread(rest.name.value)
+        frame.names[rest.name.value] = (
+            Table(others) if whole else host_sharing.unread_of(x, rest.name.value, *others.values())
+        )
     return frame
 
 
@@ -320,10 +340,13 @@ def bound(x: HostExecutor, function: Function, args: Arguments) -> Frame:
     given = {p.name.value for p in plain[: len(args.positional)]} | {name for name, _ in args.keywords}
     for p in (*plain, *params.kwonly_params):
         name = p.name.value
-        if p.default is not None and name not in given and holds_mutable(frame.names[name]):
+        if p.default is None or name in given:
+            continue
+        if holds_mutable(frame.names[name]):
             frame.names[name] = x.unread(name)
-        elif p.default is not None and any(isinstance(n, cst.Call) for n in walk(p.default)):
-            frame.names[name] = host_sharing.kept(frame.names[name])
+        elif any(isinstance(n, cst.Call) for n in walk(p.default)):
+            made = host_sharing.kept(frame.names[name])
+            frame.names[name] = x.defaults.setdefault((function.node, name), made)
     return frame
 
 
@@ -343,7 +366,8 @@ def _unpack_starred(x: HostExecutor, target: cst.Tuple | cst.List, value: Any, f
     for k, element in enumerate(elements):
         position = k if k < star else k - len(elements)
         if isinstance(element, cst.StarredElement):
-            statements.assign(x, element.value, x.unread(dotted(element.value) or "rest"), frame)
+            rest = host_sharing.unread_of(x, dotted(element.value) or "rest", value)
+            statements.assign(x, element.value, rest, frame)
         else:
             statements.assign(x, element.value, _item_of(x, value, position), frame)
 
@@ -370,15 +394,15 @@ def _item_of(x: HostExecutor, value: Any, position: int) -> Any:
     try:
         return x.dialect.subscript(x, value, Num((), E.const(position), "int", None))
     except UnsupportedConstruct:
-        return x.unread("item")
+        return host_sharing.unread_of(x, "item", value)
 
 
-def unpack_unknown(x: HostExecutor, target: cst.Tuple | cst.List, frame: Frame) -> None:
+def unpack_unknown(x: HostExecutor, target: cst.Tuple | cst.List, frame: Frame, value: Any = None) -> None:
     found: dict[str, None] = {}
     _names(target, found)
     for name in found:
         forget_inside(x, name, frame)
-        frame.names[name] = x.unread(name)
+        frame.names[name] = host_sharing.unread_of(x, name, value)
 
 
 def change(x: HostExecutor, held: Any, value: Any, frame: Frame) -> None:

@@ -32,13 +32,14 @@ def free(name: str) -> Tensor:
     """The tensor behind an argument: everything about it is free. `xs[0]` is a member or a part of `xs`."""
     whole, _, index = name.rpartition("[")
     if whole and index.endswith("]"):
-        return Tensor(name, whole, shape_of=name, strides_of=name, part=(name,), span_of=name)
+        return Tensor(name, whole, shape_of=name, strides_of=name, part=(name,), span_of=name, offset=None)
     return Tensor(name, name, shape_of=name, strides_of=name, span_of=name)
 
 
 def fresh(name: str, storage: str, shape: tuple[Expr, ...] | None, shape_of: str = "") -> Tensor:
     """A tensor that this function allocates, in row-major order."""
-    return Tensor(name, storage, fresh=True, shape=shape, shape_of=shape_of, contiguous=True, dense=True)
+    made = Tensor(name, storage, fresh=True, shape=shape, shape_of=shape_of, contiguous=True, dense=True)
+    return replace(made, room=numel(made))
 
 
 def fresh_to_given(t: Tensor, holder: str) -> Tensor:
@@ -63,6 +64,7 @@ def piece(t: Tensor, name: str) -> Tensor:
         part=None,
         dense=False,
         span_of="",
+        offset=None,
     )
 
 
@@ -138,13 +140,15 @@ def like(t: Tensor, name: str, storage: str) -> Tensor:
         shape_of=t.shape_of,
         contiguous=t.contiguous and not t.expanded,
         dense=True,
+        room=numel(t),
+        dtype=t.dtype,
     )
 
 
 def dense(t: Tensor) -> Tensor:
     """`t.contiguous()`: `t` itself where it is contiguous already, so its storage may be the same."""
-    if t.contiguous:
-        return t
+    if in_row_major(t):
+        return replace(t, contiguous=True)
     name = f"{t.name}.contiguous()"
     found = replace(t, name=name, strides=None, strides_of="", contiguous=True)
     return copied_unless_contiguous(found, t)
@@ -153,14 +157,28 @@ def dense(t: Tensor) -> Tensor:
 def copied_unless_contiguous(found: Tensor, t: Tensor) -> Tensor:
     """`found`, which holds the elements of `t`: in place where `t` is contiguous, as a free tensor may be. A
     copy repeats nothing, and has a span of its own."""
-    if t.contiguous:
-        return replace(found, span_of="")
+    if in_row_major(t):
+        return replace(found, contiguous=True, span_of="")
     free = t.span_of != "" and t.strides_of == t.span_of
     free |= t.span_of != "" and t.strides == tuple(
         E.sym(host_stride(t.span_of, k)) for k in range(len(t.shape or ()))
     )
     copied = "unless contiguous" if free and not t.copied else "perhaps"
     return replace(found, copied=copied, copy=0, expanded=False, span_of="")
+
+
+def in_row_major(t: Tensor) -> bool:
+    """Whether a tensor is certainly contiguous: the stride of an axis of length 1 does not matter."""
+    strides = strides_of(t)
+    if t.contiguous or t.expanded or t.shape is None or strides is None:
+        return t.contiguous
+    step = E.ONE
+    for size, stride in zip(reversed(t.shape), reversed(strides), strict=True):
+        if size is not E.ONE:
+            if stride is not step:
+                return False
+            step = E.mul(size, step)
+    return True
 
 
 def in_order(t: Tensor, *, row_major: bool) -> Tensor:
@@ -199,7 +217,8 @@ def reshaped(t: Tensor, shape: Sequence[Expr], count: Expr | None) -> tuple[Tens
             fact = E.eq(E.mod(count, rest), 0)
     else:
         fact = E.eq(E.mul(E.ONE, *sizes), count)
-    result = replace(t, shape=tuple(sizes), shape_of="", strides=None, strides_of="")
+    ordered = in_row_major(t)
+    result = replace(t, shape=tuple(sizes), shape_of="", strides=None, strides_of="", contiguous=ordered)
     return result, fact
 
 
@@ -312,9 +331,35 @@ def unfolded(t: Tensor, axis: int, size: Expr, step: Expr) -> tuple[Tensor, Expr
         steps = (*strides[:at], E.mul(step, strides[at]), *strides[at + 1 :], strides[at])
     shape = (*t.shape[:at], count, *t.shape[at + 1 :], size)
     apart = size.value is not None and step.value is not None and size.value <= step.value
-    own = piece(t, t.name)
+    own = replace(piece(t, t.name), offset=t.offset)
     found = replace(own, shape=shape, strides=steps, expanded=t.expanded or not apart)
     return found, E.all_of(E.le(0, size), E.le(size, t.shape[at]), E.lt(0, step))
+
+
+def windowed(t: Tensor, shape: Sequence[Expr], strides: Sequence[Expr], offset: Expr | None) -> Tensor:
+    """Elements of the storage of `t`, so many steps apart along each axis. Several indices may share one,
+    unless the text shows that each stride is as long as what lies inside it."""
+    own = replace(piece(t, t.name), shape=tuple(shape), strides=tuple(strides), offset=offset)
+    found = replace(own, expanded=not _is_apart(shape, strides))
+    return replace(found, contiguous=True, dense=True) if in_row_major(found) else found
+
+
+def _is_apart(shape: Sequence[Expr], strides: Sequence[Expr]) -> bool:
+    """Whether each stride is at least as long as what lies inside it, by literals or because it is the same."""
+    for k, (size, stride) in enumerate(zip(shape, strides, strict=True)):
+        inner = E.mul(E.ONE, *shape[k + 1 :])
+        reach = E.add(
+            E.ONE, *(E.mul(E.sub(n, 1), s) for n, s in zip(shape[k + 1 :], strides[k + 1 :], strict=True))
+        )
+        if size is E.ONE or (stride is inner and _is_row_major(shape[k + 1 :], strides[k + 1 :])):
+            continue
+        if stride.value is None or reach.value is None or stride.value < reach.value:
+            return False
+    return True
+
+
+def _is_row_major(shape: Sequence[Expr], strides: Sequence[Expr]) -> bool:
+    return tuple(strides) == row_major(shape)
 
 
 def unsqueezed(t: Tensor, axis: int) -> Tensor | None:
@@ -358,7 +403,9 @@ def sliced(t: Tensor, axis: int, ends: Part) -> Tensor | None:
         return t
     low = E.ZERO if start is None else _clamped(start, size)
     high = size if stop is None else _clamped(stop, size)
-    part = t.part if (low, high, by) == (E.ZERO, size, 1) else part_of(t, at, low, high, by)
+    if (low, high, by) == (E.ZERO, size, 1):
+        return t
+    part = part_of(t, at, low, high, by)
     length = E.cdiv(E.sub(high, low), by) if _ordered(low, high) else E.maximum(0, E.cdiv(E.sub(high, low), by))
     strides = strides_of(t)
     steps = None
@@ -376,6 +423,7 @@ def sliced(t: Tensor, axis: int, ends: Part) -> Tensor | None:
         part=part,
         dense=kept,
         span_of="",
+        offset=moved(t, low, None if strides is None else strides[at]),
     )
 
 
@@ -421,7 +469,20 @@ def selected(t: Tensor, axis: int, index: Expr) -> Tensor | None:
         part=part_of(t, axis, index, after, 0),
         dense=t.contiguous and axis == 0,
         span_of="",
+        offset=moved(t, _position(index, t.shape[axis]), None if strides is None else strides[axis]),
     )
+
+
+def _position(index: Expr, size: Expr) -> Expr:
+    """Where an index lies: a negative one counts from the end."""
+    return index if nonnegative(index) else E.ite(E.lt(index, 0), E.add(size, index), index)
+
+
+def moved(t: Tensor, steps: Expr, stride: Expr | None) -> Expr | None:
+    """The offset of a view that begins so many steps behind `t`."""
+    if t.offset is None or steps is E.ZERO:
+        return t.offset
+    return None if stride is None else E.add(t.offset, E.mul(steps, stride))
 
 
 def nonnegative(e: Expr) -> bool:

@@ -10,7 +10,7 @@ import libcst as cst
 
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Frame, Function, Param, Token
-from tilecheck.ir.expr import Expr
+from tilecheck.ir.expr import ZERO, Expr
 
 if TYPE_CHECKING:
     from tilecheck.frontend.modules import ModuleTable
@@ -28,6 +28,13 @@ class Unknown(Param):
     """
 
     opaque: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Updated(Unknown):
+    """An unknown after `x += 1`: a tensor is the same one with other elements, a number is `number`."""
+
+    number: Expr = ZERO
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,11 @@ class Tensor:
     among: tuple[str, ...] = ()
     copy: int = field(default=0, compare=False)  # which copy it is: one of each branch is one after them
     recast: bool = False  # whether its elements may be others than those of its storage, of another type
+    offset: Expr | None = ZERO
+    dtype: str = field(default="", compare=False)  # its full name, empty if not known
+    room: Expr | None = field(default=None, compare=False)  # elements of the storage
+    described: bool = False
+    block: tuple[Expr, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def reordered(x: HostExecutor, t: Tensor, text: str) -> Tensor:
 
 def of_all(x: HostExecutor, t: Tensor, text: str) -> Tensor:
     """A view of all elements of a tensor, of unknown shape."""
-    return replace(x.of_count(T.piece(t, t.name), text, x.count_of(t)), part=None)
+    return x.of_count(replace(T.piece(t, t.name), offset=t.offset), text, x.count_of(t))
 
 
 def reversed_axes(x: HostExecutor, t: Tensor, text: str) -> Tensor:
@@ -272,8 +272,8 @@ def _as_strided(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
         raise unsupported("as_strided")
     for value in (*plain, *steps):
         x.assume(E.le(0, value))  # else it raises
-    own = T.piece(t, t.name)
-    return replace(own, shape=plain, strides=steps, expanded=any(step is E.ZERO for step in steps))
+    start = x.scalar(given["storage_offset"], "offset") if "storage_offset" in given else t.offset
+    return T.windowed(t, plain, steps, start)
 
 
 # ---- parts -------------------------------------------------------------------------------------------------
@@ -293,7 +293,8 @@ def narrowed(x: HostExecutor, t: Tensor, axis: int, start: Expr, length: Expr) -
     low = start if T.nonnegative(start) else first
     whole = low is E.ZERO and length is size
     own = t.part if whole else T.part_of(t, at, low, E.add(low, length), 1)
-    return replace(part, shape=(*part.shape[:at], length, *part.shape[at + 1 :]), part=own)
+    offset = T.moved(t, low, T.stride(t, at))
+    return replace(part, shape=(*part.shape[:at], length, *part.shape[at + 1 :]), part=own, offset=offset)
 
 
 def _narrow(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
@@ -327,9 +328,10 @@ def _one_chunk(x: HostExecutor, t: Tensor, axis: int | None, k: int, pieces: int
 
 def _split(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     """`t.split(n)`, and `t.split([a, b, c])`, whose lengths are those of the axis together."""
-    given = args.bind(("split_size", "dim?"), "split")
+    name = "split_sizes" if "split_sizes" in dict(args.keywords) else "split_size"
+    given = args.bind((name, "dim?"), "split")
     axis = x.scalar(given.get("dim", integer(0)), "dim").value
-    asked = given["split_size"]
+    asked = given[name]
     if axis is None or t.shape is None or not -len(t.shape) <= axis < len(t.shape):
         raise unsupported("split")
     if not isinstance(asked, Seq):
@@ -414,6 +416,6 @@ VIEWS: Mapping[str, Callable[[HostExecutor, Tensor, Arguments], Any]] = {
     "as_strided": _as_strided,
     "narrow": _narrow,
     "chunk": _chunk,
-    "split": _split,
+    **dict.fromkeys(("split", "split_with_sizes"), _split),
     "unbind": _unbind,
 }

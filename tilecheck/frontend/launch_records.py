@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend import host_sharing
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.annotations import Annotation, read_annotation
 from tilecheck.frontend.host import facts_of
 from tilecheck.frontend.host_blank import is_blank
 from tilecheck.frontend.host_contents import contents_of
 from tilecheck.frontend.host_shapes import meant
-from tilecheck.frontend.host_values import FloatParam, LaunchCall, Tensor, Unknown
+from tilecheck.frontend.host_values import FloatParam, LaunchCall, Tensor, Unknown, Updated
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -187,7 +188,8 @@ def host_value(x: HostExecutor, value: Any, note: Annotation) -> HostValue:
     match value:
         case Unknown():
             is_scalar = note.constant or note.scalar or value.name in x.integers_seen
-            number = E.sym(host_scalar(value.name, opaque=value.opaque))
+            plain = E.sym(host_scalar(value.name, opaque=value.opaque))
+            number = value.number if isinstance(value, Updated) else plain
             if is_scalar and not note.array:
                 return number
             return replace(_tensor(x, x.tensor(value)), number=number)
@@ -240,6 +242,15 @@ def _tensor(x: HostExecutor, t: Tensor) -> HostTensor:
         count=count,
         contents=contents_of(x, t),
         blank=is_blank(x, t),
+        offset=t.offset,
+        room=t.room,
+        perhaps=host_sharing.reachable(x, storages),
+        given_back=host_sharing.givers(x, storages),
+        may_be=host_sharing.may_be(x, storages),
+        opaque=any(host_sharing.is_opaque(x, name) for name in storages),
+        allocated=all(name in x.allocated for name in storages),
+        described=t.described,
+        block=t.block,
     )
 
 

@@ -28,6 +28,7 @@ from tilecheck.frontend.host_decorated import hands_on
 from tilecheck.frontend.host_doubts import doubt_inputs
 from tilecheck.frontend.host_effects import rebinds
 from tilecheck.frontend.host_expressions import HANDLERS
+from tilecheck.frontend.host_fields import shared_fields
 from tilecheck.frontend.host_functions import PLAIN_DECORATORS, is_own
 from tilecheck.frontend.host_state import kept_names
 from tilecheck.frontend.host_values import LAUNCHERS, LaunchCall, Tensor, Unknown
@@ -395,6 +396,8 @@ def _frame(x: HostExecutor, table: ModuleTable, host: _Host) -> Frame:
     frame = Frame({}, outer, table, host.name, [], 0)
     if host.node is not None:
         _add_parameters(frame, table, host.node)
+        x.fields = shared_fields(table, host.node, calls=True)
+        x.viewed_fields = shared_fields(table, host.node, calls=False)
     x.inputs = frozenset(frame.names) | (frozenset(outer.names) if outer is not None else frozenset())
     x.of_numbers = frozenset(filter(None, map(_of_numbers, host.node.params.params if host.node else ())))
     # What is made here gets other names than what is handed in.

@@ -33,6 +33,14 @@ class HostTensor:
     kernel takes it for a number after all: an argument of which the host's text does not say what it is. Where
     `absent` holds, None is passed instead. `count` is the number of elements where `shape` does not say it.
     `contents` is what its elements are at the launch.
+
+    `offset` is where its first element lies in the storage, counted in elements, and `room` how many elements
+    that storage has, each None where the text does not say. `perhaps` names further storages that it may share:
+    those that the code that computed it could reach; `given_back` names those among them that this code was
+    given, `may_be` those that the text lets it be, and the objects that it lies in. `opaque` says that code
+    which is not read computed it; `allocated` that its storage comes from an allocation in view, whether or not
+    this call made it. `described` is a descriptor over the tensor's memory, with blocks of the shape `block`,
+    None where that is not known.
     """
 
     name: str
@@ -56,6 +64,15 @@ class HostTensor:
     handed_on: bool = False
     contents: Contents | None = None
     blank: bool = False
+    offset: Expr | None = None
+    room: Expr | None = None
+    perhaps: tuple[str, ...] = ()
+    given_back: tuple[str, ...] = ()
+    may_be: tuple[str, ...] = ()
+    opaque: bool = False
+    allocated: bool = False
+    described: bool = False
+    block: tuple[Expr, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,9 +66,12 @@ def map_launch(launch: Launch, change: Callable[[Expr], Expr]) -> Launch:
                 number = None if value.number is None else change(value.number)
                 absent = None if value.absent is None else change(value.absent)
                 count = None if value.count is None else change(value.count)
+                offset = None if value.offset is None else change(value.offset)
+                room = None if value.room is None else change(value.room)
+                block = None if value.block is None else tuple(map(change, value.block))
+                kept = replace(value, shape=shape, strides=strides, number=number, absent=absent)
                 held = None if value.contents is None else value.contents.mapped(change)
-                value = replace(value, shape=shape, strides=strides, number=number, absent=absent)
-                return replace(value, count=count, contents=held)
+                return replace(kept, count=count, offset=offset, room=room, block=block, contents=held)
             case HostList():
                 return HostList(tuple(map(of, value.items)))
             case _:

@@ -43,7 +43,7 @@ def find_alias(
     `flags` are the compile-time values that the launch passes, by name; `fuel` is for launches after the first.
     """
     kernel = context.kernel
-    if kernel.language == "triton" and not _is_decided(kernel, launch, (mutable, other)):
+    if kernel.language == "triton" and not is_decided(kernel, launch, (mutable, other)):
         return None
     for number, concrete in enumerate(_launches(context, flags, launch)):
         if number >= _LAUNCHES or (number and fuel.left <= 0):
@@ -66,7 +66,7 @@ def find_alias(
     return None
 
 
-def _is_decided(kernel: Kernel, launch: HostLaunch, arrays: Sequence[str]) -> bool:
+def is_decided(kernel: Kernel, launch: HostLaunch, arrays: Sequence[str]) -> bool:
     """Whether the text says where in these arrays the accesses lie, but for the tile sizes, which may be any:
     values in memory and what unread code computes may be what keeps two programs apart."""
     known = host_values(kernel, launch)

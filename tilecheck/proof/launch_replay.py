@@ -88,6 +88,7 @@ class LaunchRun:
         grid = _grid(self.kernel, broken)
         if given is None or 0 in grid:
             return None
+        given |= block_shapes(broken)
         chosen = None
         if blocks is not None:
             chosen = [b for b in blocks if all(i < n for i, n in zip(b, grid, strict=True))]
@@ -166,6 +167,7 @@ def _replayed(
     grid = _grid(kernel, broken)
     if given is None or 0 in grid:
         return None
+    given |= block_shapes(broken)
     for name in broken.expanded:
         given[name] = _expanded(given[name], name, broken)
     corners = tuple((x, y, z) for x, y, z in product(*map(_ends, grid)))
@@ -182,6 +184,11 @@ def _replayed(
         [r for r in log.undefined if r.array not in unbounded],
     )
     return _harm(shown, given, grid, broken, open_)
+
+
+def block_shapes(broken: Broken) -> dict[str, int]:
+    """The block shapes of descriptors that the launch says."""
+    return {s.name: int(v) for s, v in broken.concrete.items() if ".block_shape[" in s.name}
 
 
 def _of_unknown_size(kernel: Kernel, values: Collection[Symbol]) -> set[str]:

@@ -59,6 +59,8 @@ def flat_values(kernel: Kernel, launch: Launch) -> dict[Expr, Expr]:
     for name, value in launch.arguments:
         if name in pointers or name not in arrays:
             known |= dict(_values(name, value, is_pointer=name in pointers))
+        elif isinstance(value, HostTensor) and value.described:
+            known |= dict(_described(name, value))
         if f"{name} is None" in asked:
             known[bool_sym(Symbol(f"{name} is None", Kind.CONSTANT))] = _is_none(value)
     return known
@@ -68,6 +70,14 @@ def pointers_of(kernel: Kernel) -> frozenset[str]:
     """The parameters whose only extent is a span: not the descriptors, whose accesses are checked by axes."""
     descriptors = {a.array for a in kernel.accesses if a.checked}
     return frozenset(p.name for p in kernel.params if p.is_array and p.name not in descriptors)
+
+
+def _described(name: str, value: HostTensor) -> Iterator[tuple[Expr, Expr]]:
+    """The extents of a descriptor and of its blocks."""
+    for k, size in enumerate(value.shape or ()):
+        yield sym(extent_symbol(name, k)), size
+    for k, size in enumerate(value.block or ()):
+        yield sym(Symbol(f"{name}.block_shape[{k}]", Kind.CONSTANT)), size
 
 
 def _guards(kernel: Kernel) -> Iterator[Expr]:

@@ -98,9 +98,9 @@ def test_pieces_of_one_tensor(before: str, pair: str, expected: str, status) -> 
         ("", "torch.zeros(n, out=x), x", "broken"),
         ("a = torch.empty(n)", "a, torch.add(a, 1, out=a)", "broken"),
         ("a = torch.empty(n)", "a, torch.add(a, 1, out=None)", "caller"),
-        ("", "cached(n), cached(n)", "caller"),
+        ("", "cached(n), cached(n)", "broken"),
         ("a = torch.empty(n)", "a, cached(n)", "caller"),
-        ("", "shared(n), shared(n)", "caller"),
+        ("", "shared(n), shared(n)", "broken"),
         ("", "KEPT, x", "caller"),
         (
             "a, b = torch.empty(n), torch.empty(n)\ny = a if c1 else (b if c2 else (a if c3 else b))",

@@ -1,0 +1,124 @@
+"""Fields of one object that may hold one tensor, by the text of its class.
+
+A method is executed with an object of which nothing is known: `self.a` and `self.b` are two inputs. Where the
+class assigns both from one variable, or one from the other, they may be one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import permutations
+
+import libcst as cst
+
+from tilecheck.frontend.bindings import dotted
+from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.syntax import walk
+
+
+def shared_fields(table: ModuleTable, method: cst.FunctionDef, *, calls: bool) -> dict[str, frozenset[str]]:
+    """For each field of the object that a method belongs to, the others that may hold the same tensor; with
+    `calls` because a function may give back what it is given, else because the text assigns it."""
+    params = (*method.params.posonly_params, *method.params.params)
+    if not params:
+        return {}
+    owner = params[0].name.value
+    around = next((c for c in _classes(table) if any(n is method for n in walk(c.body))), None)
+    made_of: dict[str, set[str]] = {}
+    for function in _methods(around):
+        for names, value in _stores(function):
+            sources = {*names, *(_sources(value, function) if calls else _views(value, function))}
+            for name in names:
+                made_of.setdefault(name, set()).update(sources)
+    found: dict[str, set[str]] = {}
+    for one, other in permutations(made_of, 2):
+        if made_of[one] & made_of[other]:
+            found.setdefault(f"{owner}.{one}", set()).add(f"{owner}.{other}")
+    return {name: frozenset(others) for name, others in found.items()}
+
+
+def _classes(table: ModuleTable) -> Iterator[cst.ClassDef]:
+    return (n for n in table.nodes() if isinstance(n, cst.ClassDef))
+
+
+def _methods(around: cst.ClassDef | None) -> Iterator[cst.FunctionDef]:
+    if around is not None:
+        yield from (s for s in around.body.body if isinstance(s, cst.FunctionDef))
+
+
+def _stores(function: cst.FunctionDef) -> Iterator[tuple[list[str], cst.BaseExpression]]:
+    """The fields that one statement assigns, with the value, and the buffers that a module registers."""
+    owner = _owner(function)
+    for node in walk(function.body):
+        match node:
+            case cst.Assign(targets=targets, value=value):
+                names = [f for t in targets if (f := _field(t.target, owner))]
+                if names:
+                    yield names, value
+            case cst.AnnAssign(target=target, value=cst.BaseExpression() as value) if _field(target, owner):
+                yield [_field(target, owner)], value
+            case cst.Call(args=[cst.Arg(value=cst.SimpleString() as name), cst.Arg(value=value), *_]) if dotted(
+                node.func
+            ) in (f"{owner}.register_buffer", f"{owner}.register_parameter"):
+                yield [str(name.raw_value)], value
+
+
+def _owner(function: cst.FunctionDef) -> str:
+    params = (*function.params.posonly_params, *function.params.params)
+    return params[0].name.value if params else ""
+
+
+def _field(target: cst.BaseExpression, owner: str) -> str:
+    """The field of the object that a target assigns; empty if it assigns none."""
+    text = dotted(target)
+    head, _, field = text.partition(".")
+    return field if owner and head == owner and field and "." not in field else ""
+
+
+def _sources(value: cst.BaseExpression, function: cst.FunctionDef) -> set[str]:
+    """The fields and variables whose tensor a value may be: all that stand in it, as functions may give back
+    what they are given."""
+    owner = _owner(function)
+    members = {id(n.attr) for n in walk(value) if isinstance(n, cst.Attribute)}
+    found: set[str] = set()
+    for node in walk(value):
+        match node:
+            case cst.Attribute() if _field(node, owner):
+                found.add(_field(node, owner))
+            case cst.Name(name) if name != owner and id(node) not in members:
+                found.add(f"{function.name.value}:{name}")
+    called = {dotted(n.func).partition(".")[0] for n in walk(value) if isinstance(n, cst.Call)}
+    sized = {n.value for call in walk(value) if isinstance(call, cst.Call) for n in _sizes(call)}
+    return {s for s in found if s.rpartition(":")[2] not in called | sized}
+
+
+def _views(value: cst.BaseExpression, function: cst.FunctionDef) -> set[str]:
+    """The field or variable that a value is, or is a view of: `x[0].view(n)`."""
+    node, owner = value, _owner(function)
+    while True:
+        match node:
+            case cst.Attribute() if _field(node, owner):
+                return {_field(node, owner)}
+            case cst.Attribute(value=inner) | cst.Subscript(value=inner):
+                node = inner
+            case cst.Call(func=cst.Attribute(value=inner)):
+                node = inner
+            case cst.Name(name) if name in _variables(function):
+                return {f"{function.name.value}:{name}"}
+            case _:
+                return set()
+
+
+def _variables(function: cst.FunctionDef) -> set[str]:
+    """The parameters of a method, but for its object, and the variables that it assigns."""
+    params = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
+    targets = (n.target for n in walk(function.body) if isinstance(n, cst.AssignTarget))
+    names = {p.name.value for p in params} | {t.value for t in targets if isinstance(t, cst.Name)}
+    return names - {_owner(function)}
+
+
+def _sizes(call: cst.Call) -> Iterator[cst.Name]:
+    """The names among the arguments of an allocation of torch: numbers and types."""
+    if dotted(call.func).rpartition(".")[2] in ("empty", "zeros", "ones", "full", "rand", "randn", "arange"):
+        for arg in call.args:
+            yield from (n for n in walk(arg) if isinstance(n, cst.Name))
