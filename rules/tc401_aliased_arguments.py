@@ -31,6 +31,9 @@ A tensor that unread code returns may be any that this code was given: beside on
 met, unless both are proved to be safe in one array. What the code could find elsewhere is listed as
 unread.
 
+A tensor whose own shape or memory changes (`t_()`, `resize_`, `set_`, `y.data = x`) has an unknown
+shape from then on, and may have the memory of both.
+
 ## Example
 
 ```python

@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import expressions, host_returns, host_shapes, host_triton
+from tilecheck.frontend import expressions, host_reshaping, host_returns, host_shapes, host_triton
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.executor import Arguments
@@ -42,6 +42,7 @@ from tilecheck.frontend.host_values import (
     StandIn,
     Starred,
     Table,
+    Tensor,
     Unknown,
 )
 from tilecheck.frontend.host_views import reordered
@@ -89,6 +90,10 @@ PLAIN_DECORATORS = frozenset(
 
 
 def call(x: HostExecutor, node: cst.Call, frame: Frame) -> Any:
+    match node.func:
+        case cst.Attribute(value=owner, attr=cst.Name(name)) if name in RESHAPING:
+            if host_reshaping.can_follow(x, node, owner, frame):
+                return _reshaped(x, node, owner, frame)
     stop_at_reshaping(x, node)
     stop_at_reshaping(x, node.func)
     function = _callee(x, node.func, frame)
@@ -108,6 +113,20 @@ def call(x: HostExecutor, node: cst.Call, frame: Frame) -> Any:
     if isinstance(function, Method) and function.name == "save_for_backward" and not args.keywords:
         frame.names[f"{dotted(node.func).rpartition('.')[0]}.saved_tensors"] = Seq(args.positional)
     return found
+
+
+def _reshaped(x: HostExecutor, node: cst.Call, owner: cst.BaseExpression, frame: Frame) -> Any:
+    """`t.resize_(n)`, `t.set_(other)`."""
+    value = used(x, owner, frame)
+    if not isinstance(value, Tensor | Unknown):
+        stop_at_reshaping(x, node.func)
+    args = _arguments(x, node, frame, launched=False)
+    given = () if args is None else (*args.positional, *(v for _, v in args.keywords))
+    if args is None:
+        forget_effects(x, node, frame)
+    others = tuple(v for v in given if isinstance(v, Tensor | Unknown))
+    hand_on(x, *others)
+    return host_reshaping.changed(x, value, others, frame)
 
 
 def _callee(x: HostExecutor, node: cst.BaseExpression, frame: Frame) -> Any:

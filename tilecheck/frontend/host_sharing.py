@@ -27,7 +27,7 @@ CACHED = ("functools.lru_cache", "functools.cache")  # what they decorate return
 
 
 def hand_on(x: HostExecutor, *values: Any) -> None:
-    """Other code may keep and write the tensors in `values`, also those that functions among them close over."""
+    """Other code may keep and write the tensors in `values`, with those that functions in it close over."""
     storages = set(storages_in(values))
     x.handed_on |= storages
     x.exposed |= storages

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_shapes, host_sharing, statements
+from tilecheck.frontend import host_reshaping, host_shapes, host_sharing, statements
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host_arguments import literal
@@ -203,7 +203,11 @@ def _of_length(x: HostExecutor, value: Any, target: cst.Tuple | cst.List) -> Any
 
 def _assign_attribute(x: HostExecutor, target: cst.Attribute, value: Any, frame: Frame) -> None:
     if target.attr.value in ("data", "shape", "strides"):
-        x.stop(f"`.{target.attr.value}` of a tensor is assigned")
+        if not host_reshaping.can_follow(x, target, target.value, frame):
+            x.stop(f"`.{target.attr.value}` of a tensor is assigned")
+        host_sharing.hand_on(x, value)
+        host_reshaping.changed(x, evaluate(x, target.value, frame), (value,), frame)
+        return
     host_sharing.hand_on(x, value)
     holder = evaluate(x, target.value, frame)
     if isinstance(holder, Record):

@@ -194,8 +194,8 @@ def test_a_launch_inside_a_callback(launches: Any) -> None:
         ("ct.launch(None, (1,), cdiv, (x,))", "the kernel is not known"),
         ("ct.launch(None, (1,), fill, (x, x))", "2 arguments for the 1 parameters of `fill`"),
         ("ct.launch(None, (1,), fill, unread(x))", "the arguments are not known: `unread(x)`"),
-        ("x.data = x\n    ct.launch(None, (1,), fill, (x,))", "`.data` of a tensor is assigned"),
-        ("x.resize_(3)\n    ct.launch(None, (1,), fill, (x,))", "`.resize_` changes a tensor's shape"),
+        ("setattr(x, 'data', x)\n    ct.launch(None, (1,), fill, (x,))", "`.data` of a tensor is changed"),
+        ("getattr(x, 'resize_')(3)\n    ct.launch(None, (), fill, (x,))", "`.resize_` of a tensor is changed"),
     ],
 )
 def test_problems(call: str, problem: str, launch: Any) -> None:

@@ -1,0 +1,117 @@
+"""Methods that give a tensor itself another shape or other memory: `t.t_()`, `t.resize_(n)`, `t.data = other`.
+
+A value of this reader does not change, so every value that may be the tensor is replaced: by one of unknown
+shape in the same storage. That is right only where no older value is at hand: the operation is the first thing
+that its statement does, outside loops and functions that are called.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from tilecheck.frontend import host_sharing
+from tilecheck.frontend import host_tensors as T
+from tilecheck.frontend.host_changes import anything_changed, live_frames
+from tilecheck.frontend.host_values import Tensor, Unknown
+from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.values import Choice, Frame, Seq
+
+if TYPE_CHECKING:
+    from tilecheck.frontend.host import HostExecutor
+
+
+def can_follow(x: HostExecutor, node: cst.BaseExpression, target: cst.BaseExpression, frame: Frame) -> bool:
+    """Whether the change that `node` makes to the tensor `target` is followed: nothing else is at hand."""
+    kept = (x.cached, x.defaults, x.stored)
+    if x.line is None or x.events.callers or any(kept):
+        return False
+    statement = x.line[0]
+    first = next((n for n in walk(_value(statement)) if isinstance(n, cst.Name)), None)
+    if first is None or not any(n is first for n in walk(target)) or not isinstance(target, cst.Name):
+        return False
+    loops = (n for n in frame.table.nodes() if isinstance(n, cst.For | cst.While | cst.Try))
+    return not any(n is node for loop in loops for n in walk(loop))
+
+
+def _value(statement: cst.CSTNode) -> cst.CSTNode:
+    """What a statement computes before it assigns anything."""
+    return statement.value if isinstance(statement, cst.Assign) and not _is_place(statement) else statement
+
+
+def _is_place(statement: cst.Assign) -> bool:
+    return any(isinstance(t.target, cst.Attribute) for t in statement.targets)
+
+
+def changed(x: HostExecutor, value: Any, others: tuple[Any, ...], frame: Frame) -> Any:
+    """The tensor after the change; `others` are those whose memory it may have got."""
+    own = frozenset(host_sharing.storages_in((value,)))
+    change = _Change(x, own, tuple(host_sharing.storages_in(others)))
+    found = change.of(value)
+    for at in live_frames(x, frame):
+        for name, held in at.names.items():
+            at.names[name] = change.of(held)
+    for key, held in x.module_values.items():
+        x.module_values[key] = change.of(held)
+    anything_changed(x, frame)
+    return found
+
+
+@dataclass(eq=False)
+class _Change:
+    """The values of one change. Mutable: what was one value before is one after it."""
+
+    x: HostExecutor
+    own: frozenset[str]
+    others: tuple[str, ...]
+    made: list[tuple[Any, Any]] = field(default_factory=list)
+
+    def of(self, value: Any) -> Any:
+        match value:
+            case Tensor() | Unknown() if self._is_reached(value):
+                return self._replaced(value)
+            case Choice():
+                return Choice(value.cond, self.of(value.first), self.of(value.second))
+            case Seq() if not value.is_list:
+                return Seq(tuple(map(self.of, value.items)))
+            case _:
+                if self._holds(value):
+                    self.x.stop("a tensor in a container is changed")
+                return value
+
+    def _holds(self, value: Any) -> bool:
+        held = frozenset(host_sharing.storages_in((value,)))
+        return not held.isdisjoint(self.own)
+
+    def _is_reached(self, value: Tensor | Unknown) -> bool:
+        """Whether a value may be the tensor, or what other code or the caller holds."""
+        if self._holds(value):
+            return True
+        if isinstance(value, Unknown):
+            return value.name not in (self.x.integer_names | self.x.of_numbers)
+        storages = value.among or (value.storage,)
+        is_alone = value.fresh and self.x.handed_on.isdisjoint(storages)
+        return not is_alone and not all(s in self.x.allocated - self.x.handed_on for s in self.own)
+
+    def _replaced(self, value: Tensor | Unknown) -> Any:
+        for before, after in self.made:
+            if before is value or before == value:
+                return after
+        after = self._new(value)
+        self.made.append((value, after))
+        return after
+
+    def _new(self, value: Tensor | Unknown) -> Any:
+        x = self.x
+        if isinstance(value, Unknown) and not self._holds(value):
+            return host_sharing.unread_of(x, value.name, value)
+        t = x.tensor(value)
+        name = x.unread(t.name).name
+        x.doubted.add(name)  # the caller answers for no shape that this code makes
+        found = replace(T.piece(t, name), shape_of=name, strides_of=name, span_of=name, room=None, copied="")
+        if not self.others and not t.copied:
+            return found
+        among = dict.fromkeys((*(t.among or (t.storage,)), *self.others))
+        return replace(found, among=tuple(among), fresh=False)
