@@ -24,6 +24,7 @@ from tilecheck.frontend.host_effects import (
     stop_at_reshaping,
     unread_effects,
 )
+from tilecheck.frontend.host_methods import RESHAPING
 from tilecheck.frontend.host_names import attribute, used
 from tilecheck.frontend.host_sharing import CACHED, given_back, hand_on, hand_on_named, kept, storages_in
 from tilecheck.frontend.host_targets import (

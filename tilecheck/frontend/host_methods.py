@@ -16,7 +16,7 @@ from tilecheck.frontend.host_contents import cast
 from tilecheck.frontend.host_doubts import parts
 from tilecheck.frontend.host_library import OF_UNKNOWN, OPERATIONS, operation
 from tilecheck.frontend.host_results import OF_ANY, RESULTS
-from tilecheck.frontend.host_sharing import unread_of
+from tilecheck.frontend.host_sharing import given_back, unread_of
 from tilecheck.frontend.host_types import keeps_type, other_type
 from tilecheck.frontend.host_values import (
     Axes,
@@ -58,6 +58,7 @@ _CONVERSIONS = frozenset(
     "to type type_as float half bfloat16 double int long short char byte bool cuda cpu astype".split()
 )
 _SAME = frozenset("data detach requires_grad_ pin_memory record_stream".split())
+_PARTS = ("data", "real", "imag")  # attributes of a tensor that are views of it
 _COPIES = frozenset("clone copy".split())
 # What gives a tensor with the storage of another, or may give one.
 _VIEWS = frozenset(
@@ -96,6 +97,10 @@ def attribute(x: HostExecutor, value: Any, name: str) -> Any:
             return attribute(x, x.tensor(value), name)
         case Unknown() if name in ("dtype", "device", "is_cuda"):
             return Token(f"{value.name}.{name}")
+        case Unknown() if name in _PARTS:
+            found = read_attribute(x, value, name)
+            given_back(x, found.name, value)
+            return found
         case Unknown():
             return read_attribute(x, value, name)
         case Tensor():

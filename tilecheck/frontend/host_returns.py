@@ -114,7 +114,7 @@ def _called(function: Any, args: Arguments) -> tuple[str, tuple[Any, ...]]:
 def _is_of_tensors(name: str, args: Arguments) -> bool:
     """Whether a method of an unknown object is one of tensors by its name, and is given no other object that it
     could return."""
-    if name in IN_PLACE or name in _SAME:
+    if name in IN_PLACE or name in _SAME or name in _PERHAPS:
         return True
     values = (*args.positional, *(value for _, value in args.keywords))
     return name in _OF_TENSORS and not any(isinstance(v, Tensor | Unknown) for v in values)

@@ -126,6 +126,9 @@ def test_parts_of_a_buffer_of_the_host_that_may_meet_are_not_the_callers(
         ("a = torch.empty(n)", "a, Module()(a)"),
         ("a = torch.empty(n)", "a, functools.partial(same, a)()"),
         ("a = torch.empty(n)", "a, unread(unread(a))"),
+        ("", "x, x.data"),
+        ("", "x, x.real"),
+        ("", "x, x.resolve_conj()"),
         ("both = unread(x)\na, b = both", "a, b"),
         ("held = Holder(n)", "held.a, held.c"),
         ("a = Holder(n).two()", "a.a, a.c"),
@@ -144,6 +147,7 @@ def test_what_unread_code_may_give_back_is_not_met(before: str, pair: str, statu
         ("", "get(), get()"),
         ("a = torch.empty(n)\nobj.kept = [a]", "a, obj.method()"),
         ("", "obj.query(x), obj.key(x)"),
+        ("", "x, x.grad"),
         ("a, b = torch.empty(n), torch.empty(n)\nfor _ in range(m):\n    a, b = b, a", "a, b"),
     ],
 )
