@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 
 from tilecheck.analysis.ordering import WARP, laid_out_alike, large_tiles
 from tilecheck.analysis.ranges import INT32_MAX
-from tilecheck.ir.expr import FALSE, Expr, Kind, le, lt, mul, render, sym, symbols
+from tilecheck.ir.expr import FALSE, Expr, Kind, Symbol, le, lt, mul, render, sym, symbols
 from tilecheck.ir.host import DEFINED
 from tilecheck.ir.kernel import Arithmetic, Effect, grid_symbol
 from tilecheck.ir.launch import HostTensor, HostValue
@@ -92,7 +93,7 @@ class Standing:
         judge = self.judge
         wraps = (judge.rewritten(operation.guard), judge.rewritten(lt(INT32_MAX, operation.value)))
         goal = (*map(judge.rewritten, ranges(wraps)), *wraps)
-        if FALSE in goal or not all(s.kind in _VARIES or s.origin == DEFINED for s in symbols(*goal)):
+        if FALSE in goal or not all(map(self._is_fixed, symbols(*goal))):
             return
         if judge.impossible(goal):
             return
@@ -106,6 +107,18 @@ class Standing:
                 self._note(broken, witness)
                 return
         self.statuses.append((text, "unmet"))
+
+    def _is_fixed(self, symbol: Symbol) -> bool:
+        """Whether the text fixes a value, or it is an index of the kernel. How often a loop of the host runs is
+        neither."""
+        if symbol in self._of_host:
+            return symbol.origin == DEFINED
+        return symbol.kind in _VARIES
+
+    @cached_property
+    def _of_host(self) -> frozenset[Symbol]:
+        grid = (size for size in self.judge.launch.grid or () if size is not None)
+        return frozenset(symbols(*grid, *self.judge.known.values()))
 
     # ---- arguments and options ------------------------------------------------------------------------
 
