@@ -8,7 +8,8 @@ call passes contiguous tensors and leaves numbers with a default at that. Everyt
     numbers alone       `step >= width`: the host may compare what it is given
     a tile size         a number by which the grid divides is the host's unit, not data that is handed in
     what it keeps       tensors of another call, in module globals, caches and fields
-    what it makes       a grid, and tensors that it allocates, must fit each other whatever they follow
+    what it makes       a grid, and tensors that it allocates, must fit each other whatever they follow, but for
+                        a tensor of unknown origin: how that relates to others is not in the text
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def callers(judge: Judge, conditions: Sequence[Expr]) -> tuple[Expr, ...]:
 def _is_callers(judge: Judge, condition: Expr) -> bool:
     wanted = judge.rewritten(condition)
     ordinary = judge.in_ordinary_call(wanted)
-    if not _tensors(wanted) or _is_of_own_tensors(judge, condition) or _is_of_own_numbers(judge, condition):
+    tensors = _tensors(wanted)
+    is_own = tensors.isdisjoint(judge.launch.unread) and _is_of_own_tensors(judge, condition)
+    if not tensors or is_own or _is_of_own_numbers(judge, condition):
         return False
     if judge.impossible((*judge.ordinarily, negate(ordinary))):
         return True  # only a layout, or a number that is not left at its default, keeps it open

@@ -1,7 +1,8 @@
 """Whether a requirement rests on values that are not understood.
 
 A number that unread code computes may be the right one, and an unread check may have turned away the inputs
-that are wrong. A tensor of unknown origin is no such value: it counts as an input of its own.
+that are wrong. A tensor of unknown origin is no such value: it counts as an input of its own. Its strides are,
+unless the kernel is given that tensor: they follow from extents that the text does not show.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from collections.abc import Collection
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, symbols
-from tilecheck.ir.host import ARGUMENT, NATURAL, OPAQUE, owners
+from tilecheck.ir.host import ARGUMENT, NATURAL, OPAQUE, STRIDE, owner, owners
 from tilecheck.ir.launch import Launch
 from tilecheck.proof.launch_judge import Judge
 
@@ -28,6 +29,8 @@ def rests_on_unread(judge: Judge, condition: Expr) -> bool:
     wanted = judge.in_usual(condition)
     if any(not _is_of_host(s) for s in symbols(wanted)):
         return True  # an argument that is not understood
+    if any(s.origin == STRIDE and owner(s) in launch.unread for s in symbols(wanted)):
+        return True
     spoken = owners(wanted)
     blocks = (size for size in launch.grid or () if size is not None)
     tuned = set(symbols(*judge.tuned))  # judged for the usual tile sizes
