@@ -22,7 +22,7 @@ from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
 
 def launch_expressions(launch: Launch) -> tuple[Expr, ...]:
     """The expressions of a launch, without its facts."""
-    found: list[Expr] = [e for e in launch.grid or () if e is not None]
+    found: list[Expr] = [e for e in (*(launch.grid or ()), launch.warps) if e is not None]
     for _, value in (*launch.arguments, *launch.captured):
         found += _parts(value)
     return tuple(found)
