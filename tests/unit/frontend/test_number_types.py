@@ -112,7 +112,10 @@ def host(t):
     path.write_text(TRITON.format(body=body) + host, encoding="utf-8")
     (kernel,) = verify_paths([path.as_posix()]).kernels
     (launch,) = kernel.launches
-    assert ("`v` is an integer", "caller") in [(c.text, c.status) for c in launch.conditions]
+    if given == "0.5":  # every launch passes a float: the kernel is judged with one
+        assert kernel.verdict.value == "unknown"
+    else:
+        assert ("`v` is an integer", "unread") in [(c.text, c.status) for c in launch.conditions]
 
 
 @pytest.mark.parametrize("size", ["0", "t.shape[0] - t.shape[0]"])

@@ -60,7 +60,7 @@ def verified(tmp_path: Path) -> Callable[[str, str], KernelReport]:
 def test_blocks_that_meet_in_one_element(grids: list[str], expected: str, verified) -> None:
     """One block along an axis is a condition only if every launch that is visible has one."""
     calls = "".join(f"\n    last_one_wins[{grid}](o, BLOCK=64)" for grid in grids)
-    report = verified("last_one_wins", f"\ndef run(n):\n    o = torch.empty(n){calls}\n")
+    report = verified("last_one_wins", f"\ndef run(n):\n    assert n > 0\n    o = torch.empty(n){calls}\n")
     assert report.verdict.value == expected
     assert ("grid[0] <= 1" in report.conditions) == (expected == "conditional")
 
@@ -80,10 +80,10 @@ def test_contents_that_the_host_computes(table: str, verified) -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "expected"), [("64", "holds"), ("32", "broken"), ("ctx.size", "caller"), ("unread(n)", "caller")]
+    ("size", "expected"), [("64", "holds"), ("32", "broken"), ("ctx.size", "unread"), ("unread(n)", "unread")]
 )
 def test_who_answers_for_a_number(size: str, expected: str, verified) -> None:
-    """A number in the text is the host's; what an object holds, or unread code computes, is not."""
+    """A number in the text is the host's; what an object holds, or unread code computes, is not read."""
     report = verified(
         "grow",
         f"""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tilecheck.ir.expr import Expr, render
-from tilecheck.ir.launch import HostList, HostTensor, Launch
+from tilecheck.ir.launch import FLOAT, HostList, HostTensor, Launch
 
 
 def grid(launch: Launch) -> list[str | None] | None:
@@ -296,7 +296,7 @@ def test_numbers(text: str, expected: str, launch: Any) -> None:
     assert render(value) == expected
 
 
-@pytest.mark.parametrize(("text", "expected"), [("1e-6", "1e-06"), ("'tanh'", "'tanh'"), ("None", "None")])
+@pytest.mark.parametrize(("text", "expected"), [("1e-6", FLOAT), ("'tanh'", "'tanh'"), ("None", "None")])
 def test_literals(text: str, expected: str, launch: Any) -> None:
     found = launch(f"def host(x):\n    ct.launch(None, (1,), copy, (x, x, {text}))")
     assert argument(found, "n") == expected

@@ -1,4 +1,4 @@
-"""Conditions at visible launches: they hold, are left to the caller, or are broken."""
+"""Conditions at visible launches: they hold, are left to the caller, are not read, or are broken."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def verified(tmp_path: Path):
 
 def statuses(report: Report, kernel: str) -> dict[str, str]:
     """The worst status of each condition over all launches."""
-    order = ("holds", "caller", "broken")
+    order = ("holds", "caller", "unread", "unmet", "broken")
     found: dict[str, str] = {}
     for at in next(k for k in report.kernels if k.name == kernel).launches:
         for condition in at.conditions:
@@ -94,12 +94,12 @@ def test_a_name_bound_inside_an_expression(between: str, verified) -> None:
         ("m.zero_()", "holds"),
         ("unread(m)", "caller"),
         ("t.save_for_backward(m)", "holds"),
-        ("t.reset()", "caller"),
-        ("unread(t)", "caller"),
+        ("t.reset()", "unread"),
+        ("unread(t)", "unread"),
         ("shrink(t)", "caller"),
         ("setattr(t, 'out', m)", "caller"),
         ("u = t\n        u.out = torch.empty(1)", "caller"),
-        ("u = t\n        u.reset()", "caller"),
+        ("u = t\n        u.reset()", "unread"),
         ("t = unread(m)", "caller"),
         ("for t in m:\n            pass", "caller"),
     ],
@@ -138,7 +138,7 @@ def test_a_name_that_a_function_given_away_assigns(verified) -> None:
         unread(shrink)
         ct.launch(stream, (ct.cdiv(n, T),), fill, (out,))
     """
-    assert one(body, "fill", verified) == "caller"
+    assert one(body, "fill", verified) == "unread"
 
 
 # ---- a grid over one array -----------------------------------------------------------------------------------
@@ -194,15 +194,15 @@ def test_grid_over_a_fresh_array(grid: str, out: str, expected: str, verified) -
         ("pass", "ct.cdiv(k, T)", "caller"),
         ("assert k == out.shape[0]", "ct.cdiv(k, T)", "holds"),
         ("assert k <= out.shape[0]", "ct.cdiv(k, T)", "holds"),
-        ("pass", "unread(out)", "caller"),
-        ("n = unread(out)", "ct.cdiv(n, T)", "caller"),
-        ("if not unread(out):\n            raise ValueError", "16", "caller"),
+        ("pass", "unread(out)", "unread"),
+        ("n = unread(out)", "ct.cdiv(n, T)", "unread"),
+        ("if not unread(out):\n            raise ValueError", "16", "unread"),
         ("if out.is_complex() or out.shape[0] <= 15 * T:\n            raise ValueError", "16", "holds"),
         ("if out.shape[0] <= 15 * T or out.is_complex():\n            raise ValueError", "16", "holds"),
         ("assert out.is_contiguous() and unread(1) and out.shape[0] > 15 * T", "16", "holds"),
-        ("unread(out)", "16", "caller"),
+        ("unread(out)", "16", "unread"),
         ("unread(k)", "16", "broken"),
-        ("check_sizes(out)", "16", "caller"),
+        ("check_sizes(out)", "16", "unread"),
         ("unread.validate(k)", "16", "broken"),
     ],
 )
@@ -326,9 +326,10 @@ def test_one_buffer_twice(second: str, codes: list[str], verified) -> None:
     assert [d.code for d in verified(body).diagnostics if d.kernel == "copy"] == codes
 
 
-def test_a_launch_that_is_not_understood_leaves_everything_to_the_caller(verified) -> None:
+def test_a_launch_that_is_not_understood_is_unread(verified) -> None:
     body = """
     def host(out, n, stream):
         ct.launch(stream, (n,), fill, unread(out))
     """
-    assert one(body, "fill", verified) == "caller"
+    [at] = next(k for k in verified(body).kernels if k.name == "fill").launches
+    assert (at.status, at.conditions) == ("unread", ())

@@ -84,7 +84,7 @@ def now():
 def test_a_name_may_stand_for_something_else_later(
     before: str, between: str, blocks: str, around: str, statuses: Callable[[str], set[str]]
 ) -> None:
-    assert statuses(host(before, between, blocks, around)) == {"caller"}
+    assert statuses(host(before, between, blocks, around)) == {"unread"}
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def host(c):
 
 
 def test_a_cached_function_may_return_what_it_read_earlier(statuses: Callable[[str], set[str]]) -> None:
-    assert statuses(CACHED.format(before="kept(c)\n    c.grow()", blocks="c.n")) == {"caller"}
+    assert statuses(CACHED.format(before="kept(c)\n    c.grow()", blocks="c.n")) == {"unread"}
     assert statuses(CACHED.format(before="pass", blocks="y.numel() // 256")) == {"holds"}
 
 
@@ -136,7 +136,7 @@ def test_a_decorator_is_what_it_is_called_only_where_nothing_else_is(
 ) -> None:
     helper = "\n@lru_cache\ndef size(n):\n    return n\n"
     text = "def host(n: int):\n    fill[(n,)](torch.empty(size(n) * 256), B=256)"
-    assert statuses(imports + helper + text) == {"caller"}
+    assert statuses(imports + helper + text) == {"unread"}
 
 
 def test_a_decorator_that_leaves_a_function_as_it_is(statuses: Callable[[str], set[str]]) -> None:
@@ -166,7 +166,7 @@ def host(n: int):
     ],
 )
 def test_an_import_that_may_fail_leaves_both_ways_open(body: str, statuses: Callable[[str], set[str]]) -> None:
-    assert statuses(OPTIONAL.format(body=body)) & {"broken", "caller"}
+    assert statuses(OPTIONAL.format(body=body)) & {"broken", "unread"}
 
 
 def test_an_import_that_is_called_did_not_fail(tmp_path: Path, statuses: Callable[[str], set[str]]) -> None:
@@ -201,7 +201,7 @@ def test_what_an_iterator_gives_later_is_not_known(
 ) -> None:
     allocate = [] if allocated is None else [f"y = torch.empty({allocated} * 256)"]
     lines = ["m = 3", *before.splitlines(), *allocate, f"fill[({blocks},)](y, B=256)"]
-    assert statuses("def host(c, xs, n: int):\n" + textwrap.indent("\n".join(lines), "    ")) == {"caller"}
+    assert statuses("def host(c, xs, n: int):\n" + textwrap.indent("\n".join(lines), "    ")) == {"unread"}
 
 
 @pytest.mark.parametrize(

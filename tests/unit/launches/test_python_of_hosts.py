@@ -38,9 +38,9 @@ def status(tmp_path: Path) -> Callable[[str, str], str]:
 @pytest.mark.parametrize(
     ("loop", "expected"),
     [
-        ("for b in (16, 32):\n    if k == b: break\nelse:", "caller"),
-        ("for b in range(k):\n    if k == b * b: break\nelse:", "caller"),
-        ("while k > 0:\n    k -= 1\n    if k == 7: break\nelse:", "caller"),
+        ("for b in (16, 32):\n    if k == b: break\nelse:", "unread"),
+        ("for b in range(k):\n    if k == b * b: break\nelse:", "unread"),
+        ("while k > 0:\n    k -= 1\n    if k == 7: break\nelse:", "unread"),
         ("for b in (16, 32):\n    k += b\nelse:", "holds"),
         ("while k > 0:\n    k -= 1\nelse:", "holds"),
     ],
@@ -66,21 +66,21 @@ def test_after_an_else_that_raises_the_launch_is_still_judged(status) -> None:
     y = torch.empty(n)
     fill[(triton.cdiv(n, 256),)](y, B=256)
     """
-    assert status("n, k", body) == "caller"
+    assert status("n, k", body) == "broken"
 
 
 @pytest.mark.parametrize(
     ("head", "body", "expected"),
     [
-        ("f", "n = int(f * 256)\ny = torch.empty(n)\nfill[(triton.cdiv(n, 256),)](y, B=256)", "caller"),
-        ("n, r", "assert r > 0\ny = torch.empty(int(n * r) * 256)\nfill[(n,)](y, B=256)", "caller"),
+        ("f", "n = int(f * 256)\ny = torch.empty(n)\nfill[(triton.cdiv(n, 256),)](y, B=256)", "unread"),
+        ("n, r", "assert r > 0\ny = torch.empty(int(n * r) * 256)\nfill[(n,)](y, B=256)", "unread"),
         ("n, r", "y = torch.empty(int(n * r) * 256)\nfill[(int(n * r),)](y, B=256)", "holds"),
-        ("q", "y = torch.empty(int(q) * 2 * 256)\nfill[(int(q * 2),)](y, B=256)", "caller"),
-        ("q", "if q > 0:\n    fill[(1,)](torch.empty(int(q) * 256), B=256)", "caller"),
+        ("q", "y = torch.empty(int(q) * 2 * 256)\nfill[(int(q * 2),)](y, B=256)", "unread"),
+        ("q", "if q > 0:\n    fill[(1,)](torch.empty(int(q) * 256), B=256)", "unread"),
         ("q", "y = torch.empty(int(q) * 256)\nfill[(int(q),)](y, B=256)", "holds"),
         ("q", "x = torch.empty(q)\ny = torch.empty(int(q) * 256)\nfill[(q,)](y, B=256)", "holds"),
         ("n: int", "y = torch.empty(int(n * 256))\nfill[(n,)](y, B=256)", "holds"),
-        ("n, s", "x = torch.arange(0, n, s)\ny = torch.empty(x.numel() * 256)\nfill[(n,)](y, B=256)", "caller"),
+        ("n, s", "x = torch.arange(0, n, s)\ny = torch.empty(x.numel() * 256)\nfill[(n,)](y, B=256)", "unread"),
         ("n", "x = torch.arange(0, n, 2)\ny = torch.empty(x.numel() * 512)\nfill[(n,)](y, B=256)", "holds"),
     ],
 )
@@ -94,14 +94,19 @@ def test_numbers_that_may_be_fractions(head: str, body: str, expected: str, stat
         ("n", "y = torch.empty(n).narrow(0, -4, 4)\nfill[(y.shape[0],)](y, B=256)", "broken"),
         ("n", "y = torch.empty(n).narrow(0, -256, 256)\nfill[(1,)](y, B=256)", "holds"),
         ("n", "y = torch.empty(n).narrow(0, 4, 512)\nfill[(2,)](y, B=256)", "holds"),
-        ("n", "y = torch.empty(n)\nc = y.chunk(4)\nfill[(n // 256 + 4 - len(c),)](y, B=256)", "caller"),
-        ("n", "y = torch.empty(4 * n + 1).chunk(8)[-1]\nfill[(y.shape[0],)](y, B=256)", "caller"),
+        ("n", "y = torch.empty(n)\nc = y.chunk(4)\nfill[(n // 256 + 4 - len(c),)](y, B=256)", "unread"),
+        ("n", "y = torch.empty(4 * n + 1).chunk(8)[-1]\nfill[(y.shape[0],)](y, B=256)", "broken"),
         ("n", "a, b = torch.empty(512 * n).chunk(2)\nfill[(n,)](b, B=256)", "holds"),
         ("n", "a, b = torch.empty(n).chunk(2)\nfill[(b.shape[0] // 256,)](b, B=256)", "holds"),
-        ("w, n: int", "y = torch.empty(1, n) + w * 2\nfill[(y.shape[0],)](torch.empty(256), B=256)", "caller"),
-        ("w, n", "y = torch.empty(1, 5) * (w != 0)\nfill[(y.shape[0],)](torch.empty(256), B=256)", "caller"),
-        ("w, n", "y = torch.empty(1, 5) + (w > 0)\nfill[(y.shape[0],)](torch.empty(256), B=256)", "caller"),
+        ("w, n: int", "y = torch.empty(1, n) + w * 2\nfill[(y.shape[0],)](torch.empty(256), B=256)", "broken"),
+        ("w, n", "y = torch.empty(1, 5) * (w != 0)\nfill[(y.shape[0],)](torch.empty(256), B=256)", "broken"),
+        ("w, n", "y = torch.empty(1, 5) + (w > 0)\nfill[(y.shape[0],)](torch.empty(256), B=256)", "broken"),
         ("w: int", "y = torch.empty(1, 5) + w * 2\nfill[(y.shape[0],)](torch.empty(256), B=256)", "holds"),
+        (
+            "w, x",
+            "y = torch.empty(1, 5) * w\nfill[(x.size(0),)](torch.empty(y.size(0) * 256), B=256)",
+            "caller",
+        ),
     ],
 )
 def test_pieces_and_sums_of_tensors(head: str, body: str, expected: str, status) -> None:
@@ -113,14 +118,14 @@ def test_pieces_and_sums_of_tensors(head: str, body: str, expected: str, status)
     [
         ("x.contiguous()", "holds"),
         ("x.contiguous(memory_format=torch.contiguous_format)", "holds"),
-        ("x.contiguous(memory_format=torch.channels_last)", "caller"),
-        ("x.contiguous().to(torch.float16, memory_format=torch.channels_last)", "caller"),
+        ("x.contiguous(memory_format=torch.channels_last)", "unread"),
+        ("x.contiguous().to(torch.float16, memory_format=torch.channels_last)", "unread"),
         ("x.contiguous().clone(memory_format=torch.preserve_format)", "holds"),
         ("torch.empty_like(x, memory_format=torch.contiguous_format)", "holds"),
         ("torch.empty(n, c, h, w)", "holds"),
-        ("x.contiguous().transpose(0, 1).to(memory_format=torch.contiguous_format)", "caller"),
-        ("torch.empty(n, c, h, w, memory_format=torch.channels_last)", "caller"),
-        ("torch.empty(n, c, h, w, memory_format=fmt)", "caller"),
+        ("x.contiguous().transpose(0, 1).to(memory_format=torch.contiguous_format)", "unread"),
+        ("torch.empty(n, c, h, w, memory_format=torch.channels_last)", "unread"),
+        ("torch.empty(n, c, h, w, memory_format=fmt)", "unread"),
     ],
 )
 def test_memory_formats(made: str, expected: str, status) -> None:

@@ -1,4 +1,4 @@
-"""Conditions of Triton kernels at visible launches: they hold, are left to the caller, or are broken."""
+"""Conditions of Triton kernels at visible launches: they hold, are the caller's, are not read, or are broken."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def statuses(report: Report) -> dict[str, str]:
 
 def worst(report: Report) -> str:
     found = set(statuses(report).values())
-    return next(status for status in ("broken", "unknown", "caller", "holds") if status in found)
+    return next(status for status in ("broken", "unmet", "unread", "caller", "holds") if status in found)
 
 
 @pytest.mark.parametrize(
@@ -87,9 +87,9 @@ def worst(report: Report) -> str:
         ("n // 64 + 1", "torch.empty(n)", "broken"),
         ("n // 64", "torch.empty(n)[1:]", "broken"),
         ("n // 64", "torch.empty(1).expand(n)", "broken"),
-        ("n // 64", "unread(n)", "caller"),
-        ("n // 64", "torch.empty(unread(n))", "caller"),
-        ("unread(n)", "torch.empty(n)", "caller"),
+        ("n // 64", "unread(n)", "unread"),
+        ("n // 64", "torch.empty(unread(n))", "unread"),
+        ("unread(n)", "torch.empty(n)", "unread"),
     ],
 )
 def test_whole_blocks(grid: str, out: str, expected: str, verified) -> None:
@@ -115,8 +115,8 @@ def test_whole_blocks(grid: str, out: str, expected: str, verified) -> None:
         ("pass", "x, x.numel() + 1", "broken"),
         ("pass", "x, x.numel()", "caller"),  # x may be expanded
         ("pass", "x, k", "caller"),
-        ("y = torch.empty_like(x)[k]", "y, x.numel()", "caller"),
-        ("y = torch.empty_like(x).select(0, 0)", "y, x.numel()", "caller"),
+        ("y = torch.empty_like(x)[k]", "y, x.numel()", "unread"),
+        ("y = torch.empty_like(x).select(0, 0)", "y, x.numel()", "unread"),
     ],
 )
 def test_masked_by_a_number(before: str, call: str, expected: str, verified) -> None:
@@ -211,15 +211,19 @@ def test_a_tensor_of_unknown_rank_has_as_many_elements_as_its_first_axis_says(ve
     assert set(statuses(report).values()) == {"caller"}
 
 
-def test_a_number_of_columns_that_a_kernel_counts_on_is_the_callers(verified) -> None:
-    body = """
+@pytest.mark.parametrize(("before", "expected"), [("pass", "broken"), ("assert columns == 3", "holds")])
+def test_a_number_of_columns_that_a_kernel_counts_on_is_the_hosts(before: str, expected: str, verified) -> None:
+    """It depends on one tensor alone: the host can check it."""
+    body = f"""
     def run(points):
+        points = points.contiguous()
         n, columns = points.shape
+        {before}
         out = torch.empty(n)
         third[(triton.cdiv(n, 64),)](points, out, n, columns, 64)
     """
     report = verified("third", TWO + textwrap.dedent(body))
-    assert worst(report) == "caller"
+    assert worst(report) == expected
     assert statuses(report)["numel(o_ptr) >= n"] == "holds"
 
 
@@ -270,8 +274,8 @@ def split(x_ptr, o_ptr, p_ptr, n, PARTS: tl.constexpr, BLOCK: tl.constexpr):
 
 def host(x, parts: int):
     n = x.shape[1]
-    out, partial = torch.empty(n), torch.empty(parts * n)
-    split[(triton.cdiv(n, 64), {})](x, out, partial, n, parts, 64)
+    out, partial = torch.empty(n), torch.empty({0} * n)
+    split[(triton.cdiv(n, 64), {0})](x, out, partial, n, parts, 64)
 """
 
 
@@ -321,17 +325,18 @@ def test_that_arrays_are_laid_out_alike_is_left_to_the_caller(verified: Callable
     assert statuses(found)[text] == "caller"
 
 
-def test_that_tiles_are_as_large_as_the_program_is_left_to_the_caller(
-    verified: Callable[[str, str], Report],
+@pytest.mark.parametrize(("warps", "expected"), [("8", "holds"), ("16", "unmet"), ("unread(a)", "unread")])
+def test_tiles_must_be_as_large_as_the_program(
+    warps: str, expected: str, verified: Callable[[str, str], Report]
 ) -> None:
-    """S8: options of a launch are not read."""
-    body = """
+    """S8: by the number of warps that the launch chooses."""
+    body = f"""
     def host(a, sums):
-        halved[(triton.cdiv(a.numel(), 256),)](a, sums, a.numel(), 256, num_warps=8)
+        halved[(triton.cdiv(a.numel(), 256),)](a, sums, a.numel(), 256, num_warps={warps})
     """
     found = verified("halved", body)
     assert "S8" in found.kernels[0].standing
-    assert statuses(found)["S8: BLOCK >= 32 * num_warps"] == "caller"
+    assert statuses(found)["S8: BLOCK >= 32 * num_warps"] == expected
 
 
 def test_of_other_kernels_it_is_not_asked(verified: Callable[[str, str], Report]) -> None:

@@ -213,7 +213,8 @@ def test_all_launches_of_this_repository_are_understood(folder: str) -> None:
             table = Project().add(load(path.as_posix()))
         except SourceError:
             continue
+        expects_unread = "# expect: unread" in path.read_text(encoding="utf-8", errors="replace")
         for launch in find_launches(table):
             count += 1
-            assert launch.problem is None, (path.name, launch.problem)
+            assert launch.problem is None or expects_unread, (path.name, launch.problem)
     assert count
