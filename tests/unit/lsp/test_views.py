@@ -38,7 +38,7 @@ def add(x, y, out: ct.Array, T: ct.Constant[int]):
 
 
 def host(stream, x, y, out):
-    ct.launch(stream, (1, 1, 1), add, (x, y, out, 128))
+    ct.launch(stream, (ct.cdiv(out.shape[0], 128), 1, 1), add, (x, y, out, 128))
 """
 
 
