@@ -34,6 +34,7 @@ from tilecheck.ir.host import (
     EXTENT,
     NUMEL,
     OPAQUE,
+    STRIDE,
     TRUTHS,
     axis_of,
     host_extent,
@@ -212,7 +213,8 @@ class Judge:
         return tuple(s for s in sizes if s.op == "sym" and s.args[0].kind is Kind.HOST)
 
     def _sizes(self) -> tuple[Expr, ...]:
-        """A tensor of unknown rank has as many elements as the extents that are asked for say, or more."""
+        """A tensor of unknown rank has as many elements as the extents that are asked for say, or more. Its
+        stride along the last axis that is asked for is as large as the axes after it."""
         said = (*self.known.values(), *self.usual.values(), *(g for g in self.launch.grid or () if g))
         spoken = symbols(*said, *self.launch.facts)
         counts = {owner(s) or "": sym(s) for s in spoken if s.origin == NUMEL}
@@ -220,7 +222,8 @@ class Judge:
         for symbol in spoken:
             if symbol.origin == EXTENT:
                 axes.setdefault(owner(symbol) or "", []).append(axis_of(symbol))
-        found: list[Expr] = []
+        found = [le(0, sym(s)) for s in spoken if s.origin == EXTENT]
+        found += [le(1, sym(s)) for s in spoken if s.origin == STRIDE and sym(s) not in self.usual]
         for name, asked in axes.items():
             count = counts.get(name)
             ends = ([k for k in asked if k >= 0], [k for k in asked if k < 0])

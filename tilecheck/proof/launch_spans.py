@@ -33,6 +33,7 @@ from tilecheck.ir.expr import (
 )
 from tilecheck.ir.host import (
     COUNTS,
+    EXTENT,
     STRIDE,
     TEST,
     axis_of,
@@ -184,6 +185,30 @@ def usual_layout(launch: Launch, pointers: Collection[str]) -> dict[Expr, Expr]:
         shape = shapes.get(owner(symbol) or "") if symbol.origin == STRIDE else None
         if shape is not None and 0 <= axis_of(symbol) < len(shape):
             found[sym(symbol)] = row_major(shape)[axis_of(symbol)]
+    for name in {t.span_of for t in tensors if t.span_of and t.span_of == t.shape_of}:
+        if name not in shapes:
+            found |= _of_unknown_rank(name, launch)
+    return found
+
+
+def _of_unknown_rank(name: str, launch: Launch) -> dict[Expr, Expr]:
+    """The strides of a contiguous tensor of unknown rank: each by the one of the last axis that is asked for,
+    which is as large as the axes after it, or from the end."""
+    spoken = symbols(*launch_expressions(launch), *launch.facts)
+    own = [s for s in spoken if s.origin in (STRIDE, EXTENT) and owner(s) == name]
+    strides = [s for s in own if s.origin == STRIDE]
+    last = max(map(axis_of, own), default=-1)
+
+    def extents(first: int, end: int) -> Iterator[Expr]:
+        return (sym(host_extent(name, k)) for k in range(first, end))
+
+    found = {sym(s): mul(ONE, *extents(axis_of(s) + 1, 0)) for s in strides if axis_of(s) < 0}
+    if any(axis_of(s) >= 0 for s in strides):
+        inner = sym(host_stride(name, last))
+        for s in strides:
+            if 0 <= axis_of(s) < last:
+                found[sym(s)] = mul(inner, *extents(axis_of(s) + 1, last + 1))
+        found[sym(host_numel(name))] = mul(inner, *extents(0, last + 1))
     return found
 
 
