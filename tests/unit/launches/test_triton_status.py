@@ -156,6 +156,22 @@ def test_rows(before: str, call: str, expected: str, verified) -> None:
     assert worst(verified("rows", body)) == expected
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "stride", "expected"),
+    [(0, 1, 0, "caller"), (0, 1, 1, "broken"), (-2, -1, -2, "caller"), (-2, -1, -1, "broken")],
+)
+def test_rows_of_a_tensor_of_unknown_rank(
+    rows: int, columns: int, stride: int, expected: str, verified
+) -> None:
+    """The strides of a contiguous tensor follow from each other, whatever its rank is."""
+    body = f"""
+    def host(x: torch.Tensor):
+        m, n = x.shape[{rows}], x.shape[{columns}]
+        rows[(m,)](x, x.stride({stride}), n, BLOCK=triton.next_power_of_2(n))
+    """
+    assert worst(verified("rows", body)) == expected
+
+
 def test_argument_that_is_none(verified) -> None:
     """What is not there is not read; what is passed is."""
     body = """
