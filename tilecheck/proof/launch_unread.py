@@ -2,7 +2,8 @@
 
 A number that unread code computes may be the right one, and an unread check may have turned away the inputs
 that are wrong. A tensor of unknown origin is no such value: it counts as an input of its own. Its strides are,
-unless the kernel is given that tensor: they follow from extents that the text does not show.
+unless the kernel is given that tensor, and so are its sizes where the text names none of its axes: they follow
+from extents that the text does not show.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def rests_on_unread(judge: Judge, condition: Expr) -> bool:
     wanted = judge.in_usual(condition)
     if any(not _is_of_host(s) for s in symbols(wanted)):
         return True  # an argument that is not understood
-    if any(s.origin == STRIDE and owner(s) in launch.unread for s in symbols(wanted)):
+    sizes = (s for s in symbols(wanted) if s.origin in (NATURAL, STRIDE))
+    if any(owner(s) in launch.unread for s in sizes):
         return True
     spoken = owners(wanted)
     blocks = (size for size in launch.grid or () if size is not None)
