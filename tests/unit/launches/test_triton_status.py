@@ -1,4 +1,4 @@
-"""Conditions of Triton kernels at visible launches: they hold, are the caller's, are not read, or are broken."""
+"""Conditions of Triton kernels at visible launches: whether each holds, and who answers for it."""
 
 from __future__ import annotations
 
