@@ -171,8 +171,8 @@ class _Check:
         if still:
             still = self._not_proved(still, *given, *judge.ordinarily)
             status = "caller" if not still else "unmet"
-        else:
-            status = "holds"
+        else:  # met where the others are
+            status = "unread" if unread else "caller" if of_callers else "holds"
         if still:
             harm = self._harm(own, given, still)
             if harm is None and judge.tuned:
