@@ -377,7 +377,8 @@ def empty_strided(x: HostExecutor, args: Arguments) -> Tensor:
     for value in (*sizes, *steps):
         x.assume(E.le(0, value))  # else it raises
     found = T.fresh("empty", x.storage("empty"), sizes)
-    return replace(found, strides=steps, contiguous=False, dense=False)
+    shared = not T.is_apart(sizes, steps)
+    return replace(found, strides=steps, contiguous=False, dense=False, expanded=shared)
 
 
 def eye(x: HostExecutor, args: Arguments) -> Tensor:

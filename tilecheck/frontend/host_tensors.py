@@ -340,11 +340,11 @@ def windowed(t: Tensor, shape: Sequence[Expr], strides: Sequence[Expr], offset: 
     """Elements of the storage of `t`, so many steps apart along each axis. Several indices may share one,
     unless the text shows that each stride is as long as what lies inside it."""
     own = replace(piece(t, t.name), shape=tuple(shape), strides=tuple(strides), offset=offset)
-    found = replace(own, expanded=not _is_apart(shape, strides))
+    found = replace(own, expanded=not is_apart(shape, strides))
     return replace(found, contiguous=True, dense=True) if in_row_major(found) else found
 
 
-def _is_apart(shape: Sequence[Expr], strides: Sequence[Expr]) -> bool:
+def is_apart(shape: Sequence[Expr], strides: Sequence[Expr]) -> bool:
     """Whether each stride is at least as long as what lies inside it, by literals or because it is the same."""
     for k, (size, stride) in enumerate(zip(shape, strides, strict=True)):
         inner = E.mul(E.ONE, *shape[k + 1 :])

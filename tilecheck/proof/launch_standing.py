@@ -11,11 +11,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
+from itertools import islice, permutations
 
 from tilecheck.analysis.ordering import WARP, laid_out_alike, large_tiles
 from tilecheck.analysis.ranges import INT32_MAX
-from tilecheck.ir.expr import FALSE, Expr, Kind, Symbol, le, lt, mul, render, sym, symbols
+from tilecheck.ir.expr import (
+    FALSE,
+    ONE,
+    ZERO,
+    Expr,
+    Kind,
+    Symbol,
+    add,
+    all_of,
+    any_of,
+    le,
+    lt,
+    mul,
+    negate,
+    render,
+    sub,
+    sym,
+    symbols,
+)
 from tilecheck.ir.host import DEFINED
 from tilecheck.ir.kernel import Arithmetic, Effect, grid_symbol
 from tilecheck.ir.launch import HostTensor, HostValue
@@ -30,6 +48,7 @@ from tilecheck.proof.predicate import ranges
 RULE = "TC403"
 _VARIES = (Kind.BLOCK, Kind.LANE, Kind.LOOP)
 _MODELS = 2  # of one wrap that are replayed
+_MAX_RANK = 4  # of tensors whose axes are tried in every order
 
 
 @dataclass(eq=False)
@@ -51,7 +70,8 @@ class Standing:
             )
             if isinstance(value, HostTensor) and repeats and name in written:
                 text = f"S2: `{name}` is written, but several of its indices share one element"
-                self._meets(text, lt(1, mul(*(value.shape or ()))), (name,))
+                meet = all_of(lt(1, mul(*(value.shape or ()))), negate(_apart(value)))
+                self._meets(text, meet, (name,))
         for axis in range(3 if written else 0):
             if axis not in self.judge.kernel.grid_axes:
                 size = self.judge.rewritten(sym(grid_symbol(axis)))
@@ -150,6 +170,25 @@ class Standing:
             enough = le(mul(WARP, warps), judge.rewritten(size))
             unread = rests_on_unread(judge, enough)
             yield text, "holds" if judge.follows(enough) else "unread" if unread else "unmet"
+
+
+def _apart(tensor: HostTensor) -> Expr:
+    """That no two indices of a tensor share an element: in some order of its axes, each stride is longer than
+    all that lies inside it reaches. A sufficient condition; FALSE where its strides are not known."""
+    if tensor.shape is None or tensor.strides is None or len(tensor.shape) > _MAX_RANK:
+        return FALSE
+    axes = [(n, s) for n, s in zip(tensor.shape, tensor.strides, strict=True) if n is not ONE]
+    return any_of(*(_in_order(order) for order in permutations(axes)))
+
+
+def _in_order(axes: Sequence[tuple[Expr, Expr]]) -> Expr:
+    """That each stride, from the last axis on, is longer than the axes after it reach."""
+    reach: Expr = ZERO
+    found: list[Expr] = []
+    for size, stride in reversed(axes):
+        found.append(any_of(le(size, 1), lt(reach, stride)))
+        reach = add(reach, mul(sub(size, 1), stride))
+    return all_of(*found)
 
 
 def _of_number(value: HostValue) -> str:
