@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_results import RESULTS, elements, listed, random_integers
-from tilecheck.frontend.host_values import Tensor
+from tilecheck.frontend.host_values import Pair, Tensor
 from tilecheck.frontend.values import Const, Method, Named, Num, Param, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.contents import Contents, filled, permuted, ranged
@@ -79,8 +79,8 @@ def after_call(x: HostExecutor, function: Any, args: Arguments, result: Any) -> 
         return
     if isinstance(function, Method) and name == "sort" and isinstance(function.value, Tensor):
         forget_tensor(x, function.value)  # in place, if it is an array of NumPy
-    if isinstance(result, Seq) and name.rpartition(".")[2] in ("sort", "topk"):
-        result = result.items[1]  # the indices
+    if isinstance(result, Pair) and name.rpartition(".")[2] in ("sort", "topk"):
+        result = result.indices
     if not isinstance(result, Tensor):
         return
     try:

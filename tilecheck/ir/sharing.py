@@ -8,7 +8,7 @@ UNREAD   code that is not read computed one of them and could reach the other, b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -85,10 +85,16 @@ def _is_given_back(a: HostTensor, b: HostTensor) -> bool:
 
 def _is_related(a: HostTensor, b: HostTensor) -> bool:
     """Whether the code that computed one could reach the other, or an object that it lies in."""
-    one, two = (_own(t) | set(t.perhaps) for t in (a, b))
     if a.allocated and b.allocated and not a.perhaps and not b.perhaps:
         return False
-    return any(is_under(s, t) or is_under(t, s) for s in one for t in two)
+    # A storage that is allocated here lies in no object, though `x.clone()` is named after one.
+    made = {s for t in (a, b) if t.allocated for s in _own(t)}
+    one, two = (_own(t) | set(t.perhaps) for t in (a, b))
+    return any(_leads_on(s, t, made) or _leads_on(t, s, made) for s in one for t in two)
+
+
+def _leads_on(path: str, name: str, made: Collection[str]) -> bool:
+    return path == name if path in made else is_under(path, name)
 
 
 def is_under(path: str, name: str) -> bool:

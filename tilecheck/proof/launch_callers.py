@@ -8,8 +8,7 @@ call passes contiguous tensors and leaves numbers with a default at that. Everyt
     numbers alone       `step >= width`: the host may compare what it is given
     a tile size         a number by which the grid divides is the host's unit, not data that is handed in
     what it keeps       tensors of another call, in module globals, caches and fields
-    what it makes       a grid, and tensors that it allocates, must fit each other whatever they follow, but for
-                        a tensor of unknown origin: how that relates to others is not in the text
+    what it makes       a grid, and buffers whose sizes follow from one input
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from collections.abc import Iterator, Sequence
 
 from tilecheck.ir.expr import Expr, Kind, all_of, negate, substitute, sym, symbols, walk
 from tilecheck.ir.host import ARGUMENT, EXTENT, NUMEL, OPAQUE, RANK, SPAN, STRIDE, owner
-from tilecheck.ir.launch import HostTensor
 from tilecheck.proof.launch_judge import Judge
 
 _OF_TENSOR = frozenset({EXTENT, NUMEL, STRIDE, RANK, SPAN})
@@ -41,21 +39,11 @@ def callers(judge: Judge, conditions: Sequence[Expr]) -> tuple[Expr, ...]:
 def _is_callers(judge: Judge, condition: Expr) -> bool:
     wanted = judge.rewritten(condition)
     ordinary = judge.in_ordinary_call(wanted)
-    tensors = _tensors(wanted)
-    is_own = tensors.isdisjoint(judge.launch.unread) and _is_of_own_tensors(judge, condition)
-    if not tensors or is_own or _is_of_own_numbers(judge, condition):
+    if not _tensors(wanted) or _is_of_own_numbers(judge, condition):
         return False
     if judge.impossible((*judge.ordinarily, negate(ordinary))):
         return True  # only a layout, or a number that is not left at its default, keeps it open
     return relates_inputs(judge, ordinary) and judge.possible(all_of(ordinary, *judge.ordinarily))
-
-
-def _is_of_own_tensors(judge: Judge, condition: Expr) -> bool:
-    """Whether all arrays of a condition are tensors that the host function allocates."""
-    given = dict(judge.launch.arguments)
-    arrays = {s.name.partition(".")[0] for s in symbols(condition) if s.kind in (Kind.EXTENT, Kind.STRIDE)}
-    tensors = [given.get(name) for name in arrays]
-    return bool(tensors) and all(isinstance(t, HostTensor) and t.fresh for t in tensors)
 
 
 def _is_of_own_numbers(judge: Judge, condition: Expr) -> bool:
