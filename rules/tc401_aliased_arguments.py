@@ -65,8 +65,8 @@ import triton.language as tl
 @triton.jit
 def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):  # verdict: violated
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + i + 1, mask=i < n - 1)
-    y = tl.load(y_ptr + i, mask=i < n)
+    x = tl.load(x_ptr + i + 1, mask=i < n - 1, other=0.0)
+    y = tl.load(y_ptr + i, mask=i < n, other=0.0)
     tl.store(out_ptr + i, x + y, mask=i < n)
 
 
@@ -109,8 +109,8 @@ import triton.language as tl
 @triton.jit
 def add_to(x_ptr, y_ptr, n, BLOCK: tl.constexpr):  # verdict: conditional
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + i, mask=i < n)
-    y = tl.load(y_ptr + i, mask=i < n)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    y = tl.load(y_ptr + i, mask=i < n, other=0.0)
     tl.store(x_ptr + i, x + y, mask=i < n)
 
 

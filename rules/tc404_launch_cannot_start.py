@@ -2,19 +2,20 @@
 
 ## What it does
 
-Reports a launch in host code that tilecheck can see, if no input of the host function makes it compile and
-start: a tile whose size is no power of two, or more than 65,535 blocks along grid axis 1 or 2.
+Reports a launch that no input of its host function makes compile and start: a tile whose size is
+no power of two, or more than 65,535 blocks along grid axis 1 or 2.
 
 ## Why is this bad?
 
-The launch raises an error, or fails when it is first synchronised. A proof of the kernel says nothing of it,
-because there is no run to speak of.
+The launch raises an error, or fails when it is first synchronised. A proof of the kernel says
+nothing of it, because there is no run to speak of.
 
 ## How it is proved
 
-The host function's parameters are free. The launch is reported if its text and the limits contradict each
-other: no input leads to a grid that CUDA accepts, or to tile sizes that the compiler accepts. Where some inputs
-do, the others are not admitted: nothing is asked of a launch that does not start.
+The host function's parameters are free. The launch is reported if its text and the limits
+contradict each other: no input leads to a grid that CUDA accepts, or to tile sizes that the
+compiler accepts. Where some inputs do, the others are not admitted: nothing is asked of a launch
+that does not start.
 
 ## Example
 
@@ -59,6 +60,27 @@ def doubled():
     return out
 ```
 
+The same in cuTile:
+
+```python
+import cuda.tile as ct
+import torch
+
+
+@ct.kernel
+def copy(x, out, T: ct.Constant[int]):  # verdict: conditional
+    i = ct.bid(0)
+    tile = ct.load(x, index=(i,), shape=(T,), padding_mode=ct.PaddingMode.ZERO)
+    ct.store(out, index=(i,), tile=tile)
+
+
+def copied(x):
+    out = torch.empty_like(x)
+    grid = (ct.cdiv(x.shape[0], 100), 1, 1)
+    ct.launch(torch.cuda.current_stream(), grid, copy, (x, out, 100))  # expect: TC404
+    return out
+```
+
 ## Use instead
 
 ```python
@@ -76,6 +98,25 @@ def fill(out_ptr, n, BLOCK: tl.constexpr):  # verdict: conditional
 def filled():
     out = torch.empty((70_000, 64), device="cuda")
     fill[(70_000, 1)](out, 64, BLOCK=64)
+    return out
+```
+
+```python
+import cuda.tile as ct
+import torch
+
+
+@ct.kernel
+def copy(x, out, T: ct.Constant[int]):  # verdict: conditional
+    i = ct.bid(0)
+    tile = ct.load(x, index=(i,), shape=(T,), padding_mode=ct.PaddingMode.ZERO)
+    ct.store(out, index=(i,), tile=tile)
+
+
+def copied(x):
+    out = torch.empty_like(x)
+    grid = (ct.cdiv(x.shape[0], 128), 1, 1)
+    ct.launch(torch.cuda.current_stream(), grid, copy, (x, out, 128))
     return out
 ```
 

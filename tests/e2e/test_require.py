@@ -51,7 +51,7 @@ def _run(text: str, *arguments: str, verb: str = "verify") -> tuple[int, str, st
         (KERNEL, "proved", "it is conditional"),
         (KERNEL + HOST, "launches", None),
         (KERNEL + HOST, "proved", "it is conditional"),
-        (PROMISE + OPEN_TILE, "launches", "it rests on a promise: T <= 4096"),
+        (PROMISE + OPEN_TILE, "launches", "it is unknown (launch)"),
         (PROMISE + HOST, "launches", None),
     ],
 )

@@ -169,6 +169,8 @@ class Reading:
             case "disjoint":
                 parts = [p for g in given for p in (g if isinstance(g, list) else [g])]
                 return not any(np.shares_memory(a, b) for a, b in combinations(parts, 2))
+            case "filled":
+                return bool((given[0] == given[1]).all())
             case "permutation":
                 return sorted(given[0].tolist()) == list(range(len(given[0])))
             case "distinct":

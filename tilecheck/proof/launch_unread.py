@@ -37,8 +37,10 @@ def rests_on_unread(judge: Judge, condition: Expr) -> bool:
     blocks = (size for size in launch.grid or () if size is not None)
     tuned = set(symbols(*judge.tuned))  # judged for the usual tile sizes
     spoken_of = (s for s in symbols(wanted, *blocks) if s not in tuned)
-    numbers = (s.name for s in spoken_of if s.origin in (ARGUMENT, OPAQUE, NATURAL))
-    if any(_is_part_of(name, launch.unread) and not launch.keeps(name) for name in numbers):
+    numbers = [s for s in spoken_of if s.origin in (ARGUMENT, OPAQUE, NATURAL)]
+    # A number of another call is the host's own, but not where unread code may have set it since: `N (2)`.
+    kept = {s for s in numbers if launch.keeps(s.name) and (s.origin == NATURAL or not s.name.endswith(")"))}
+    if any(_is_part_of(s.name, launch.unread) for s in numbers if s not in kept):
         return True
     if any(_is_part_of(name, launch.doubted) for name in spoken):
         return True

@@ -172,15 +172,15 @@ def test_rows_of_a_tensor_of_unknown_rank(
     assert worst(verified("rows", body)) == expected
 
 
-def test_a_size_of_a_part_of_unknown_rank_is_not_read(verified) -> None:
-    """`x[0]` has as many elements as the axes after the first say, which are not in the text."""
+def test_the_parts_of_a_tensor_of_unknown_rank_make_up_the_whole(verified) -> None:
+    """`x[0]` has as many elements as the axes after the first say, whatever these are."""
     body = """
     def host(x: torch.Tensor):
         x = x.contiguous()
         part = x[0].numel()
         rows[(x.size(0),)](x, part, part, BLOCK=triton.next_power_of_2(part))
     """
-    assert worst(verified("rows", body)) == "unread"
+    assert worst(verified("rows", body)) == "holds"
 
 
 def test_argument_that_is_none(verified) -> None:
