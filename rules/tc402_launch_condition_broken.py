@@ -20,10 +20,10 @@ grid does not run. Then for every input that these admit:
 
     facts   =>   condition
 
-The host function must see to conditions on the grid (`grid[k] <= e`), on divisibility
-(`e % c == 0`), and on tensors that it allocates. A relation between tensors that its caller hands
-in, a least size, and a `requires` of the author are its caller's to keep, unless the text
-contradicts them.
+A condition that does not follow is not needed if what it stands for is proved with the values of
+the launch put into the kernel. What relates two inputs that are handed in apart, and the layout of
+a tensor that is handed in, are the caller's to keep. All else is the host's own: the grid,
+divisibility, what one input alone decides, and tensors that it allocates or keeps.
 
 A condition that does not follow is put to the test: inputs of the host function are sought for
 which it fails, and the launch is run with them, block by block. It is reported if something goes
@@ -121,11 +121,9 @@ def scaled(x):
 
 ## When it says unknown
 
-When the grid or an argument at the launch is not understood, when no inputs are found for which the
-condition fails, or when the launch with these inputs is too large to be run (hundreds of blocks,
-arrays of more than 100000 elements), the condition is left to the caller: the report says so, and
-the kernel stays `conditional`. Launches in files that were not given to tilecheck are not seen at
-all.
+When the text admits inputs for which the condition fails and no harm was seen: `unmet`. When the
+grid or an argument is not understood, the condition is `unread`, and the verdict stays as it is.
+Launches in files that were not given to tilecheck are not seen at all.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ obligations:
   shorter than its rows (`as_strided`, `unfold`), or a tensor descriptor with such strides;
 - S3: a grid axis that the kernel never reads has one block, if the kernel stores anything.
 
-S1, that arguments do not overlap, is the business of TC401. S4 and S5, the limits of 32 bits, are
-not checked at launches yet.
+S1, that arguments do not overlap, is the business of TC401. S5, that values fit in 32 bits, is
+judged where the text fixes the sizes. S8, tiles as large as the program, is judged by `num_warps`.
 
 ## Why is this bad?
 
@@ -23,7 +23,7 @@ stride 0 has one element behind many indices, so that blocks with different indi
 As for TC402: the host function's parameters are free, its text is exact, and inputs are sought for
 which a written tensor made by `expand` has more than one element, or an axis that the kernel does
 not read more than one block. The launch is run with these inputs, and reported if two blocks meet.
-What the text neither establishes nor breaks is left to the caller and listed by `tilecheck audit`.
+What the text neither establishes nor breaks is `unmet`: the kernel is `unknown`.
 
 A descriptor that the host makes (`TensorDescriptor(base, shape, strides, block_shape)`) is run over
 the memory of its tensor, by its own strides. One that reaches outside that memory breaks TC402.
@@ -142,8 +142,7 @@ def scaled(x):
 
 ## When it says unknown
 
-Never: what cannot be seen at a launch, or is too large to be run, is left to the caller. These
-obligations never turn a proved kernel into a conditional one.
+When the text admits inputs that break one and no harm was seen.
 """
 
 from __future__ import annotations

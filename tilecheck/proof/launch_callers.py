@@ -8,7 +8,7 @@ call passes contiguous tensors and leaves numbers with a default at that. Everyt
     numbers alone       `step >= width`: the host may compare what it is given
     a tile size         a number by which the grid divides is the host's unit, not data that is handed in
     what it keeps       tensors of another call, in module globals, caches and fields
-    what it makes       a grid, and buffers whose sizes follow from one input
+    what it makes       a grid must fit the outputs that it allocates, whatever both follow
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from collections.abc import Iterator, Sequence
 
 from tilecheck.ir.expr import Expr, Kind, all_of, negate, substitute, sym, symbols, walk
 from tilecheck.ir.host import ARGUMENT, EXTENT, NUMEL, OPAQUE, RANK, SPAN, STRIDE, owner
+from tilecheck.ir.kernel import Effect
+from tilecheck.ir.launch import HostTensor
 from tilecheck.proof.launch_judge import Judge
 
 _OF_TENSOR = frozenset({EXTENT, NUMEL, STRIDE, RANK, SPAN})
@@ -39,7 +41,8 @@ def callers(judge: Judge, conditions: Sequence[Expr]) -> tuple[Expr, ...]:
 def _is_callers(judge: Judge, condition: Expr) -> bool:
     wanted = judge.rewritten(condition)
     ordinary = judge.in_ordinary_call(wanted)
-    if not _tensors(wanted) or _is_of_own_numbers(judge, condition):
+    is_own = _tensors(wanted).isdisjoint(judge.launch.unread) and _is_of_own_outputs(judge, condition)
+    if not _tensors(wanted) or is_own or _is_of_own_numbers(judge, condition):
         return False
     if judge.impossible((*judge.ordinarily, negate(ordinary))):
         return True  # only a layout, or a number that is not left at its default, keeps it open
@@ -58,6 +61,15 @@ def relates_inputs(judge: Judge, wanted: Expr) -> bool:
     """Whether it speaks of two tensors, or of a tensor and a number, that are handed in apart: also when what
     the text says is equal is written over any one of them."""
     return all(_is_relation(judge, one) for one in (wanted, *_over_one_tensor(judge, wanted)))
+
+
+def _is_of_own_outputs(judge: Judge, condition: Expr) -> bool:
+    """Whether all arrays of a condition are written, and tensors that the host function allocates."""
+    given = dict(judge.launch.arguments)
+    written = {a.array for a in judge.kernel.accesses if a.effect is not Effect.READ}
+    arrays = {s.name.partition(".")[0] for s in symbols(condition) if s.kind in (Kind.EXTENT, Kind.STRIDE)}
+    tensors = [given.get(name) for name in arrays & written]
+    return len(tensors) == len(arrays) > 0 and all(isinstance(t, HostTensor) and t.fresh for t in tensors)
 
 
 def _is_relation(judge: Judge, wanted: Expr) -> bool:
