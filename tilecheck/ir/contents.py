@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from tilecheck.ir.expr import ONE, ZERO, Expr, add, const, maximum, minimum, mul, sub
 from tilecheck.ir.host import EXTENT, NUMEL
 
-EXACT = ("fill", "range", "listed")
 _HALF = 1 << 31
 
 
@@ -32,10 +31,6 @@ class Contents:
     increasing: bool = False
     count: Expr | None = None
     own: bool = True
-
-    @property
-    def is_exact(self) -> bool:
-        return self.kind in EXACT
 
     @property
     def expressions(self) -> tuple[Expr, ...]:

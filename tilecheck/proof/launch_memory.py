@@ -119,9 +119,14 @@ def itself_apart(t: HostTensor) -> Expr | None:
     """That no two indices of a tensor share an element: each stride is as long as what lies inside it."""
     if t.shape is None or t.strides is None:
         return None
+    return nested(t.shape, t.strides)
+
+
+def nested(shape: Sequence[Expr], strides: Sequence[Expr]) -> Expr:
+    """That each stride is longer than the axes after it reach."""
     terms = []
-    for k, (n, s) in enumerate(zip(t.shape, t.strides, strict=True)):
-        terms.append(any_of(le(n, 1), lt(reach(t.shape[k + 1 :], t.strides[k + 1 :]), s)))
+    for k, (n, s) in enumerate(zip(shape, strides, strict=True)):
+        terms.append(any_of(le(n, 1), lt(reach(shape[k + 1 :], strides[k + 1 :]), s)))
     return all_of(*terms)
 
 

@@ -18,11 +18,9 @@ from tilecheck.analysis.ranges import INT32_MAX
 from tilecheck.ir.expr import (
     FALSE,
     ONE,
-    ZERO,
     Expr,
     Kind,
     Symbol,
-    add,
     all_of,
     any_of,
     le,
@@ -30,7 +28,6 @@ from tilecheck.ir.expr import (
     mul,
     negate,
     render,
-    sub,
     sym,
     symbols,
 )
@@ -40,6 +37,7 @@ from tilecheck.ir.launch import HostTensor, HostValue
 from tilecheck.model import Witness
 from tilecheck.proof.launch_harm import blocks_of
 from tilecheck.proof.launch_judge import Broken, Judge
+from tilecheck.proof.launch_memory import nested
 from tilecheck.proof.launch_replay import LaunchRun, TooLarge, replay_launch
 from tilecheck.proof.launch_unread import rests_on_unread
 from tilecheck.proof.obligation import Holds, Obligation
@@ -178,17 +176,7 @@ def _apart(tensor: HostTensor) -> Expr:
     if tensor.shape is None or tensor.strides is None or len(tensor.shape) > _MAX_RANK:
         return FALSE
     axes = [(n, s) for n, s in zip(tensor.shape, tensor.strides, strict=True) if n is not ONE]
-    return any_of(*(_in_order(order) for order in permutations(axes)))
-
-
-def _in_order(axes: Sequence[tuple[Expr, Expr]]) -> Expr:
-    """That each stride, from the last axis on, is longer than the axes after it reach."""
-    reach: Expr = ZERO
-    found: list[Expr] = []
-    for size, stride in reversed(axes):
-        found.append(any_of(le(size, 1), lt(reach, stride)))
-        reach = add(reach, mul(sub(size, 1), stride))
-    return all_of(*found)
+    return any_of(*(nested([n for n, _ in order], [s for _, s in order]) for order in permutations(axes)))
 
 
 def _of_number(value: HostValue) -> str:
