@@ -77,10 +77,9 @@ class Broken:
 
 def judge_of(kernel: Kernel, launch: Launch, session: Session) -> Judge:
     launch = with_known_ranks(launch, ranks_of(kernel, launch))
-    usual: dict[Expr, Expr] = {}
     if kernel.language == "triton":
         launch = replace(launch, facts=(*launch.facts, *span_facts(launch, pointers_of(kernel))))
-        usual = usual_layout(launch, pointers_of(kernel))
+    usual = usual_layout(launch, [p.name for p in kernel.params if p.is_array])
     return Judge(kernel, launch, host_values(kernel, launch), session, usual)
 
 
