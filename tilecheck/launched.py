@@ -19,6 +19,7 @@ from tilecheck.proof.decide import Decision
 if TYPE_CHECKING:
     from tilecheck.analysis.borrow import Alias
     from tilecheck.proof.launch_judge import Broken
+    from tilecheck.proof.obligation import Obligation
     from tilecheck.proof.session import Session
 
 ALIASED = "TC401"
@@ -77,10 +78,15 @@ def _check_one(
 ) -> tuple[LaunchReport, list[Diagnostic]] | None:
     from tilecheck.proof.launch_check import check_launch  # lazy: most files have no launch that needs it
 
-    open_ = tuple(s.obligation for s in decision.settled if s.status in ("unknown", "trusted"))
-    needed = tuple(s.obligation for s in decision.settled if s.status == "conditional")
-    proved = tuple(s.obligation for s in decision.settled if s.status == "proved")
-    checked = check_launch(kernel, decision.conditions, proved, needed, open_, launch, session, path)
+    settled: dict[str, list[Obligation]] = {}
+    for one in decision.settled:
+        settled.setdefault(one.status, []).append(one.obligation)
+    proved, needed, unknown, trusted = (
+        settled.get(status, []) for status in ("proved", "conditional", "unknown", "trusted")
+    )
+    checked = check_launch(
+        kernel, decision.conditions, proved, needed, unknown, trusted, launch, session, path
+    )
     if checked is None:
         return None
     from tilecheck.proof.launch_windows import judged_descriptors  # lazy
@@ -119,20 +125,26 @@ def _broken_launch(kernel: Kernel, launch: Launch, broken: Broken, witness: Witn
         blocks = " and ".join(f"block {block_text(b)}" for b in witness.blocks)
         verb = "meet in" if len(witness.blocks) > 1 else "goes wrong at"
         notes.append(f"the grid is {witness.grid}; {blocks} {verb} {witness.array}{element}")
-    standing = broken.rule in (STANDING, ALIASED)
-    what = "a standing obligation" if standing else "a condition"
+    what = "a standing obligation" if broken.rule in (STANDING, ALIASED) else "a condition"
+    message = f"this launch of `{kernel.name}` breaks {what} of the kernel: {broken.text}"
+    if not broken.is_condition:
+        message = f"at this launch of `{kernel.name}` {broken.text}"
     return Diagnostic(
         code=broken.rule,
         name=rule_name(broken.rule),
         severity=Severity.ERROR,
-        message=f"this launch of `{kernel.name}` breaks {what} of the kernel: {broken.text}",
+        message=message,
         site=launch.site,
         kernel=kernel.name,
-        label=f"not met by what `{launch.function}` passes",
+        label=f"not met by what `{launch.function}` passes"
+        if broken.is_condition
+        else f"with what `{launch.function}` passes",
         related=(Related(kernel.site, "the kernel that needs it"),),
         witness=witness,
         notes=tuple(notes),
-        help="launch with a grid and arguments that meet it, or check them before the launch",
+        help="launch with a grid and arguments that meet it, or check them before the launch"
+        if broken.is_condition
+        else "change the grid or the arguments, or the indices of the kernel",
     )
 
 

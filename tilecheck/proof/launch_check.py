@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 
-from tilecheck.ir.expr import Expr, le, negate
+from tilecheck.ir.expr import Expr, all_of, le, negate
 from tilecheck.ir.kernel import Contract, Kernel
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
 from tilecheck.ir.overlap import Overlap, overlap
@@ -29,9 +29,9 @@ from tilecheck.proof.cases import cases
 from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.context import Context
 from tilecheck.proof.ladder import prove
-from tilecheck.proof.launch_callers import callers
+from tilecheck.proof.launch_callers import callers, relates_inputs
 from tilecheck.proof.launch_contracts import judge_contracts
-from tilecheck.proof.launch_harm import Harm
+from tilecheck.proof.launch_harm import Harm, terms_of
 from tilecheck.proof.launch_judge import Broken, Judge, judge_of
 from tilecheck.proof.launch_kernel import LaunchedKernel
 from tilecheck.proof.launch_replay import LaunchRun
@@ -60,7 +60,8 @@ def check_launch(
     conditions: Sequence[Expr],
     proved: Sequence[Obligation],
     obligations: Sequence[Obligation],
-    open_: Sequence[Obligation],
+    undecided: Sequence[Obligation],
+    trusted: Sequence[Obligation],
     launch: Launch,
     session: Session,
     path: str,
@@ -72,7 +73,8 @@ def check_launch(
         conditions: the launch conditions of its proof.
         proved: the obligations that are proved whatever the launch.
         obligations: those that are proved under `conditions` only.
-        open_: those that are not decided, or trusted, whatever the launch.
+        undecided: those that no conditions were found for.
+        trusted: those that the author answers for.
         launch: the launch.
         session: the solver's state and the fuel of replays, shared by the launches of a kernel.
         path: the kernel's file.
@@ -89,8 +91,7 @@ def check_launch(
     lists = (p.name for p in kernel.params if p.is_list)
     unknown = frozenset(name for name in lists if not isinstance(given.get(name), HostList))
     run = LaunchRun(kernel, path, session.fuel, unknown)
-    check = _Check(judge, tuple(conditions), tuple(proved), tuple(obligations), tuple(open_), run)
-    return check.result()
+    return _Check(judge, conditions, proved, obligations, undecided, trusted, run).result()
 
 
 @dataclass(eq=False)
@@ -98,10 +99,11 @@ class _Check:
     """The requirements of one launch. Mutable: it collects what it finds."""
 
     judge: Judge
-    conditions: tuple[Expr, ...]
-    proved: tuple[Obligation, ...]
-    obligations: tuple[Obligation, ...]
-    undecided: tuple[Obligation, ...]
+    conditions: Sequence[Expr]
+    proved: Sequence[Obligation]
+    obligations: Sequence[Obligation]
+    undecided: Sequence[Obligation]
+    trusted: Sequence[Obligation]
     run: LaunchRun
     statuses: list[tuple[str, str]] = field(default_factory=list)
     broken: list[tuple[Broken, Witness | None]] = field(default_factory=list)
@@ -111,12 +113,13 @@ class _Check:
             held = tuple((text, "holds") for text in self._texts)
             return LaunchCheck(self.judge.launch, held, cannot_start=self.judge.cannot_start)
         self._derived()
+        self._undecided()
         self._required()
         for contract in self.judge.kernel.contracts:
             if contract.kind == "disjoint":
                 self._note(contract.text, *self.disjoint(contract))
         self._contents()
-        standing = Standing(self.judge, self.run, self.undecided)
+        standing = Standing(self.judge, self.run, (*self.undecided, *self.trusted))
         standing.judge_all()
         self.statuses += standing.statuses
         self.broken += standing.broken
@@ -203,6 +206,26 @@ class _Check:
             if found is None:
                 return None
         return found
+
+    def _undecided(self) -> None:
+        """Harm where no conditions were found under which an obligation holds.
+
+        The launch is blamed where the host answers for all that decides it: see `launch_callers`.
+        """
+        judge = self.judge
+        own = [o for o in self.undecided if self._is_own(o)]
+        given = (*map(judge.rewritten, self.conditions), *judge.ordinarily)
+        still = self._not_proved(own, *given) if own else ()
+        harm = self._harm((), given, still) if still else None
+        if harm is not None:
+            broken, witness = harm
+            shown = next((o for o in still if o.array == witness.array and o.kind == witness.kind), still[0])
+            self.broken.append((replace(broken, text=shown.cause, is_condition=False), witness))
+
+    def _is_own(self, obligation: Obligation) -> bool:
+        judge, spoken = self.judge, all_of(*terms_of(obligation))
+        wanted = judge.in_ordinary_call(judge.rewritten(spoken))
+        return not rests_on_unread(judge, spoken) and not relates_inputs(judge, wanted)
 
     def _fails(self, condition: Expr, broken: Broken) -> bool:
         """Whether a condition is false at these inputs."""

@@ -45,8 +45,8 @@ class Harm:
     run: LaunchRun
 
     def found(self, failing: Sequence[Expr], given: Sequence[Expr]) -> tuple[Broken, Witness] | None:
-        """Inputs that do harm where one of `failing` does not hold and all of `given` do."""
-        fails = (*given, negate(all_of(*failing)))
+        """Inputs that do harm where one of `failing`, if there are any, does not hold and all of `given` do."""
+        fails = (*given, negate(all_of(*failing))) if failing else tuple(given)
         drawn = sorted(self.judge.varied(fails), key=_size)[:_DRAWN]
         sought = (islice(self.judge.inputs((*fails, *more)), _INPUTS) for more in self.judge.more_blocks())
         for model in chain(drawn, chain.from_iterable(sought)):
@@ -121,13 +121,18 @@ def blocks_of(model: Model) -> tuple[Block, ...]:
     return tuple(found) or ((0, 0, 0),)
 
 
+def terms_of(obligation: Obligation) -> tuple[Expr, ...]:
+    """What decides an obligation."""
+    goal = obligation.goal
+    if isinstance(goal, Holds):
+        return (obligation.assume, goal.goal, goal.given)
+    if isinstance(goal, Disjoint):
+        ends = (goal.first, goal.second)
+        coordinates = (axis.coordinate for access in ends for axis in access.axes)
+        return (obligation.assume, *(t for a in ends for t in (a.guard, a.mask)), *coordinates)
+    return (obligation.assume,)
+
+
 def _reads_memory(obligation: Obligation) -> bool:
     """Whether a value in memory decides it."""
-    goal = obligation.goal
-    terms: list[Expr] = [obligation.assume]
-    if isinstance(goal, Holds):
-        terms += [goal.goal, goal.given]
-    elif isinstance(goal, Disjoint):
-        for access in (goal.first, goal.second):
-            terms += [access.guard, access.mask, *(axis.coordinate for axis in access.axes)]
-    return any(n.op == "read" for n in walk(*terms))
+    return any(n.op == "read" for n in walk(*terms_of(obligation)))

@@ -73,6 +73,7 @@ class Broken:
     values: Mapping[str, int]
     concrete: Mapping[Symbol, int | bool]  # the same launch in the kernel's values
     expanded: tuple[str, ...] = ()  # parameters whose elements share memory
+    is_condition: bool = True  # `text` is what does not hold; else it is what happens
 
 
 def judge_of(kernel: Kernel, launch: Launch, session: Session) -> Judge:

@@ -16,6 +16,7 @@ from tilecheck.ir.host import ARGUMENT, NATURAL, OPAQUE, STRIDE, owner, owners
 from tilecheck.ir.launch import Launch
 from tilecheck.proof.launch_judge import Judge
 
+_INNER = (Kind.BLOCK, Kind.LANE, Kind.LOOP)  # indices of the kernel's own
 _OF_TYPE = re.compile(r"\b\w+\.(?:device|dtype|is_cuda|requires_grad|layout)\b")  # nothing about sizes
 
 
@@ -28,7 +29,7 @@ def rests_on_unread(judge: Judge, condition: Expr) -> bool:
     """
     launch = judge.launch
     wanted = judge.in_usual(condition)
-    if any(not _is_of_host(s) for s in symbols(wanted)):
+    if any(not _is_of_host(s) and s.kind not in _INNER for s in symbols(wanted)):
         return True  # an argument that is not understood
     sizes = (s for s in symbols(wanted) if s.origin in (NATURAL, STRIDE))
     if any(owner(s) in launch.unread for s in sizes):
