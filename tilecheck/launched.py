@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilecheck.analysis.facts import Facts
-from tilecheck.findings import UNDECIDED, block_text, rule_name
+from tilecheck.findings import UNDECIDED, rule_name
 from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import Launch
 from tilecheck.ir.sharing import Answers
 from tilecheck.model import ConditionAt, Diagnostic, LaunchReport, Reason, Related, Severity, Site, Witness
 from tilecheck.premises import launch_report
 from tilecheck.proof.decide import Decision
+from tilecheck.wording import Literal
 
 if TYPE_CHECKING:
     from tilecheck.analysis.borrow import Alias
@@ -119,12 +120,7 @@ def _cannot_start(kernel: Kernel, launch: Launch, why: str) -> Diagnostic:
 
 def _broken_launch(kernel: Kernel, launch: Launch, broken: Broken, witness: Witness | None) -> Diagnostic:
     inputs = ", ".join(f"{name} = {value}" for name, value in broken.values.items())
-    notes = [f"with {inputs}" if inputs else "whatever the inputs are"]
-    if witness is not None:
-        element = "" if witness.element is None else f"[{', '.join(map(str, witness.element))}]"
-        blocks = " and ".join(f"block {block_text(b)}" for b in witness.blocks)
-        verb = "meet in" if len(witness.blocks) > 1 else "goes wrong at"
-        notes.append(f"the grid is {witness.grid}; {blocks} {verb} {witness.array}{element}")
+    notes = () if witness is not None else (Literal(f"with {inputs}" if inputs else "whatever the inputs are"),)
     what = "a standing obligation" if broken.rule in (STANDING, ALIASED) else "a condition"
     message = f"this launch of `{kernel.name}` breaks {what} of the kernel: {broken.text}"
     if not broken.is_condition:
@@ -141,7 +137,7 @@ def _broken_launch(kernel: Kernel, launch: Launch, broken: Broken, witness: Witn
         else f"with what `{launch.function}` passes",
         related=(Related(kernel.site, "the kernel that needs it"),),
         witness=witness,
-        notes=tuple(notes),
+        notes=notes,
         help="launch with a grid and arguments that meet it, or check them before the launch"
         if broken.is_condition
         else "change the grid or the arguments, or the indices of the kernel",

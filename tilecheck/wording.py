@@ -26,6 +26,12 @@ _IN_TRITON = {
 }
 
 
+class Literal(str):
+    """Text that means what it says: names of a host function's values stand among those of the kernel's."""
+
+    __slots__ = ()
+
+
 def in_words_of(kernel: Kernel, found: _T) -> _T:
     """What was found in `kernel` (a report, diagnostics) as a user of its language would say it."""
     if kernel.language != "triton":
@@ -51,6 +57,8 @@ def with_texts(value: _T, change: Callable[[str], str]) -> _T:
         return with_texts(part, change)
 
     found: Any = value
+    if isinstance(value, Literal):
+        return value
     if isinstance(value, str):
         found = change(value)
     elif isinstance(value, tuple):

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from tilecheck.ir.expr import (
     FALSE,
+    ONE,
     TRUE,
     Expr,
     Kind,
@@ -52,6 +53,7 @@ from tilecheck.proof.predicate import ranges
 from tilecheck.proof.recall import Assignment, Recall
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Answer, Model, satisfiable
+from tilecheck.wording import Literal
 
 _LEAST = (1, 8, 70, 300, 2000, 0)  # how large host inputs are, at least: tried in turn, 0 last
 _SEARCHES = 2  # for inputs of some size that may end undecided before no more are made
@@ -243,10 +245,10 @@ class Judge:
 
     def more_blocks(self) -> tuple[tuple[Expr, ...], ...]:
         """What is asked of the grid, in turn: where blocks overlap in flat memory, one alone does no harm."""
-        if self.kernel.language != "triton":
+        several = [le(2, g) for g in self.launch.grid or () if g is not None and g is not ONE]
+        if self.kernel.language != "triton" or not several:
             return ((),)
-        sizes = [g for g in self.launch.grid or () if g is not None]
-        return ((any_of(*(le(2, g) for g in sizes)),), ())
+        return ((any_of(*several),), (all_of(*several),), ())[len(several) < 2 :]
 
     def models(
         self, premises: Sequence[Expr], rule: str, text: str, expanded: tuple[str, ...]
@@ -434,8 +436,8 @@ class Judge:
                 concrete[kernel_value.args[0]] = model.evaluate(host_value)
             except ZeroDivisionError:
                 return None
-        inputs = {
-            s.name: bool(v) if s.origin in TRUTHS else int(v)
+        inputs: dict[str, int] = {
+            Literal(s.name): bool(v) if s.origin in TRUTHS else int(v)
             for s, v in model.symbols.items()
             if s.kind is Kind.HOST
         }

@@ -292,6 +292,16 @@ def _undefined(goal: Holds, obligation: Obligation, log: Log, layouts: Layouts) 
         if _is_about(record, goal, layouts):
             element = record.element if record.array else None
             return Sighting((record.block,), record.array, element, detail=record.detail)
+    return _wrapped_index(obligation, log) if obligation.kind == "overflow" else None
+
+
+def _wrapped_index(obligation: Obligation, log: Log) -> Sighting | None:
+    """An access with an index below 0, in a block in which an earlier value wrapped."""
+    wrapped = {u.block for u in log.undefined if u.kind == "overflow"}
+    outside = [u for u in log.undefined if u.kind == "out-of-bounds" and u.block in wrapped]
+    for record in at_site(obligation.sites[0], outside) if obligation.sites else ():
+        if record.element is not None and min(record.element) < 0:
+            return Sighting((record.block,), record.array, record.element)
     return None
 
 
