@@ -300,7 +300,8 @@ class HostExecutor(Executor):
         """A tensor whose strides nothing gives gets a name for them."""
         if not isinstance(value, Tensor) or value.strides is not None or value.strides_of or value.contiguous:
             return value
-        return replace(value, strides_of=self.unread(text).name)
+        own = self.new_object if value.storage in self.allocated else self.unread
+        return replace(value, strides_of=own(text).name)
 
     def as_one_copy(self, value: Any) -> Any:
         """What may be a copy is another copy each time that it is made, and then one tensor."""

@@ -388,13 +388,17 @@ class _BoundCandidates:
                     yield from self.terms.at_most({}, self.terms.poly(branch))
             asked = conjuncts(node.args[0]) if node.op == "ite" and self.terms.uniform(node.args[0]) else ()
             yield from filter(_asks_sign, asked)
+        tiles = self.terms.tiles
         for symbol in number_symbols(goal):
-            if symbol.kind is Kind.SCALAR or (symbol.kind is Kind.CONSTANT and symbol not in self.terms.tiles):
+            if symbol.kind is Kind.SCALAR or (symbol.kind is Kind.CONSTANT and symbol not in tiles):
                 yield le(ZERO, sym(symbol))
-        for symbol in symbols(goal):
+        for symbol in number_symbols(goal):
             # Of a number whose sign alone is asked, which may be a float between 0 and 1, nothing else is.
             if (
-                symbol.kind in (Kind.SCALAR, Kind.EXTENT)
+                (
+                    symbol.kind in (Kind.SCALAR, Kind.EXTENT)
+                    or (symbol.kind is Kind.CONSTANT and symbol not in tiles)
+                )
                 and symbol.origin != "sign"
                 and not _may_be_float(symbol)
             ):
