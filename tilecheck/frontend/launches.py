@@ -58,16 +58,18 @@ def find_launches(table: ModuleTable) -> tuple[Launch, ...]:
         # A nested function is executed where it is called; alone, it would lack the names around it.
         if host.enclosing and host.sites <= {launch.site for launch in found}:
             continue
-        found.update(dict.fromkeys(_execute(table, host, shared)))
+        found.update(dict.fromkeys(_execute(table, host, shared, module)))
     kept = _without_helpers(tuple(found), module)
     seen = {launch.site for launch in kept}
     missed = [site for site in module.sites() if site not in seen]
-    kept += tuple(_problem(site, "the code around this launch is not read") for site in missed)
+    kept += tuple(_problem(module, site, "the code around this launch is not read") for site in missed)
     return tuple(sorted(kept, key=lambda la: (la.site.file != table.file, la.site.file, la.site.span.start)))
 
 
-def _problem(site: Site, why: str) -> Launch:
-    return Launch("", "", "", site, None, (), (), why)
+def _problem(module: _Module, site: Site, why: str) -> Launch:
+    """A launch that is not read, of the kernel that its text names."""
+    kernel, file = module.kernels.get(site, ("", ""))
+    return Launch(kernel, file, "", site, None, (), (), why)
 
 
 def _without_helpers(found: tuple[Launch, ...], module: _Module) -> tuple[Launch, ...]:
@@ -106,6 +108,7 @@ class _Module:
     inside: dict[cst.FunctionDef | None, list[cst.Call]] = field(default_factory=dict)
     calls: dict[cst.FunctionDef | None, set[str]] = field(default_factory=dict)
     perhaps: set[cst.FunctionDef | None] = field(default_factory=set)  # `kernels[i][grid](x)`, or a plain call
+    kernels: dict[Site, tuple[str, str]] = field(default_factory=dict)  # by its text: the kernel, and its file
 
     def __post_init__(self) -> None:
         launch_names = _launch_names(self.table)
@@ -121,8 +124,11 @@ class _Module:
             elif type(node) is cst.Call:
                 name = dotted(node.func)
                 self.calls.setdefault(owner, set()).add(name)
-                if name in launch_names or _launches_a_kernel(self.table, node):
+                kernel = _kernel_named(self.table, node)
+                if name in launch_names or (kernel is not None and isinstance(node.func, cst.Subscript)):
                     self.inside.setdefault(owner, []).append(node)
+                    if kernel is not None:
+                        self.kernels[self.table.site(node)] = kernel
                 elif isinstance(node.func, cst.Subscript):
                     self.perhaps.add(owner)
             stack.extend((child, enclosing) for child in reversed(children(node)))
@@ -180,6 +186,9 @@ def _names_handed_on(table: ModuleTable) -> frozenset[str]:
     return frozenset(found)
 
 
+_KERNEL = 2  # its place among the arguments of `ct.launch`
+
+
 def _launch_names(table: ModuleTable) -> frozenset[str]:
     """How this file spells the functions that launch, whether imported at the top or inside a function."""
     found: set[str] = set()
@@ -195,32 +204,37 @@ def _launch_names(table: ModuleTable) -> frozenset[str]:
     return frozenset(found)
 
 
-def _launches_a_kernel(table: ModuleTable, call: cst.Call) -> bool:
-    """Whether a call is `kernel[grid](...)` of a name that is a kernel by the text of its module, or
-    `tilecheck.verified(kernel)[grid](...)`."""
-    kernel = call.func.value if isinstance(call.func, cst.Subscript) else None
-    if isinstance(kernel, cst.Call) and dotted(kernel.func) in ("tilecheck.verified", "verified"):
-        kernel = kernel.args[0].value if kernel.args else None
-    name = "" if kernel is None else dotted(kernel)
-    binding = table.bindings.get(name)
+def _kernel_named(table: ModuleTable, call: cst.Call) -> tuple[str, str] | None:
+    """The kernel, and its file, that a call launches by its text: `kernel[grid](...)` of a name that is a
+    kernel in its module, `tilecheck.verified(kernel)[grid](...)`, `ct.launch(stream, grid, kernel, ...)`."""
+    kernel: cst.BaseExpression | None = None
+    if isinstance(call.func, cst.Subscript):
+        kernel = call.func.value
+        if isinstance(kernel, cst.Call) and dotted(kernel.func) in ("tilecheck.verified", "verified"):
+            kernel = kernel.args[0].value if kernel.args else None
+    elif len(call.args) > _KERNEL and call.args[_KERNEL].keyword is None:
+        kernel = call.args[_KERNEL].value
+    binding = None if kernel is None else table.bindings.get(dotted(kernel))
     if isinstance(binding, Import) and binding.member is not None:
         found = table.project.find(Import(binding.module, None, binding.level), table.file)
         table, binding = (found or table), found.bindings.get(binding.member) if found is not None else None
     if not isinstance(binding, cst.FunctionDef):
-        return False
-    return any(is_kernel_decorator(table, d.decorator) for d in binding.decorators)
+        return None
+    is_kernel = any(is_kernel_decorator(table, d.decorator) for d in binding.decorators)
+    return (binding.name.value, table.file) if is_kernel else None
 
 
 # ---- executing them ----------------------------------------------------------------------------------------
 
 
-def _execute(table: ModuleTable, host: _Host, shared: Shared) -> list[Launch]:
+def _execute(table: ModuleTable, host: _Host, shared: Shared, module: _Module) -> list[Launch]:
     """The launches that a run of `host` meets."""
     run = _settled(table, host, shared)
     launches = list(run.launches)
     if run.why is not None:
         met = {launch.site for launch in launches}
-        launches += [_problem(site, run.why) for site in sorted(host.sites - met, key=lambda s: s.span.start)]
+        left = sorted(host.sites - met, key=lambda s: s.span.start)
+        launches += [_problem(module, site, run.why) for site in left]
     if host.node is None or not launches:
         return launches
     forward = forward_of(table, host.node)
