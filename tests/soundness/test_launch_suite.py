@@ -8,7 +8,6 @@ import pytest
 from soundness_launch_suite import Bars, Counts, Scored, by_kind, files, missed, scored, table
 from soundness_launch_truth import Label, read_labels, truth, wrong_labels
 
-from tilecheck.pipeline import verify_paths
 from tilecheck.report.json import to_object
 
 # Hosts that run for seconds: `benchmarks/launch_suite.py --truth` runs them.
@@ -17,8 +16,8 @@ LEAST_PAIRS, LEAST_KINDS, LEAST_OF_KIND = 150, 14, 6
 
 
 @pytest.fixture(scope="module")
-def results() -> list[Scored]:
-    return [one for path in files() for one in scored(path, to_object(verify_paths([str(path)])))]
+def results(verified) -> list[Scored]:
+    return [one for path in files() for one in scored(path, to_object(verified(path)))]
 
 
 @pytest.mark.parametrize(
