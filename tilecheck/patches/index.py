@@ -24,6 +24,7 @@ from tilecheck.patches.places import Effect, Event, Place, Root, imported
 from tilecheck.text import decode
 
 _MOST_HANDED_ON = 8  # imports through which a name is followed
+_OWN = __name__.partition(".")[0]  # `tilecheck`, which kernels import, patches nothing of theirs
 
 
 def patches_of(files: Mapping[str, bytes], alone: Iterable[str] = ()) -> Patches:
@@ -48,6 +49,8 @@ def _follow(texts: dict[str, str], finder: Finder, alone: Iterable[str]) -> None
     while todo:
         file = todo.pop()
         for found in imports_in(texts[file]):
+            if found.level == 0 and found.parts[:1] == [_OWN]:
+                continue
             for path in _on_the_way(finder, file, found.level, found.parts):
                 near = path.startswith(around) or "./" in around
                 if path not in texts and path.endswith(".py") and near:
