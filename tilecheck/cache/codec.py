@@ -34,10 +34,12 @@ def to_json(value: Any) -> Any:
         return value
     if isinstance(value, enum.Enum):
         return value.name
+    if isinstance(value, str):  # of a class of its own, such as `wording.Literal`: the text is what counts
+        return str(value)
     if isinstance(value, (tuple, list)):
         return [to_json(item) for item in value]
-    if isinstance(value, dict) and all(type(key) is str for key in value):
-        return {key: to_json(item) for key, item in value.items()}
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {str(key): to_json(item) for key, item in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
     raise Misfit(f"a {type(value).__name__}")
