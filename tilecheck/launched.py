@@ -85,9 +85,7 @@ def _check_one(
     proved, needed, unknown, trusted = (
         settled.get(status, []) for status in ("proved", "conditional", "unknown", "trusted")
     )
-    checked = check_launch(
-        kernel, decision.conditions, proved, needed, unknown, trusted, launch, session, path
-    )
+    checked = check_launch(kernel, decision.conditions, proved, needed, unknown, trusted, launch, session, path)
     if checked is None:
         return None
     from tilecheck.proof.launch_windows import judged_descriptors  # lazy

@@ -724,6 +724,10 @@ def attribute(x: Executor, value: Any, name: str) -> Any:
             if name in value.fields:
                 return value.fields[name]
             raise UnsupportedConstruct(f"attribute `{name}`")
+        case Choice(first=Const(value=None)):  # None has no attributes: who goes on has the other
+            return attribute(x, value.second, name)
+        case Choice(second=Const(value=None)):
+            return attribute(x, value.first, name)
         case Choice():
             return x.split(
                 value.cond,

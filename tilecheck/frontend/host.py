@@ -168,6 +168,10 @@ class HostExecutor(Executor):
         """A truth that nothing else is known to be equal to."""
         return E.bool_sym(Symbol(self._unique(text), Kind.HOST, origin=OPAQUE))
 
+    def test_of_machine(self, text: str) -> Expr:
+        """A truth that no argument decides."""
+        return host_test(self._unique(text))
+
     def is_given(self, name: str) -> bool:
         """Whether a value of this name is handed in: a parameter, or a part of one."""
         root = name.partition(".")[0].partition("[")[0]
@@ -341,7 +345,7 @@ class HostExecutor(Executor):
                 return E.ne(E.sym(host_scalar(value.name, opaque=value.opaque)), 0)
             case Named(name="typing.TYPE_CHECKING"):
                 return E.FALSE
-            case Num() if value.kind == "any" and value.elem is not None and value.elem.op == "sym":
+            case Num() if value.kind == "any" and value.elem is not None and _is_chosen(value.elem):
                 return E.ne(value.elem, 0)
             case Num() | Const() | Seq() | Choice():
                 return Executor.truth(self, value)
@@ -414,6 +418,8 @@ class HostExecutor(Executor):
             a = self.number_of(a, "value")
         elif isinstance(b, Unknown) and isinstance(a, Num) and a.kind != "data":
             b = self.number_of(b, "value")
+        if isinstance(a, Num) and isinstance(b, Num) and "bool" in (a.kind, b.kind):
+            a, b = (_as_integer(v) if other.kind in ("int", "any") else v for v, other in ((a, b), (b, a)))
         if isinstance(a, Tensor) and isinstance(b, Tensor) and a == b:
             return a if a.copied else b  # `x` or a copy of it, which nothing else tells apart: perhaps a copy
         return Executor.merge(self, cond, a, b)
@@ -444,6 +450,18 @@ class HostExecutor(Executor):
         for guard in reversed(paths):
             after = join_paths(guard, after)
         return after
+
+
+def _is_chosen(e: Expr) -> bool:
+    """Whether it is one of several numbers that are passed."""
+    return e.op == "sym" or e.value is not None or (e.op == "ite" and all(map(_is_chosen, e.args[1:])))
+
+
+def _as_integer(value: Num) -> Num:
+    """A truth as the number that it is: True is 1."""
+    if value.kind != "bool" or value.shape or value.elem is None:
+        return value
+    return Num((), E.ite(value.elem, E.ONE, E.ZERO), "int", None)
 
 
 def text_of(node: cst.CSTNode, table: ModuleTable) -> str:

@@ -111,12 +111,14 @@ def _attempt(
 ) -> None:
     """The body runs to its end, or an exception leaves it anywhere: then what it assigns is unknown."""
     before, names = x.guard, dict(frame.names)
-    raised = x.unread_test("an exception")
+    speaks = any(about(part, frame) for part in body)
+    test = x.unread_test if speaks else x.test_of_machine
+    raised = test("an exception")
     x.guard = E.all_of(before, E.negate(raised))
     statements.run_block(x, body, frame)
     ends = [(E.negate(raised), x.guard, frame.names)]
     for handler in handlers or (None,):
-        chosen = x.unread_test("this exception")
+        chosen = test("this exception")
         frame.names = dict(names)
         x.guard = E.all_of(before, raised, chosen)
         forget(x, node, frame)

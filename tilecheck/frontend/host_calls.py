@@ -22,6 +22,7 @@ from tilecheck.frontend.host_values import (
     WARPS,
     Config,
     Dims,
+    FloatParam,
     HostShape,
     Ratio,
     Table,
@@ -146,6 +147,21 @@ def _floor(x: HostExecutor, args: Arguments) -> Any:
             return value
         case _:
             raise UnsupportedConstruct("floor")
+
+
+def _float(x: HostExecutor, args: Arguments) -> Any:
+    """`float(scale)`: a number that is no size."""
+    match args.at(0):
+        case Num(elem=Expr(), kind="int") | Ratio() | Const():
+            raise UnsupportedConstruct("float")
+        case Unknown() | Token() as value:
+            return FloatParam(f"float({value.name})")
+        case _:
+            return FloatParam("float(...)")
+
+
+def _asked_of_machine(name: str) -> Handler:
+    return lambda x, args: Num((), host_test(f"{name}()"), "bool", None)
 
 
 def _int(x: HostExecutor, args: Arguments) -> Any:
@@ -330,7 +346,7 @@ def _getattr(x: HostExecutor, args: Arguments) -> Any:
     """`getattr(properties, "multi_processor_count", 1)`."""
     name = args.at(1)
     if isinstance(name, Const) and name.value in DEVICE_COUNTS and isinstance(args.at(0), Unknown):
-        return device_count()
+        return device_count(name.value)
     raise UnsupportedConstruct("getattr")
 
 
@@ -374,6 +390,12 @@ _PYTHON: Mapping[str, Handler] = {
     "math.floor": _floor,
     "int": _int,
     "bool": _bool,
+    "float": _float,
+    **{
+        name: _asked_of_machine(name)
+        for device in ("cuda", "xpu", "npu", "mps", "musa", "mlu")
+        for name in (f"torch.{device}.is_available", f"torch.{device}.is_initialized")
+    },
     "min": _extreme("min"),
     "max": _extreme("max"),
     "abs": _abs,

@@ -30,8 +30,8 @@ _LIBRARIES = ("torch", "triton", "functools", "typing")
 def hands_on(x: HostExecutor, table: ModuleTable, host: cst.FunctionDef) -> dict[str, Tensor] | None:
     """The parameters that decorators make contiguous wherever they are tensors.
 
-    None if a decorator may hand on anything else, or return another value than the function does. Only one that
-    does more than to hand on the function is followed.
+    None if a decorator may hand on anything else, turn some arguments away, or return another value than the
+    function does. Only one that does more than to hand on the function is followed.
     """
     own = [d.decorator for d in host.decorators if not _is_plain(table, d.decorator)]
     if not own:
@@ -43,6 +43,8 @@ def hands_on(x: HostExecutor, table: ModuleTable, host: cst.FunctionDef) -> dict
     stand_in = StandIn([], x.unread("result"))
     try:
         result = _apply(x, table, own[0], stand_in, [Unknown(name) for name in names])
+        if x.doubted != doubted:
+            return None
     except UnsupportedConstruct:
         return None
     finally:

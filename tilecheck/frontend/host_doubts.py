@@ -38,7 +38,9 @@ _HARMLESS = frozenset(
     "print debug info warning warning_once warn log getLogger get_logger synchronize current_stream set_device "
     "current_device device record_stream save_for_backward mark_dirty mark_non_differentiable "
     "set_materialize_grads get_device_properties getattr hasattr setattr isinstance type id str repr format "
-    "manual_seed finfo iinfo time perf_counter".split()
+    "manual_seed finfo iinfo time perf_counter is_available is_initialized device_count get_device_capability "
+    "get_device_name Version float bool update get items keys values startswith endswith lower "
+    "upper strip split join".split()
 )
 _OF_TYPE = frozenset({"device", "dtype", "is_cuda", "requires_grad", "layout"})
 _LEAVING = (cst.Return, cst.Raise, cst.Assert)
@@ -144,11 +146,14 @@ def _is_function(node: cst.Call, frame: Frame) -> bool:
     )
 
 
-def doubt_inputs(x: HostExecutor, function: cst.FunctionDef, frame: Frame, plain: frozenset[str]) -> None:
-    """A decorator may call the function for some arguments only; `Literal[...]` lists those that are meant."""
+def doubt_inputs(
+    x: HostExecutor, function: cst.FunctionDef, frame: Frame, plain: frozenset[str], *, followed: bool
+) -> None:
+    """A decorator that is not `followed` may call the function for some arguments only; `Literal[...]` lists
+    those that are meant."""
     decorators = (d.decorator for d in function.decorators)
     names = (dotted(d.func if isinstance(d, cst.Call) else d) for d in decorators)
-    if any(not _is_plain(frame.table.full_name(name) or "", plain) for name in names):
+    if not followed and any(not _is_plain(frame.table.full_name(name) or "", plain) for name in names):
         x.doubted |= about(function.params, frame)
     for p in (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params):
         words = [n.value for n in walk(p.annotation) if isinstance(n, cst.Name)] if p.annotation else []

@@ -144,9 +144,12 @@ def _callee(x: HostExecutor, node: cst.BaseExpression, frame: Frame) -> Any:
 
 
 def _method_of(x: HostExecutor, value: Any, name: str) -> Any:
-    if isinstance(value, Choice):
-        first, second = _method_of(x, value.first, name), _method_of(x, value.second, name)
-        return Choice(value.cond, first, second)
+    match value:
+        case Choice(first=Const(value=None), second=way) | Choice(first=way, second=Const(value=None)):
+            return _method_of(x, way, name)  # None has no methods: who goes on has the other
+        case Choice():
+            first, second = _method_of(x, value.first, name), _method_of(x, value.second, name)
+            return Choice(value.cond, first, second)
     return Method(value, name)
 
 
@@ -165,7 +168,7 @@ def _arguments(x: HostExecutor, node: cst.Call, frame: Frame, *, launched: bool)
             keywords.append((UNKNOWN_KEYWORDS, value))
         elif arg.star == "*" and isinstance(value, HostShape) and launched:
             positional.append(Starred(value))
-        elif arg.star == "*" and isinstance(value, HostShape | Dims) and len(node.args) == 1:
+        elif arg.star == "*" and _is_shape(value) and len(node.args) == 1:
             positional.append(value)
         elif arg.star == "*" and isinstance(value, HostShape | Dims) and _is_of_sizes(node):
             starred = True
@@ -180,6 +183,13 @@ def _arguments(x: HostExecutor, node: cst.Call, frame: Frame, *, launched: bool)
     if starred and whole:
         positional = [_one_shape(x, positional)]
     return Arguments(tuple(positional), tuple(keywords), node, frame.table) if whole else None
+
+
+def _is_shape(value: Any) -> bool:
+    """Whether it is a shape, or one of several."""
+    if isinstance(value, Choice):
+        return _is_shape(value.first) and _is_shape(value.second)
+    return isinstance(value, HostShape | Dims)
 
 
 def _is_of_sizes(node: cst.Call) -> bool:

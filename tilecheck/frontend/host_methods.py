@@ -44,22 +44,29 @@ from tilecheck.frontend.host_views import (
 from tilecheck.frontend.values import Const, Num, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Symbol
-from tilecheck.ir.host import DEVICE, host_rank, host_stride, is_contiguous
+from tilecheck.ir.host import ARGUMENT, DEVICE, host_rank, host_stride, host_test, is_contiguous
 
 if TYPE_CHECKING:
     from tilecheck.frontend.executor import Arguments
     from tilecheck.frontend.host import HostExecutor
 
-# What drivers and libraries call the number of multiprocessors, as attribute or key.
-DEVICE_COUNTS = frozenset(
-    "multi_processor_count multiprocessor_count multiProcessorCount MULTIPROCESSOR_COUNT".split()
-)
+# What drivers and libraries call how many processors of some kind a device has, as attribute or key.
+DEVICE_COUNTS = {
+    **dict.fromkeys(
+        "multi_processor_count multiprocessor_count multiProcessorCount MULTIPROCESSOR_COUNT".split(),
+        "multi_processor_count",
+    ),
+    **{name: name for name in "gpu_eu_count gpu_subslice_count num_vectorcore num_aicore".split()},
+}
 _CONVERSIONS = frozenset(
     "to type type_as float half bfloat16 double int long short char byte bool cuda cpu astype".split()
 )
 _SAME = frozenset("data detach requires_grad_ pin_memory record_stream".split())
 _PARTS = ("data", "real", "imag")  # attributes of a tensor that are views of it
 _COPIES = frozenset("clone copy".split())
+_GATHERED = frozenset(
+    "to_local full_tensor redistribute".split()
+)  # of a distributed tensor: in a shape of its own
 # What gives a tensor with the storage of another, or may give one.
 _VIEWS = frozenset(
     "view reshape flatten ravel permute transpose swapaxes swapdims movedim moveaxis t expand expand_as "
@@ -90,7 +97,7 @@ def attribute(x: HostExecutor, value: Any, name: str) -> Any:
     """`value.name` where it is not called."""
     match value:
         case Unknown() if name in DEVICE_COUNTS:
-            return device_count()
+            return device_count(name)
         case Pair() if name in ("values", "indices"):
             return value.values if name == "values" else value.indices
         case Unknown() if name in ("shape", "ndim", "T", "mT", "H", "strides"):
@@ -107,15 +114,28 @@ def attribute(x: HostExecutor, value: Any, name: str) -> Any:
             return _tensor_attribute(x, value, name)
         case Token():
             return Token(f"{value.name}.{name}")
+        case Num() if name == "value":  # of a `tl.constexpr`
+            return value
         case Seq() if name in _OF_PAIRS and len(value.items) == len(_OF_PAIRS):
             return value.items[_OF_PAIRS.index(name)]
         case _:
             raise unsupported(f"attribute `.{name}`")
 
 
-def device_count() -> Num:
+def device_count(name: str) -> Num:
     """The number of multiprocessors: one device is used throughout a host function."""
-    return number(E.sym(Symbol("multi_processor_count", E.Kind.HOST, origin=DEVICE)))
+    return number(E.sym(Symbol(DEVICE_COUNTS[name], E.Kind.HOST, origin=DEVICE)))
+
+
+def _count_or(x: HostExecutor, name: str, defaults: Sequence[Any]) -> Num:
+    """`properties.get("num_vectorcore", 20)`."""
+    count = device_count(name)
+    if not defaults:
+        return count
+    default = x.number_of(defaults[0], "default").elem
+    if default is None or count.elem is None:
+        raise unsupported("a default that is not known")
+    return number(E.ite(host_test(f'"{name}" in properties'), count.elem, default))
 
 
 def _tensor_attribute(x: HostExecutor, t: Tensor, name: str) -> Any:
@@ -155,7 +175,8 @@ def method(x: HostExecutor, value: Any, name: str, args: Arguments) -> Any:
         case HostShape() | Dims() | Seq() if name == "numel":
             return product(x, value)
         case Unknown() if any(
-            name in own for own in (_METHODS, OF_ANY, _CONVERSIONS, _COPIES, _VIEWS, _SPLITTING, RESHAPING)
+            name in own
+            for own in (_METHODS, OF_ANY, _CONVERSIONS, _COPIES, _VIEWS, _SPLITTING, _GATHERED, RESHAPING)
         ):
             return _tensor_method(x, x.tensor(value), name, args)
         case Unknown() if name in OF_UNKNOWN:
@@ -170,10 +191,16 @@ def method(x: HostExecutor, value: Any, name: str, args: Arguments) -> Any:
             return value
         case Table() if name in ("items", "keys", "values") and not args.positional:
             return _entries(value, name)
+        case Unknown() if name == "get" and args.positional and _text(args.at(0)) in DEVICE_COUNTS:
+            return _count_or(x, _text(args.at(0)), args.positional[1:])
         case Table() if name == "get" and args.positional:
             return _lookup(x, value, args.at(0), args.positional[1:])
         case _:
             raise unsupported(f"method `.{name}`")
+
+
+def _text(value: Any) -> str:
+    return value.value if isinstance(value, Const) and isinstance(value.value, str) else ""
 
 
 def _unpack(x: HostExecutor, value: Any, args: Arguments) -> Any:
@@ -216,11 +243,23 @@ def _entries(table: Table, name: str) -> Seq:
 
 def _lookup(x: HostExecutor, table: Table, key: Any, default: Sequence[Any]) -> Any:
     found = literal(key)
+    if found is None and not default:
+        return one_of(x, table, key)
     if found is None:
         raise unsupported("dictionary with a computed key")
     if found in table.items:
         return table.items[found]
     return default[0] if default else Const(None)
+
+
+def one_of(x: HostExecutor, table: Table, key: Any) -> Num:
+    """What a dictionary of numbers holds under a key that the caller chooses: `MODES[mode]`."""
+    numbers = [literal(item) for item in table.items.values()]
+    if not isinstance(key, Unknown) or not numbers or not all(type(n) is int for n in numbers):
+        raise unsupported("dictionary with a computed key")
+    symbol = Symbol(f"item {key.name} of {sorted(table.items, key=str)}", E.Kind.HOST, origin=ARGUMENT)
+    x.define(E.sym(symbol), E.any_of(*(E.eq(E.sym(symbol), n) for n in numbers if isinstance(n, int))))
+    return number(E.sym(symbol))
 
 
 def product(x: HostExecutor, value: Any) -> Num:
@@ -261,6 +300,8 @@ def _tensor_method(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> An
         return T.in_any_order(found) if asked else found
     if name in _COPIES:
         return in_format(T.like(t, f"{t.name}.{name}()", x.storage(f"{t.name}.{name}()")), args)
+    if name in _GATHERED:
+        return unread_of(x, f"{t.name}.{name}()", t)
     if name == "pin_memory":
         return replace(t, copied="perhaps", copy=0)
     if name in _SAME or name.endswith("_"):
@@ -338,4 +379,4 @@ _METHODS: Mapping[str, Callable[[HostExecutor, Tensor, Arguments], Any]] = {
     **VIEWS,
 }
 # Methods that are followed: none of them changes its object.
-FOLLOWED = frozenset(_METHODS) | _CONVERSIONS | _COPIES | _VIEWS | _SPLITTING
+FOLLOWED = frozenset(_METHODS) | _CONVERSIONS | _COPIES | _VIEWS | _SPLITTING | _GATHERED

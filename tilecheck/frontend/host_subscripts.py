@@ -10,12 +10,12 @@ from tilecheck.frontend import host_shapes
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_arguments import literal, number, unsupported
 from tilecheck.frontend.host_changes import read_item
-from tilecheck.frontend.host_methods import DEVICE_COUNTS, device_count
+from tilecheck.frontend.host_methods import DEVICE_COUNTS, device_count, one_of
 from tilecheck.frontend.host_values import Dims, HostShape, Pair, Pieces, Split, Table, Tensor, Unknown
 from tilecheck.frontend.host_views import split_piece
 from tilecheck.frontend.values import Const, Named, Num, Seq
 from tilecheck.ir import expr as E
-from tilecheck.ir.host import host_stride
+from tilecheck.ir.host import host_stride, host_test
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
@@ -34,7 +34,7 @@ def subscript(x: HostExecutor, value: Any, index: Any) -> Any:
                 raise unsupported("one of an unknown number of pieces")
             return split_piece(x, value, key)
         case Table():
-            return _lookup_or_fail(value, index)
+            return _lookup_or_fail(x, value, index)
         case Pieces():
             key = literal(index)
             if not isinstance(key, int) or not 0 <= key < len(value.items):
@@ -49,8 +49,10 @@ def subscript(x: HostExecutor, value: Any, index: Any) -> Any:
             known = x.known_rank(x.tensor(value))
             if known.shape is not None and isinstance(key, int):
                 return _slice(x, known, index)
+            if value.name.endswith(".needs_input_grad"):  # which gradients are asked for is no matter of sizes
+                return Num((), host_test(f"{value.name}[{key}]"), "bool", None)
             if key in DEVICE_COUNTS:
-                return device_count()
+                return device_count(key)
             if key is not None:
                 return read_item(x, value, key)
             raise unsupported("subscript with a computed key")
@@ -58,9 +60,11 @@ def subscript(x: HostExecutor, value: Any, index: Any) -> Any:
             raise unsupported("subscript of this value")
 
 
-def _lookup_or_fail(table: Table, index: Any) -> Any:
+def _lookup_or_fail(x: HostExecutor, table: Table, index: Any) -> Any:
     key = literal(index)
-    if key is None or key not in table.items:
+    if key is None:
+        return one_of(x, table, index)
+    if key not in table.items:
         raise unsupported("dictionary with a computed key")
     return table.items[key]
 

@@ -44,7 +44,7 @@ def record(x: HostExecutor, call: LaunchCall, function: str) -> list[Launch]:
         chosen = dict(zip(conditions, ways, strict=True))
         guard = E.all_of(x.guard, *(c if way else E.negate(c) for c, way in chosen.items()))
         if guard is not E.FALSE:
-            found.append(_launch(x, call, function, guard, [resolved(v, chosen) for v in values]))
+            found.append(_launch(x, call, function, guard, [resolved(x, v, chosen) for v in values]))
     return list(dict.fromkeys(found))
 
 
@@ -71,23 +71,26 @@ def _is_optional(choice: Choice) -> bool:
     return any(isinstance(w, Tensor | Unknown) for w in ways) and any(w == Const(None) for w in ways)
 
 
-def resolved(value: Any, chosen: Mapping[Expr, bool]) -> Any:
+def resolved(x: HostExecutor, value: Any, chosen: Mapping[Expr, bool]) -> Any:
     match value:
         case Choice() if value.cond in chosen:
-            return resolved(value.first if chosen[value.cond] else value.second, chosen)
+            return resolved(x, value.first if chosen[value.cond] else value.second, chosen)
         case Choice():
             if _is_optional(value):
                 return value
-            first, second = resolved(value.first, chosen), resolved(value.second, chosen)
-            return _either(value.cond, first, second)
+            first, second = resolved(x, value.first, chosen), resolved(x, value.second, chosen)
+            return _either(x, value.cond, first, second)
         case Seq():
-            return Seq(tuple(resolved(item, chosen) for item in value.items), value.is_list)
+            return Seq(tuple(resolved(x, item, chosen) for item in value.items), value.is_list)
         case _:
             return value
 
 
-def _either(cond: Expr, a: Any, b: Any) -> Any:
-    """One tensor or another: what both have in common."""
+def _either(x: HostExecutor, cond: Expr, a: Any, b: Any) -> Any:
+    """One number or another, or one tensor or another: then what both have in common."""
+    if isinstance(a, Num) or isinstance(b, Num):
+        found = x.merge(cond, a, b)
+        return found if isinstance(found, Num) else None
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         return None
     shape = None

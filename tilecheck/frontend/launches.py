@@ -374,7 +374,7 @@ def _run(x: HostExecutor, table: ModuleTable, host: _Host) -> str | None:
             frame.names.update({name: x.made_contiguous[name] for name in annotated})
             _take_over(x, table, host, frame)
             x.running.append(host.node)
-            doubt_inputs(x, host.node, frame, PLAIN_DECORATORS)
+            doubt_inputs(x, host.node, frame, PLAIN_DECORATORS, followed=x.followed)
             run_block(x, host.node.body.body, frame)
             if x.guard is not E.FALSE:
                 x.ends.append((x.guard, Const(None), dict(frame.names)))

@@ -31,7 +31,7 @@ from tilecheck.proof.context import Context
 from tilecheck.proof.ladder import prove
 from tilecheck.proof.launch_callers import callers, relates_inputs
 from tilecheck.proof.launch_contracts import judge_contracts
-from tilecheck.proof.launch_harm import Harm, terms_of
+from tilecheck.proof.launch_harm import Harm, reads_memory, terms_of
 from tilecheck.proof.launch_judge import Broken, Judge, judge_of
 from tilecheck.proof.launch_kernel import LaunchedKernel
 from tilecheck.proof.launch_replay import LaunchRun
@@ -213,7 +213,7 @@ class _Check:
         The launch is blamed where the host answers for all that decides it: see `launch_callers`.
         """
         judge = self.judge
-        own = [o for o in self.undecided if self._is_own(o)]
+        own = [o for o in self.undecided if not reads_memory(o) and self._is_own(o)]
         given = (*map(judge.rewritten, self.conditions), *judge.ordinarily)
         still = self._not_proved(own, *given) if own else ()
         harm = self._harm((), given, still) if still else None

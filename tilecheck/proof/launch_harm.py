@@ -86,7 +86,7 @@ class Harm:
 
     def _asked(self) -> Iterator[Obligation]:
         """The open obligations that no value in memory decides: what memory holds is no matter of a launch."""
-        return islice((o for o in self.open_ if not _reads_memory(o)), _OBLIGATIONS)
+        return islice((o for o in self.open_ if not reads_memory(o)), _OBLIGATIONS)
 
     def _blocks(self, obligation: Obligation, broken: Broken) -> tuple[Block, ...]:
         """The blocks at which an obligation fails with the numbers of one launch."""
@@ -133,6 +133,6 @@ def terms_of(obligation: Obligation) -> tuple[Expr, ...]:
     return (obligation.assume,)
 
 
-def _reads_memory(obligation: Obligation) -> bool:
+def reads_memory(obligation: Obligation) -> bool:
     """Whether a value in memory decides it."""
     return any(n.op == "read" for n in walk(*terms_of(obligation)))

@@ -17,7 +17,10 @@ from tilecheck.ir.launch import Launch
 from tilecheck.proof.launch_judge import Judge
 
 _INNER = (Kind.BLOCK, Kind.LANE, Kind.LOOP)  # indices of the kernel's own
-_OF_TYPE = re.compile(r"\b\w+\.(?:device|dtype|is_cuda|requires_grad|layout)\b")  # nothing about sizes
+# Tests that say nothing about sizes.
+_OF_TYPE = re.compile(
+    r"\b\w+\.(?:device|dtype|is_cuda|requires_grad|layout)\b|\bisinstance\(\w+, |\b\w+ is (?:not )?None\b"
+)
 
 
 def rests_on_unread(judge: Judge, condition: Expr) -> bool:
@@ -29,7 +32,8 @@ def rests_on_unread(judge: Judge, condition: Expr) -> bool:
     """
     launch = judge.launch
     wanted = judge.in_usual(condition)
-    if any(not _is_of_host(s) and s.kind not in _INNER for s in symbols(wanted)):
+    inner = {s for s in symbols(condition) if s.kind in _INNER}  # how often a loop of the host runs is none
+    if any(not _is_of_host(s) and s not in inner for s in symbols(wanted)):
         return True  # an argument that is not understood
     sizes = (s for s in symbols(wanted) if s.origin in (NATURAL, STRIDE))
     if any(owner(s) in launch.unread for s in sizes):
@@ -49,7 +53,8 @@ def rests_on_unread(judge: Judge, condition: Expr) -> bool:
     words = {word for name in tests for word in re.findall(r"\w+", name)}
     # `not (unread() or n % 256)`: what a fact says of `n` it says only where the unread part lets it.
     mixed = (fact for fact in launch.facts if any(s.origin == OPAQUE for s in symbols(fact)))
-    words |= {_root(name) for name in owners(*mixed)}
+    asked = {owner(s) for s in symbols(*mixed) if not _OF_TYPE.search(s.name)}
+    words |= {_root(name) for name in asked if name is not None}
     return any(_root(name) in words for name in spoken)
 
 
