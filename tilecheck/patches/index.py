@@ -75,6 +75,10 @@ def _on_the_way(finder: Finder, file: str, level: int, parts: list[str]) -> Iter
         yield from here
 
 
+_Seen = dict[tuple[str, tuple[str, ...]], int]
+_Found = Iterable[tuple[str, tuple[str, ...]]]
+
+
 @dataclass(slots=True)
 class _Index:
     """Mutable: filled event by event."""
@@ -122,8 +126,11 @@ class _Index:
         elif effect is Effect.HANDS_ON and module:
             self.bound.setdefault(module, set()).add("")
 
-    def modules(self, place: Place, file: str, depth: int = 0) -> Iterable[tuple[str, tuple[str, ...]]]:
+    def modules(self, place: Place, file: str) -> Iterable[tuple[str, tuple[str, ...]]]:
         """The modules that a place may lead to, and the path that is left from there."""
+        return dict.fromkeys(self._modules(place, file, 0, {}))
+
+    def _modules(self, place: Place, file: str, depth: int, seen: _Seen) -> _Found:
         path = place.path
         if place.root is Root.RELATIVE:
             folder = self.finder.package(file, place.level)
@@ -132,17 +139,21 @@ class _Index:
             starts = list(self.finder.absolute(path[0], file)) if path else []
             path = path[1:]
         for start in starts:
-            yield from self.walk(start, path, depth)
+            yield from self._walk(start, path, depth, seen)
 
-    def walk(self, module: str, path: tuple[str, ...], depth: int) -> Iterable[tuple[str, tuple[str, ...]]]:
+    def _walk(self, module: str, path: tuple[str, ...], depth: int, seen: _Seen) -> _Found:
+        """`seen` says through how many imports each place was reached: packages import from each other."""
+        if seen.get((module, path), _MOST_HANDED_ON + 1) <= depth:
+            return
+        seen[module, path] = depth
         if path:
             inner = self.finder.inside(module, path[0])
             if inner:
-                yield from self.walk(inner, path[1:], depth)
+                yield from self._walk(inner, path[1:], depth, seen)
             if not module.endswith(".py"):
                 return
             for there in self.handed_on(module, path[0]) if depth < _MOST_HANDED_ON else ():
-                yield from self.modules(there.below(*path[1:]), module, depth + 1)
+                yield from self._modules(there.below(*path[1:]), module, depth + 1, seen)
         if module.endswith(".py"):
             yield module, path
 
