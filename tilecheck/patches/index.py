@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -23,7 +23,6 @@ from tilecheck.patches.patched import Patched, Patches
 from tilecheck.patches.places import Effect, Event, Place, Root, imported
 from tilecheck.text import decode
 
-_MOST_HANDED_ON = 8  # imports through which a name is followed
 _OWN = __name__.partition(".")[0]  # `tilecheck`, which kernels import, patches nothing of theirs
 
 
@@ -75,10 +74,6 @@ def _on_the_way(finder: Finder, file: str, level: int, parts: list[str]) -> Iter
         yield from here
 
 
-_Seen = dict[tuple[str, tuple[str, ...]], int]
-_Found = Iterable[tuple[str, tuple[str, ...]]]
-
-
 @dataclass(slots=True)
 class _Index:
     """Mutable: filled event by event."""
@@ -126,36 +121,41 @@ class _Index:
         elif effect is Effect.HANDS_ON and module:
             self.bound.setdefault(module, set()).add("")
 
-    def modules(self, place: Place, file: str) -> Iterable[tuple[str, tuple[str, ...]]]:
-        """The modules that a place may lead to, and the path that is left from there."""
-        return dict.fromkeys(self._modules(place, file, 0, {}))
+    def modules(self, place: Place, file: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """The modules that a place may lead to, and the path that is left from there.
 
-    def _modules(self, place: Place, file: str, depth: int, seen: _Seen) -> _Found:
-        path = place.path
+        A path never grows on the way, so there are no more places than modules times names.
+        """
+        starts, path = self.start(place, file)
+        todo = [(start, path) for start in starts]
+        seen: set[tuple[str, tuple[str, ...]]] = set()
+        while todo:
+            module, path = todo.pop()
+            if (module, path) in seen:
+                continue
+            seen.add((module, path))
+            inner = self.finder.inside(module, path[0]) if path else ""
+            if inner:
+                todo.append((inner, path[1:]))
+            if not module.endswith(".py"):
+                continue
+            for there in self.handed_on(module, path[0]) if path else ():
+                todo += [(origin, (*name, *path[1:])) for origin, name in self.imported_at(there, module)]
+            yield module, path
+
+    def start(self, place: Place, file: str) -> tuple[list[str], tuple[str, ...]]:
+        """The modules from which a file looks for a place, and the path from there."""
         if place.root is Root.RELATIVE:
             folder = self.finder.package(file, place.level)
-            starts = [self.finder.below(folder, "__init__") or folder]
-        else:
-            starts = list(self.finder.absolute(path[0], file)) if path else []
-            path = path[1:]
-        for start in starts:
-            yield from self._walk(start, path, depth, seen)
+            return [self.finder.below(folder, "__init__") or folder], place.path
+        return list(self.finder.absolute(place.path[0], file)) if place.path else [], place.path[1:]
 
-    def _walk(self, module: str, path: tuple[str, ...], depth: int, seen: _Seen) -> _Found:
-        """`seen` says through how many imports each place was reached: packages import from each other."""
-        if seen.get((module, path), _MOST_HANDED_ON + 1) <= depth:
-            return
-        seen[module, path] = depth
-        if path:
-            inner = self.finder.inside(module, path[0])
-            if inner:
-                yield from self._walk(inner, path[1:], depth, seen)
-            if not module.endswith(".py"):
-                return
-            for there in self.handed_on(module, path[0]) if depth < _MOST_HANDED_ON else ():
-                yield from self._modules(there.below(*path[1:]), module, depth + 1, seen)
-        if module.endswith(".py"):
-            yield module, path
+    def imported_at(self, place: Place, file: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """What an import names: a module, found in its package, and perhaps a name in it."""
+        modules, path = self.start(place, file)
+        for part in path[:-1]:
+            modules = [found for module in modules if (found := self.finder.inside(module, part))]
+        yield from ((module, path[-1:]) for module in modules)
 
     def handed_on(self, file: str, name: str) -> list[Place]:
         """The places from which a file may import a name."""
