@@ -508,7 +508,7 @@ def file_of(pairs: Sequence[Made]) -> str:
 
 @dataclass(frozen=True)
 class Input:
-    """Arguments of one call. `ordinary`: every tensor is contiguous."""
+    """Arguments of one call. `ordinary`: every tensor has the strides of a new one of its shape."""
 
     given: dict[str, Any]
     processors: int
@@ -554,7 +554,7 @@ def inputs(
                 n: _tensor(v, layout) if isinstance(v, tuple) else v
                 for (n, _), v in zip(pair.takes, own, strict=True)
             }
-            ordinary = all(not isinstance(v, Tensor) or v.is_contiguous() for v in other.values())
+            ordinary = all(not isinstance(v, Tensor) or v.strides == row_major(v.shape) for v in other.values())
             yield Input(other, sms, ordinary)
 
 
