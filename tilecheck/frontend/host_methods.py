@@ -257,7 +257,7 @@ def one_of(x: HostExecutor, table: Table, key: Any) -> Num:
     numbers = [literal(item) for item in table.items.values()]
     if not isinstance(key, Unknown) or not numbers or not all(type(n) is int for n in numbers):
         raise unsupported("dictionary with a computed key")
-    symbol = Symbol(f"item {key.name} of {sorted(table.items, key=str)}", E.Kind.HOST, origin=ARGUMENT)
+    symbol = Symbol(f"{key.name}[of {sorted(table.items, key=str)}]", E.Kind.HOST, origin=ARGUMENT)
     x.define(E.sym(symbol), E.any_of(*(E.eq(E.sym(symbol), n) for n in numbers if isinstance(n, int))))
     return number(E.sym(symbol))
 

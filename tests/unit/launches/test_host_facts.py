@@ -238,3 +238,72 @@ def test_a_device_has_a_multiprocessor(before: str, expected: str, worst) -> Non
     body = f"\ndef host(x):\n    {before}\n    flat[(count,)](torch.empty(count), 1, BLOCK=64)\n"
     assert worst(body) == expected
     assert worst(body.replace("1, BLOCK", "2, BLOCK")) != "holds"
+
+
+# ---- what says nothing of sizes ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "scale = float(scale)",
+        "fast = torch.cuda.is_available()",
+        "if torch.xpu.is_available():\n    options.update({'grf': 'large'})",
+        "if isinstance(x, DTensor):\n    x = x.full_tensor()",
+        "if isinstance(x, DTensor):\n    x = x.to_local()\nshape = x.shape\ny = x.view(*shape)",
+        "sms = torch.xpu.get_device_properties(x.device).gpu_eu_count",
+        "try:\n    sms = device_properties(0).get('num_vectorcore', 20)\nexcept Exception:\n    sms = 20",
+        "part = torch.empty(8) if scale else None\nstep = part.stride(0) if scale else 0",
+    ],
+)
+def test_what_says_nothing_of_sizes_turns_no_input_away(before: str, statuses) -> None:
+    """How long `w` is for an `x` is the caller's to know, whatever else is asked before."""
+    body = f"{before}\nn = x.numel()\nflat[(triton.cdiv(n, 64),)](w, n, BLOCK=64)"
+    found = statuses("def host(x, w, options, scale=None):\n" + textwrap.indent(body, "    "))
+    assert found == {"numel(o_ptr) >= n": "caller"}
+
+
+def test_a_decorator_that_is_read_turns_no_input_away(statuses) -> None:
+    host = """
+    class Filled(torch.autograd.Function):
+        @staticmethod
+        @{decorator}
+        def forward(ctx, x, w):
+            n = x.numel()
+            flat[(triton.cdiv(n, 64),)](w, n, BLOCK=64)
+            return w
+    """
+    assert statuses(host.format(decorator="contiguous")) == {"numel(o_ptr) >= n": "caller"}
+    assert statuses(host.format(decorator="elsewhere")) == {"numel(o_ptr) >= n": "unread"}
+
+
+@pytest.mark.parametrize(
+    ("needs", "flag"),
+    [
+        ("ctx.needs_input_grad[1]", "needs"),
+        ("True if given is None else given", "needs"),
+        ("True if given is None else (True and given)", "needs"),
+    ],
+)
+def test_a_flag_and_what_is_allocated_under_it(needs: str, flag: str, worst) -> None:
+    host = f"""
+    def host(ctx, given, n: int):
+        needs = {needs}
+        w = torch.empty((8, n)) if needs else None
+        if {flag}:
+            rows[(8,)](w, w.stride(0), n, BLOCK=triton.next_power_of_2(n))
+    """
+    assert worst(host) == "holds"
+
+
+def test_a_mode_that_the_caller_chooses_by_name(worst) -> None:
+    host = """
+    ONE = tl.constexpr(1)
+    SIZES = {"one": ONE.value, "two": 2}
+
+    def host(mode):
+        size = SIZES[mode]
+        flat[(1,)](torch.empty(LENGTH), size, BLOCK=2)
+    """
+    assert worst(host.replace("LENGTH", "2")) == "holds"
+    assert worst(host.replace("LENGTH", "1")) == "broken"
