@@ -41,10 +41,10 @@ from tilecheck.frontend.host_views import (
     split_pieces,
     transposed,
 )
-from tilecheck.frontend.values import Const, Num, Seq, Token, integer
+from tilecheck.frontend.values import Const, Named, Num, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Symbol
-from tilecheck.ir.host import ARGUMENT, DEVICE, host_rank, host_stride, host_test, is_contiguous
+from tilecheck.ir.host import ARGUMENT, DEVICE, host_extent, host_rank, host_stride, host_test, is_contiguous
 
 if TYPE_CHECKING:
     from tilecheck.frontend.executor import Arguments
@@ -67,6 +67,11 @@ _COPIES = frozenset("clone copy".split())
 _GATHERED = frozenset(
     "to_local full_tensor redistribute".split()
 )  # of a distributed tensor: in a shape of its own
+# Views that a tensor has whatever its sizes are, if it has the axes.
+_OF_RANK = frozenset(
+    "permute transpose swapaxes swapdims movedim moveaxis t unsqueeze squeeze flatten ravel diagonal "
+    "contiguous adjoint".split()
+)
 # What gives a tensor with the storage of another, or may give one.
 _VIEWS = frozenset(
     "view reshape flatten ravel permute transpose swapaxes swapdims movedim moveaxis t expand expand_as "
@@ -281,7 +286,8 @@ def _tensor_method(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> An
         if name not in _VIEWS | _SPLITTING:
             raise
     if name in _VIEWS:
-        x.doubted |= parts(t, *args.positional, *(v for _, v in args.keywords))  # not every shape has this view
+        if name not in _OF_RANK:  # not every shape has this view
+            x.doubted |= parts(t, *args.positional, *(v for _, v in args.keywords))
         if name in _OF_ALL:
             view = (reordered if name in _REORDERED else of_all)(x, t, f"{t.name}.{name}()")
             return replace(view, copied="perhaps", copy=0)
@@ -326,11 +332,23 @@ def _stride(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     if args.positional or args.keywords:
         axis = one_axis(x, args, 0)
         found = T.stride(t, axis) if isinstance(axis, int) else None
+        if found is None and isinstance(axis, int) and t.contiguous and t.shape is None and t.shape_of:
+            return _size_after(x, t, axis)
         return along(x, t, args, STRIDE, T.strides_of(t)) if found is None else number(found)
     strides = T.strides_of(t)
     if strides is not None:
         return Seq(tuple(number(s) for s in strides))
     return HostShape(t.strides_of, strides=True) if t.strides_of else x.unread(f"{t.name}.stride()")
+
+
+def _size_after(x: HostExecutor, t: Tensor, axis: int) -> Num:
+    """The stride of a contiguous tensor of unknown rank: as many elements as the axes after it have."""
+    from tilecheck.frontend.host_subscripts import subscript  # the two modules need each other
+
+    if axis < 0:
+        return number(E.mul(E.ONE, *(E.sym(host_extent(t.shape_of, k)) for k in range(axis + 1, 0))))
+    after = Seq((Named("slice"), integer(axis + 1), Const(None), Const(None)))
+    return product(x, subscript(x, shape(x, t), after))
 
 
 def _numel(x: HostExecutor, t: Tensor, args: Arguments) -> Any:

@@ -62,7 +62,7 @@ def _of_storages(a: HostTensor, b: HostTensor) -> Overlap:
     if a.fresh and b.fresh:
         return Overlap.APART
     fresh, other = (a, b) if a.fresh else (b, a)
-    if not fresh.fresh or not other.given:
+    if not fresh.fresh or (other.opaque and not other.given):
         return Overlap.PERHAPS
     # A parameter is bound before anything is allocated here. What an object holds can be replaced later.
     is_parameter = other.storage.isidentifier() and not other.among
