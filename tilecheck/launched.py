@@ -12,10 +12,19 @@ from tilecheck.findings import UNDECIDED, rule_name
 from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import Launch
 from tilecheck.ir.sharing import Answers
-from tilecheck.model import ConditionAt, Diagnostic, LaunchReport, Reason, Related, Severity, Site, Witness
+from tilecheck.model import (
+    ConditionAt,
+    Diagnostic,
+    LaunchReport,
+    Literal,
+    Reason,
+    Related,
+    Severity,
+    Site,
+    Witness,
+)
 from tilecheck.premises import launch_report
 from tilecheck.proof.decide import Decision
-from tilecheck.wording import Literal
 
 if TYPE_CHECKING:
     from tilecheck.analysis.borrow import Alias

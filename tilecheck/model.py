@@ -64,6 +64,12 @@ class Related:
     message: str
 
 
+class Literal(str):
+    """Text that means what it says: names of a host function's values stand among those of the kernel's."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Witness:
     """A replayed counterexample: the launch, one or two blocks, and the element that they touch.

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from tilecheck.model import Site
+from tilecheck.model import Literal, Site
 
 if TYPE_CHECKING:
     from tilecheck.ir.kernel import Kernel
@@ -24,12 +24,6 @@ _IN_TRITON = {
     "`ct.astype(value, ct.int64)`": "`value.to(tl.int64)`",
     "keep the bounds check on, or bound the index": "bound the index by a mask",
 }
-
-
-class Literal(str):
-    """Text that means what it says: names of a host function's values stand among those of the kernel's."""
-
-    __slots__ = ()
 
 
 def in_words_of(kernel: Kernel, found: _T) -> _T:

@@ -34,7 +34,7 @@ def to_json(value: Any) -> Any:
         return value
     if isinstance(value, enum.Enum):
         return value.name
-    if isinstance(value, str):  # of a class of its own, such as `wording.Literal`: the text is what counts
+    if isinstance(value, str):  # of a class of its own, such as `model.Literal`: the text is what counts
         return str(value)
     if isinstance(value, (tuple, list)):
         return [to_json(item) for item in value]

@@ -46,6 +46,7 @@ from tilecheck.ir.host import (
 from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import Launch
 from tilecheck.ir.launch_ranks import with_known_ranks
+from tilecheck.model import Literal
 from tilecheck.proof.launch_inputs import Inputs
 from tilecheck.proof.launch_spans import pointers_of, span_facts, usual_layout
 from tilecheck.proof.launch_values import host_values, ranks_of
@@ -53,7 +54,6 @@ from tilecheck.proof.predicate import ranges
 from tilecheck.proof.recall import Assignment, Recall
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Answer, Model, satisfiable
-from tilecheck.wording import Literal
 
 _LEAST = (1, 8, 70, 300, 2000, 0)  # how large host inputs are, at least: tried in turn, 0 last
 _SEARCHES = 2  # for inputs of some size that may end undecided before no more are made
