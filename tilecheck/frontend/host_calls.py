@@ -330,9 +330,11 @@ def _isinstance(x: HostExecutor, args: Arguments) -> Any:
     kind = args.at(1) if len(args.positional) > 1 else None
     if isinstance(value, Tensor) and isinstance(kind, Named) and kind.name == "torch.Tensor":
         return Num((), E.TRUE, "bool", None)
-    names = [v.name for v in (value, kind) if isinstance(v, Unknown | Named | Tensor | Token)]
-    if len(names) == 2:
-        return Num((), host_test(f"isinstance({names[0]}, {names[1]})"), "bool", None)
+    kinds = kind.items if isinstance(kind, Seq) else (kind,)
+    names = [v.name for v in (value, *kinds) if isinstance(v, Unknown | Named | Tensor | Token)]
+    if len(names) == 1 + len(kinds):
+        of = names[1] if len(kinds) == 1 else f"({', '.join(names[1:])})"
+        return Num((), host_test(f"isinstance({names[0]}, {of})"), "bool", None)
     raise UnsupportedConstruct("isinstance")
 
 
@@ -390,7 +392,7 @@ _PYTHON: Mapping[str, Handler] = {
     "math.floor": _floor,
     "int": _int,
     "bool": _bool,
-    "float": _float,
+    **dict.fromkeys(("float", "math.sqrt", "math.exp", "math.log", "math.log2", "math.pow"), _float),
     **{
         name: _asked_of_machine(name)
         for device in ("cuda", "xpu", "npu", "mps", "musa", "mlu")

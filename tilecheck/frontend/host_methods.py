@@ -387,6 +387,7 @@ _METHODS: Mapping[str, Callable[[HostExecutor, Tensor, Arguments], Any]] = {
     "stride": _stride,
     "numel": _numel,
     "nelement": _numel,
+    "element_size": lambda x, t, args: x.natural(f"{t.name}.element_size()"),
     "dim": _dim,
     "ndimension": _dim,
     "is_contiguous": _is_contiguous,
