@@ -25,6 +25,7 @@ from tilecheck.frontend.host_values import (
     FloatParam,
     HostShape,
     Ratio,
+    Root,
     Table,
     Tensor,
     Unknown,
@@ -123,9 +124,40 @@ def _cdiv(x: HostExecutor, args: Arguments) -> Any:
     return number(E.cdiv(a, b) if exact is None else exact)
 
 
+def _sqrt(x: HostExecutor, args: Arguments) -> Any:
+    match args.at(0):
+        case Num(elem=Expr() as n, kind="int", shape=()):
+            x.assume(E.le(0, n))  # `math.sqrt` raises elsewhere
+            return Root(f"math.sqrt({x.short(n)})", of=n)
+        case _:
+            return _float(x, args)
+
+
+def _isqrt(x: HostExecutor, args: Arguments) -> Num:
+    root = _sqrt(x, args)
+    if not isinstance(root, Root):
+        raise UnsupportedConstruct("isqrt")
+    return _whole_root(x, root, "floor")
+
+
+def _whole_root(x: HostExecutor, root: Root, word: str) -> Num:
+    """The square root, rounded up or down: exact for all sizes that fit in memory."""
+    n = root.of
+    whole = E.sym(Symbol(f"{word}({root.name})", Kind.HOST, origin=DEFINED))
+    low, high = (E.sub(whole, 1), whole) if word == "ceil" else (whole, E.add(whole, 1))
+    if word == "ceil":
+        facts = (E.le(n, E.mul(high, high)), E.any_of(E.le(whole, 0), E.lt(E.mul(low, low), n)))
+    else:
+        facts = (E.le(E.mul(low, low), n), E.lt(n, E.mul(high, high)))
+    x.define(whole, E.all_of(E.le(0, whole), E.le(whole, n), *facts))
+    return number(whole)
+
+
 def _ceil(x: HostExecutor, args: Arguments) -> Any:
     value = args.at(0)
     match value:
+        case Root():
+            return _whole_root(x, value, "ceil")
         case Ratio():
             return number(E.cdiv(value.top, value.bottom))
         case Const(float() as literal):
@@ -139,6 +171,8 @@ def _ceil(x: HostExecutor, args: Arguments) -> Any:
 def _floor(x: HostExecutor, args: Arguments) -> Any:
     value = args.at(0)
     match value:
+        case Root():
+            return _whole_root(x, value, "floor")
         case Ratio():
             return number(E.floordiv(value.top, value.bottom))
         case Const(float() as literal):
@@ -167,6 +201,8 @@ def _asked_of_machine(name: str) -> Handler:
 def _int(x: HostExecutor, args: Arguments) -> Any:
     value = args.at(0)
     match value:
+        case Root():
+            return _whole_root(x, value, "floor")
         case Ratio():  # rounds towards zero
             floor, up = E.floordiv(value.top, value.bottom), E.cdiv(value.top, value.bottom)
             known = T.nonnegative(value.top) and T.nonnegative(value.bottom)
@@ -392,7 +428,10 @@ _PYTHON: Mapping[str, Handler] = {
     "math.floor": _floor,
     "int": _int,
     "bool": _bool,
-    **dict.fromkeys(("float", "math.sqrt", "math.exp", "math.log", "math.log2", "math.pow"), _float),
+    **dict.fromkeys(("float", "math.exp", "math.log", "math.log2", "math.pow"), _float),
+    "math.sqrt": _sqrt,
+    "numpy.sqrt": _sqrt,
+    "math.isqrt": _isqrt,
     **{
         name: _asked_of_machine(name)
         for device in ("cuda", "xpu", "npu", "mps", "musa", "mlu")

@@ -40,10 +40,11 @@ _HARMLESS = frozenset(
     "set_materialize_grads get_device_properties getattr hasattr setattr isinstance type id str repr format "
     "manual_seed finfo iinfo time perf_counter is_available is_initialized device_count get_device_capability "
     "get_device_name Version float bool update get items keys values startswith endswith lower "
-    "upper strip split join".split()
+    "upper strip split join item tolist result_type promote_types can_cast is_tensor".split()
 )
 _OF_TYPE = frozenset({"device", "dtype", "is_cuda", "requires_grad", "layout"})
 _LEAVING = (cst.Return, cst.Raise, cst.Assert)
+_IDENTITY = (cst.Is, cst.IsNot)
 _STRINGS = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
 
 
@@ -102,6 +103,8 @@ def doubt(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     """Unread code stands in `node`: execution may go on only for some of the values named there, in the rest of
     its statement, or in what decides whether the statement runs."""
     if (isinstance(node, cst.Call) and _last_name(node.func) in _HARMLESS) or isinstance(node, _STRINGS):
+        return
+    if isinstance(node, cst.Comparison) and all(isinstance(c.operator, _IDENTITY) for c in node.comparisons):
         return
     own = about(node, frame)
     if not own and not any(isinstance(n, cst.Call) for n in walk(node)):

@@ -382,11 +382,28 @@ def allocated(x: HostExecutor, name: str, parts: host_shapes.Parts) -> Tensor:
     return x.with_room(x.shaped(T.fresh(name, x.storage(name), None), parts))
 
 
+def _of_type(name: str) -> Callable[[HostExecutor, Tensor, Arguments], Num]:
+    """A question about the elements' type or the device, which says nothing of sizes."""
+    return lambda x, t, args: Num((), host_test(f"{t.name}.{name}()"), "bool", None)
+
+
 _METHODS: Mapping[str, Callable[[HostExecutor, Tensor, Arguments], Any]] = {
     "size": _size,
     "stride": _stride,
     "numel": _numel,
     "nelement": _numel,
+    **{
+        name: _of_type(name)
+        for name in (
+            "is_complex",
+            "is_floating_point",
+            "is_signed",
+            "is_conj",
+            "is_neg",
+            "is_pinned",
+            "is_inference",
+        )
+    },
     "element_size": lambda x, t, args: x.natural(f"{t.name}.element_size()"),
     "dim": _dim,
     "ndimension": _dim,

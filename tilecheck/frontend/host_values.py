@@ -168,6 +168,13 @@ WARPS = 4  # of a Triton launch that does not say how many
 
 
 @dataclass(frozen=True, slots=True)
+class Root(FloatParam):
+    """`math.sqrt(n)` of an integer, a float that `math.ceil` or `int` may make an integer of."""
+
+    of: Expr = ZERO
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchCall:
     """One execution of a launch: the values that it passes, and where it stands.
 

@@ -307,3 +307,23 @@ def test_a_mode_that_the_caller_chooses_by_name(worst) -> None:
     """
     assert worst(host.replace("LENGTH", "2")) == "holds"
     assert worst(host.replace("LENGTH", "1")) == "broken"
+
+
+@pytest.mark.parametrize(
+    ("root", "blocks", "expected"),
+    [
+        ("math.ceil(math.sqrt(n))", "triton.cdiv(n, size)", "holds"),  # so many blocks for each to have a part
+        ("math.ceil(math.sqrt(n))", "size", "broken"),  # 3 for 7, and 3 parts of 3: 9 - 1 for 7 is one too many
+        ("int(math.sqrt(n)) + 1", "triton.cdiv(n, size)", "holds"),
+        ("math.isqrt(n) + 1", "size + 1", "broken"),
+    ],
+)
+def test_the_root_of_a_size(root: str, blocks: str, expected: str, worst) -> None:
+    host = f"""
+    def host(x):
+        n = x.numel()
+        size = {root}
+        out = torch.empty((triton.cdiv(n, size),))
+        rows[({blocks},)](out, 1, 1, BLOCK=1)
+    """
+    assert worst(host) == expected
