@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tilecheck.config.contracts import Contracts
+from tilecheck.demand import has_decided_launches, rests_on_promises
 from tilecheck.discover import Candidate
 from tilecheck.errors import SourceError
 from tilecheck.frontend.definitions import find_kernels
@@ -123,6 +124,14 @@ def _verify(work: _Work, limits: Limits, config: Contracts | None, told: Path) -
             tell({**_record(table, report, findings), "ms": round(spent, 2), "reading_ms": round(reading, 1)})
 
 
+def _launched(report: KernelReport) -> str:
+    """What became of the launches in view: `none` there are, or `decided`, `unmet` or `unread`."""
+    if not report.launches or has_decided_launches(report):
+        return "decided" if report.launches else "none"
+    statuses = {c.status for launch in report.launches for c in launch.conditions}
+    return "unmet" if statuses & {"unmet", "broken"} else "unread"
+
+
 def _record(table: ModuleTable, report: KernelReport, findings: Sequence[Diagnostic]) -> Record:
     return {
         "file": report.site.file,
@@ -133,6 +142,8 @@ def _record(table: ModuleTable, report: KernelReport, findings: Sequence[Diagnos
         "reason": report.reason,
         "reason_at": None if report.reason_site is None else _place(table, report.reason_site),
         "conditions": report.conditions,
+        "launched": _launched(report),
+        "promised": rests_on_promises(report),
         "launches": [
             {"at": _place(table, la.site), **{c.text: c.status for c in la.conditions}}
             for la in report.launches
