@@ -47,7 +47,8 @@ def _print(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
     widths = [max(len(line[i]) for line in (columns, *lines)) for i in range(len(columns))]
     for number, line in enumerate((columns, *lines)):
         cells = [
-            text.ljust(w) if i in texts else text.rjust(w) for i, (text, w) in enumerate(zip(line, widths, strict=True))
+            text.ljust(w) if i in texts else text.rjust(w)
+            for i, (text, w) in enumerate(zip(line, widths, strict=True))
         ]
         print(f"| {' | '.join(cells)} |")
         if not number:
