@@ -53,7 +53,7 @@ def _is_of_own_numbers(judge: Judge, condition: Expr) -> bool:
     """Whether a condition that names no array speaks of a number that the host function computes."""
     if any(s.kind in (Kind.EXTENT, Kind.STRIDE) for s in symbols(condition)):
         return False
-    values = (judge.in_ordinary_call(judge.rewritten(sym(s))) for s in symbols(condition))
+    values = (judge.rewritten(sym(s)) for s in symbols(condition))
     return any(v.op != "sym" and v.value is None for v in values)
 
 

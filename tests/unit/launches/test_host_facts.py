@@ -327,3 +327,19 @@ def test_the_root_of_a_size(root: str, blocks: str, expected: str, worst) -> Non
         rows[({blocks},)](out, 1, 1, BLOCK=1)
     """
     assert worst(host) == expected
+
+
+def test_an_output_that_the_caller_may_bring_is_its_own_to_lay_out(statuses) -> None:
+    host = """
+    @triton.jit
+    def cells(o_ptr, s, t, n, BLOCK: tl.constexpr):
+        cols = tl.arange(0, BLOCK)
+        tl.store(o_ptr + tl.program_id(0) * s + cols * t, 1, mask=cols < n)
+
+    def host(x, out=None):
+        m, n = x.shape
+        if out is None:
+            out = torch.empty((m, n))
+        cells[(m,)](out, out.stride(0), out.stride(1), n, BLOCK=triton.next_power_of_2(n))
+    """
+    assert set(statuses(host).values()) == {"holds", "caller"}
