@@ -39,6 +39,7 @@ from tilecheck.ir.host import (
     TRUTHS,
     axis_of,
     host_extent,
+    host_numel,
     host_rank,
     host_scalar,
     owner,
@@ -219,12 +220,14 @@ class Judge:
         stride along the last axis that is asked for is as large as the axes after it."""
         said = (*self.known.values(), *self.usual.values(), *(g for g in self.launch.grid or () if g))
         spoken = symbols(*said, *self.launch.facts)
-        counts = {owner(s) or "": sym(s) for s in spoken if s.origin == NUMEL}
+        numbers = [s for s in spoken if s.origin == NUMEL]
+        counts = {owner(s) or "": sym(s) for s in numbers if s == host_numel(owner(s) or "")}
         axes: dict[str, list[int]] = {}
         for symbol in spoken:
             if symbol.origin == EXTENT:
                 axes.setdefault(owner(symbol) or "", []).append(axis_of(symbol))
         found = [le(0, sym(s)) for s in spoken if s.origin == EXTENT]
+        found += [le(1, sym(s)) for s in numbers if s != host_numel(owner(s) or "")]  # of some of its axes
         found += [le(1, sym(s)) for s in spoken if s.origin == STRIDE and sym(s) not in self.usual]
         for name, asked in axes.items():
             count = counts.get(name)
