@@ -97,9 +97,9 @@ def test_pieces_of_one_tensor(before: str, pair: str, expected: str, status) -> 
         ("a = torch.empty(n)", "a, torch.empty_like(a)", "holds"),
         ("", "torch.zeros(n, out=x), x", "broken"),
         ("a = torch.empty(n)", "a, torch.add(a, 1, out=a)", "broken"),
-        ("a = torch.empty(n)", "a, torch.add(a, 1, out=None)", "caller"),
+        ("a = torch.empty(n)", "a, torch.add(a, 1, out=None)", "holds"),
         ("", "cached(n), cached(n)", "broken"),
-        ("a = torch.empty(n)", "a, cached(n)", "caller"),
+        ("a = torch.empty(n)", "a, cached(n)", "holds"),
         ("", "shared(n), shared(n)", "broken"),
         ("", "KEPT, x", "caller"),
         (
