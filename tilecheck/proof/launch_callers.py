@@ -8,7 +8,7 @@ call passes contiguous tensors and leaves numbers with a default at that. Everyt
     numbers alone       `step >= width`: the host may compare what it is given
     a tile size         a number by which the grid divides is the host's unit, not data that is handed in
     what it keeps       tensors of another call, in module globals, caches and fields
-    what it makes       a grid must fit the outputs that it allocates, whatever both follow
+    what it makes       a grid must fit the outputs that it allocates, but for those in the shape of an input
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tilecheck.ir.expr import Expr, Kind, all_of, negate, substitute, sym, symbols, walk
-from tilecheck.ir.host import ARGUMENT, EXTENT, NUMEL, OPAQUE, RANK, SPAN, STRIDE, owner
+from tilecheck.ir.host import ARGUMENT, EXTENT, NUMEL, OPAQUE, RANK, SPAN, STRIDE, axis_of, owner
 from tilecheck.ir.kernel import Effect
 from tilecheck.ir.launch import HostTensor
 from tilecheck.proof.launch_judge import Judge
@@ -64,12 +64,25 @@ def relates_inputs(judge: Judge, wanted: Expr) -> bool:
 
 
 def _is_of_own_outputs(judge: Judge, condition: Expr) -> bool:
-    """Whether all arrays of a condition are written, and tensors that the host function allocates."""
+    """Whether all arrays of a condition are written, and tensors that the host function allocates in a shape of
+    its own making. One in the shape of an input (`torch.empty_like(key)`) is as large as that is."""
     given = dict(judge.launch.arguments)
     written = {a.array for a in judge.kernel.accesses if a.effect is not Effect.READ}
     arrays = {s.name.partition(".")[0] for s in symbols(condition) if s.kind in (Kind.EXTENT, Kind.STRIDE)}
     tensors = [given.get(name) for name in arrays & written]
-    return len(tensors) == len(arrays) > 0 and all(isinstance(t, HostTensor) and t.fresh for t in tensors)
+    return len(tensors) == len(arrays) > 0 and all(
+        isinstance(t, HostTensor) and t.fresh and not _is_like_an_input(t) for t in tensors
+    )
+
+
+def _is_like_an_input(t: HostTensor) -> bool:
+    """Whether a tensor has the shape of another, all of it and in its order."""
+    if t.shape is None:
+        return t.shape_of not in ("", t.name)
+    extents = [n.args[0] for n in t.shape if n.op == "sym" and n.args[0].origin == EXTENT]
+    names = {owner(s) for s in extents}
+    in_order = [axis_of(s) for s in extents] == list(range(len(t.shape)))
+    return len(names) == 1 and in_order and len(extents) > 0
 
 
 def _is_relation(judge: Judge, wanted: Expr) -> bool:

@@ -343,3 +343,22 @@ def test_an_output_that_the_caller_may_bring_is_its_own_to_lay_out(statuses) -> 
         cells[(m,)](out, out.stride(0), out.stride(1), n, BLOCK=triton.next_power_of_2(n))
     """
     assert set(statuses(host).values()) == {"holds", "caller"}
+
+
+@pytest.mark.parametrize(
+    ("out", "expected"),
+    [
+        ("torch.empty_like(x)", "caller"),  # as large as `x`, which its caller relates to `w`
+        ("torch.empty(x.shape)", "caller"),
+        ("torch.empty((x.shape[0] // 2,))", "broken"),
+        ("torch.empty((w.shape[0] - 1,))", "broken"),
+    ],
+)
+def test_an_output_in_the_shape_of_an_input(out: str, expected: str, worst) -> None:
+    host = f"""
+    def host(x, w):
+        assert x.ndim == 1 and w.ndim == 1
+        n = w.shape[0]
+        flat[(triton.cdiv(n, 64),)]({out}, n, BLOCK=64)
+    """
+    assert worst(host) == expected
