@@ -32,7 +32,8 @@ _Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | No
 _Key = tuple[_Scope, str]
 
 _NONE: Places = frozenset()
-_MOST_ROUNDS = 8  # until the names are settled; more are taken for handed on
+_DEEPEST = 8  # names below a root: what lies deeper counts as that, so that `x = x.next` comes to an end
+_MOST_ROUNDS = _DEEPEST + 4  # until the names are settled; more are taken for handed on
 _NAMESPACES = ("__globals__", "f_globals", "f_locals")
 _GIVES_MODULE = ("import_module", "__import__", "getmodule")
 _READING = frozenset(
@@ -140,7 +141,9 @@ class _Reader:
             case ast.Attribute(value=value, attr=name):
                 if name in _NAMESPACES:
                     return frozenset({ANY.below(DICT)})
-                return frozenset(place.below(name) for place in self.places(value))
+                return frozenset(
+                    place.below(name) if len(place.path) < _DEEPEST else place for place in self.places(value)
+                )
             case ast.Subscript(value=value, slice=key):
                 return self.items(self.places(value), key)
             case ast.IfExp(body=body, orelse=orelse):
@@ -161,7 +164,7 @@ class _Reader:
             elif place.is_dictionary:
                 found |= {place.above.below(text_of(key))} if text_of(key) else set()
             else:
-                found.add(place.below("[]"))
+                found.add(place.below("[]") if len(place.path) < _DEEPEST else place)
         return frozenset(found)
 
     def result(self, call: ast.Call) -> Places:
