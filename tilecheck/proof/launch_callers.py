@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tilecheck.ir.expr import Expr, Kind, all_of, negate, substitute, sym, symbols, walk
+from tilecheck.ir.expr import Expr, Kind, all_of, negate, sub, substitute, sym, symbols, walk
 from tilecheck.ir.host import ARGUMENT, EXTENT, NUMEL, OPAQUE, RANK, SPAN, STRIDE, axis_of, owner
 from tilecheck.ir.kernel import Effect
 from tilecheck.ir.launch import HostTensor
@@ -112,7 +112,9 @@ def _numbers(e: Expr) -> frozenset[str]:
 
 
 def _tile_sizes(judge: Judge) -> frozenset[str]:
-    """The numbers by which the launch grid divides."""
+    """The numbers by which the launch grid divides others: not a size of which the tile size follows."""
     grid = [size for size in judge.launch.grid or () if size is not None]
-    divisors = [node.args[1] for node in walk(*grid) if node.op == "floordiv"]
-    return frozenset(name for divisor in divisors for name in _numbers(divisor))
+    quotients = [node.args for node in walk(*grid) if node.op == "floordiv"]
+    # `cdiv(n, t)` is `(n + t - 1) // t`.
+    divided = frozenset(name for top, by in quotients for name in _numbers(top) & _numbers(sub(top, by)))
+    return frozenset(name for _, divisor in quotients for name in _numbers(divisor)) - divided

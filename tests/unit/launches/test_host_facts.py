@@ -362,3 +362,24 @@ def test_an_output_in_the_shape_of_an_input(out: str, expected: str, worst) -> N
         flat[(triton.cdiv(n, 64),)]({out}, n, BLOCK=64)
     """
     assert worst(host) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        ("triton.next_power_of_2(n) if n <= 4096 else 1024", "caller"),  # `n` is how many there are
+        ("k", "broken"),  # `k` is a tile size, which the host chooses
+    ],
+)
+def test_a_size_of_which_the_tile_size_follows(size: str, expected: str, worst) -> None:
+    host = f"""
+    @triton.jit
+    def parts(o_ptr, n, BLOCK: tl.constexpr):
+        offs = tl.program_id(0) * BLOCK + tl.arange(0, 16)
+        tl.store(o_ptr + offs, 1, mask=offs < n)
+
+    def host(x, n: int, k: int):
+        size = {size}
+        parts[(triton.cdiv(n, size),)](x, n, BLOCK=size)
+    """
+    assert worst(host) == expected

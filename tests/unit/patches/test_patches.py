@@ -271,3 +271,25 @@ def test_a_kept_verdict_does_not_outlive_a_new_patch(tmp_path: Path) -> None:
     assert verify_paths([str(project)], options).kernels[0].verdict.value == "unknown"
     (project / "main.py").unlink()
     assert verify_paths([str(project)], options).kernels[0].verdict.value == "conditional"
+
+
+def test_a_name_that_leads_on_and_on_hands_no_other_module_on(tmp_path: Path) -> None:
+    (tmp_path / "cfg.py").write_text(CFG)
+    (tmp_path / "other.py").write_text("name = None\n")
+    (tmp_path / "user.py").write_text(
+        "import cfg, other\nx = other\nwhile x:\n    x = x.name\n    y = x[0]\n    x = y\n"
+    )
+    files = {str(path): path.read_bytes() for path in tmp_path.glob("*.py")}
+    assert patches_of(files).of(str(tmp_path / "cfg.py")) == Patches().of("")
+
+
+def test_packages_that_import_everything_from_each_other_are_walked_once(tmp_path: Path) -> None:
+    names = [f"m{k}" for k in range(12)]
+    stars = "".join(f"from .{name} import *\nfrom . import {name}\n" for name in names)
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").write_text(stars)
+    for name in names:
+        (tmp_path / "pkg" / f"{name}.py").write_text(stars)
+    (tmp_path / "user.py").write_text("import pkg\npkg.m0.m1.D = 2\n")
+    files = {str(path): path.read_bytes() for path in tmp_path.rglob("*.py")}
+    assert "D" in str(patches_of(files))
