@@ -37,7 +37,7 @@ from tilecheck.proof.launch_kernel import LaunchedKernel
 from tilecheck.proof.launch_replay import LaunchRun
 from tilecheck.proof.launch_standing import Standing
 from tilecheck.proof.launch_unread import rests_on_unread
-from tilecheck.proof.obligation import Obligation
+from tilecheck.proof.obligation import Between, Disjoint, Obligation
 from tilecheck.proof.session import Session
 
 _SHARED = (Overlap.SAME, Overlap.PARTLY)
@@ -219,7 +219,7 @@ class _Check:
         harm = self._harm((), given, still) if still else None
         if harm is not None:
             broken, witness = harm
-            shown = next((o for o in still if o.array == witness.array and o.kind == witness.kind), still[0])
+            shown = next((o for o in still if _is_shown(o, witness)), still[0])
             self.broken.append((replace(broken, text=shown.cause, is_condition=False), witness))
 
     def _is_own(self, obligation: Obligation) -> bool:
@@ -300,6 +300,14 @@ class _Check:
                 return "broken", self.judge.broken("TC402", contract.text, model)
         understood = all(name in given and _is_read(given[name]) for name in contract.arrays)
         return ("holds" if understood and all_apart else "caller"), None
+
+
+def _is_shown(obligation: Obligation, witness: Witness) -> bool:
+    """Whether it is what a witness shows: two blocks, or the threads of one."""
+    goal = obligation.goal
+    of_blocks = isinstance(goal, Disjoint) and goal.between is Between.BLOCKS
+    alike = (obligation.array, obligation.kind) == (witness.array, witness.kind)
+    return alike and (not isinstance(goal, Disjoint) or of_blocks == (len(witness.blocks) > 1))
 
 
 def _tensors_in(value: HostValue) -> Iterator[HostTensor]:
