@@ -50,8 +50,11 @@ def _is_callers(judge: Judge, condition: Expr) -> bool:
 
 
 def _is_of_own_numbers(judge: Judge, condition: Expr) -> bool:
-    """Whether a condition that names no array speaks of a number that the host function computes."""
+    """Whether a condition that names no array speaks of a number that the host function computes, and not of
+    the layout of what is handed in."""
     if any(s.kind in (Kind.EXTENT, Kind.STRIDE) for s in symbols(condition)):
+        return False
+    if any(s.origin == STRIDE for s in symbols(judge.rewritten(condition))):
         return False
     values = (judge.rewritten(sym(s)) for s in symbols(condition))
     return any(v.op != "sym" and v.value is None for v in values)

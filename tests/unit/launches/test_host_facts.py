@@ -340,9 +340,10 @@ def test_an_output_that_the_caller_may_bring_is_its_own_to_lay_out(statuses) -> 
         m, n = x.shape
         if out is None:
             out = torch.empty((m, n))
-        cells[(m,)](out, out.stride(0), out.stride(1), n, BLOCK=triton.next_power_of_2(n))
+        cells[(m,)](out, out.stride(0), out.stride(1), {width}, BLOCK=triton.next_power_of_2({width}))
     """
-    assert set(statuses(host).values()) == {"holds", "caller"}
+    for width in ("n", "n // 2"):
+        assert set(statuses(host.replace("{width}", width)).values()) == {"holds", "caller"}
 
 
 @pytest.mark.parametrize(
