@@ -23,11 +23,14 @@ grid does not run. Then for every input that these admit:
 A condition that does not follow is not needed if what it stands for is proved with the values of
 the launch put into the kernel. What relates two inputs that are handed in apart, and the layout of
 a tensor that is handed in, are the caller's to keep. All else is the host's own: the grid,
-divisibility, what one input alone decides, and tensors that it allocates or keeps.
+divisibility, what one input alone decides, and tensors that it allocates or keeps, but for those
+in the shape of an input.
 
 A condition that does not follow is put to the test: inputs of the host function are sought for
 which it fails, and the launch is run with them, block by block. It is reported if something goes
-wrong there: two blocks meet, or an access is undefined.
+wrong there: two blocks meet, or an access is undefined. So it is with an obligation for which no
+condition was found, where the host answers for all that decides it: the message then says what
+happens at this launch.
 
 ## Example
 
