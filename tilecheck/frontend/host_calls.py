@@ -46,6 +46,7 @@ _SPLITS = ("as_strided", "chunk", "split")  # NumPy's functions of these names a
 LIBRARIES = ("torch", "numpy", "cupy")
 _OF_DEFAULT_TYPE = ("empty", "zeros", "ones", "rand", "randn")
 _MOST_DOUBLINGS = 24  # of a tile size
+_EXACT = 52  # bits of a number whose root a float has exactly, rounded
 
 
 def meaning(name: str) -> Handler | None:
@@ -141,7 +142,7 @@ def _isqrt(x: HostExecutor, args: Arguments) -> Num:
 
 
 def _whole_root(x: HostExecutor, root: Root, word: str) -> Num:
-    """The square root, rounded up or down: exact for all sizes that fit in memory."""
+    """The square root, rounded up or down: exact where the number is one that a float can be."""
     n = root.of
     whole = E.sym(Symbol(f"{word}({root.name})", Kind.HOST, origin=DEFINED))
     low, high = (E.sub(whole, 1), whole) if word == "ceil" else (whole, E.add(whole, 1))
@@ -149,7 +150,8 @@ def _whole_root(x: HostExecutor, root: Root, word: str) -> Num:
         facts = (E.le(n, E.mul(high, high)), E.any_of(E.le(whole, 0), E.lt(E.mul(low, low), n)))
     else:
         facts = (E.le(E.mul(low, low), n), E.lt(n, E.mul(high, high)))
-    x.define(whole, E.all_of(E.le(0, whole), E.le(whole, n), *facts))
+    exact = E.all_of(E.le(0, whole), E.le(whole, n), *facts)
+    x.define(whole, E.any_of(E.lt(1 << _EXACT, n), exact))
     return number(whole)
 
 

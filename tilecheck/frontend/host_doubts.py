@@ -40,7 +40,7 @@ _HARMLESS = frozenset(
     "set_materialize_grads get_device_properties getattr hasattr setattr isinstance type id str repr format "
     "manual_seed finfo iinfo time perf_counter is_available is_initialized device_count get_device_capability "
     "get_device_name Version float bool update get items keys values startswith endswith lower "
-    "upper strip split join item tolist result_type promote_types can_cast is_tensor".split()
+    "upper strip split join result_type promote_types can_cast is_tensor".split()
 )
 _OF_TYPE = frozenset({"device", "dtype", "is_cuda", "requires_grad", "layout"})
 _LEAVING = (cst.Return, cst.Raise, cst.Assert)

@@ -32,7 +32,7 @@ _Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | No
 _Key = tuple[_Scope, str]
 
 _NONE: Places = frozenset()
-_DEEPEST = 8  # names below a root: what lies deeper counts as that, so that `x = x.next` comes to an end
+_DEEPEST = 12  # names below a root: what lies deeper counts as that, so that `x = x.next` comes to an end
 _MOST_ROUNDS = _DEEPEST + 4  # until the names are settled; more are taken for handed on
 _NAMESPACES = ("__globals__", "f_globals", "f_locals")
 _GIVES_MODULE = ("import_module", "__import__", "getmodule")
