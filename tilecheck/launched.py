@@ -223,6 +223,6 @@ def undecided_launch(kernel: Kernel, launched: Launched, reason: str) -> Iterato
         kernel.name,
         "one buffer is passed twice and written, and two blocks may meet in it"
         if is_shared
-        else "inputs that break it are too large to be replayed",
+        else "neither a proof nor inputs that do harm were found",
         help="pass a copy, or write the kernel with one parameter for both" if is_shared else None,
     )
