@@ -138,7 +138,8 @@ def test_sizes_that_are_too_small(before: str, out: str, count: str, worst) -> N
         ("assert x.is_contiguous()\nr, n = x.shape\ny = torch.empty_like(x)", "y, y.stride(0), n", "holds"),
         ("r, n = x.shape\ny = torch.empty_like(x)", "y, y.stride(0), n", "caller"),
         ("r, n = x.shape\ny = x.new_empty((r, 2 * n))[:, ::2]", "y, y.stride(0), n", "holds"),
-        ("r, n = x.shape\ny = x.new_empty((r, n))[:, ::2]", "y, y.stride(0), n", "broken"),
+        ("r, n = x.shape\ny = x.new_empty((r, n))[:, ::2]", "y, y.stride(0), n", "holds"),  # the gaps have room
+        ("r, n = x.shape\ny = x.new_empty((r, n))[:, ::2]", "y, y.stride(0), n + 1", "broken"),
         ("r, n = x.shape\ny = torch.empty((n, r)).mT.contiguous()", "y, y.stride(0), n", "holds"),
         ("r, n = x.shape\ny = torch.empty((r, 3, n)).select(1, 0)", "y, y.stride(0), n", "holds"),
         ("r, n = x.shape\na, b = torch.empty((r, 2 * n)).split(n, 1)", "b, b.stride(0), n", "holds"),
