@@ -30,6 +30,7 @@ from tilecheck.ir.expr import (
     walk,
 )
 from tilecheck.ir.host import (
+    ARGUMENT,
     COUNTS,
     DEFINED,
     EXTENT,
@@ -205,9 +206,12 @@ class Judge:
 
     @cached_property
     def usually(self) -> tuple[Expr, ...]:
-        """What holds where the caller's tensors are contiguous."""
+        """What holds where the caller's tensors are contiguous, and no number that counts blocks is negative:
+        two may be, where their product is a grid."""
         contiguous = (eq(value, size) for value, size in self.usual.items())
-        return (*contiguous, *self._sizes(), *(_is_power(size) for size in self._tiles))
+        counted = symbols(*(size for size in self.launch.grid or () if size is not None))
+        counts = (le(0, sym(s)) for s in counted if s.origin == ARGUMENT)
+        return (*contiguous, *counts, *self._sizes(), *(_is_power(size) for size in self._tiles))
 
     @cached_property
     def _tiles(self) -> tuple[Expr, ...]:

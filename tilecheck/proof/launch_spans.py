@@ -126,8 +126,8 @@ def scalar(name: str, value: Expr) -> Iterator[tuple[Expr, Expr]]:
 
 
 def span(tensor: HostTensor, param: str) -> Expr:
-    """The span of the tensor that is passed for `param`: to the end of the buffer of which it is a part, where the
-    host allocates that."""
+    """The span of the tensor that is passed for `param`: to the end of the buffer that it is a part of, where
+    the host allocates that."""
     if tensor.allocated and tensor.offset is not None and tensor.room is not None and tensor.part != ():
         return sub(tensor.room, tensor.offset)
     if tensor.shape is not None and (tensor.dense or tensor.contiguous):
