@@ -64,6 +64,11 @@ def events_of(tree: ast.Module) -> frozenset[Event]:
     return frozenset(reader.found - {_UNTOLD})
 
 
+def _below(place: Place, name: str) -> Place:
+    """What lies under a name in a place, or the place itself where that is deep enough."""
+    return place.below(name) if len(place.path) < _DEEPEST else place
+
+
 _UNTOLD = Event(ANY.below(""), Effect.BINDS)
 
 
@@ -141,9 +146,7 @@ class _Reader:
             case ast.Attribute(value=value, attr=name):
                 if name in _NAMESPACES:
                     return frozenset({ANY.below(DICT)})
-                return frozenset(
-                    place.below(name) if len(place.path) < _DEEPEST else place for place in self.places(value)
-                )
+                return frozenset(_below(place, name) for place in self.places(value))
             case ast.Subscript(value=value, slice=key):
                 return self.items(self.places(value), key)
             case ast.IfExp(body=body, orelse=orelse):
@@ -164,7 +167,7 @@ class _Reader:
             elif place.is_dictionary:
                 found |= {place.above.below(text_of(key))} if text_of(key) else set()
             else:
-                found.add(place.below("[]") if len(place.path) < _DEEPEST else place)
+                found.add(_below(place, "[]"))
         return frozenset(found)
 
     def result(self, call: ast.Call) -> Places:
