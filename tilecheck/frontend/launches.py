@@ -124,12 +124,13 @@ class _Module:
             elif type(node) is cst.Call:
                 name = dotted(node.func)
                 self.calls.setdefault(owner, set()).add(name)
-                kernel = _kernel_named(self.table, node)
-                if name in launch_names or (kernel is not None and isinstance(node.func, cst.Subscript)):
+                is_gridded = isinstance(node.func, cst.Subscript)
+                kernel = _kernel_named(self.table, node) if is_gridded or name in launch_names else None
+                if name in launch_names or kernel is not None:
                     self.inside.setdefault(owner, []).append(node)
                     if kernel is not None:
                         self.kernels[self.table.site(node)] = kernel
-                elif isinstance(node.func, cst.Subscript):
+                elif is_gridded:
                     self.perhaps.add(owner)
             stack.extend((child, enclosing) for child in reversed(children(node)))
 
