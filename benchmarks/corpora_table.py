@@ -29,15 +29,19 @@ def print_table(rows: Sequence[tuple[str, float | None, list[dict[str, Any]]]]) 
     """
     missed: list[str] = []
     everything = [record for _, _, records in rows for record in records]
-    rows = [*rows, ("all", None, everything)] if len(rows) > 1 else rows
-    _print(_COLUMNS, [_line(name, records, missed) for name, _, records in rows])
+    lines = [_line(name, records, missed) for name, _, records in rows]
+    launched = [_launched(name, bar, records, missed) for name, bar, records in rows]
+    if len(rows) > 1:  # the bars are those of the rows
+        lines.append(_line("all", everything, []))
+        launched.append(_launched("all", None, everything, []))
+    _print(_COLUMNS, lines)
     print()
-    _print(_LAUNCHED, [_launched(name, bar, records, missed) for name, bar, records in rows])
+    _print(_LAUNCHED, launched)
     print()
     reasons = Counter(_general(r["reason"]) for r in everything if str(r["reason"]).startswith("unsupported"))
     for reason, count in reasons.most_common(20):
         print(f"{count:6} {reason}")
-    for bar in dict.fromkeys(missed):
+    for bar in missed:
         print(f"missed: {bar}")
     return missed
 
