@@ -49,6 +49,7 @@ LIMIT = 32
 _LONGEST = 100  # characters: what is longer than a line helps nobody
 _LONGEST_LENGTH = 400  # of a condition on the length of memory: one term for each axis that is walked
 _HALF_OF_32_BITS = (1 << 31) - 1
+_NUMBERS = (Kind.SCALAR, Kind.CONSTANT, Kind.EXTENT)
 _FREE = (Kind.EXTENT, Kind.SCALAR, Kind.STRIDE, Kind.HOST)
 
 
@@ -388,18 +389,9 @@ class _BoundCandidates:
                     yield from self.terms.at_most({}, self.terms.poly(branch))
             asked = conjuncts(node.args[0]) if node.op == "ite" and self.terms.uniform(node.args[0]) else ()
             yield from filter(_asks_sign, asked)
-        tiles = self.terms.tiles
-        for symbol in number_symbols(goal):
-            if symbol.kind is Kind.SCALAR or (symbol.kind is Kind.CONSTANT and symbol not in tiles):
-                yield le(ZERO, sym(symbol))
-        for symbol in number_symbols(goal):
+        sizes = [s for s in number_symbols(goal) if s.kind in _NUMBERS and s not in self.terms.tiles]
+        yield from (le(ZERO, sym(s)) for s in sizes if s.kind is not Kind.EXTENT)
+        for symbol in sizes:
             # Of a number whose sign alone is asked, which may be a float between 0 and 1, nothing else is.
-            if (
-                (
-                    symbol.kind in (Kind.SCALAR, Kind.EXTENT)
-                    or (symbol.kind is Kind.CONSTANT and symbol not in tiles)
-                )
-                and symbol.origin != "sign"
-                and not _may_be_float(symbol)
-            ):
+            if symbol.origin != "sign" and not _may_be_float(symbol):
                 yield le(ONE, sym(symbol))
