@@ -20,7 +20,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 
-from tilecheck.ir.expr import Expr, all_of, le, negate
+from tilecheck.ir.expr import Expr, Kind, all_of, le, negate, sym, symbols
+from tilecheck.ir.host import ARGUMENT
 from tilecheck.ir.kernel import Contract, Kernel
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
 from tilecheck.ir.overlap import Overlap, overlap
@@ -198,6 +199,10 @@ class _Check:
         harm = Harm(judge, launched, still, self.run)
         given = (*given, *judge.with_elements)
         wanted = tuple(map(judge.rewritten, own))
+        of_none = [w for w in wanted if self._breaks_for_none_alone(w)]
+        wanted, given = tuple(w for w in wanted if w not in of_none), (*given, *of_none)
+        if own and not wanted:
+            return None
         found = None
         for chosen in judge.tilings:
             found = harm.found(wanted, (*given, *judge.ordinarily, *chosen))
@@ -206,6 +211,12 @@ class _Check:
             if found is None:
                 return None
         return found
+
+    def _breaks_for_none_alone(self, wanted: Expr) -> bool:
+        """Whether a condition is met wherever the numbers in it that are handed in are above 0: like an empty
+        tensor, a size of 0 is nothing that a launch is blamed for."""
+        sizes = [le(1, sym(s)) for s in symbols(wanted) if s.kind is Kind.HOST and s.origin == ARGUMENT]
+        return bool(sizes) and self.judge.impossible((*self.judge.ordinarily, *sizes, negate(wanted)))
 
     def _undecided(self) -> None:
         """Harm where no conditions were found under which an obligation holds.

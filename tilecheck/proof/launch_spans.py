@@ -139,6 +139,12 @@ def span(tensor: HostTensor, param: str) -> Expr:
     return sym(host_span(tensor.span_of or f"`{param}`"))
 
 
+def made_of_unread_size(launch: Launch) -> frozenset[Symbol]:
+    """The spans of new tensors of which the text does not give the sizes."""
+    made = ((name, t) for name, t in launch.arguments if isinstance(t, HostTensor) and t.fresh)
+    return frozenset(s for name, t in made for s in symbols(span(t, name)) if s == host_span(f"`{name}`"))
+
+
 def _reached(shape: tuple[Expr, ...], strides: tuple[Expr, ...]) -> Expr:
     last = add(ONE, *(mul(sub(n, 1), s) for n, s in zip(shape, strides, strict=True)))
     return ite(all_of(*(le(1, n) for n in shape)), last, ZERO)

@@ -15,6 +15,7 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, symbols
 from tilecheck.ir.host import ARGUMENT, NATURAL, OPAQUE, STRIDE, owner, owners
 from tilecheck.ir.launch import Launch
 from tilecheck.proof.launch_judge import Judge
+from tilecheck.proof.launch_spans import made_of_unread_size
 
 _INNER = (Kind.BLOCK, Kind.LANE, Kind.LOOP)  # indices of the kernel's own
 # Tests that say nothing about sizes.
@@ -35,6 +36,8 @@ def rests_on_unread(judge: Judge, condition: Expr) -> bool:
     inner = {s for s in symbols(condition) if s.kind in _INNER}  # how often a loop of the host runs is none
     if any(not _is_of_host(s) and s not in inner for s in symbols(wanted)):
         return True  # an argument that is not understood
+    if not made_of_unread_size(launch).isdisjoint(symbols(wanted)):
+        return True
     sizes = (s for s in symbols(wanted) if s.origin in (NATURAL, STRIDE))
     if any(owner(s) in launch.unread for s in sizes):
         return True
