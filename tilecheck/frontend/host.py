@@ -42,7 +42,6 @@ from tilecheck.ir.host import (
     NATURAL,
     OPAQUE,
     exact_quotient,
-    host_numel,
     host_rank,
     host_scalar,
     host_test,
@@ -104,6 +103,8 @@ class HostExecutor(Executor):
     record_launch: Recorder = lambda x, call: None
     integer_names: frozenset[str] = frozenset()
     integers_seen: set[str] = field(default_factory=set)
+    sequence_names: frozenset[str] = frozenset()  # likewise, as sequences of sizes
+    sequences_seen: set[str] = field(default_factory=set)
     definitions: dict[Expr, Expr] = field(default_factory=dict)
     texts: dict[Expr, str] = field(default_factory=dict)
     names_taken: dict[str, int] = field(default_factory=dict)
@@ -134,7 +135,9 @@ class HostExecutor(Executor):
     of_numbers: frozenset[str] = frozenset()  # those taken to hold no tensors
     shapes: dict[str, tuple[Expr | Axes, ...]] = field(default_factory=dict)  # by the names of their tensors
     counts: dict[str, Expr] = field(default_factory=dict)  # of elements, of tensors with shapes that are free
-    sized: dict[tuple[str, Expr], tuple[Expr, Expr]] = field(default_factory=dict)  # see `size_along`
+    cuts: dict[tuple[str, Expr], tuple[str, str]] = field(default_factory=dict)  # shapes: see `host_shapes`
+    cut_at: dict[str, Expr] = field(default_factory=dict)  # where the first part of a cut ends
+    factors: dict[str, list[tuple[Expr, Expr]]] = field(default_factory=dict)  # of numbers of elements
     made_contiguous: dict[str, Tensor] = field(default_factory=dict)  # parameters that a decorator prepares
     followed: bool = True  # whether decorators hand on what they get, but for that
     ends: list[tuple[Expr, Any, dict[str, Any]]] = field(
@@ -180,23 +183,6 @@ class HostExecutor(Executor):
     def natural(self, text: str) -> Num:
         """A size, a stride or a number of axes of which no more is known."""
         return Num((), E.sym(Symbol(self.unread(text).name, Kind.HOST, origin=NATURAL)), "int", None)
-
-    def size_along(self, of: str, axis: Expr) -> tuple[Expr, Expr]:
-        """The extent of a free tensor along a computed axis, and the product of its other extents."""
-        if (of, axis) not in self.sized:
-            size, rest = (self.natural(f"{of}.size(...){end}").elem or E.ZERO for end in ("", ", others"))
-            self.sized[of, axis] = size, rest
-            whole = E.eq(E.sym(host_numel(of)), E.mul(size, rest))
-            self.define(size, whole)
-            self.define(rest, whole)
-        return self.sized[of, axis]
-
-    def without_axis(self, dividend: Expr, divisor: Expr) -> Expr | None:
-        """`x.numel() // x.shape[d]` for a computed axis."""
-        for (of, _), (size, rest) in self.sized.items():
-            if size is divisor and dividend is E.sym(host_numel(of)):
-                return rest
-        return None
 
     def stable(self, text: str) -> Unknown:
         """A value that is the same wherever this text stands."""
@@ -539,11 +525,8 @@ class HostDialect:
         return x.number_of(Unknown(name), "argument")
 
     def quotient(self, x: Executor, op: str, dividend: Expr, divisor: Expr) -> Expr:
-        found = _host(x).without_axis(dividend, divisor)
         if op == "//":
-            return quotient(dividend, divisor) if found is None else found
-        if found is not None:
-            return E.ZERO
+            return quotient(dividend, divisor)
         return E.mod(dividend, divisor) if exact_quotient(dividend, divisor) is None else E.ZERO
 
     def assigned(self, value: Any) -> Any:

@@ -107,13 +107,16 @@ def take_over(x: HostExecutor, backward: cst.FunctionDef, frame: Frame, handed: 
     x.inputs |= run.inputs
     x.of_numbers |= run.of_numbers
     x.integer_names |= run.integers_seen | run.integer_names
+    x.sequence_names |= run.sequences_seen | run.sequence_names
     x.doubted |= run.doubted
     x.handed_on |= run.handed_on
     x.serial = max(x.serial, run.serial)
     x.definitions.update(run.definitions)
     x.shapes.update(run.shapes)
     x.counts.update(run.counts)
-    x.sized.update(run.sized)
+    x.cuts.update(run.cuts)
+    x.cut_at.update(run.cut_at)
+    x.factors.update(run.factors)
     x.made_contiguous.update({name: t for name, t in run.made_contiguous.items() if name not in names})
     x.assume(handed.guard)
     for name, value in handed.attributes.items():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_descriptors, host_shapes, numbers
 from tilecheck.frontend import host_tensors as T
-from tilecheck.frontend.expressions import static_items
+from tilecheck.frontend.expressions import call, operate, static_items
 from tilecheck.frontend.host_arguments import in_format, number, sizes, without
 from tilecheck.frontend.host_blank import blank
 from tilecheck.frontend.host_changes import read_element, read_number
@@ -17,6 +17,7 @@ from tilecheck.frontend.host_iterators import is_used_at_once
 from tilecheck.frontend.host_library import FUNCTIONS, OPERATIONS, operation
 from tilecheck.frontend.host_methods import DEVICE_COUNTS, allocated, device_count, product
 from tilecheck.frontend.host_results import RESULTS, display, random_order
+from tilecheck.frontend.host_sharing import unread_of
 from tilecheck.frontend.host_types import DEFAULT_TYPE, full_type
 from tilecheck.frontend.host_values import (
     WARPS,
@@ -261,6 +262,8 @@ def _len(x: HostExecutor, args: Arguments) -> Any:
             return number(E.sym(host_rank(value.of)))
         case HostShape() | Dims():
             return number(host_shapes.rank(host_shapes.parts_of(x, value) or ()))
+        case Unknown() if (parts := host_shapes.parts_of(x, value)) is not None:
+            return number(host_shapes.rank(parts))
         case Tensor():
             found = T.extent(value, 0)
             return x.natural(f"len({value.name})") if found is None else number(host_shapes.meant(x, found))
@@ -341,21 +344,36 @@ def _any(x: HostExecutor, args: Arguments) -> Any:
 
 def _prod(x: HostExecutor, args: Arguments) -> Any:
     value = args.at(0)
-    if isinstance(value, HostShape | Dims):
+    if isinstance(value, HostShape | Dims) or host_shapes.sequence(x, value) is not None:
         return product(x, value)
     return product(x, Seq(static_items(x, value, "prod")))
 
 
 def _reduce(x: HostExecutor, args: Arguments) -> Any:
-    """`functools.reduce(operator.mul, sizes, 1)`."""
-    function = args.at(0)
+    """`functools.reduce(operator.mul, sizes, 1)`, also with a lambda that multiplies."""
+    function, start = args.at(0), E.ONE
+    a, b = x.natural("a"), x.natural("b")
     if not isinstance(function, Named) or function.name not in ("operator.mul", "_operator.mul"):
-        raise UnsupportedConstruct("reduce")
+        found = call(x, function, replace(args, positional=(a, b), keywords=()))
+        if not isinstance(found, Num) or found.elem is not x.scalar(operate(x, "*", a, b), "product"):
+            raise UnsupportedConstruct("reduce")
     if len(args.positional) > 2:
         start = x.scalar(args.at(2), "start")
-        if start.value != 1:
-            raise UnsupportedConstruct("reduce")
-    return _prod(x, type(args)(args.positional[1:2], (), args.node, args.table))
+    whole = _prod(x, replace(args, positional=args.positional[1:2], keywords=()))
+    return number(E.mul(start, x.scalar(whole, "product")))
+
+
+def _in_order(x: HostExecutor, args: Arguments) -> Any:
+    """`sorted(dims, key=...)`: some numbers, of which one is asked the key of any."""
+    value, given = args.at(0), dict(args.keywords)
+    if isinstance(value, Seq) and len(value.items) == 1 and not given.keys() - {"key", "reverse"}:
+        return Seq(value.items, True)
+    if not isinstance(value, Unknown) or x.sequence_names.isdisjoint((value.name,)):
+        host_shapes.sequence(x, value)
+        raise UnsupportedConstruct("sorted")
+    if "key" in given:
+        call(x, given["key"], replace(args, positional=(x.natural("item"),), keywords=()))
+    return unread_of(x, f"sorted({value.name})", value)
 
 
 def _assert(x: HostExecutor, args: Arguments) -> Any:
@@ -368,12 +386,25 @@ def _isinstance(x: HostExecutor, args: Arguments) -> Any:
     kind = args.at(1) if len(args.positional) > 1 else None
     if isinstance(value, Tensor) and isinstance(kind, Named) and kind.name == "torch.Tensor":
         return Num((), E.TRUE, "bool", None)
+    if isinstance(kind, Named) and kind.name in ("int", "list", "tuple") and _python_type(x, value):
+        return Num((), E.TRUE if kind.name == _python_type(x, value) else E.FALSE, "bool", None)
     kinds = kind.items if isinstance(kind, Seq) else (kind,)
     names = [v.name for v in (value, *kinds) if isinstance(v, Unknown | Named | Tensor | Token)]
     if len(names) == 1 + len(kinds):
         of = names[1] if len(kinds) == 1 else f"({', '.join(names[1:])})"
         return Num((), host_test(f"isinstance({names[0]}, {of})"), "bool", None)
     raise UnsupportedConstruct("isinstance")
+
+
+def _python_type(x: HostExecutor, value: Any) -> str:
+    """The type of a value that is certainly a list, a tuple or an integer; empty for any other."""
+    match value:
+        case Seq() | Dims():
+            return "list" if value.is_list else "tuple"
+        case Num(shape=(), elem=Expr() as number) if value.kind == "int" or x.is_integer_memory(number):
+            return "" if number.is_bool else "int"
+        case _:
+            return ""
 
 
 def _dict(x: HostExecutor, args: Arguments) -> Any:
@@ -457,6 +488,7 @@ _PYTHON: Mapping[str, Handler] = {
     "math.prod": _prod,
     "numpy.prod": _prod,
     "functools.reduce": _reduce,
+    "sorted": _in_order,
     "isinstance": _isinstance,
     "dict": _dict,
     "getattr": _getattr,

@@ -111,6 +111,13 @@ def read_element(x: HostExecutor, value: Unknown) -> Unknown:
     return _named(x, value.name, value.name, event, opaque=value.opaque)
 
 
+def read_sequence(x: HostExecutor, value: Unknown) -> Unknown:
+    """`value` as a sequence of numbers: its items may have changed since it got its name."""
+    events = x.events
+    event = max(events.reach(value.name), events.itself.get(value.name, 0), events.items)
+    return _named(x, value.name, value.name, event, opaque=value.opaque)
+
+
 def read_number(x: HostExecutor, value: Unknown) -> Unknown:
     """`value` as a number: a number never changes, only an object that was changed in place, or an element
     of what is handed in."""

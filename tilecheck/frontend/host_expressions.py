@@ -8,9 +8,9 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import expressions, host_shapes, numbers
+from tilecheck.frontend import expressions, host_shapes, host_sharing, numbers
 from tilecheck.frontend.expressions import binds_nothing, evaluate
-from tilecheck.frontend.host import HostExecutor
+from tilecheck.frontend.host import HostExecutor, facts_of, text_of
 from tilecheck.frontend.host_arguments import literal
 from tilecheck.frontend.host_effects import forget_effects
 from tilecheck.frontend.host_functions import call
@@ -19,13 +19,14 @@ from tilecheck.frontend.host_library import matmul
 from tilecheck.frontend.host_names import attribute_node, name, subscript
 from tilecheck.frontend.host_operators import compare, elementwise, operate
 from tilecheck.frontend.host_targets import forget_named
-from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown
+from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.statements import assign
 from tilecheck.frontend.values import (
     Choice,
     Const,
     Frame,
     Num,
+    Range,
     Seq,
     integer,
 )
@@ -162,11 +163,47 @@ def _comprehension(x: HostExecutor, node: cst.ListComp | cst.GeneratorExp, frame
         raise UnsupportedConstruct("generator that is used later")
     x.events.callers.append(frame)  # the comprehension has names of its own
     try:
-        items = tuple(_comprehended(x, node.elt, node.for_in, frame))
+        source = evaluate(x, node.for_in.iter, frame)
+        if _is_of_any_length(source) and node.for_in.inner_for_in is None:
+            found: Any = _of_any_items(x, node, source, frame)
+        else:
+            found = Seq(tuple(_comprehended(x, node.elt, node.for_in, frame)), isinstance(node, cst.ListComp))
     finally:
         x.events.callers.pop()
     forget_named(x, node, frame)  # those are names of the function, not of the comprehension
-    return Seq(items, isinstance(node, cst.ListComp))
+    return found
+
+
+def _is_of_any_length(source: Any) -> bool:
+    match source:
+        case Unknown() | Dims() | HostShape(strides=False):
+            return True
+        case Range():
+            return any(n.elem is None or n.elem.value is None for n in (source.start, source.stop, source.step))
+        case _:
+            return False
+
+
+def _of_any_items(x: HostExecutor, node: cst.ListComp | cst.GeneratorExp, source: Any, frame: Frame) -> Unknown:
+    """Some numbers, `[d % x.ndim for d in dims]`: what one item establishes holds if there is an item."""
+    inner = Frame(dict(frame.names), frame.parent, frame.table, frame.function, frame.returns, frame.depth)
+    before = x.guard
+    try:
+        assign(
+            x, node.for_in.target, x.unread("item") if isinstance(source, Unknown) else x.natural("item"), inner
+        )
+        tests = [x.truth(evaluate(x, test.test, inner)) for test in node.for_in.ifs]
+        x.guard = E.all_of(x.guard, *tests)
+        taken = set(facts_of(x.guard))
+        value = evaluate(x, node.elt, inner)
+        said = [fact for fact in facts_of(x.guard) if fact not in taken]
+    finally:
+        x.guard = before
+    if not isinstance(value, Num):
+        raise UnsupportedConstruct("comprehension over a parameter")
+    none = E.negate(x.test_of_machine(f"any of {text_of(node, frame.table)}"))
+    x.assume(E.any_of(none, E.all_of(*said)))
+    return host_sharing.unread_of(x, text_of(node, frame.table), *named_in(node, frame))
 
 
 def _dict_comprehension(x: HostExecutor, node: cst.DictComp, frame: Frame) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import expressions, host_calls, host_shapes
+from tilecheck.frontend import expressions, host_calls, host_shapes, numbers
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_library import broadcast, computed, shape_of
 from tilecheck.frontend.host_values import BitLength, Dims, HostShape, Ratio, Tensor, Unknown
@@ -124,11 +124,28 @@ def compare(x: HostExecutor, operator: cst.BaseCompOp, a: Any, b: Any) -> Any:
         equal = _equal(x, a, b)
         if equal is not None:
             return Num((), equal if isinstance(operator, cst.Equal) else E.negate(equal), "bool", None)
+    elif isinstance(operator, cst.In | cst.NotIn) and (isinstance(b, Unknown) or _kind(b) == "any"):
+        found = Num((), x.unread_test(f"{_words(a)} in {_words(b)}"), "bool", None)
+        return found if isinstance(operator, cst.In) else numbers.invert(found, x)
     elif _is_integer(a) and isinstance(b, Unknown):
         x.use_as_integer(x.number_of(b, "operand").elem or E.ZERO)
     elif _is_integer(b) and isinstance(a, Unknown):
         x.use_as_integer(x.number_of(a, "operand").elem or E.ZERO)
     return expressions.compare(x, operator, a, b)
+
+
+def _words(value: Any) -> str:
+    match value:
+        case Num(elem=E.Expr() as number):
+            return E.render(number)
+        case Const():
+            return repr(value.value)
+        case _:
+            return str(getattr(value, "name", "a value"))
+
+
+def _kind(value: Any) -> str:
+    return value.kind if isinstance(value, Num) else ""
 
 
 def _is_integer(value: Any) -> bool:

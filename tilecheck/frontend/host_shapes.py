@@ -7,11 +7,13 @@ over the free tensors that the parts belong to.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.host_values import Axes, Dims, HostShape
+from tilecheck.frontend import host_tensors as T
+from tilecheck.frontend.host_changes import read_sequence
+from tilecheck.frontend.host_values import Axes, Dims, HostShape, Unknown
 from tilecheck.frontend.values import Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Symbol
@@ -22,9 +24,11 @@ from tilecheck.ir.host import (
     axis_of,
     exact_quotient,
     host_extent,
+    host_numel,
     host_part,
     host_rank,
     owner,
+    owners,
     quotient,
 )
 
@@ -43,8 +47,17 @@ def parts_of(x: HostExecutor, value: Any) -> Parts | None:
             return value.parts
         case Seq():
             return tuple(x.scalar(item, "size") for item in value.items)
+        case Unknown() if value.name in x.sequence_names:
+            return (Axes(read_sequence(x, value).name),)
         case _:
             return None
+
+
+def sequence(x: HostExecutor, value: Any) -> Parts | None:
+    """The parts of what is used as a sequence of sizes: an argument that is used so is one."""
+    if isinstance(value, Unknown):
+        x.sequences_seen.add(value.name)
+    return parts_of(x, value)
 
 
 def shape_of_parts(parts: Parts, *, is_list: bool = False) -> Any:
@@ -177,6 +190,77 @@ def _head(parts: Parts, count: int) -> Parts | None:
     return (Axes(only.of, 0, count),) if isinstance(only, Axes) and only.is_whole else None
 
 
+def item_somewhere(x: HostExecutor, parts: Parts, axis: Expr) -> Expr | None:
+    """The extent along a computed axis."""
+    ways = divided(x, parts, axis)
+    return None if ways is None else item(ways[1], 0)
+
+
+def between(x: HostExecutor, parts: Parts, start: Expr, stop: Expr | None) -> Parts | None:
+    """`shape[start:stop]` with computed ends."""
+    ways = (parts, ()) if stop is None else divided(x, parts, stop)
+    found = None if ways is None else divided(x, ways[0], start)
+    return None if found is None else found[1]
+
+
+def divided(x: HostExecutor, parts: Parts, at: Expr) -> tuple[Parts, Parts] | None:
+    """The axes `shape[:at]` and `shape[at:]`, as Python slices them; None where that is not followed."""
+    if at.value is not None:
+        return _pair(sliced(parts, 0, at.value), sliced(parts, at.value, None))
+    before: Expr = E.ZERO
+    for k in range(len(parts) + 1):
+        more = E.sub(at, before).value
+        # What is after a position that is not negative is none either, and counts from the start as that does.
+        if more is not None and more >= 0 and (more == 0 or T.nonnegative(before)):
+            ways = _pair(sliced(parts[k:], 0, more), sliced(parts[k:], more, None))
+            return None if ways is None else ((*parts[:k], *ways[0]), ways[1])
+        if k < len(parts):
+            part = parts[k]
+            ends = x.cut_at.get(part.of) if isinstance(part, Axes) and part.is_whole else None
+            before = E.add(before, rank((part,)) if ends is None else ends)
+    less = E.sub(at, rank(parts)).value
+    if less is not None and -_SURELY_CLAMPED <= less < 0:
+        return _pair(sliced(parts, 0, less), sliced(parts, less, None))
+    only = parts[0] if len(parts) == 1 else None
+    if not isinstance(only, Axes) or not only.is_whole:
+        return None
+    for (of, other), names in x.cuts.items():
+        more = E.sub(at, other).value
+        if of == only.of and (more == 0 or (more is not None and more > 0 and T.nonnegative(other))):
+            return divided(x, tuple(map(Axes, names)), at)
+    return _cut(x, only.of, at)
+
+
+# `shape[: n - k]` is `shape[:-k]` for a shape of `n` axes, where that many are left or both take none.
+_SURELY_CLAMPED = 2
+
+
+def _pair(first: Parts | None, last: Parts | None) -> tuple[Parts, Parts] | None:
+    return None if first is None or last is None else (first, last)
+
+
+def _cut(x: HostExecutor, of: str, at: Expr) -> tuple[Parts, Parts]:
+    """The axes of a free tensor before and from a computed position on: two shapes, free themselves."""
+    words = x.short(at).replace("(", "[").replace(")", "]")
+    if not all(x.is_given(name) for name in owners(at)):
+        words = f"({words})"  # what unread code chose is nothing that a caller decides
+    first, last = f"{of}.shape[:{words}]", f"{of}.shape[{words}:]"
+    x.cut_at[first] = at
+    parted(x, (of, at), first, last)
+    return (Axes(first),), (Axes(last),)
+
+
+def parted(x: HostExecutor, key: tuple[str, Expr], first: str, last: str) -> None:
+    """Note that each axis of a free tensor is one of one shape or of another."""
+    of = key[0]
+    x.cuts[key] = first, last
+    counts = E.sym(host_numel(first)), E.sym(host_numel(last))
+    x.factors.setdefault(of, []).append(counts)
+    whole = E.eq(E.sym(host_numel(of)), E.mul(*counts))
+    for count in counts:
+        x.define(count, whole)
+
+
 def replaced(parts: Parts, axis: int, value: Expr) -> Parts | None:
     """`shape[axis] = value`. Python raises where there is no such axis."""
     order, away = (parts, axis) if axis >= 0 else (parts[::-1], -axis - 1)
@@ -198,13 +282,10 @@ def replaced(parts: Parts, axis: int, value: Expr) -> Parts | None:
 
 
 def replaced_somewhere(x: HostExecutor, parts: Parts, axis: Expr, value: Expr) -> Parts | None:
-    """`shape[axis] = value` for a computed axis of a whole shape: how many elements that makes."""
-    only = parts[0] if len(parts) == 1 else None
-    if not isinstance(only, Axes) or not only.is_whole:
-        return None
-    ones = x.counts.get(only.of) is E.ONE
-    count = value if ones else E.mul(value, x.size_along(only.of, axis)[1])
-    return (Axes(of_count(x, "shape", count, E.sym(host_rank(only.of)))),)
+    """`shape[axis] = value` for a computed axis. Python raises where there is no such axis."""
+    ways = divided(x, parts, axis)
+    after = None if ways is None else replaced(ways[1], 0, value)
+    return None if ways is None or after is None else (*ways[0], *after)
 
 
 def repeated(x: HostExecutor, items: Seq, times: Expr) -> Any:
@@ -248,11 +329,6 @@ def unpacked(x: HostExecutor, parts: Parts, count: int) -> tuple[Expr, ...] | No
     return tuple(part for part in found if isinstance(part, Expr))
 
 
-def exact(count: Expr, rest: Expr) -> Expr | None:
-    """`count // rest` where that leaves nothing over, whatever the sizes."""
-    return exact_quotient(count, rest)
-
-
 def _has_axes(part: Axes, count: int) -> Expr:
     """Whether a part that leaves out some axes at the ends has so many."""
     rank, cut = E.sym(host_rank(part.of)), part.start - (part.stop or 0)
@@ -281,13 +357,20 @@ def meant(x: HostExecutor, e: Expr, memo: dict[Expr, Expr] | None = None) -> Exp
     """An expression with what is said of named shapes written over the tensors that these follow."""
     if not x.shapes and not x.counts:
         return e
+    return divided_out(e, lambda symbol: _of_named(x, symbol), {} if memo is None else memo)
+
+
+def divided_out(e: Expr, meaning: Callable[[Symbol], Expr | None], memo: dict[Expr, Expr]) -> Expr:
+    """An expression with the meaning of its symbols, and without quotients that this makes exact."""
 
     def change(node: Expr) -> Expr | None:
-        if node.op == "floordiv":
-            return quotient(*(E.rebuild(part, change, memo) for part in node.args))
-        return _of_named(x, node.args[0]) if node.op == "sym" else None
+        if node.op in ("floordiv", "mod"):
+            whole, by = (E.rebuild(part, change, memo) for part in node.args)
+            if node.op == "floordiv":
+                return quotient(whole, by)
+            return E.mod(whole, by) if exact_quotient(whole, by) is None else E.ZERO
+        return meaning(node.args[0]) if node.op == "sym" else None
 
-    memo = {} if memo is None else memo
     return E.rebuild(e, change, memo)
 
 

@@ -23,6 +23,7 @@ from tilecheck.frontend.host_doubts import deciding, doubt, doubt_loop
 from tilecheck.frontend.host_effects import defined, forget_effects, rebinds
 from tilecheck.frontend.host_iterators import may_change_source
 from tilecheck.frontend.host_operators import operate
+from tilecheck.frontend.host_products import multiplies
 from tilecheck.frontend.host_targets import assigned, change, delete, forget, lose_changed, unpack_unknown
 from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown, Updated
 from tilecheck.frontend.syntax import walk
@@ -109,6 +110,8 @@ def _small(x: HostExecutor, node: cst.BaseSmallStatement, frame: Frame) -> None:
             rebinds(x, node, frame)
         case cst.Del():
             delete(x, node.target, frame)
+        case cst.Assert(test=cst.GeneratorExp()):
+            pass  # a generator is true, whatever its items would be
         case cst.Continue() | cst.Break() if not x.loops:
             x.guard = E.FALSE
         case _:
@@ -231,7 +234,8 @@ def _append(x: HostExecutor, node: cst.Call, frame: Frame) -> None:
 
 def _for(x: HostExecutor, node: cst.For, frame: Frame) -> None:
     source = evaluate(x, node.iter, frame)
-    if isinstance(source, HostShape | Dims) and _multiplies(x, node, source, frame):
+    if multiplies(x, node, source, frame):
+        _after(x, node, frame)
         return
     used_up(x, source, frame)
     if isinstance(source, Range) and not _known_length(source):
@@ -248,30 +252,6 @@ def _for(x: HostExecutor, node: cst.For, frame: Frame) -> None:
             _any_items(x, node, frame)
             used_up(x, source, frame)
     _after(x, node, frame)
-
-
-def _multiplies(x: HostExecutor, node: cst.For, source: HostShape | Dims, frame: Frame) -> bool:
-    """`for size in x.shape: n *= size`, of a tensor of unknown rank. False if the loop does anything else."""
-    parts = host_shapes.parts_of(x, source)
-    body = node.body.body[0] if len(node.body.body) == 1 else None
-    small = body.body[0] if isinstance(body, cst.SimpleStatementLine) and len(body.body) == 1 else body
-    size = node.target.value if isinstance(node.target, cst.Name) else ""
-    match small:
-        case cst.AugAssign(cst.Name(name), cst.MultiplyAssign(), cst.Name(factor)):
-            factors = [name, factor]
-        case cst.Assign([cst.AssignTarget(cst.Name(name))], cst.BinaryOperation() as right):
-            plain = isinstance(right.operator, cst.Multiply)
-            factors = [dotted(right.left), dotted(right.right)] if plain else []
-        case _:
-            return False
-    held = frame.names.get(name)
-    if parts is None or sorted(factors) != sorted([name, size]) or name == size or not isinstance(held, Num):
-        return False
-    whole = operate(x, "*", held, Num((), host_shapes.meant(x, host_shapes.product(parts)), "int", None))
-    frame.names[name] = whole
-    frame.names[size] = x.natural(size)
-    _after(x, node, frame)
-    return True
 
 
 def _after(x: HostExecutor, node: cst.For | cst.While, frame: Frame) -> None:

@@ -76,13 +76,10 @@ def _shape_item(x: HostExecutor, value: HostShape | Dims, index: Any) -> Any:
         return _shape_slice(x, value, index)
     asked = x.scalar(index, "axis")
     axis = asked.value
-    if axis is None and isinstance(value, HostShape) and not strides:
-        return number(x.size_along(value.of, asked)[0])
-    if axis is None:
-        return x.natural("extent")
     if isinstance(value, HostShape) and strides:
-        return number(E.sym(host_stride(value.of, axis)))
-    found = host_shapes.item(host_shapes.parts_of(x, value) or (), axis)
+        return x.natural("stride") if axis is None else number(E.sym(host_stride(value.of, axis)))
+    parts = host_shapes.parts_of(x, value) or ()
+    found = host_shapes.item_somewhere(x, parts, asked) if axis is None else host_shapes.item(parts, axis)
     return x.natural("extent") if found is None else number(found)
 
 
@@ -90,9 +87,14 @@ def _shape_slice(x: HostExecutor, value: HostShape | Dims, index: Seq) -> Any:
     parts = host_shapes.parts_of(x, value)
     if parts is None or not _is_part(index):
         raise unsupported("part of a shape of unknown length")
-    ends = [None if isinstance(e, Const) else x.scalar(e, "slice").value for e in index.items[1:]]
-    computed = any(e is None and not isinstance(v, Const) for e, v in zip(ends, index.items[1:], strict=True))
-    found = None if computed or ends[2] not in (None, 1) else host_shapes.sliced(parts, ends[0], ends[1])
+    start, stop, step = (None if isinstance(e, Const) else x.scalar(e, "slice") for e in index.items[1:])
+    ends = [None if e is None else e.value for e in (start, stop)]
+    if step not in (None, E.ONE):
+        found = None
+    elif (start is None or ends[0] is not None) and (stop is None or ends[1] is not None):
+        found = host_shapes.sliced(parts, *ends)
+    else:
+        found = host_shapes.between(x, parts, start or E.ZERO, stop)
     if found is None:
         raise unsupported("part of a shape of unknown length")
     return host_shapes.shape_of_parts(found, is_list=isinstance(value, Dims) and value.is_list)

@@ -16,11 +16,11 @@ from tilecheck.frontend.host_arguments import (
     sizes,
     unsupported,
 )
-from tilecheck.frontend.host_values import HostShape, Pieces, Split, Tensor, Unknown
+from tilecheck.frontend.host_values import Axes, HostShape, Pieces, Split, Tensor, Unknown
 from tilecheck.frontend.values import Named, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
-from tilecheck.ir.host import host_extent, host_rank, host_stride
+from tilecheck.ir.host import exact_quotient, host_extent, host_rank, host_stride
 
 if TYPE_CHECKING:
     from tilecheck.frontend.executor import Arguments
@@ -106,7 +106,7 @@ def shaped(x: HostExecutor, t: Tensor, parts: host_shapes.Parts) -> Tensor:
 def _filled_in(parts: host_shapes.Parts, count: Expr | None) -> host_shapes.Parts:
     """A shape with -1 replaced by the quotient that it stands for, where that is exact."""
     rest = host_shapes.product(tuple(p for p in parts if not isinstance(p, Expr) or p.value != -1))
-    size = None if count is None else host_shapes.exact(count, rest)
+    size = None if count is None else exact_quotient(count, rest)
     holes = [k for k, part in enumerate(parts) if isinstance(part, Expr) and part.value == -1]
     if size is None or len(holes) > 1:
         raise unsupported("reshape of an unknown number of elements")
@@ -390,7 +390,8 @@ def along(x: HostExecutor, t: Tensor, args: Arguments, text: str, values: tuple[
             found = E.ite(E.any_of(E.eq(axis, k), E.eq(axis, k - len(values))), values[k], found)
         return number(found)
     if not isinstance(axis, int) and text == SIZE and t.shape is None and t.shape_of:
-        return number(x.size_along(t.shape_of, axis)[0])
+        own = host_shapes.item_somewhere(x, x.shapes.get(t.shape_of, (Axes(t.shape_of),)), axis)
+        return x.natural(f"{t.name}.{text}") if own is None else number(own)
     return x.natural(f"{t.name}.{text}")
 
 

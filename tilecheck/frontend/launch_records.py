@@ -19,12 +19,12 @@ from tilecheck.frontend.annotations import Annotation, read_annotation
 from tilecheck.frontend.host import facts_of
 from tilecheck.frontend.host_blank import is_blank
 from tilecheck.frontend.host_contents import contents_of
-from tilecheck.frontend.host_shapes import meant
+from tilecheck.frontend.host_shapes import divided_out, meant
 from tilecheck.frontend.host_values import FloatParam, LaunchCall, Tensor, Unknown, Updated
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.host import ARGUMENT, OPAQUE, TEST, host_scalar, owners
+from tilecheck.ir.host import ARGUMENT, EXTENT, NUMEL, OPAQUE, TEST, host_numel, host_scalar, owner, owners
 from tilecheck.ir.launch import FLOAT, HostList, HostTensor, HostValue, Launch
 from tilecheck.ir.launch_ranks import launch_expressions, map_launch, with_known_ranks
 
@@ -101,6 +101,8 @@ def _either(x: HostExecutor, cond: Expr, a: Any, b: Any) -> Any:
         f"{a.storage} or {b.storage}",
         fresh=a.fresh and b.fresh,
         shape=shape,
+        shape_of=a.shape_of if a.shape_of == b.shape_of else "",
+        dense=a.dense and b.dense,
         contiguous=a.contiguous and b.contiguous,
         part=None,
         among=tuple(dict.fromkeys((*(a.among or (a.storage,)), *(b.among or (b.storage,))))),
@@ -136,8 +138,19 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
     said = (*launch_expressions(found), *(perhaps if call.names is not None else ()), *found.facts)
     # A number that an object holds (`ctx.BT`) is neither the caller's nor this text's: other code put it there.
     held = {s.name for s in E.symbols(*said) if s.origin in (ARGUMENT, OPAQUE) and "." in s.name}
-    found = replace(found, doubted=tuple(sorted(x.doubted)))
+    found = replace(found, doubted=tuple(sorted(x.doubted | _cut_otherwise(x, said))))
     return replace(found, unread=tuple(n for n in owners(*said) if n in held or not x.is_given(n)))
+
+
+def _cut_otherwise(x: HostExecutor, said: Iterable[Expr]) -> set[str]:
+    """Parts of shapes that are cut in several ways, or of which single axes are spoken of too: how these lie to
+    each other is not followed."""
+    sizes = {owner(s) for s in E.symbols(*said) if s.origin in (EXTENT, NUMEL)}
+    used: dict[str, list[tuple[str, str]]] = {}
+    for (of, _), parts in x.cuts.items():
+        if sizes.intersection(parts):
+            used.setdefault(of, []).append(parts)
+    return {part for of, ways in used.items() if len(ways) > 1 or of in sizes for way in ways for part in way}
 
 
 def _words(value: Any) -> str:
@@ -287,15 +300,26 @@ def _completed(x: HostExecutor, launch: Launch, guard: Expr) -> Launch:
     own: dict[Expr, Expr] = {}
     memo: dict[Expr, Expr] = {}
     launch = map_launch(replace(launch, facts=facts_of(guard)), lambda e: meant(x, e, memo))
+    counts = _factored(x, (*launch_expressions(launch), *launch.facts))
+    divided: dict[Expr, Expr] = {}
+    if counts:
+        launch = map_launch(launch, lambda e: divided_out(e, counts.get, divided))
     launch = _decided(map_launch(launch, lambda e: _of_host(e, own)))
     facts = dict.fromkeys(launch.facts)
     used = set(E.symbols(*launch_expressions(launch), *facts))
     for symbol, fact in reversed(list(x.definitions.items())):
         if symbol.args[0] in used:
-            known = _of_host(meant(x, fact, memo), own)
+            known = _of_host(divided_out(meant(x, fact, memo), counts.get, divided), own)
             used.update(E.symbols(known))
             facts.update(dict.fromkeys(E.conjuncts(known)))
     return with_known_ranks(replace(launch, facts=tuple(facts)), {})
+
+
+def _factored(x: HostExecutor, said: Iterable[Expr]) -> dict[Symbol, Expr]:
+    """Numbers of elements as the products of which the launch names a factor."""
+    named = set(owners(*said))
+    ways = ((of, way) for of, known in x.factors.items() for way in known if named.intersection(owners(*way)))
+    return {host_numel(of): E.mul(*way) for of, way in reversed(list(ways))}
 
 
 def _decided(launch: Launch) -> Launch:

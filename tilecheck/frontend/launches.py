@@ -260,21 +260,22 @@ def _defaults(table: ModuleTable, function: cst.FunctionDef) -> dict[str, Expr]:
 
 
 def _settled(table: ModuleTable, host: _Host, shared: Shared) -> HostRun:
-    """A run of `host` that knows which unknowns are integers."""
+    """A run of `host` that knows which unknowns are integers, and which are sequences of them."""
     if host.node is not None and host.node in shared.runs:
         return shared.runs[host.node]
     integers: frozenset[str] = frozenset()
+    sequences: frozenset[str] = frozenset()
     forms: dict[tuple[str, str], Any] = {}
     for _ in range(MAX_RUNS):
         met: list[tuple[Launch, int]] = []
         x = _executor(table, host, met, integers)
-        x.forms, x.known = forms, shared
+        x.forms, x.known, x.sequence_names = forms, shared, sequences
         why = _run(x, table, host)
         launches = [with_returned(x, launch, event, x.returned) for launch, event in met]
         learned = _forms(x, table, shared)
-        if x.integers_seen <= integers and learned == forms:
+        if x.integers_seen <= integers and x.sequences_seen <= sequences and learned == forms:
             break
-        integers, forms = integers | x.integers_seen, learned
+        integers, sequences, forms = integers | x.integers_seen, sequences | x.sequences_seen, learned
     handed = None
     if host.node is not None and host.name == "forward" and why is None and x.outermost is not None:
         handed = handed_over(x, host.node, x.outermost)

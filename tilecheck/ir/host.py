@@ -123,6 +123,11 @@ def owner(symbol: Symbol) -> str | None:
     return symbol.name if symbol.origin in (ARGUMENT, OPAQUE, NATURAL) else None
 
 
+def whole(name: str) -> str:
+    """The tensor of which a part of its shape is named: `x` of `x.shape[:dim]`."""
+    return name.partition(".shape[")[0]
+
+
 def owners(*exprs: Expr) -> tuple[str, ...]:
     """The owners of the symbols in `exprs`, in order of appearance."""
     found = (owner(s) for s in symbols(*exprs))

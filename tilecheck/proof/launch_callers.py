@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tilecheck.ir.expr import Expr, Kind, all_of, negate, sub, substitute, sym, symbols, walk
-from tilecheck.ir.host import ARGUMENT, EXTENT, NUMEL, OPAQUE, RANK, SPAN, STRIDE, axis_of, owner
+from tilecheck.ir.host import ARGUMENT, EXTENT, NUMEL, OPAQUE, RANK, SPAN, STRIDE, axis_of, owner, whole
 from tilecheck.ir.kernel import Effect
 from tilecheck.ir.launch import HostTensor
 from tilecheck.proof.launch_judge import Judge
@@ -81,7 +81,7 @@ def _is_of_own_outputs(judge: Judge, condition: Expr) -> bool:
 def _is_like_an_input(t: HostTensor) -> bool:
     """Whether a tensor has the shape of another, all of it and in its order."""
     if t.shape is None:
-        return t.shape_of not in ("", t.name)
+        return t.shape_of not in ("", t.name) and t.shape_of == whole(t.shape_of)
     extents = [n.args[0] for n in t.shape if n.op == "sym" and n.args[0].origin == EXTENT]
     names = {owner(s) for s in extents}
     in_order = [axis_of(s) for s in extents] == list(range(len(t.shape)))
@@ -107,7 +107,9 @@ def _over_one_tensor(judge: Judge, wanted: Expr) -> Iterator[Expr]:
 
 def _tensors(e: Expr) -> frozenset[str]:
     """The tensors whose extents or strides stand in it."""
-    return frozenset(owner(s) or "" for s in symbols(e) if s.kind is Kind.HOST and s.origin in _OF_TENSOR)
+    return frozenset(
+        whole(owner(s) or "") for s in symbols(e) if s.kind is Kind.HOST and s.origin in _OF_TENSOR
+    )
 
 
 def _numbers(e: Expr) -> frozenset[str]:

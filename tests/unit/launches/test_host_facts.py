@@ -74,6 +74,10 @@ def worst(statuses: Callable[[str], dict[str, str]]) -> Callable[[str], str]:
     return lambda body: max(statuses(body).values(), key=rank)
 
 
+DIM = "d = d % x.ndim"
+REDUCED = "n, shape = 1, list(x.shape)\nfor i in order:\n"
+
+
 def launched(before: str, out: str, count: str) -> str:
     text = textwrap.indent(textwrap.dedent(before).strip(), "    ")
     return f"""
@@ -107,6 +111,15 @@ def host(x, w, k: int, d: int, order):
         ("a, b = x.shape", "F.pad(x, (1, 2))", "a * (b + 3)"),
         ("a, b = x.shape\nv, i = x.topk(3)", "i", "3 * a"),
         ("", "torch.empty((x.numel(),))", "x.numel() // 3 * 3"),
+        (DIM, "torch.empty(x.shape)", "math.prod(x.shape[:d]) * x.shape[d] * math.prod(x.shape[d + 1:])"),
+        (DIM, "torch.empty(x.shape)", "x.numel() // math.prod(x.shape[:d]) // x.shape[d] * x.shape[d]"),
+        (DIM, "torch.empty(x.shape[d:])", "x.numel() // math.prod(x.shape[:d])"),
+        (f"{DIM}\nshape = list(x.shape)\nshape[d] = 2", "torch.empty(shape)", "x.numel() // x.shape[d] * 2"),
+        (f"{DIM}\nn = 1\nfor i in range(d):\n    n *= x.shape[i]", "torch.empty(x.shape[:d])", "n"),
+        (f"{REDUCED}    n *= shape[i]\n    shape[i] = 1", "torch.empty(shape)", "x.numel() // n"),
+        ("order = [k % x.ndim for k in order]\nm = x.permute(sorted(order))", "m.contiguous()", "x.numel()"),
+        ("", "torch.empty(order)", "math.prod(order)"),
+        ("", "torch.empty(order)", "functools.reduce(lambda a, b: a * b, order, 1)"),
     ],
 )
 def test_sizes_that_the_text_gives(before: str, out: str, count: str, worst) -> None:
@@ -125,6 +138,13 @@ def test_sizes_that_the_text_gives(before: str, out: str, count: str, worst) -> 
         ("a, b = torch.meshgrid(torch.empty(64), torch.empty(64), indexing='ij')", "a", "a.numel()"),
         ("n = 1\nfor size in x.shape[1:]:\n    n *= size", "torch.empty(n)", "x.numel()"),
         ("a, b = x.shape", "x.contiguous().unfold(1, 2, 1)", "2 * a * (b - 1)"),
+        (DIM, "torch.empty(x.shape[d:])", "x.numel()"),
+        (DIM, "torch.empty(x.shape[:d])", "math.prod(x.shape[:d]) * x.shape[d]"),
+        ("", "torch.empty_like(x)", "x.shape[d] * math.prod(x.shape[:d]) * math.prod(x.shape[d + 1:])"),
+        (f"{REDUCED}    shape[i] = 1\n    n *= shape[i]", "torch.empty(shape)", "x.numel() // n"),
+        (f"{REDUCED}    n *= shape[i]\n    shape[i] = 0", "torch.empty(shape)", "x.numel() // n"),
+        ("", "torch.empty(order)", "functools.reduce(lambda a, b: a + b, order, 1)"),
+        ("", "torch.empty(order)", "functools.reduce(lambda a, b: a * b, order, 2)"),
     ],
 )
 def test_sizes_that_are_too_small(before: str, out: str, count: str, worst) -> None:
