@@ -9,7 +9,8 @@ fewer facts admit more host inputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -34,7 +35,7 @@ from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.host_changes import Events, read_number
 from tilecheck.frontend.host_contents import Held
-from tilecheck.frontend.host_values import Axes, FloatParam, LaunchCall, Tensor, Unknown, Updated
+from tilecheck.frontend.host_values import Axes, BitLength, FloatParam, LaunchCall, Tensor, Unknown, Updated
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Param, Poison, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -118,6 +119,7 @@ class HostExecutor(Executor):
     returned: tuple[Any, ...] = ()  # the values that the function returned
     allocated: set[str] = field(default_factory=set)  # storages of allocations in view
     origins: dict[str, frozenset[str]] = field(default_factory=dict)  # of what unread code gives: see `unread`
+    made_of: dict[str, frozenset[str]] = field(default_factory=dict)  # names in lists that the text computes
     givers: dict[str, frozenset[str]] = field(default_factory=dict)  # of what it was surely given
     may_be: dict[str, frozenset[str]] = field(default_factory=dict)  # of what the text lets it be
     may_hold: dict[str, set[str]] = field(default_factory=dict)  # storages, by the variable that may get one
@@ -176,7 +178,10 @@ class HostExecutor(Executor):
         return host_test(self._unique(text))
 
     def is_given(self, name: str) -> bool:
-        """Whether a value of this name is handed in: a parameter, or a part of one."""
+        """Whether a value of this name is handed in: a parameter, a part of one, or a list made of such."""
+        for whole in (name, name.rpartition("[")[0]):
+            if whole in self.made_of:
+                return all(map(self.is_given, self.made_of[whole]))
         root = name.partition(".")[0].partition("[")[0]
         return root in self.inputs and "(" not in name
 
@@ -231,6 +236,16 @@ class HostExecutor(Executor):
     def assume(self, fact: Expr) -> None:
         """Execution goes on only where `fact` holds: it would have raised elsewhere."""
         self.guard = E.all_of(self.guard, fact)
+
+    @contextlib.contextmanager
+    def before_call(self) -> Iterator[None]:
+        """Code of a module that ran before the function was called: it turns none of its arguments away."""
+        guard, doubted, deciding, line = self.guard, self.doubted, self.deciding, self.line
+        self.doubted, self.deciding, self.line = set(), [], None
+        try:
+            yield
+        finally:
+            self.guard, self.doubted, self.deciding, self.line = guard, doubted, deciding, line
 
     def known_rank(self, t: Tensor) -> Tensor:
         """`t` with its shape written out where the path fixes the rank."""
@@ -317,6 +332,8 @@ class HostExecutor(Executor):
                 return Num((), E.sym(host_scalar(value.name, opaque=value.opaque)), "any", None)
             case Named() if not value.name.startswith(("math.", "numpy.", "torch.")):
                 return self.number_of(Unknown(value.name, opaque=True), what)
+            case BitLength():
+                return self.natural(f"{self.short(value.of)}.bit_length()")
             case Choice():
                 a, b = self.number_of(value.first, what), self.number_of(value.second, what)
                 return numbers.select(Num((), value.cond, "bool"), a, b, self)
@@ -342,6 +359,11 @@ class HostExecutor(Executor):
 
     def is_integer_memory(self, value: Expr) -> bool:
         return all(s.name in self.integer_names for s in scalars(value))
+
+    def fresh(self, origin: str, *, per_lane: bool, boolean: bool = False, name: str = "value") -> Expr:
+        """A number, or a truth, that some arithmetic gives."""
+        symbol = Symbol(self._unique(name), Kind.HOST, origin=OPAQUE)
+        return E.bool_sym(symbol) if boolean else E.sym(symbol)
 
     def unfolded(self, value: Expr, x: Expr, y: Expr, *, per_lane: bool) -> Expr:
         """Of a host's numbers only those that are used as integers count in the end."""

@@ -290,6 +290,15 @@ def _sequence(x: HostExecutor, args: Arguments) -> Any:
     value = args.at(0)
     if isinstance(value, HostShape | Dims) and not (isinstance(value, HostShape) and value.strides):
         return host_shapes.as_list(x, value)
+    if isinstance(value, Unknown) and (text := f"list({value.name})") in x.sequence_names:
+        host_shapes.sequence(x, value)  # a list of sizes is made of one
+    parts = host_shapes.parts_of(x, value) if isinstance(value, Unknown) else None
+    if parts is not None:
+        return host_shapes.shape_of_parts(parts, is_list=True)
+    if isinstance(value, Unknown) and x.is_given(value.name):
+        found = unread_of(x, text, value)
+        x.made_of[found.name] = frozenset({value.name})
+        return found
     return value if isinstance(value, HostShape) else Seq(static_items(x, value, "sequence"), True)
 
 

@@ -33,14 +33,15 @@ from tilecheck.ir.host import owners
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
 
-# Calls that turn no sizes away, by their last name: they report, wait, or keep what they are given.
+# Calls that turn no sizes away, by their last name: they report, wait, or hold what they are given.
 _HARMLESS = frozenset(
     "print debug info warning warning_once warn log getLogger get_logger synchronize current_stream set_device "
     "current_device device record_stream save_for_backward mark_dirty mark_non_differentiable "
     "set_materialize_grads get_device_properties getattr hasattr setattr isinstance type id str repr format "
     "manual_seed finfo iinfo time perf_counter is_available is_initialized device_count get_device_capability "
     "get_device_name Version float bool update get items keys values startswith endswith lower "
-    "upper strip split join result_type promote_types can_cast is_tensor".split()
+    "upper strip split join result_type promote_types can_cast is_tensor len list tuple set sorted "
+    "zip enumerate append insert extend get_default_dtype tensor numel conj view_as_real bit_length".split()
 )
 _OF_TYPE = frozenset({"device", "dtype", "is_cuda", "requires_grad", "layout"})
 _LEAVING = (cst.Return, cst.Raise, cst.Assert)
@@ -106,6 +107,8 @@ def doubt(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
         return
     if isinstance(node, cst.Comparison) and all(isinstance(c.operator, _IDENTITY) for c in node.comparisons):
         return
+    if isinstance(node, cst.Subscript) and all(_is_type(part.slice) for part in node.slice):
+        return  # a table of types
     own = about(node, frame)
     if not own and not any(isinstance(n, cst.Call) for n in walk(node)):
         return  # nothing that has a size is named, and no code is run that might look at one
@@ -114,6 +117,15 @@ def doubt(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
         x.doubted |= names
     if x.line is not None:
         x.doubted |= about(*x.line)
+
+
+def _is_type(index: cst.BaseSlice) -> bool:
+    """Whether something is looked up by the type of a tensor, or by the device where it lies."""
+    return (
+        isinstance(index, cst.Index)
+        and isinstance(index.value, cst.Attribute)
+        and index.value.attr.value in _OF_TYPE
+    )
 
 
 def _last_name(node: cst.BaseExpression) -> str:

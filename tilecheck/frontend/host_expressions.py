@@ -12,6 +12,7 @@ from tilecheck.frontend import expressions, host_shapes, host_sharing, numbers
 from tilecheck.frontend.expressions import binds_nothing, evaluate
 from tilecheck.frontend.host import HostExecutor, facts_of, text_of
 from tilecheck.frontend.host_arguments import literal
+from tilecheck.frontend.host_doubts import parts
 from tilecheck.frontend.host_effects import forget_effects
 from tilecheck.frontend.host_functions import call
 from tilecheck.frontend.host_iterators import is_used_at_once
@@ -102,10 +103,23 @@ def _comparison(x: HostExecutor, node: cst.Comparison, frame: Frame) -> Any:
     result: Any = None
     for target in node.comparisons:
         right = evaluate(x, target.comparator, frame)
-        one = compare(x, target.operator, left, right)
+        one = _compared(x, target.operator, left, right, text_of(node, frame.table))
         result = one if result is None else numbers.logical("and", result, one, x)
         left = right
     return result
+
+
+def _compared(x: HostExecutor, operator: cst.BaseCompOp, a: Any, b: Any, text: str) -> Any:
+    """One comparison: of values that are not followed some truth. Tensors alone may refuse to be compared."""
+    try:
+        return compare(x, operator, a, b)
+    except UnsupportedConstruct:
+        if isinstance(a, Tensor) or isinstance(b, Tensor) or not isinstance(operator, _OF_ANY_VALUES):
+            raise
+        return Num((), x.unread_test(text), "bool", None)
+
+
+_OF_ANY_VALUES = (cst.Equal, cst.NotEqual, cst.In, cst.NotIn)
 
 
 # ---- displays ----------------------------------------------------------------------------------------------
@@ -163,15 +177,23 @@ def _comprehension(x: HostExecutor, node: cst.ListComp | cst.GeneratorExp, frame
         raise UnsupportedConstruct("generator that is used later")
     x.events.callers.append(frame)  # the comprehension has names of its own
     try:
-        source = evaluate(x, node.for_in.iter, frame)
-        if _is_of_any_length(source) and node.for_in.inner_for_in is None:
-            found: Any = _of_any_items(x, node, source, frame)
-        else:
-            found = Seq(tuple(_comprehended(x, node.elt, node.for_in, frame)), isinstance(node, cst.ListComp))
+        found = _over(x, node, evaluate(x, node.for_in.iter, frame), frame)
     finally:
         x.events.callers.pop()
     forget_named(x, node, frame)  # those are names of the function, not of the comprehension
     return found
+
+
+def _over(x: HostExecutor, node: cst.ListComp | cst.GeneratorExp, source: Any, frame: Frame) -> Any:
+    if isinstance(source, Choice):
+        return x.split(
+            source.cond,
+            lambda: _over(x, node, source.first, frame),
+            lambda: _over(x, node, source.second, frame),
+        )
+    if _is_of_any_length(source) and node.for_in.inner_for_in is None:
+        return _of_any_items(x, node, source, frame)
+    return Seq(tuple(_comprehended(x, node.elt, node.for_in, source, frame)), isinstance(node, cst.ListComp))
 
 
 def _is_of_any_length(source: Any) -> bool:
@@ -203,7 +225,20 @@ def _of_any_items(x: HostExecutor, node: cst.ListComp | cst.GeneratorExp, source
         raise UnsupportedConstruct("comprehension over a parameter")
     none = E.negate(x.test_of_machine(f"any of {text_of(node, frame.table)}"))
     x.assume(E.any_of(none, E.all_of(*said)))
-    return host_sharing.unread_of(x, text_of(node, frame.table), *named_in(node, frame))
+    found = host_sharing.unread_of(x, text_of(node, frame.table), *named_in(node, frame))
+    x.made_of[found.name] = frozenset[str]().union(*map(_sized_as, named_in(node, frame))) - {""}
+    return found
+
+
+def _sized_as(value: Any) -> set[str]:
+    """The names of what decides the numbers in a value: of a tensor whose shape it has."""
+    match value:
+        case Tensor():
+            return {value.shape_of}
+        case Choice():
+            return _sized_as(value.first) | _sized_as(value.second)
+        case _:
+            return parts(value)
 
 
 def _dict_comprehension(x: HostExecutor, node: cst.DictComp, frame: Frame) -> Any:
@@ -211,7 +246,7 @@ def _dict_comprehension(x: HostExecutor, node: cst.DictComp, frame: Frame) -> An
     found: dict[str | int, Any] = {}
     x.events.callers.append(frame)
     try:
-        for inner in _rounds(x, node.for_in, frame):
+        for inner in _rounds(x, node.for_in, evaluate(x, node.for_in.iter, frame), frame):
             key = literal(evaluate(x, node.key, inner))
             if key is None:
                 raise UnsupportedConstruct("dictionary with a computed key")
@@ -222,21 +257,24 @@ def _dict_comprehension(x: HostExecutor, node: cst.DictComp, frame: Frame) -> An
     return Table(found)
 
 
-def _comprehended(x: HostExecutor, elt: cst.BaseExpression, loop: cst.CompFor, frame: Frame) -> Iterator[Any]:
+def _comprehended(
+    x: HostExecutor, elt: cst.BaseExpression, loop: cst.CompFor, source: Any, frame: Frame
+) -> Iterator[Any]:
     """The items that one loop of a comprehension gives, and the loops inside it."""
-    return (evaluate(x, elt, inner) for inner in _rounds(x, loop, frame))
+    return (evaluate(x, elt, inner) for inner in _rounds(x, loop, source, frame))
 
 
-def _rounds(x: HostExecutor, loop: cst.CompFor, frame: Frame) -> Iterator[Frame]:
+def _rounds(x: HostExecutor, loop: cst.CompFor, source: Any, frame: Frame) -> Iterator[Frame]:
     """The names of each round of a comprehension."""
     inner = Frame(dict(frame.names), frame.parent, frame.table, frame.function, frame.returns, frame.depth)
-    for item in expressions.static_items(x, evaluate(x, loop.iter, frame), "comprehension"):
+    for item in expressions.static_items(x, source, "comprehension"):
         assign(x, loop.target, item, inner)
         keep = E.all_of(*(x.truth(evaluate(x, test.test, inner)) for test in loop.ifs))
         if keep is not E.TRUE and keep is not E.FALSE:
             raise UnsupportedConstruct("comprehension with a symbolic condition")
         if keep is E.TRUE and loop.inner_for_in is not None:
-            yield from _rounds(x, loop.inner_for_in, inner)
+            further = loop.inner_for_in
+            yield from _rounds(x, further, evaluate(x, further.iter, inner), inner)
         elif keep is E.TRUE:
             yield inner
 

@@ -78,14 +78,14 @@ def module_value(x: HostExecutor, table: ModuleTable, name: str) -> Any:
     """The value of a module-level name, computed once in a run."""
     key = (table.file, name)
     if key not in x.module_values:
-        guard, allocation = x.guard, x.allocation
-        x.allocation = name
+        allocation, x.allocation = x.allocation, name
         try:
-            value = kept(module_name(x, table, name))
+            with x.before_call():
+                value = kept(module_name(x, table, name))
         except UnsupportedConstruct:
             value = x.unread(name)
         finally:
-            x.guard, x.allocation = guard, allocation
+            x.allocation = allocation
         x.module_values[key] = x.unread(name) if isinstance(value, Poison) else value
     found = x.module_values[key]
     return read_global(x, found) if isinstance(found, Unknown) and name in table.lost else found

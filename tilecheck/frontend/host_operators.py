@@ -14,7 +14,7 @@ from tilecheck.frontend.host_library import broadcast, computed, shape_of
 from tilecheck.frontend.host_values import BitLength, Dims, HostShape, Ratio, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Num, Seq, Token
 from tilecheck.ir import expr as E
-from tilecheck.ir.host import host_extent, host_rank, same_shape
+from tilecheck.ir.host import exact_quotient, host_extent, host_rank, same_shape
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
@@ -37,7 +37,7 @@ def operate(x: HostExecutor, op: str, a: Any, b: Any) -> Any:
             return _joined(x, a, b)
         case Seq(), Num(elem=E.Expr() as times) if op == "*" and times.value is None and a.items:
             return host_shapes.repeated(x, a, times)
-        case (Num() | Unknown(), Num() | Unknown()) if op == "/":
+        case (Num() | Unknown() | Ratio(), Num() | Unknown()) if op == "/":
             return _ratio(x, a, b)
         case _:
             return expressions.operate(x, op, a, b)
@@ -55,6 +55,11 @@ def _ratio(x: HostExecutor, a: Any, b: Any) -> Any:
     folded = expressions.fold_floats("/", a, b)
     if folded is not None and isinstance(folded.value, float) and not folded.value.is_integer():
         return folded
+    if isinstance(a, Ratio):  # `x.numel() / m / n`, where nothing is left over and so nothing is rounded
+        whole = exact_quotient(a.top, E.mul(a.bottom, x.scalar(b, "divisor")))
+        if whole is None:
+            raise UnsupportedConstruct("division")
+        return Ratio(whole, E.ONE)
     top, bottom = x.number_of(a, "dividend"), x.number_of(b, "divisor")
     if top.elem is None or bottom.elem is None or "bool" in (top.kind, bottom.kind):
         raise UnsupportedConstruct("division")

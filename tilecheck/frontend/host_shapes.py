@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_changes import read_sequence
-from tilecheck.frontend.host_values import Axes, Dims, HostShape, Unknown
+from tilecheck.frontend.host_values import Axes, Dims, HostShape, Tensor, Unknown
 from tilecheck.frontend.values import Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Symbol
@@ -55,8 +55,8 @@ def parts_of(x: HostExecutor, value: Any) -> Parts | None:
 
 def sequence(x: HostExecutor, value: Any) -> Parts | None:
     """The parts of what is used as a sequence of sizes: an argument that is used so is one."""
-    if isinstance(value, Unknown):
-        x.sequences_seen.add(value.name)
+    if isinstance(value, Unknown | Tensor):
+        x.sequences_seen.add(value.name if isinstance(value, Unknown) else value.storage)
     return parts_of(x, value)
 
 
@@ -242,9 +242,9 @@ def _pair(first: Parts | None, last: Parts | None) -> tuple[Parts, Parts] | None
 def _cut(x: HostExecutor, of: str, at: Expr) -> tuple[Parts, Parts]:
     """The axes of a free tensor before and from a computed position on: two shapes, free themselves."""
     words = x.short(at).replace("(", "[").replace(")", "]")
-    if not all(x.is_given(name) for name in owners(at)):
-        words = f"({words})"  # what unread code chose is nothing that a caller decides
     first, last = f"{of}.shape[:{words}]", f"{of}.shape[{words}:]"
+    if not all(x.is_given(name) for name in owners(at)):
+        x.doubted |= {first, last}  # unread code may choose some positions only
     x.cut_at[first] = at
     parted(x, (of, at), first, last)
     return (Axes(first),), (Axes(last),)

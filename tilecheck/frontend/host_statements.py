@@ -99,7 +99,10 @@ def _small(x: HostExecutor, node: cst.BaseSmallStatement, frame: Frame) -> None:
         case cst.AugAssign():
             _augmented(x, node, frame)
         case cst.Return():
+            doubted = set(x.doubted)
             value = Const(None) if node.value is None else evaluate(x, node.value, frame)
+            if frame is x.outermost:
+                x.doubted = doubted  # nothing is launched after what is returned
             frame.returns.append((x.guard, value))
             if frame is x.outermost and not x.dry:
                 x.ends.append((x.guard, value, dict(frame.names)))

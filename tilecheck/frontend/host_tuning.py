@@ -107,9 +107,10 @@ def _autotuned(x: HostExecutor, kernel: Function, node: cst.Call, frame: Frame) 
     """One symbol for each parameter that the configurations set; None where these are not read."""
     known = x.known.tuning
     if kernel.node not in known:
-        guard, steps, x.steps = x.guard, x.steps, 0
-        known[kernel.node] = read_configurations(x, _argument(node, "configs"), frame)
-        x.guard, x.steps = guard, steps  # the configurations are read once, whoever launches first
+        steps, x.steps = x.steps, 0
+        with x.before_call():
+            known[kernel.node] = read_configurations(x, _argument(node, "configs"), frame)
+        x.steps = steps  # the configurations are read once, whoever launches first
     configs = known[kernel.node]
     if configs is None or not only_chooses(node, kernel.table):
         return None
@@ -164,7 +165,8 @@ def _heuristics(
     """`{"EVEN": lambda args: args["n"] % args["BLOCK"] == 0}`: each function is called with the arguments."""
     first = _argument(node, "values")
     try:
-        table = None if first is None else evaluate(x, first, frame)
+        with x.before_call():
+            table = None if first is None else evaluate(x, first, frame)
     except UnsupportedConstruct:
         table = None
     found: dict[str, Any] = {}

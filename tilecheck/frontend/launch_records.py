@@ -5,9 +5,8 @@ A value that a branch chose is taken apart: one launch for each way, with the ch
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -32,20 +31,28 @@ if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
     from tilecheck.frontend.modules import ModuleTable
 
-_MOST_CHOICES = 2  # of one launch: each doubles the ways in which it is seen
+_MOST_WAYS = 4  # in which one launch is seen
 
 
 def record(x: HostExecutor, call: LaunchCall, function: str) -> list[Launch]:
     """The launches that one call makes, one for each combination of choices."""
-    values = [call.grid, call.kernel, call.arguments]
-    conditions = list(dict.fromkeys(_conditions(values, optional=call.names is not None)))[:_MOST_CHOICES]
-    found = []
-    for ways in product((True, False), repeat=len(conditions)):
-        chosen = dict(zip(conditions, ways, strict=True))
-        guard = E.all_of(x.guard, *(c if way else E.negate(c) for c, way in chosen.items()))
-        if guard is not E.FALSE:
-            found.append(_launch(x, call, function, guard, [resolved(x, v, chosen) for v in values]))
+    ways: list[_Way] = [(x.guard, [call.grid, call.kernel, call.arguments])]
+    settled: list[_Way] = []
+    while ways:
+        guard, values = ways.pop(0)
+        choice = next(_conditions(values, optional=call.names is not None), None)
+        if choice is None or len(ways) + len(settled) + 2 > _MOST_WAYS:
+            settled.append((guard, values))
+            continue
+        for cond, way in ((choice, True), (E.negate(choice), False)):
+            own = E.all_of(guard, cond)
+            if own is not E.FALSE:
+                ways.append((own, [_taken(v, choice, way=way) for v in values]))
+    found = [_launch(x, call, function, guard, [_merged(x, v) for v in values]) for guard, values in settled]
     return list(dict.fromkeys(found))
+
+
+_Way = tuple[Expr, list[Any]]  # a path condition, and what is launched under it
 
 
 def _conditions(values: Iterable[Any], *, optional: bool) -> Iterator[Expr]:
@@ -71,17 +78,27 @@ def _is_optional(choice: Choice) -> bool:
     return any(isinstance(w, Tensor | Unknown) for w in ways) and any(w == Const(None) for w in ways)
 
 
-def resolved(x: HostExecutor, value: Any, chosen: Mapping[Expr, bool]) -> Any:
+def _taken(value: Any, cond: Expr, *, way: bool) -> Any:
+    """A value where a condition is decided."""
     match value:
-        case Choice() if value.cond in chosen:
-            return resolved(x, value.first if chosen[value.cond] else value.second, chosen)
+        case Choice() if value.cond is cond:
+            return _taken(value.first if way else value.second, cond, way=way)
         case Choice():
-            if _is_optional(value):
-                return value
-            first, second = resolved(x, value.first, chosen), resolved(x, value.second, chosen)
-            return _either(x, value.cond, first, second)
+            first, second = (_taken(v, cond, way=way) for v in (value.first, value.second))
+            return replace(value, first=first, second=second)
         case Seq():
-            return Seq(tuple(resolved(x, item, chosen) for item in value.items), value.is_list)
+            return Seq(tuple(_taken(item, cond, way=way) for item in value.items), value.is_list)
+        case _:
+            return value
+
+
+def _merged(x: HostExecutor, value: Any) -> Any:
+    """What the ways of a choice have in common, where it is not taken apart."""
+    match value:
+        case Choice() if not _is_optional(value):
+            return _either(x, value.cond, _merged(x, value.first), _merged(x, value.second))
+        case Seq():
+            return Seq(tuple(_merged(x, item) for item in value.items), value.is_list)
         case _:
             return value
 
@@ -91,17 +108,23 @@ def _either(x: HostExecutor, cond: Expr, a: Any, b: Any) -> Any:
     if isinstance(a, Num) or isinstance(b, Num):
         found = x.merge(cond, a, b)
         return found if isinstance(found, Num) else None
+    a, b = (x.tensor(v) if isinstance(v, Unknown) and v.name not in x.integers_seen else v for v in (a, b))
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         return None
-    shape = None
+    a, b = x.laid_out(x.known_rank(a)), x.laid_out(x.known_rank(b))
+    shape, shape_of = None, a.shape_of if a.shape_of == b.shape_of else ""
     if a.shape is not None and b.shape is not None and len(a.shape) == len(b.shape):
         shape = tuple(E.ite(cond, u, v) for u, v in zip(a.shape, b.shape, strict=True))
+    one, other = x.count_of(a), x.count_of(b)
+    if shape is None and not shape_of and one is not None and other is not None:
+        shape_of = f"{a.name} or {b.name}"
+        x.counts[shape_of] = E.ite(cond, one, other)
     return Tensor(
         f"{a.name} or {b.name}",
         f"{a.storage} or {b.storage}",
         fresh=a.fresh and b.fresh,
         shape=shape,
-        shape_of=a.shape_of if a.shape_of == b.shape_of else "",
+        shape_of=shape_of,
         dense=a.dense and b.dense,
         contiguous=a.contiguous and b.contiguous,
         part=None,

@@ -119,6 +119,14 @@ def host(x, w, k: int, d: int, order):
         (f"{REDUCED}    n *= shape[i]\n    shape[i] = 1", "torch.empty(shape)", "x.numel() // n"),
         ("order = [k % x.ndim for k in order]\nm = x.permute(sorted(order))", "m.contiguous()", "x.numel()"),
         ("", "torch.empty(order)", "math.prod(order)"),
+        (
+            "order = [k % x.ndim for k in order]\nd = order[0]",
+            "torch.empty(x.shape[:d])",
+            "math.prod(x.shape[:d])",
+        ),
+        ("sizes = list(order)\nsizes[d] = 1", "torch.empty(sizes)", "math.prod(sizes)"),
+        ("m, n = x.shape[-2:]", "torch.empty(x.shape)", "int(x.numel() / m / n) * m * n"),
+        ("k = 1 << k.bit_length()", "torch.empty((x.numel(), k))", "x.numel() * k"),
         ("", "torch.empty(order)", "functools.reduce(lambda a, b: a * b, order, 1)"),
     ],
 )

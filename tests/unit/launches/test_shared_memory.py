@@ -115,7 +115,7 @@ def test_pieces_of_one_tensor(before: str, pair: str, expected: str, status) -> 
         (
             "a, b, c, d = (torch.empty(n) for _ in range(4))\ny = c if c1 else (b if c2 else (a if c3 else d))",
             "a, y",
-            "caller",
+            "broken",
         ),
     ],
 )
