@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from tilecheck.frontend.modules import ModuleTable
 
 HOST_STEPS = 30_000
+_NAMELESS = "?"
 _LONGEST_NAME = 60  # characters
 _LONGEST_TEXT = 12  # nodes
 
@@ -360,8 +361,8 @@ class HostExecutor(Executor):
     def is_integer_memory(self, value: Expr) -> bool:
         return all(s.name in self.integer_names for s in scalars(value))
 
-    def fresh(self, origin: str, *, per_lane: bool, boolean: bool = False, name: str = "value") -> Expr:
-        """A number, or a truth, that some arithmetic gives."""
+    def fresh(self, origin: str, *, per_lane: bool, boolean: bool = False, name: str = _NAMELESS) -> Expr:
+        """A number, or a truth, that some arithmetic gives: nothing in the text has a name for it."""
         symbol = Symbol(self._unique(name), Kind.HOST, origin=OPAQUE)
         return E.bool_sym(symbol) if boolean else E.sym(symbol)
 
@@ -470,6 +471,11 @@ def _as_integer(value: Num) -> Num:
     if value.kind != "bool" or value.shape or value.elem is None:
         return value
     return Num((), E.ite(value.elem, E.ONE, E.ZERO), "int", None)
+
+
+def is_nameless(symbol: Symbol) -> bool:
+    """Whether nothing in the text has a name for a number or a truth."""
+    return symbol.kind is Kind.HOST and symbol.name.partition(" ")[0] == _NAMELESS
 
 
 def text_of(node: cst.CSTNode, table: ModuleTable) -> str:

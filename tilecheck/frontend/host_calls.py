@@ -25,6 +25,7 @@ from tilecheck.frontend.host_values import (
     Dims,
     FloatParam,
     HostShape,
+    Members,
     Ratio,
     Root,
     Table,
@@ -225,7 +226,11 @@ def _int(x: HostExecutor, args: Arguments) -> Any:
             element = (read_number if value.name in x.integer_names else read_element)(x, value)
             named = x.number_of(element, "int").elem
             whole = named is not None and x.is_integer_memory(named)
-            return element if whole else Unknown(f"int({element.name})", opaque=element.opaque)
+            if whole:
+                return element
+            found = Unknown(f"int({element.name})", opaque=element.opaque)
+            x.made_of[found.name] = frozenset({element.name})
+            return found
         case _:
             raise UnsupportedConstruct("int of this value")
 
@@ -397,6 +402,8 @@ def _isinstance(x: HostExecutor, args: Arguments) -> Any:
         return Num((), E.TRUE, "bool", None)
     if isinstance(kind, Named) and kind.name in ("int", "list", "tuple") and _python_type(x, value):
         return Num((), E.TRUE if kind.name == _python_type(x, value) else E.FALSE, "bool", None)
+    if isinstance(kind, Named) and kind.name == "int" and isinstance(value, Unknown):
+        x.integers_seen.add(value.name)
     kinds = kind.items if isinstance(kind, Seq) else (kind,)
     names = [v.name for v in (value, *kinds) if isinstance(v, Unknown | Named | Tensor | Token)]
     if len(names) == 1 + len(kinds):
@@ -487,6 +494,7 @@ _PYTHON: Mapping[str, Handler] = {
     "list": _sequence,
     "tuple": _tuple,
     "torch.Size": _tuple,
+    "frozenset": lambda x, args: Members(static_items(x, args.at(0), "frozenset") if args.positional else ()),
     "sum": _sum,
     "zip": _at_once(_zip),
     "enumerate": _at_once(_enumerate),

@@ -10,7 +10,7 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import expressions, host_shapes, host_sharing, numbers
 from tilecheck.frontend.expressions import binds_nothing, evaluate
-from tilecheck.frontend.host import HostExecutor, facts_of, text_of
+from tilecheck.frontend.host import HostExecutor, facts_of, is_nameless, text_of
 from tilecheck.frontend.host_arguments import literal
 from tilecheck.frontend.host_doubts import parts
 from tilecheck.frontend.host_effects import forget_effects
@@ -20,7 +20,7 @@ from tilecheck.frontend.host_library import matmul
 from tilecheck.frontend.host_names import attribute_node, name, subscript
 from tilecheck.frontend.host_operators import compare, elementwise, operate
 from tilecheck.frontend.host_targets import forget_named
-from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown, named_in
+from tilecheck.frontend.host_values import Dims, HostShape, Members, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.statements import assign
 from tilecheck.frontend.values import (
     Choice,
@@ -102,7 +102,10 @@ def _comparison(x: HostExecutor, node: cst.Comparison, frame: Frame) -> Any:
     left = evaluate(x, node.left, frame)
     result: Any = None
     for target in node.comparisons:
-        right = evaluate(x, target.comparator, frame)
+        if isinstance(target.comparator, cst.Set) and isinstance(target.operator, cst.In | cst.NotIn):
+            right: Any = Members(tuple(evaluate(x, e.value, frame) for e in target.comparator.elements))
+        else:
+            right = evaluate(x, target.comparator, frame)
         one = _compared(x, target.operator, left, right, text_of(node, frame.table))
         result = one if result is None else numbers.logical("and", result, one, x)
         left = right
@@ -112,11 +115,15 @@ def _comparison(x: HostExecutor, node: cst.Comparison, frame: Frame) -> Any:
 def _compared(x: HostExecutor, operator: cst.BaseCompOp, a: Any, b: Any, text: str) -> Any:
     """One comparison: of values that are not followed some truth. Tensors alone may refuse to be compared."""
     try:
-        return compare(x, operator, a, b)
+        found = compare(x, operator, a, b)
     except UnsupportedConstruct:
         if isinstance(a, Tensor) or isinstance(b, Tensor) or not isinstance(operator, _OF_ANY_VALUES):
             raise
         return Num((), x.unread_test(text), "bool", None)
+    truth = found.elem if isinstance(found, Num) else None
+    if truth is not None and truth.op == "bsym" and is_nameless(truth.args[0]):
+        return Num((), x.unread_test(text), "bool", None)
+    return found
 
 
 _OF_ANY_VALUES = (cst.Equal, cst.NotEqual, cst.In, cst.NotIn)

@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import expressions, host_reshaping, host_returns, host_shapes, host_triton
+from tilecheck.frontend import expressions, host_lists, host_reshaping, host_returns, host_shapes, host_triton
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.executor import Arguments
@@ -234,6 +234,11 @@ def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any
             return function.result
         case Gridded():
             return _launch_on_grid(x, function, args, frame)
+        case Method() if function.name in host_lists.METHODS and host_lists.is_list(function.value):
+            try:
+                return host_lists.changed(x, function.value, function.name, args, frame)
+            except UnsupportedConstruct:
+                return unread_call(x, function, args.node, args, frame)
         case Method(value=Function()) if function.name == "replace_hints":
             return function.value  # the same kernel with other compiler hints
         case Named() | Method() | RecordType() if UNKNOWN_KEYWORDS not in dict(args.keywords):

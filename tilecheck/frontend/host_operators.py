@@ -11,7 +11,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import expressions, host_calls, host_shapes, numbers
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_library import broadcast, computed, shape_of
-from tilecheck.frontend.host_values import BitLength, Dims, HostShape, Ratio, Tensor, Unknown
+from tilecheck.frontend.host_values import BitLength, Dims, HostShape, Members, Ratio, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.host import exact_quotient, host_extent, host_rank, same_shape
@@ -129,6 +129,8 @@ def compare(x: HostExecutor, operator: cst.BaseCompOp, a: Any, b: Any) -> Any:
         equal = _equal(x, a, b)
         if equal is not None:
             return Num((), equal if isinstance(operator, cst.Equal) else E.negate(equal), "bool", None)
+    elif isinstance(operator, cst.In | cst.NotIn) and isinstance(b, Members):
+        return expressions.compare(x, operator, a, Seq(b.items))
     elif isinstance(operator, cst.In | cst.NotIn) and (isinstance(b, Unknown) or _kind(b) == "any"):
         found = Num((), x.unread_test(f"{_words(a)} in {_words(b)}"), "bool", None)
         return found if isinstance(operator, cst.In) else numbers.invert(found, x)

@@ -191,7 +191,9 @@ def _head(parts: Parts, count: int) -> Parts | None:
 
 
 def item_somewhere(x: HostExecutor, parts: Parts, axis: Expr) -> Expr | None:
-    """The extent along a computed axis."""
+    """The extent along an axis, perhaps a computed one."""
+    if axis.value is not None:
+        return item(parts, axis.value)
     ways = divided(x, parts, axis)
     return None if ways is None else item(ways[1], 0)
 

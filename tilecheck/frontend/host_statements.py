@@ -6,6 +6,7 @@ was before it.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_shapes, host_sharing, statements
+from tilecheck.frontend import host_lists, host_sharing, statements
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate, joined
@@ -107,18 +108,27 @@ def _small(x: HostExecutor, node: cst.BaseSmallStatement, frame: Frame) -> None:
             if frame is x.outermost and not x.dry:
                 x.ends.append((x.guard, value, dict(frame.names)))
             x.guard = E.FALSE
-        case cst.Expr(value=cst.Call(func=cst.Attribute(value=cst.Name(), attr=cst.Name(value="append")))):
-            _append(x, node.value, frame)  # type: ignore[arg-type]  # the pattern says that it is a call
         case cst.Nonlocal() | cst.Global():
             rebinds(x, node, frame)
         case cst.Del():
-            delete(x, node.target, frame)
+            _delete(x, node.target, frame)
         case cst.Assert(test=cst.GeneratorExp()):
             pass  # a generator is true, whatever its items would be
         case cst.Continue() | cst.Break() if not x.loops:
             x.guard = E.FALSE
         case _:
             statements.run_small(x, node, frame)
+
+
+def _delete(x: HostExecutor, target: cst.BaseExpression, frame: Frame) -> None:
+    match target:
+        case cst.Subscript(value, [cst.SubscriptElement(cst.Index(index))]):
+            held = evaluate(x, value, frame)
+            if host_lists.is_list(held):
+                with contextlib.suppress(UnsupportedConstruct):
+                    host_lists.delete_item(x, held, evaluate(x, index, frame), frame)
+                    return
+    delete(x, target, frame)
 
 
 def _unpacked_display(
@@ -218,18 +228,6 @@ def _name_tensor(name: str, frame: Frame) -> None:
     held = frame.names.get(name)
     if isinstance(held, Tensor) and held.fresh and held.name in ("empty", "new", "arange", "result"):
         frame.names[name] = replace(held, name=name)
-
-
-def _append(x: HostExecutor, node: cst.Call, frame: Frame) -> None:
-    name = dotted(node.func).rpartition(".")[0]
-    held = frame.names.get(name)
-    if isinstance(held, Dims) and held.is_list and len(node.args) == 1 and not x.nest:
-        size = x.scalar(evaluate(x, node.args[0].value, frame), "extent")
-        change(x, held, host_shapes.shape_of_parts((*held.parts, size), is_list=True), frame)
-    elif isinstance(held, Seq) and len(node.args) == 1 and not x.nest:
-        change(x, held, Seq((*held.items, evaluate(x, node.args[0].value, frame)), held.is_list), frame)
-    else:
-        evaluate(x, node, frame)
 
 
 # ---- loops -------------------------------------------------------------------------------------------------

@@ -79,7 +79,7 @@ def _shape_item(x: HostExecutor, value: HostShape | Dims, index: Any) -> Any:
     if isinstance(value, HostShape) and strides:
         return x.natural("stride") if axis is None else number(E.sym(host_stride(value.of, axis)))
     parts = host_shapes.parts_of(x, value) or ()
-    found = host_shapes.item_somewhere(x, parts, asked) if axis is None else host_shapes.item(parts, axis)
+    found = host_shapes.item_somewhere(x, parts, asked)
     return x.natural("extent") if found is None else number(found)
 
 

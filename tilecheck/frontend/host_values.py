@@ -145,6 +145,13 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Members:
+    """`frozenset(...)`, or a set display that is only asked what is in it."""
+
+    items: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Gridded:
     """`kernel[grid]`, waiting to be called: a launch of a Triton kernel."""
 

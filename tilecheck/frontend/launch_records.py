@@ -105,10 +105,11 @@ def _merged(x: HostExecutor, value: Any) -> Any:
 
 def _either(x: HostExecutor, cond: Expr, a: Any, b: Any) -> Any:
     """One number or another, or one tensor or another: then what both have in common."""
+    a, b = (x.number_of(v, "argument") if _is_number(x, v) else v for v in (a, b))
     if isinstance(a, Num) or isinstance(b, Num):
         found = x.merge(cond, a, b)
         return found if isinstance(found, Num) else None
-    a, b = (x.tensor(v) if isinstance(v, Unknown) and v.name not in x.integers_seen else v for v in (a, b))
+    a, b = (x.tensor(v) if isinstance(v, Unknown) else v for v in (a, b))
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         return None
     a, b = x.laid_out(x.known_rank(a)), x.laid_out(x.known_rank(b))
@@ -129,6 +130,13 @@ def _either(x: HostExecutor, cond: Expr, a: Any, b: Any) -> Any:
         contiguous=a.contiguous and b.contiguous,
         part=None,
         among=tuple(dict.fromkeys((*(a.among or (a.storage,)), *(b.among or (b.storage,))))),
+    )
+
+
+def _is_number(x: HostExecutor, value: Any) -> bool:
+    """Whether an unknown is a number, or one of the numbers in a sequence of them."""
+    return isinstance(value, Unknown) and (
+        value.name in x.integers_seen or value.name.partition("[")[0] in x.of_numbers
     )
 
 
@@ -161,7 +169,9 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
     said = (*launch_expressions(found), *(perhaps if call.names is not None else ()), *found.facts)
     # A number that an object holds (`ctx.BT`) is neither the caller's nor this text's: other code put it there.
     held = {s.name for s in E.symbols(*said) if s.origin in (ARGUMENT, OPAQUE) and "." in s.name}
-    found = replace(found, doubted=tuple(sorted(x.doubted | _cut_otherwise(x, said))))
+    found = replace(
+        found, doubted=tuple(sorted(x.doubted | _cut_otherwise(x, said) | _made_of_numbers(x, said)))
+    )
     return replace(found, unread=tuple(n for n in owners(*said) if n in held or not x.is_given(n)))
 
 
@@ -174,6 +184,13 @@ def _cut_otherwise(x: HostExecutor, said: Iterable[Expr]) -> set[str]:
         if sizes.intersection(parts):
             used.setdefault(of, []).append(parts)
     return {part for of, ways in used.items() if len(ways) > 1 or of in sizes for way in ways for part in way}
+
+
+def _made_of_numbers(x: HostExecutor, said: Iterable[Expr]) -> set[str]:
+    """What the text makes of numbers that are spoken of themselves, `int(q)` where `q > 0`: how it follows from
+    them is not followed."""
+    numbers = {s.name for s in E.symbols(*said) if s.origin in (ARGUMENT, OPAQUE)}
+    return {name for name, sources in x.made_of.items() if numbers.intersection(sources)}
 
 
 def _words(value: Any) -> str:

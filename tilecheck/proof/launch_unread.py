@@ -67,7 +67,8 @@ def _is_of_host(symbol: Symbol) -> bool:
 
 
 def _root(name: str) -> str:
-    return re.split(r"\W", name, maxsplit=1)[0]
+    """The variable of which a value is a part, or the whole number: `q` of `q.shape[0]` and of `int(q)`."""
+    return re.split(r"\W", re.sub(r"^(?:int\()+", "", name), maxsplit=1)[0]
 
 
 def is_unread(name: str, launch: Launch) -> bool:

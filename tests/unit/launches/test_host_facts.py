@@ -74,6 +74,7 @@ def worst(statuses: Callable[[str], dict[str, str]]) -> Callable[[str], str]:
     return lambda body: max(statuses(body).values(), key=rank)
 
 
+LIST = "s = list(x.shape)\n"
 DIM = "d = d % x.ndim"
 REDUCED = "n, shape = 1, list(x.shape)\nfor i in order:\n"
 
@@ -118,6 +119,16 @@ def host(x, w, k: int, d: int, order):
         (f"{DIM}\nn = 1\nfor i in range(d):\n    n *= x.shape[i]", "torch.empty(x.shape[:d])", "n"),
         (f"{REDUCED}    n *= shape[i]\n    shape[i] = 1", "torch.empty(shape)", "x.numel() // n"),
         ("order = [k % x.ndim for k in order]\nm = x.permute(sorted(order))", "m.contiguous()", "x.numel()"),
+        (f"{LIST}del s[1]", "torch.empty(s)", "x.numel() // x.shape[1]"),
+        (f"{LIST}{DIM}\nk = s.pop(d)", "torch.empty(s)", "x.numel() // k"),
+        (f"{LIST}s.insert(0, k)\ns.append(2)\ns.extend([k])", "torch.empty(s)", "2 * x.numel() * k * k"),
+        (
+            f"{LIST}n = s[0] if x.ndim == 1 else s[1]\ndel s[0 if x.ndim == 1 else 1]",
+            "torch.empty(s)",
+            "x.numel() // n",
+        ),
+        (f"{LIST}{DIM}\ns = s[:d] + [k] + s[d + 1:]", "torch.empty(s)", "x.numel() // x.shape[d] * k"),
+        ("assert k in {16, 32}\nn = x.numel()", "torch.empty((n, k))", "16 * n"),
         ("", "torch.empty(order)", "math.prod(order)"),
         (
             "order = [k % x.ndim for k in order]\nd = order[0]",
@@ -146,6 +157,11 @@ def test_sizes_that_the_text_gives(before: str, out: str, count: str, worst) -> 
         ("a, b = torch.meshgrid(torch.empty(64), torch.empty(64), indexing='ij')", "a", "a.numel()"),
         ("n = 1\nfor size in x.shape[1:]:\n    n *= size", "torch.empty(n)", "x.numel()"),
         ("a, b = x.shape", "x.contiguous().unfold(1, 2, 1)", "2 * a * (b - 1)"),
+        (f"{LIST}del s[1]", "torch.empty(s)", "x.numel() // x.shape[0]"),
+        (f"{LIST}{DIM}\nk = s.pop(d)", "torch.empty(s)", "x.numel()"),
+        (f"{LIST}for _ in range(k):\n    s.pop()", "torch.empty(s)", "x.numel() // x.shape[-1]"),
+        (f"{LIST}t = s\ns.pop(0)", "torch.empty(t)", "x.numel()"),
+        ("assert k in {16, 32}\nn = x.numel()", "torch.empty((n, k))", "32 * n"),
         (DIM, "torch.empty(x.shape[d:])", "x.numel()"),
         (DIM, "torch.empty(x.shape[:d])", "math.prod(x.shape[:d]) * x.shape[d]"),
         ("", "torch.empty_like(x)", "x.shape[d] * math.prod(x.shape[:d]) * math.prod(x.shape[d + 1:])"),
