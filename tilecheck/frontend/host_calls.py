@@ -12,7 +12,7 @@ from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.expressions import call, operate, static_items
 from tilecheck.frontend.host_arguments import in_format, number, sizes, without
 from tilecheck.frontend.host_blank import blank
-from tilecheck.frontend.host_changes import read_element, read_number
+from tilecheck.frontend.host_changes import read_element, read_number, read_sequence
 from tilecheck.frontend.host_iterators import is_used_at_once
 from tilecheck.frontend.host_library import FUNCTIONS, OPERATIONS, operation
 from tilecheck.frontend.host_methods import DEVICE_COUNTS, allocated, device_count, product
@@ -36,7 +36,7 @@ from tilecheck.frontend.host_values import (
 from tilecheck.frontend.values import Choice, Const, Function, Named, Num, Range, Record, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.host import DEFINED, exact_quotient, host_rank, host_test
+from tilecheck.ir.host import DEFINED, NATURAL, exact_quotient, host_rank, host_test
 
 if TYPE_CHECKING:
     from tilecheck.frontend.executor import Arguments
@@ -229,6 +229,7 @@ def _int(x: HostExecutor, args: Arguments) -> Any:
             if whole:
                 return element
             found = Unknown(f"int({element.name})", opaque=element.opaque)
+            x.integers_seen.add(found.name)
             x.made_of[found.name] = frozenset({element.name})
             return found
         case _:
@@ -269,6 +270,10 @@ def _len(x: HostExecutor, args: Arguments) -> Any:
             return number(host_shapes.rank(host_shapes.parts_of(x, value) or ()))
         case Unknown() if (parts := host_shapes.parts_of(x, value)) is not None:
             return number(host_shapes.rank(parts))
+        case Unknown() if x.is_given(value.name):
+            size = Symbol(f"len({read_sequence(x, value).name})", Kind.HOST, origin=NATURAL)
+            x.made_of[size.name] = frozenset({value.name})
+            return number(E.sym(size))
         case Tensor():
             found = T.extent(value, 0)
             return x.natural(f"len({value.name})") if found is None else number(host_shapes.meant(x, found))

@@ -434,7 +434,8 @@ def unread_call(x: HostExecutor, function: Any, node: cst.CSTNode, args: Argumen
         x.exposed.update(storages_in((*args.positional, *(v for _, v in args.keywords))))
     if isinstance(function, Method) and function.name in OF_CONTEXTS:
         x.exposed = exposed
-    if found is None or (isinstance(found, Unknown) and found.name in x.allocated):
+    is_new = isinstance(found, Unknown) and found.name in x.allocated
+    if (found is None or is_new) and not _turns_none_away(x, function):
         doubt(x, node, frame)
     result = x.unread(text) if found is None else found
     if found is None:
@@ -443,6 +444,16 @@ def unread_call(x: HostExecutor, function: Any, node: cst.CSTNode, args: Argumen
     if isinstance(node, cst.Call) and _CHECKS.match(_last_name(node.func)):
         x.assume(x.unread_test(text))  # it raises, or something holds that we do not know
     return result
+
+
+def _turns_none_away(x: HostExecutor, function: Any) -> bool:
+    """Whether a function calls itself that asserts and raises nothing, and calls no other of the project."""
+    if not isinstance(function, Function) or function.node not in x.running:
+        return False
+    inside = list(walk(function.node.body))
+    called = (dotted(n.func) for n in inside if isinstance(n, cst.Call))
+    others = (name for name in called if isinstance(function.table.bindings.get(name), cst.FunctionDef))
+    return not any(isinstance(n, cst.Raise | cst.Assert) for n in inside) and set(others) <= {function.name}
 
 
 def _last_name(node: cst.BaseExpression) -> str:

@@ -129,8 +129,10 @@ def compare(x: HostExecutor, operator: cst.BaseCompOp, a: Any, b: Any) -> Any:
         equal = _equal(x, a, b)
         if equal is not None:
             return Num((), equal if isinstance(operator, cst.Equal) else E.negate(equal), "bool", None)
-    elif isinstance(operator, cst.In | cst.NotIn) and isinstance(b, Members):
-        return expressions.compare(x, operator, a, Seq(b.items))
+    elif isinstance(operator, cst.In | cst.NotIn) and isinstance(b, Members | Seq):
+        same = [x.truth(compare(x, cst.Equal(), a, item)) for item in b.items]
+        is_one = E.any_of(*same)
+        return Num((), is_one if isinstance(operator, cst.In) else E.negate(is_one), "bool", None)
     elif isinstance(operator, cst.In | cst.NotIn) and (isinstance(b, Unknown) or _kind(b) == "any"):
         found = Num((), x.unread_test(f"{_words(a)} in {_words(b)}"), "bool", None)
         return found if isinstance(operator, cst.In) else numbers.invert(found, x)
