@@ -63,7 +63,8 @@ def check_launches(
     from tilecheck.proof.session import Session  # lazy
     from tilecheck.proof.work import Work  # lazy
 
-    with closing(Session(fuel=Fuel(LAUNCHES), work=Work.of_launches(budget, decision.work))) as session:
+    work = Work.of_launches(budget, decision.work, len(launches))
+    with closing(Session(fuel=Fuel(LAUNCHES), work=work)) as session:
         all_ = (
             _check_one(facts.kernel, decision, launch, path, session, shared.get(id(launch), ()))
             for launch in launches

@@ -45,7 +45,6 @@ _HARMLESS = frozenset(
 )
 _OF_TYPE = frozenset({"device", "dtype", "is_cuda", "requires_grad", "layout"})
 _LEAVING = (cst.Return, cst.Raise, cst.Assert)
-_IDENTITY = (cst.Is, cst.IsNot)
 _STRINGS = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
 
 
@@ -100,13 +99,17 @@ def parts(*values: Any) -> set[str]:
     return found - {""}
 
 
+_ARITHMETIC = (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.BooleanOperation)
+
+
 def doubt(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     """Unread code stands in `node`: execution may go on only for some of the values named there, in the rest of
     its statement, or in what decides whether the statement runs."""
     if (isinstance(node, cst.Call) and _last_name(node.func) in _HARMLESS) or isinstance(node, _STRINGS):
         return
-    if isinstance(node, cst.Comparison) and all(isinstance(c.operator, _IDENTITY) for c in node.comparisons):
-        return
+    product = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.MatrixMultiply)
+    if isinstance(node, _ARITHMETIC) and not product:
+        return  # of tensors it asks for shapes that go together: a relation of inputs, which callers answer for
     if isinstance(node, cst.Subscript) and all(_is_type(part.slice) for part in node.slice):
         return  # a table of types
     own = about(node, frame)

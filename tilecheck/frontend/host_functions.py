@@ -435,7 +435,9 @@ def unread_call(x: HostExecutor, function: Any, node: cst.CSTNode, args: Argumen
     if isinstance(function, Method) and function.name in OF_CONTEXTS:
         x.exposed = exposed
     is_new = isinstance(found, Unknown) and found.name in x.allocated
-    if (found is None or is_new) and not _turns_none_away(x, function):
+    if (found is None or (is_new and host_returns.demands(function, args))) and not _turns_none_away(
+        x, function
+    ):
         doubt(x, node, frame)
     result = x.unread(text) if found is None else found
     if found is None:

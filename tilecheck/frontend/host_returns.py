@@ -62,6 +62,13 @@ _ALLOCATING = (
         "var_mean vstack where xlogy zeros zeros_like".split()
     )
 )
+# Those among them that raise for some sizes, or numbers of axes, of one tensor.
+_DEMANDING = frozenset(
+    "addbmm addmm addmv addr baddbmm bmm cdist conv1d conv2d conv3d cross cross_entropy dot embedding "
+    "empty_strided gather glu index_add index_copy index_fill index_select inner kthvalue layer_norm linear "
+    "masked_scatter matmul mm mse_loss multinomial mv one_hot outer pad quantile rms_norm rot90 scatter "
+    "scatter_add scatter_reduce take take_along_dim tensordot topk trace".split()
+)
 # Those among them that few objects but tensors have.
 _OF_TENSORS = frozenset(
     "abs amax amin argmax argmin argsort bincount clamp clone cos cummax cumprod cumsum exp index_select "
@@ -93,6 +100,12 @@ def result(x: HostExecutor, function: Any, args: Arguments, text: str) -> Any | 
     if name in _ALLOCATING:
         return x.new_object(text)
     return None
+
+
+def demands(function: Any, args: Arguments) -> bool:
+    """Whether a call that allocates its result may raise for the sizes of one tensor. Which sizes go together
+    is a relation of inputs."""
+    return _called(function, args)[0] in _DEMANDING
 
 
 def _called(function: Any, args: Arguments) -> tuple[str, tuple[Any, ...]]:

@@ -29,6 +29,8 @@ _KERNEL = 16
 _LAUNCHES = 6
 _ALL = 16
 _LEAST = 2  # for launches, whatever the kernel took
+_LAUNCH = 3  # for each launch, if there are many
+_MANY = 36  # for many launches
 
 
 @dataclass
@@ -44,9 +46,10 @@ class Work:
         return cls(_KERNEL * budget)
 
     @classmethod
-    def of_launches(cls, budget: int, spent: int) -> Work:
-        """For all launches of a kernel that took so much to decide."""
-        return cls(min(_LAUNCHES * budget, max(_LEAST * budget, _ALL * budget - spent)))
+    def of_launches(cls, budget: int, spent: int, count: int = 1) -> Work:
+        """For so many launches of a kernel that took so much to decide."""
+        few = min(_LAUNCHES * budget, max(_LEAST * budget, _ALL * budget - spent))
+        return cls(max(few, min(_MANY, _LAUNCH * count) * budget))
 
     @property
     def most_obligations(self) -> int | None:
