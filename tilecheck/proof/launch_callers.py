@@ -21,6 +21,7 @@ from tilecheck.ir.kernel import Effect
 from tilecheck.ir.launch import HostTensor
 from tilecheck.proof.launch_judge import Judge
 
+_SIZES = frozenset({EXTENT, NUMEL})
 _OF_TENSOR = frozenset({EXTENT, NUMEL, STRIDE, RANK, SPAN})
 
 
@@ -57,7 +58,15 @@ def _is_of_own_numbers(judge: Judge, condition: Expr) -> bool:
     if any(s.origin == STRIDE for s in symbols(judge.rewritten(condition))):
         return False
     values = (judge.rewritten(sym(s)) for s in symbols(condition))
-    return any(v.op != "sym" and v.value is None for v in values)
+    return any(v.value is None and not _is_plain(v) for v in values)
+
+
+def _is_plain(value: Expr) -> bool:
+    """Whether a value is handed in, or a product of extents of one tensor, as its strides are."""
+    factors = value.args if value.op == "mul" else (value,)
+    if not all(isinstance(f, Expr) and f.op == "sym" for f in factors):
+        return value.op == "sym"
+    return len(factors) == 1 or ({f.args[0].origin for f in factors} <= _SIZES and len(_tensors(value)) == 1)
 
 
 def relates_inputs(judge: Judge, wanted: Expr) -> bool:
