@@ -70,6 +70,7 @@ class Changes:
     parents: dict[cst.CSTNode, cst.CSTNode] = field(default_factory=dict)
     uses: dict[str, list[cst.Name]] = field(default_factory=dict)
     functions: dict[Key, list[cst.FunctionDef]] = field(default_factory=dict)
+    _order: dict[cst.Name, int] = field(default_factory=dict)  # from the end of the text to its beginning
     _lost: dict[tuple[Key, bool], bool] = field(default_factory=dict)
     _decided: dict[tuple[Key, bool], bool] = field(default_factory=dict)  # whether it is changed, where known
     _keys: dict[cst.Name, Key] = field(default_factory=dict)
@@ -82,6 +83,7 @@ class Changes:
             node = stack.pop()
             if type(node) is cst.Name:
                 self.uses.setdefault(node.value, []).append(node)
+                self._order[node] = len(self._order)
             elif type(node) is cst.FunctionDef:
                 defined.append(node)
             for child in children(node):
@@ -117,7 +119,18 @@ class Changes:
         known = (key, flat)
         if known not in self._lost:
             self._lost[known] = self._follow([known], [], sight=key)
-        return self._lost[known]
+        return self._lost[known] and not self._is_lost_later(use, key, flat=flat)
+
+    def _is_lost_later(self, use: cst.Name, key: Key, *, flat: bool) -> bool:
+        """Whether only what stands after a use takes a variable out of sight. Code of a loop, or of a function
+        inside the one that has the variable, may run after what stands behind it."""
+        above = self.parents[use]
+        while above is not key[0]:
+            if isinstance(above, cst.For | cst.While | cst.FunctionDef | cst.Lambda | cst.CompFor):
+                return False
+            above = self.parents[above]
+        so_far = [n for n in self._uses_of(key) if self._order[n] >= self._order[use]]
+        return not self._follow([], [(n, flat) for n in so_far], sight=key)
 
     def tuner_is_changed(self, kernel: cst.FunctionDef, tuner: cst.Call) -> bool:
         """Whether code changes what variables of a function give the tuner of a kernel in it: one

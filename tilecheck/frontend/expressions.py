@@ -81,8 +81,8 @@ def _words(node: cst.CSTNode) -> str:
 
 _PYTHON_NAMES = frozenset(
     "range len min max abs int float bool tuple list dict sum zip enumerate reversed divmod print isinstance "
-    "hasattr getattr all any round str slice ValueError TypeError AssertionError NotImplementedError "
-    "RuntimeError".split()
+    "hasattr getattr all any round str slice sorted frozenset ValueError TypeError AssertionError "
+    "NotImplementedError RuntimeError".split()
 )
 
 

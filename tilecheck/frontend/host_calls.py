@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import libcst as cst
+
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_descriptors, host_shapes, numbers
 from tilecheck.frontend import host_tensors as T
@@ -33,6 +35,7 @@ from tilecheck.frontend.host_values import (
     Unknown,
     Updated,
 )
+from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Choice, Const, Function, Named, Num, Range, Record, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -383,15 +386,20 @@ def _reduce(x: HostExecutor, args: Arguments) -> Any:
 
 
 def _in_order(x: HostExecutor, args: Arguments) -> Any:
-    """`sorted(dims, key=...)`: some numbers, of which one is asked the key of any."""
+    """`sorted(dims, key=lambda d: stride[d])`: some numbers. A key that calls nothing changes nothing."""
     value, given = args.at(0), dict(args.keywords)
-    if isinstance(value, Seq) and len(value.items) == 1 and not given.keys() - {"key", "reverse"}:
+    key = given.get("key")
+    if key is not None and not (
+        isinstance(key, Function)
+        and isinstance(key.node, cst.Lambda)
+        and not any(isinstance(n, cst.Call) for n in walk(key.node))
+    ):
+        raise UnsupportedConstruct("sorted")
+    if isinstance(value, Seq) and len(value.items) == 1:
         return Seq(value.items, True)
     if not isinstance(value, Unknown) or x.sequence_names.isdisjoint((value.name,)):
         host_shapes.sequence(x, value)
         raise UnsupportedConstruct("sorted")
-    if "key" in given:
-        call(x, given["key"], replace(args, positional=(x.natural("item"),), keywords=()))
     return unread_of(x, f"sorted({value.name})", value)
 
 
