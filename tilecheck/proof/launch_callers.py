@@ -16,7 +16,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tilecheck.ir.expr import Expr, Kind, all_of, negate, sub, substitute, sym, symbols, walk
-from tilecheck.ir.host import ARGUMENT, EXTENT, NUMEL, OPAQUE, RANK, SPAN, STRIDE, axis_of, owner, whole
+from tilecheck.ir.host import (
+    ARGUMENT,
+    DEFINED,
+    EXTENT,
+    NUMEL,
+    OPAQUE,
+    RANK,
+    SPAN,
+    STRIDE,
+    axis_of,
+    owner,
+    whole,
+)
 from tilecheck.ir.kernel import Effect
 from tilecheck.ir.launch import HostTensor
 from tilecheck.proof.launch_judge import Judge
@@ -57,7 +69,11 @@ def _is_of_own_numbers(judge: Judge, condition: Expr) -> bool:
         return False
     if any(s.origin == STRIDE for s in symbols(judge.rewritten(condition))):
         return False
-    values = (judge.rewritten(sym(s)) for s in symbols(condition))
+    values = [judge.rewritten(sym(s)) for s in symbols(condition)]
+    if all(len(_tensors(v) | _numbers(v)) <= 1 for v in values):
+        together = frozenset[str]().union(*(_tensors(v) | _numbers(v) for v in values))
+        if len(together) > 1 and not together <= _numbers(all_of(*values)):
+            return False  # `k.stride(2) >= q.shape[3] // 2`: each is of one input, and so is none of both
     return any(v.value is None and not _is_plain(v) for v in values)
 
 
@@ -99,7 +115,9 @@ def _is_like_an_input(t: HostTensor) -> bool:
 
 def _is_relation(judge: Judge, wanted: Expr) -> bool:
     launch = judge.launch
-    tensors = [name for name in _tensors(wanted) if not launch.keeps(name)]
+    # `math.isqrt(x.numel())` is of `x`, as the facts say that define it.
+    said = [f for f in launch.facts if any(s.origin == DEFINED and s in symbols(wanted) for s in symbols(f))]
+    tensors = [name for name in _tensors(all_of(wanted, *said)) if not launch.keeps(name)]
     numbers = [name for name in _numbers(wanted) - _tile_sizes(judge) if not launch.keeps(name)]
     return len(tensors) > 1 or (bool(tensors) and bool(numbers))
 
