@@ -54,7 +54,7 @@ def callers(judge: Judge, conditions: Sequence[Expr]) -> tuple[Expr, ...]:
 def _is_callers(judge: Judge, condition: Expr) -> bool:
     wanted = judge.rewritten(condition)
     ordinary = judge.in_ordinary_call(wanted)
-    is_own = _tensors(wanted).isdisjoint(judge.launch.unread) and _is_of_own_outputs(judge, condition)
+    is_own = _tensors(wanted).isdisjoint(judge.launch.unread) and is_of_own_outputs(judge, condition)
     if not _tensors(wanted) or is_own or _is_of_own_numbers(judge, condition):
         return False
     if judge.impossible((*judge.ordinarily, negate(ordinary))):
@@ -91,7 +91,7 @@ def relates_inputs(judge: Judge, wanted: Expr) -> bool:
     return all(_is_relation(judge, one) for one in (wanted, *_over_one_tensor(judge, wanted)))
 
 
-def _is_of_own_outputs(judge: Judge, condition: Expr) -> bool:
+def is_of_own_outputs(judge: Judge, condition: Expr) -> bool:
     """Whether all arrays of a condition are written, and tensors that the host function allocates in a shape of
     its own making. One in the shape of an input (`torch.empty_like(key)`) is as large as that is."""
     given = dict(judge.launch.arguments)

@@ -30,7 +30,7 @@ from tilecheck.proof.cases import cases
 from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.context import Context
 from tilecheck.proof.ladder import prove
-from tilecheck.proof.launch_callers import callers, relates_inputs
+from tilecheck.proof.launch_callers import callers, is_of_own_outputs, relates_inputs
 from tilecheck.proof.launch_contracts import judge_contracts
 from tilecheck.proof.launch_harm import Harm, reads_memory, terms_of
 from tilecheck.proof.launch_judge import Broken, Judge, judge_of
@@ -43,6 +43,10 @@ from tilecheck.proof.session import Session
 
 _SHARED = (Overlap.SAME, Overlap.PARTLY)
 _SHARE = 5  # of a budget, for one obligation at a launch
+
+
+def _is_of_grid(condition: Expr) -> bool:
+    return any(s.kind is Kind.GRID for s in symbols(condition))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +172,9 @@ class _Check:
         found = dict.fromkeys(unread, "unread") | dict.fromkeys(of_callers, "caller")
         if not own:
             return found
-        given = tuple(map(judge.rewritten, of_callers))
+        # A grid must fit the outputs that the host allocates, whatever else it asks of the inputs.
+        fits = any(is_of_own_outputs(judge, c) for c in own)
+        given = tuple(judge.rewritten(c) for c in of_callers if not (fits and _is_of_grid(c)))
         if unread:
             given += tuple(map(judge.rewritten, unread))
         still = self._not_proved(failing, *given)
