@@ -36,6 +36,7 @@ from tilecheck.ir.host import (
     EXTENT,
     NUMEL,
     OPAQUE,
+    SPAN,
     STRIDE,
     TRUTHS,
     axis_of,
@@ -164,7 +165,7 @@ class Judge:
     def with_elements(self) -> tuple[Expr, ...]:
         """That all tensors have elements. No launch is blamed for what goes wrong with empty ones alone."""
         spoken = symbols(*self.known.values(), *self.launch.facts, *(g for g in self.launch.grid or () if g))
-        return tuple(le(1, sym(s)) for s in spoken if s.origin in (EXTENT, NUMEL))
+        return tuple(le(1, sym(s)) for s in spoken if s.origin in (EXTENT, NUMEL, SPAN))
 
     @cached_property
     def tuned(self) -> tuple[Expr, ...]:
