@@ -30,6 +30,7 @@ from tilecheck.ir.expr import (
     sub,
     sym,
     symbols,
+    walk,
 )
 from tilecheck.ir.host import (
     COUNTS,
@@ -190,14 +191,26 @@ def usual_layout(launch: Launch, pointers: Collection[str]) -> dict[Expr, Expr]:
     tensors = [v for name, v in launch.arguments if isinstance(v, HostTensor) and name in pointers]
     found = {sym(host_span(t.span_of)): _count(t) for t in tensors if t.span_of and t.span_of == t.shape_of}
     shapes = _shapes(launch, tensors)
+    turned = _turned_round(launch)
     for symbol in symbols(*launch_expressions(launch), *launch.facts):
-        shape = shapes.get(owner(symbol) or "") if symbol.origin == STRIDE else None
+        name = owner(symbol) or ""
+        shape = shapes.get(name) if symbol.origin == STRIDE else None
         if shape is not None and 0 <= axis_of(symbol) < len(shape):
-            found[sym(symbol)] = row_major(shape)[axis_of(symbol)]
+            strides = row_major(shape[::-1])[::-1] if name in turned else row_major(shape)
+            found[sym(symbol)] = strides[axis_of(symbol)]
     for name in {t.span_of for t in tensors if t.span_of and t.span_of == t.shape_of}:
         if name not in shapes:
             found |= _of_unknown_rank(name, launch)
     return found
+
+
+def _turned_round(launch: Launch) -> frozenset[str]:
+    """The views of which the text says that their axes are those of another tensor in reverse: `x.t()`, where
+    the rank of `x` is not known before."""
+    ties = (n.args for fact in launch.facts for n in walk(fact) if n.op == "eq")
+    pairs = ([s.args[0] for s in tie] for tie in ties if all(s.op == "sym" for s in tie))
+    tied = ({owner(a) or "", owner(b) or ""} for a, b in pairs if a.origin == b.origin == STRIDE)
+    return frozenset(name for names in tied if len(names) > 1 for name in names & set(launch.unread))
 
 
 def _of_unknown_rank(name: str, launch: Launch) -> dict[Expr, Expr]:

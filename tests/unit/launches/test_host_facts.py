@@ -75,6 +75,7 @@ def worst(statuses: Callable[[str], dict[str, str]]) -> Callable[[str], str]:
 
 
 LIST = "s = list(x.shape)\n"
+WRONG_ROWS = "rows[(m,)](x, x.stride(1), n"
 DIM = "d = d % x.ndim"
 REDUCED = "n, shape = 1, list(x.shape)\nfor i in order:\n"
 
@@ -429,3 +430,16 @@ def test_a_size_of_which_the_tile_size_follows(size: str, expected: str, worst) 
         parts[(triton.cdiv(n, size),)](x, n, BLOCK=size)
     """
     assert worst(host) == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"), [("rows[(n,)](x, x.stride(1), m", "caller"), (WRONG_ROWS, "broken")]
+)
+def test_a_transposed_input_is_laid_out_as_one(call: str, expected: str, worst) -> None:
+    body = f"""
+def host(x):
+    x = x.t()
+    m, n = x.shape
+    {call}, BLOCK=64)
+"""
+    assert worst(body) == expected
