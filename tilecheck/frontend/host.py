@@ -119,6 +119,7 @@ class HostExecutor(Executor):
     blank: dict[str, int] = field(default_factory=dict)  # storages that `empty` made, and after which event
     returned: tuple[Any, ...] = ()  # the values that the function returned
     allocated: set[str] = field(default_factory=set)  # storages of allocations in view
+    computed: set[str] = field(default_factory=set)  # those of sizes that a library computes
     origins: dict[str, frozenset[str]] = field(default_factory=dict)  # of what unread code gives: see `unread`
     made_of: dict[str, frozenset[str]] = field(default_factory=dict)  # names in lists that the text computes
     givers: dict[str, frozenset[str]] = field(default_factory=dict)  # of what it was surely given
@@ -168,6 +169,7 @@ class HostExecutor(Executor):
         found = self.unread(text)
         self.origins[found.name] = frozenset()
         self.allocated.add(found.name)
+        self.computed.add(found.name)
         return found
 
     def unread_test(self, text: str) -> Expr:

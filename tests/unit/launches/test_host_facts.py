@@ -443,3 +443,20 @@ def host(x):
     {call}, BLOCK=64)
 """
     assert worst(body) == expected
+
+
+def test_a_buffer_that_is_kept_has_the_size_of_another_call(worst) -> None:
+    body = """
+_KEPT = None
+
+def host(n):
+    global _KEPT
+    if _KEPT is None:
+        _KEPT = torch.empty(n)
+    flat[(triton.cdiv(n, 64),)](_KEPT, n, BLOCK=64)
+
+def twice():
+    host(1)
+    host(1000000)
+"""
+    assert worst(body) == "broken"
