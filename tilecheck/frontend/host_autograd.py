@@ -115,8 +115,6 @@ def take_over(x: HostExecutor, backward: cst.FunctionDef, frame: Frame, handed: 
     x.shapes.update(run.shapes)
     x.counts.update(run.counts)
     x.cuts.update(run.cuts)
-    x.cut_at.update(run.cut_at)
-    x.factors.update(run.factors)
     x.made_contiguous.update({name: t for name, t in run.made_contiguous.items() if name not in names})
     x.assume(handed.guard)
     for name, value in handed.attributes.items():

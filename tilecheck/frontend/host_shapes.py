@@ -212,14 +212,14 @@ def divided(x: HostExecutor, parts: Parts, at: Expr) -> tuple[Parts, Parts] | No
     before: Expr = E.ZERO
     for k in range(len(parts) + 1):
         more = E.sub(at, before).value
-        # What is after a position that is not negative is none either, and counts from the start as that does.
-        if more is not None and more >= 0 and (more == 0 or T.nonnegative(before)):
+        # A position that is not negative counts from the start, in each part of a shape that begins there too.
+        if more is not None and more >= 0 and T.nonnegative(before):
             ways = _pair(sliced(parts[k:], 0, more), sliced(parts[k:], more, None))
             return None if ways is None else ((*parts[:k], *ways[0]), ways[1])
         if k < len(parts):
             part = parts[k]
-            ends = x.cut_at.get(part.of) if isinstance(part, Axes) and part.is_whole else None
-            before = E.add(before, rank((part,)) if ends is None else ends)
+            ends = (at for (_, at), (first, _) in x.cuts.items() if part == Axes(first))
+            before = E.add(before, next(ends, rank((part,))))
     less = E.sub(at, rank(parts)).value
     if less is not None and -_SURELY_CLAMPED <= less < 0:
         return _pair(sliced(parts, 0, less), sliced(parts, less, None))
@@ -228,7 +228,9 @@ def divided(x: HostExecutor, parts: Parts, at: Expr) -> tuple[Parts, Parts] | No
         return None
     for (of, other), names in x.cuts.items():
         more = E.sub(at, other).value
-        if of == only.of and (more == 0 or (more is not None and more > 0 and T.nonnegative(other))):
+        if of == only.of and more == 0:
+            return (Axes(names[0]),), (Axes(names[1]),)
+        if of == only.of and more is not None and more > 0 and T.nonnegative(other):
             return divided(x, tuple(map(Axes, names)), at)
     return _cut(x, only.of, at)
 
@@ -247,18 +249,15 @@ def _cut(x: HostExecutor, of: str, at: Expr) -> tuple[Parts, Parts]:
     first, last = f"{of}.shape[:{words}]", f"{of}.shape[{words}:]"
     if not all(x.is_given(name) for name in owners(at)):
         x.doubted |= {first, last}  # unread code may choose some positions only
-    x.cut_at[first] = at
     parted(x, (of, at), first, last)
     return (Axes(first),), (Axes(last),)
 
 
 def parted(x: HostExecutor, key: tuple[str, Expr], first: str, last: str) -> None:
     """Note that each axis of a free tensor is one of one shape or of another."""
-    of = key[0]
     x.cuts[key] = first, last
     counts = E.sym(host_numel(first)), E.sym(host_numel(last))
-    x.factors.setdefault(of, []).append(counts)
-    whole = E.eq(E.sym(host_numel(of)), E.mul(*counts))
+    whole = E.eq(E.sym(host_numel(key[0])), E.mul(*counts))
     for count in counts:
         x.define(count, whole)
 

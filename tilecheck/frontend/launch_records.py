@@ -358,8 +358,8 @@ def _completed(x: HostExecutor, launch: Launch, guard: Expr) -> Launch:
 def _factored(x: HostExecutor, said: Iterable[Expr]) -> dict[Symbol, Expr]:
     """Numbers of elements as the products of which the launch names a factor."""
     named = set(owners(*said))
-    ways = ((of, way) for of, known in x.factors.items() for way in known if named.intersection(owners(*way)))
-    return {host_numel(of): E.mul(*way) for of, way in reversed(list(ways))}
+    used = [(of, parts) for (of, _), parts in x.cuts.items() if named.intersection(parts)]
+    return {host_numel(of): E.mul(*(E.sym(host_numel(p)) for p in parts)) for of, parts in reversed(used)}
 
 
 def _decided(launch: Launch) -> Launch:

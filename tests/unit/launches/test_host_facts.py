@@ -164,6 +164,7 @@ def test_sizes_that_the_text_gives(before: str, out: str, count: str, worst) -> 
         (f"{LIST}t = s\ns.pop(0)", "torch.empty(t)", "x.numel()"),
         ("assert k in {16, 32}\nn = x.numel()", "torch.empty((n, k))", "32 * n"),
         (DIM, "torch.empty(x.shape[d:])", "x.numel()"),
+        ("s = x.shape[:d]", "torch.empty(s[:d])", "math.prod(s)"),
         (DIM, "torch.empty(x.shape[:d])", "math.prod(x.shape[:d]) * x.shape[d]"),
         ("", "torch.empty_like(x)", "x.shape[d] * math.prod(x.shape[:d]) * math.prod(x.shape[d + 1:])"),
         (f"{REDUCED}    shape[i] = 1\n    n *= shape[i]", "torch.empty(shape)", "x.numel() // n"),
