@@ -126,7 +126,7 @@ class Changes:
         inside the one that has the variable, may run after what stands behind it."""
         above = self.parents[use]
         while above is not key[0]:
-            if isinstance(above, cst.For | cst.While | cst.FunctionDef | cst.Lambda | cst.CompFor):
+            if isinstance(above, cst.For | cst.While | cst.FunctionDef | cst.Lambda | cst.BaseComp):
                 return False
             above = self.parents[above]
         so_far = [n for n in self._uses_of(key) if self._order[n] >= self._order[use]]
