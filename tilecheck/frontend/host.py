@@ -33,7 +33,7 @@ from tilecheck.frontend import (
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.executor import Arguments, Executor
-from tilecheck.frontend.host_changes import Events, read_number
+from tilecheck.frontend.host_changes import Events, plain, read_number
 from tilecheck.frontend.host_contents import Held
 from tilecheck.frontend.host_values import Axes, BitLength, FloatParam, LaunchCall, Tensor, Unknown, Updated
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Param, Poison, Seq, Token
@@ -371,7 +371,10 @@ class HostExecutor(Executor):
         return value
 
     def use_as_integer(self, value: Expr) -> None:
-        self.integers_seen.update(s.name for s in scalars(value))
+        names = [s.name for s in scalars(value)]
+        self.integers_seen.update(
+            names, map(plain, names)
+        )  # `dim += x.ndim` leaves an integer where it was one
 
     def divides(self, divisor: Expr) -> None:
         self.assume(E.ne(divisor, 0))  # Python raises

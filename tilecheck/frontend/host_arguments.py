@@ -10,7 +10,8 @@ from tilecheck.frontend import host_shapes
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_values import Axes, Dims, HostShape, Tensor, Unknown
 from tilecheck.frontend.values import Const, Named, Num, Seq, Token
-from tilecheck.ir.expr import Expr
+from tilecheck.ir.expr import Expr, conjuncts
+from tilecheck.ir.host import ranks_in
 
 if TYPE_CHECKING:
     from tilecheck.frontend.executor import Arguments
@@ -48,7 +49,7 @@ def sizes(x: HostExecutor, args: Arguments) -> host_shapes.Parts:
     if len(given) == 1:
         found = host_shapes.parts_of(x, given[0])
         if found is not None:
-            return found
+            return host_shapes.of_ranks(found, ranks_in(conjuncts(x.guard))) or found
         if isinstance(given[0], Unknown) and given[0].opaque and given[0].name not in x.integer_names:
             return (Axes(given[0].name),)  # sizes, or one: nothing in the text uses it as a number
     if not given or any(isinstance(value, HostShape | Dims) for value in given):

@@ -41,7 +41,8 @@ _HARMLESS = frozenset(
     "manual_seed finfo iinfo time perf_counter is_available is_initialized device_count get_device_capability "
     "get_device_name Version float bool update get items keys values startswith endswith lower "
     "upper strip split join result_type promote_types can_cast is_tensor len list tuple set sorted "
-    "zip enumerate append insert extend get_default_dtype tensor numel conj view_as_real bit_length".split()
+    "zip enumerate append insert extend get_default_dtype tensor numel conj view_as_real bit_length "
+    "is_non_overlapping_and_dense is_contiguous".split()
 )
 _OF_TYPE = frozenset({"device", "dtype", "is_cuda", "requires_grad", "layout"})
 _LEAVING = (cst.Return, cst.Raise, cst.Assert)

@@ -364,6 +364,11 @@ def tensor(x: HostExecutor, args: Arguments) -> Tensor:
 
 def empty_strided(x: HostExecutor, args: Arguments) -> Tensor:
     """`torch.empty_strided(size, stride)`."""
+    whole, steps_of = args.at(0), args.at(1)
+    if isinstance(whole, HostShape) and steps_of == HostShape(whole.of, strides=True):
+        # Laid out as a tensor of any rank is: it spans as many elements as that one.
+        name = x.storage("empty")
+        return Tensor(name, name, fresh=True, shape_of=whole.of, strides_of=whole.of, span_of=whole.of)
     shape, strides = (host_shapes.parts_of(x, args.at(k)) for k in range(2))
     sizes = tuple(part for part in shape or () if isinstance(part, Expr))
     steps = tuple(part for part in strides or () if isinstance(part, Expr))

@@ -1,7 +1,8 @@
 """Loops that multiply extents of a shape of any rank, and may set them to 1 as they go.
 
-`for size in x.shape: n *= size`, `for i in range(dim): n *= shape[i]`, and for axes that the text does not give
-`for i in dims: n *= shape[i]; shape[i] = 1`. Such a loop has a known result whatever the rank and the axes are.
+`for size in x.shape: n *= size`, `for i in range(dim): n *= shape[i]` or `n *= x.size(i)`, and for axes that
+the text does not give `for i in dims: n *= shape[i]; shape[i] = 1`. Such a loop has a known result whatever the
+rank and the axes are.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.frontend import host_shapes
-from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host_operators import operate
@@ -93,10 +93,12 @@ def _steps(node: cst.For, variable: str) -> Iterator[_Product | _Store | None]:
 
 
 def _shape_named(factor: cst.CSTNode, variable: str) -> str | None:
-    """The shape of which `shape[i]` is an item; empty for the loop's variable itself."""
+    """The shape of which `shape[i]` or `x.size(i)` is an item; empty for the loop's variable itself."""
     match factor:
         case cst.Name(name) if name == variable:
             return ""
+        case cst.Call(cst.Attribute(value, cst.Name("size")), [cst.Arg(cst.Name(name))]) if name == variable:
+            return f"{dotted(value)}.size()" if dotted(value) else None
         case cst.Subscript(value, [cst.SubscriptElement(cst.Index(cst.Name(name)))]) if name == variable:
             return dotted(value) or None
         case _:
@@ -137,7 +139,7 @@ def _over_axes(
 
 def _over_range(x: HostExecutor, r: Range, parts: host_shapes.Parts) -> tuple[Expr, host_shapes.Parts] | None:
     start, stop, step = (x.scalar(n, "loop bound") for n in (r.start, r.stop, r.step))
-    if step is not E.ONE or not _counts(start, parts) or not _counts(stop, parts):
+    if step is not E.ONE or not all(_counts(x, at, parts) for at in (start, stop)):
         return None
     ends = host_shapes.divided(x, parts, stop)
     ways = None if ends is None else host_shapes.divided(x, ends[0], start)
@@ -147,10 +149,10 @@ def _over_range(x: HostExecutor, r: Range, parts: host_shapes.Parts) -> tuple[Ex
     return host_shapes.product(ways[1]), (*ways[0], ones, *ends[1])
 
 
-def _counts(at: Expr, parts: host_shapes.Parts) -> bool:
+def _counts(x: HostExecutor, at: Expr, parts: host_shapes.Parts) -> bool:
     """Whether a position is none that a slice would count from the end."""
     less = E.sub(at, host_shapes.rank(parts)).value
-    return T.nonnegative(at) or (less is not None and less <= 0)
+    return host_shapes.is_nonnegative(x, at) or (less is not None and less <= 0)
 
 
 def _over_any(x: HostExecutor, dims: str, of: str) -> tuple[Expr, host_shapes.Parts]:

@@ -192,6 +192,9 @@ def _head(parts: Parts, count: int) -> Parts | None:
 
 def item_somewhere(x: HostExecutor, parts: Parts, axis: Expr) -> Expr | None:
     """The extent along an axis, perhaps a computed one."""
+    axis = _plainer(x, parts, axis)
+    if E.sub(axis, rank(parts)).value == -1:  # `shape[n - 1]`: where there are no axes, both raise
+        return item(parts, -1)
     if axis.value is not None:
         return item(parts, axis.value)
     ways = divided(x, parts, axis)
@@ -207,13 +210,14 @@ def between(x: HostExecutor, parts: Parts, start: Expr, stop: Expr | None) -> Pa
 
 def divided(x: HostExecutor, parts: Parts, at: Expr) -> tuple[Parts, Parts] | None:
     """The axes `shape[:at]` and `shape[at:]`, as Python slices them; None where that is not followed."""
+    at = _plainer(x, parts, at)
     if at.value is not None:
         return _pair(sliced(parts, 0, at.value), sliced(parts, at.value, None))
     before: Expr = E.ZERO
     for k in range(len(parts) + 1):
         more = E.sub(at, before).value
-        # A position that is not negative counts from the start, in each part of a shape that begins there too.
-        if more is not None and more >= 0 and T.nonnegative(before):
+        # A position that counts from the start does so in each part of a shape that begins there too.
+        if more is not None and more >= 0 and is_nonnegative(x, before):
             ways = _pair(sliced(parts[k:], 0, more), sliced(parts[k:], more, None))
             return None if ways is None else ((*parts[:k], *ways[0]), ways[1])
         if k < len(parts):
@@ -230,9 +234,53 @@ def divided(x: HostExecutor, parts: Parts, at: Expr) -> tuple[Parts, Parts] | No
         more = E.sub(at, other).value
         if of == only.of and more == 0:
             return (Axes(names[0]),), (Axes(names[1]),)
-        if of == only.of and more is not None and more > 0 and T.nonnegative(other):
-            return divided(x, tuple(map(Axes, names)), at)
+        if of == only.of and more and _counts_on(x, parts, other, more):
+            ways = _pair(sliced((Axes(names[1]),), 0, more), sliced((Axes(names[1]),), more, None))
+            return None if ways is None else ((Axes(names[0]), *ways[0]), ways[1])
     return _cut(x, only.of, at)
+
+
+def _plainer(x: HostExecutor, parts: Parts, at: Expr) -> Expr:
+    """A position as a number, or as one from the end, where the path to here says that it is equal to that."""
+    if at.value is not None:
+        return at
+    equal = [E.sub(*c.args) for c in E.conjuncts(x.guard) if c.op == "eq"]
+    axes = rank(parts)
+    for position in (p for e in equal for p in (E.sub(at, e), E.add(at, e))):
+        if position.value is not None or E.sub(position, axes).value is not None:
+            return position
+    return at
+
+
+def is_nonnegative(x: HostExecutor, position: Expr) -> bool:
+    """Whether a position counts from the start: clearly, or because the path to here says so."""
+    return T.nonnegative(position) or E.le(0, position) in E.conjuncts(x.guard)
+
+
+def _counts_on(x: HostExecutor, parts: Parts, before: Expr, more: int) -> bool:
+    """Whether `before + more` lies so many axes after `before`, whichever end they count from."""
+    if more < 0 or is_nonnegative(x, before):
+        return more >= 0
+    return more == 0 or (more == 1 and not E.conjuncts(_has_next(x, parts, before)))
+
+
+def _has_next(x: HostExecutor, parts: Parts, before: Expr) -> Expr:
+    """What the path to here does not say of: the axis after `before` is `before + 1`. After the last one, -1,
+    that is 0, the first of all."""
+    said = E.conjuncts(x.guard)
+    return E.all_of(*(c for c in (E.le(E.neg(rank(parts)), before), E.ne(before, -1)) if c not in said))
+
+
+def wraps(x: HostExecutor, parts: Parts, at: Expr) -> Expr | None:
+    """For a position that is one after another where a shape is divided, and that may count from the end: when
+    it does not begin anew. Where it does, a slice cuts at the very start. None for any other position."""
+    only = parts[0] if len(parts) == 1 else None
+    if at.value is not None or not isinstance(only, Axes) or not only.is_whole:
+        return None
+    for of, other in x.cuts:
+        if of == only.of and E.sub(at, other).value == 1 and not is_nonnegative(x, other):
+            return _has_next(x, parts, other)
+    return None
 
 
 # `shape[: n - k]` is `shape[:-k]` for a shape of `n` axes, where that many are left or both take none.
@@ -250,6 +298,9 @@ def _cut(x: HostExecutor, of: str, at: Expr) -> tuple[Parts, Parts]:
     if not all(x.is_given(name) for name in owners(at)):
         x.doubted |= {first, last}  # unread code may choose some positions only
     parted(x, (of, at), first, last)
+    none, rest, axes = E.sym(host_numel(first)), E.sym(host_part(last, 1, None)), E.sym(host_rank(of))
+    x.define(none, E.all_of(x.definitions[none], E.any_of(E.ne(at, 0), E.eq(none, 1))))  # of no axes
+    x.define(rest, E.all_of(*(E.any_of(E.ne(at, end), E.eq(rest, 1)) for end in (E.sub(axes, 1), E.const(-1)))))
     return (Axes(first),), (Axes(last),)
 
 

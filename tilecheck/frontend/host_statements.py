@@ -164,9 +164,8 @@ def _augmented(x: HostExecutor, node: cst.AugAssign, frame: Frame) -> None:
     if isinstance(before, Tensor):
         elements_changed(x, (before,))
         return
-    if isinstance(before, Unknown) and not isinstance(node.target, cst.Name):
-        pass  # the attribute or the item is assigned below
-    elif isinstance(before, Unknown):
+    plain = isinstance(node.target, cst.Name)  # an attribute or an item is assigned below
+    if isinstance(before, Unknown) and plain and before.name not in x.integer_names:
         item_stored(x, before, frame)  # a list or a tensor changes in place
     if isinstance(before, Table) or (isinstance(before, Seq) and before.is_list):
         adds = isinstance(node.operator, cst.AddAssign)

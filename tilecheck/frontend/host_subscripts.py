@@ -15,6 +15,7 @@ from tilecheck.frontend.host_values import Dims, HostShape, Pair, Pieces, Split,
 from tilecheck.frontend.host_views import split_piece
 from tilecheck.frontend.values import Const, Named, Num, Seq
 from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import host_stride, host_test
 
 if TYPE_CHECKING:
@@ -80,6 +81,9 @@ def _shape_item(x: HostExecutor, value: HostShape | Dims, index: Any) -> Any:
         return x.natural("stride") if axis is None else number(E.sym(host_stride(value.of, axis)))
     parts = host_shapes.parts_of(x, value) or ()
     found = host_shapes.item_somewhere(x, parts, asked)
+    if axis is None and parts:  # Python raises where there is no such axis
+        axes = host_shapes.rank(parts)
+        x.assume(E.all_of(E.le(E.neg(axes), asked), E.lt(asked, axes)))
     return x.natural("extent") if found is None else number(found)
 
 
@@ -88,13 +92,35 @@ def _shape_slice(x: HostExecutor, value: HostShape | Dims, index: Seq) -> Any:
     if parts is None or not _is_part(index):
         raise unsupported("part of a shape of unknown length")
     start, stop, step = (None if isinstance(e, Const) else x.scalar(e, "slice") for e in index.items[1:])
-    ends = [None if e is None else e.value for e in (start, stop)]
     if step not in (None, E.ONE):
-        found = None
-    elif (start is None or ends[0] is not None) and (stop is None or ends[1] is not None):
-        found = host_shapes.sliced(parts, *ends)
+        raise unsupported("part of a shape of unknown length")
+    return _between(x, value, parts, start or E.ZERO, stop)
+
+
+def _between(
+    x: HostExecutor, value: HostShape | Dims, parts: host_shapes.Parts, start: Expr, stop: Expr | None
+) -> Any:
+    """`shape[start:stop]`."""
+
+    def cut(start: Expr, stop: Expr | None) -> Any:
+        return _part(x, value, parts, start, stop)
+
+    counts = host_shapes.wraps(x, parts, start)
+    if counts is not None:
+        return x.split(counts, lambda: cut(start, stop), lambda: cut(E.ZERO, stop))
+    counts = None if stop is None else host_shapes.wraps(x, parts, stop)
+    if counts is not None:
+        return x.split(counts, lambda: cut(start, stop), lambda: cut(start, E.ZERO))
+    return cut(start, stop)
+
+
+def _part(
+    x: HostExecutor, value: HostShape | Dims, parts: host_shapes.Parts, start: Expr, stop: Expr | None
+) -> Any:
+    if start.value is not None and (stop is None or stop.value is not None):
+        found = host_shapes.sliced(parts, start.value, None if stop is None else stop.value)
     else:
-        found = host_shapes.between(x, parts, start or E.ZERO, stop)
+        found = host_shapes.between(x, parts, start, stop)
     if found is None:
         raise unsupported("part of a shape of unknown length")
     return host_shapes.shape_of_parts(found, is_list=isinstance(value, Dims) and value.is_list)

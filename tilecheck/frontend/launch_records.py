@@ -178,12 +178,14 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
 def _cut_otherwise(x: HostExecutor, said: Iterable[Expr]) -> set[str]:
     """Parts of shapes that are cut in several ways, or of which single axes are spoken of too: how these lie to
     each other is not followed."""
-    sizes = {owner(s) for s in E.symbols(*said) if s.origin in (EXTENT, NUMEL)}
+    spoken = [(owner(s) or "", s) for s in E.symbols(*said) if s.origin in (EXTENT, NUMEL)]
+    sizes = {name for name, _ in spoken}
+    single = {name for name, s in spoken if s != host_numel(name)}
     used: dict[str, list[tuple[str, str]]] = {}
     for (of, _), parts in x.cuts.items():
         if sizes.intersection(parts):
             used.setdefault(of, []).append(parts)
-    return {part for of, ways in used.items() if len(ways) > 1 or of in sizes for way in ways for part in way}
+    return {part for of, ways in used.items() if len(ways) > 1 or of in single for way in ways for part in way}
 
 
 def _made_of_numbers(x: HostExecutor, said: Iterable[Expr]) -> set[str]:

@@ -57,9 +57,15 @@ def _is_callers(judge: Judge, condition: Expr) -> bool:
     is_own = _tensors(wanted).isdisjoint(judge.launch.unread) and is_of_own_outputs(judge, condition)
     if not _tensors(wanted) or is_own or _is_of_own_numbers(judge, condition):
         return False
-    if judge.impossible((*judge.ordinarily, negate(ordinary))):
-        return True  # only a layout, or a number that is not left at its default, keeps it open
+    if is_of_layout(judge, condition):
+        return True
     return relates_inputs(judge, ordinary) and judge.possible(all_of(ordinary, *judge.ordinarily))
+
+
+def is_of_layout(judge: Judge, condition: Expr) -> bool:
+    """Whether only a layout, or a number that is not left at its default, keeps a condition open."""
+    ordinary = judge.in_ordinary_call(judge.rewritten(condition))
+    return judge.impossible((*judge.ordinarily, negate(ordinary)))
 
 
 def _is_of_own_numbers(judge: Judge, condition: Expr) -> bool:

@@ -30,14 +30,14 @@ from tilecheck.proof.cases import cases
 from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.context import Context
 from tilecheck.proof.ladder import prove
-from tilecheck.proof.launch_callers import callers, is_of_own_outputs, relates_inputs
+from tilecheck.proof.launch_callers import callers, is_of_layout, is_of_own_outputs, relates_inputs
 from tilecheck.proof.launch_contracts import judge_contracts
 from tilecheck.proof.launch_harm import Harm, reads_memory, terms_of
 from tilecheck.proof.launch_judge import Broken, Judge, judge_of
 from tilecheck.proof.launch_kernel import LaunchedKernel
 from tilecheck.proof.launch_replay import LaunchRun
 from tilecheck.proof.launch_standing import Standing
-from tilecheck.proof.launch_unread import rests_on_unread
+from tilecheck.proof.launch_unread import is_made_of_unread, rests_on_unread
 from tilecheck.proof.obligation import Between, Disjoint, Obligation
 from tilecheck.proof.session import Session
 
@@ -167,7 +167,10 @@ class _Check:
         judge = self.judge
         # What is false whatever the unread values are is not excused by them.
         unread = [c for c in left if rests_on_unread(judge, c) and judge.possible(judge.rewritten(c))]
-        of_callers = callers(judge, [c for c in left if c not in unread])
+        # Unread code may turn sizes away: a layout that suits all of them is the caller's nevertheless.
+        layouts = [c for c in unread if not is_made_of_unread(judge, c) and is_of_layout(judge, c)]
+        of_callers = callers(judge, [c for c in left if c not in unread or c in layouts])
+        unread = [c for c in unread if c not in of_callers]
         own = [c for c in left if c not in unread and c not in of_callers]
         found = dict.fromkeys(unread, "unread") | dict.fromkeys(of_callers, "caller")
         if not own:

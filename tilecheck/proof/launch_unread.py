@@ -18,6 +18,7 @@ from tilecheck.proof.launch_judge import Judge
 from tilecheck.proof.launch_spans import made_of_unread_size
 
 _INNER = (Kind.BLOCK, Kind.LANE, Kind.LOOP)  # indices of the kernel's own
+_LIBRARIES = frozenset({"math", "numpy", "torch", "triton"})  # names that stand for no value of a launch
 # Tests that say nothing about sizes.
 _OF_TYPE = re.compile(
     r"\b\w+\.(?:device|dtype|is_cuda|requires_grad|layout)\b|\bisinstance\(\w+, |\b\w+ is (?:not )?None\b"
@@ -25,11 +26,14 @@ _OF_TYPE = re.compile(
 
 
 def rests_on_unread(judge: Judge, condition: Expr) -> bool:
-    """Whether numbers that unread code computes, or values that it checks, decide a condition.
+    """Whether numbers that unread code computes, or values that it checks, decide a condition."""
+    return is_made_of_unread(judge, condition) or may_be_checked(judge, condition)
 
-    A number of blocks that an unread function returns may be the right one, whatever the blocks do; and where
-    execution went on only after an unread test of an argument (`if not fits(x): raise`), that test may have
-    been about the condition.
+
+def is_made_of_unread(judge: Judge, condition: Expr) -> bool:
+    """Whether numbers that unread code computes decide a condition.
+
+    A number of blocks that an unread function returns may be the right one, whatever the blocks do.
     """
     launch = judge.launch
     wanted = judge.in_usual(condition)
@@ -41,15 +45,23 @@ def rests_on_unread(judge: Judge, condition: Expr) -> bool:
     sizes = (s for s in symbols(wanted) if s.origin in (NATURAL, STRIDE))
     if any(owner(s) in launch.unread for s in sizes):
         return True
-    spoken = owners(wanted)
     blocks = (size for size in launch.grid or () if size is not None)
     tuned = set(symbols(*judge.tuned))  # judged for the usual tile sizes
     spoken_of = (s for s in symbols(wanted, *blocks) if s not in tuned)
     numbers = [s for s in spoken_of if s.origin in (ARGUMENT, OPAQUE, NATURAL)]
     # A number of another call is the host's own, but not where unread code may have set it since: `N (2)`.
     kept = {s for s in numbers if launch.keeps(s.name) and (s.origin == NATURAL or not s.name.endswith(")"))}
-    if any(_is_part_of(s.name, launch.unread) for s in numbers if s not in kept):
-        return True
+    return any(_is_part_of(s.name, launch.unread) for s in numbers if s not in kept)
+
+
+def may_be_checked(judge: Judge, condition: Expr) -> bool:
+    """Whether unread code may have turned away inputs that break a condition.
+
+    Where execution went on only after an unread test of an argument (`if not fits(x): raise`), that test may
+    have been about the condition.
+    """
+    launch = judge.launch
+    spoken = owners(judge.in_usual(condition))
     if any(_is_part_of(name, launch.doubted) for name in spoken):
         return True
     tests = [_OF_TYPE.sub("", s.name) for s in symbols(*launch.facts) if s.origin == OPAQUE]
@@ -58,7 +70,7 @@ def rests_on_unread(judge: Judge, condition: Expr) -> bool:
     mixed = (fact for fact in launch.facts if any(s.origin == OPAQUE for s in symbols(fact)))
     asked = {owner(s) for s in symbols(*mixed) if not _OF_TYPE.search(s.name)}
     words |= {_root(name) for name in asked if name is not None}
-    return any(_root(name) in words for name in spoken)
+    return not (words - _LIBRARIES).isdisjoint(map(_root, spoken))
 
 
 def _is_of_host(symbol: Symbol) -> bool:

@@ -43,6 +43,12 @@ def checked(fn):
         return fn(ctx, *[a.t() for a in args])
     return wrapper
 """
+NORMAL = "if d < 0:\n    d += x.ndim\nif d < 0 or d >= x.ndim:\n    raise ValueError"
+AROUND = "math.prod(x.shape[:d]) * x.shape[d] * math.prod(x.shape[d + 1:])"
+EDGES = (
+    "x.shape[d] * (math.prod(x.shape[:d]) if d > 0 else 1)"
+    " * (math.prod(x.shape[d + 1:]) if d < x.ndim - 1 else 1)"
+)
 ORDER = ("holds", "caller", "unread", "unmet", "broken")
 
 
@@ -140,6 +146,15 @@ def host(x, w, k: int, d: int, order):
         ("m, n = x.shape[-2:]", "torch.empty(x.shape)", "int(x.numel() / m / n) * m * n"),
         ("k = 1 << k.bit_length()", "torch.empty((x.numel(), k))", "x.numel() * k"),
         ("", "torch.empty(order)", "functools.reduce(lambda a, b: a * b, order, 1)"),
+        (NORMAL, "torch.empty_like(x)", AROUND),
+        ("assert d != -1", "torch.empty_like(x)", AROUND),
+        (NORMAL, "torch.empty_like(x)", EDGES),
+        ("assert d == x.ndim - 1", "torch.empty(x.shape[-1])", "x.shape[d]"),
+        (
+            f"{DIM}\nn = 1\nfor i in range(d + 1, x.ndim):\n    n *= x.size(i)",
+            "torch.empty(x.shape[d + 1:])",
+            "n",
+        ),
     ],
 )
 def test_sizes_that_the_text_gives(before: str, out: str, count: str, worst) -> None:
@@ -165,6 +180,11 @@ def test_sizes_that_the_text_gives(before: str, out: str, count: str, worst) -> 
         ("assert k in {16, 32}\nn = x.numel()", "torch.empty((n, k))", "32 * n"),
         (DIM, "torch.empty(x.shape[d:])", "x.numel()"),
         ("s = x.shape[:d]", "torch.empty(s[:d])", "math.prod(s)"),
+        ("if d < 0:\n    d += x.ndim", "torch.empty_like(x)", AROUND),
+        ("assert d < x.ndim", "torch.empty_like(x)", AROUND),
+        ("n = 1\nfor i in range(d):\n    n *= x.size(i)", "torch.empty(x.shape[:d])", "n"),
+        ("assert d == x.ndim - 2", "torch.empty(x.shape[-2:-1])", "x.shape[d]"),
+        ("", "torch.empty_strided(x.size(), x.stride())", "x.numel()"),
         (DIM, "torch.empty(x.shape[:d])", "math.prod(x.shape[:d]) * x.shape[d]"),
         ("", "torch.empty_like(x)", "x.shape[d] * math.prod(x.shape[:d]) * math.prod(x.shape[d + 1:])"),
         (f"{REDUCED}    shape[i] = 1\n    n *= shape[i]", "torch.empty(shape)", "x.numel() // n"),
@@ -175,6 +195,22 @@ def test_sizes_that_the_text_gives(before: str, out: str, count: str, worst) -> 
 )
 def test_sizes_that_are_too_small(before: str, out: str, count: str, worst) -> None:
     assert worst(launched(before, out, count)) != "holds"
+
+
+@pytest.mark.parametrize(
+    ("before", "out", "count"),
+    [
+        ("", "torch.empty_strided(x.size(), x.stride())", "x.numel()"),
+        ("tile_of(x)", "x", "x.numel()"),  # what it turns away are sizes
+        ("assert d < x.ndim", "torch.empty_like(x)", AROUND),  # -1 is followed by 0
+    ],
+)
+def test_what_only_the_caller_can_see_to(before: str, out: str, count: str, worst) -> None:
+    assert worst(launched(before, out, count)) == "caller"
+
+
+def test_a_relation_that_unread_code_may_have_checked(worst) -> None:
+    assert worst(launched("tile_of(x, k)", "x", "k")) == "unread"
 
 
 @pytest.mark.parametrize(
