@@ -62,7 +62,9 @@ _LEAST = (1, 8, 70, 300, 2000, 0)  # how large host inputs are, at least: tried 
 _SEARCHES = 2  # for inputs of some size that may end undecided before no more are made
 # Of the budget of a question: launches have many, most of which take little.
 _SHARE, _SEARCH, _QUICK = 10, 30, 50
-_USUAL_TILES = (16, 32, 64, 128)  # that a tuner out of view may choose
+# What a tuner out of view may choose: sizes of tiles, and other numbers, such as of tiles in a group.
+_USUAL_TILES = (16, 32, 64, 128)
+_USUAL_COUNTS = (1, 8, 1, 8)
 MOST_BLOCKS = 65_535  # along grid axes 1 and 2: CUDA's limit
 _MOST_AXES = 8
 _LARGEST_TILE = 12  # log2
@@ -179,9 +181,21 @@ class Judge:
 
     @property
     def tilings(self) -> tuple[tuple[Expr, ...], ...]:
-        """What a tuner out of view may choose; a single empty choice where there is none."""
-        usual = _USUAL_TILES if self.tuned else (0,)
-        return tuple(tuple(eq(parameter, size) for parameter in self.tuned) for size in usual)
+        """What a tuner out of view may choose; a single empty choice where there is none.
+
+        A flag may follow from the arguments (`EVEN_K`) in code that is not read: both of its values are tried.
+        """
+        if not self.tuned:
+            return ((),)
+        sizes = {self.rewritten(size) for size in self.kernel.powers_of_two}
+        flags = {self.rewritten(flag) for flag in _flags(self.kernel)}
+
+        def value(parameter: Expr, k: int) -> int:
+            if parameter in sizes:
+                return _USUAL_TILES[k]
+            return k % 2 if parameter in flags else _USUAL_COUNTS[k]
+
+        return tuple(tuple(eq(p, value(p, k)) for p in self.tuned) for k in range(len(_USUAL_TILES)))
 
     def rests_on_tuner(self, condition: Expr) -> bool:
         """Whether a tuner out of view decides a condition."""
@@ -450,6 +464,12 @@ class Judge:
             if s.kind is Kind.HOST
         }
         return Broken(rule, text, inputs, concrete, expanded)
+
+
+def _flags(kernel: Kernel) -> Iterator[Expr]:
+    """The parameters that a kernel asks for their truth."""
+    asked = (*(a.guard for a in kernel.accesses), *(a.mask for a in kernel.accesses))
+    return (sym(n.args[0]) for n in walk(*asked) if n.op == "bsym")
 
 
 def _is_power(size: Expr) -> Expr:

@@ -124,3 +124,31 @@ def test_a_launch_in_the_end_of_an_exception_is_seen(status) -> None:
     """There `n % 256 == 0` need not hold."""
     before = f"try:\n    assert n % 256 == 0\nfinally:\n    {LAUNCH}"
     assert status(before, launch="pass") != "holds"
+
+
+EVEN = """
+import torch
+import triton
+import triton.language as tl
+from elsewhere import configurations, flags
+
+@triton.autotune(configurations(), key=["n"])
+@triton.heuristics(flags())
+@triton.jit
+def fill(o_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if EVEN:
+        tl.store(o_ptr + offs, 1)
+    else:
+        tl.store(o_ptr + offs, 1, mask=offs < {bound})
+
+def host(n: int):
+    fill[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](torch.empty(n), n)
+"""
+
+
+@pytest.mark.parametrize(("bound", "verdict"), [("n", "conditional"), ("n + 1", "violated")])
+def test_a_flag_that_unread_code_computes_is_tried_either_way(bound: str, verdict: str, tmp_path: Path) -> None:
+    path = tmp_path / "host.py"
+    path.write_text(EVEN.replace("{bound}", bound), encoding="utf-8")
+    assert verify_paths([path.as_posix()]).kernels[0].verdict.value == verdict
