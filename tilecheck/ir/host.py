@@ -160,13 +160,21 @@ def row_major(shape: Sequence[Expr]) -> tuple[Expr, ...]:
 def ranks_in(facts: Iterable[Expr]) -> dict[str, int]:
     """The ranks that facts fix: `x.ndim == 2`."""
     found: dict[str, int] = {}
-    for fact in facts:
-        for part in conjuncts(fact):
-            if part.op != "eq":
-                continue
-            for a, b in (part.args, part.args[::-1]):
-                if a.op == "sym" and a.args[0].origin == RANK and b.value is not None:
-                    found.setdefault(a.args[0].name.removesuffix(".ndim"), b.value)
+    for fact in stated(facts):
+        if fact.op != "eq":
+            continue
+        for a, b in (fact.args, fact.args[::-1]):
+            if a.op == "sym" and a.args[0].origin == RANK and b.value is not None:
+                found.setdefault(a.args[0].name.removesuffix(".ndim"), b.value)
+    return found
+
+
+def stated(facts: Iterable[Expr]) -> dict[Expr, None]:
+    """The single facts that facts state: of `x is None or x.ndim == 2` the latter if the former is denied."""
+    found = dict.fromkeys(part for fact in facts for part in conjuncts(fact))
+    for fact in tuple(found):
+        left = [way for way in (fact.args if fact.op == "any" else ()) if negate(way) not in found]
+        found |= dict.fromkeys(conjuncts(left[0]) if len(left) == 1 else ())
     return found
 
 

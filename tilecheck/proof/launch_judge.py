@@ -16,7 +16,6 @@ from tilecheck.ir.expr import (
     Symbol,
     all_of,
     any_of,
-    conjuncts,
     eq,
     evaluate,
     le,
@@ -45,6 +44,7 @@ from tilecheck.ir.host import (
     host_rank,
     host_scalar,
     owner,
+    stated,
 )
 from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import Launch
@@ -151,12 +151,8 @@ class Judge:
     @cached_property
     def equal(self) -> tuple[frozenset[Expr], ...]:
         """Values of the host that its text says are equal."""
-        stated = {part for fact in self.launch.facts for part in conjuncts(fact)}
-        for fact in self.launch.facts:  # of equal shapes: `not (x.shape == y.shape) or ...`
-            left = [way for way in (fact.args if fact.op == "any" else ()) if negate(way) not in stated]
-            stated.update(conjuncts(left[0]) if len(left) == 1 else ())
         found: list[frozenset[Expr]] = []
-        for fact in sorted(stated, key=render):
+        for fact in sorted(stated(self.launch.facts), key=render):
             if fact.op == "eq" and all(side.op == "sym" for side in fact.args):
                 joined = [one for one in found if not one.isdisjoint(fact.args)]
                 found = [one for one in found if one not in joined]
