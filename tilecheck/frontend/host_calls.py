@@ -23,10 +23,12 @@ from tilecheck.frontend.host_sharing import unread_of
 from tilecheck.frontend.host_types import DEFAULT_TYPE, full_type
 from tilecheck.frontend.host_values import (
     WARPS,
+    BitLength,
     Config,
     Dims,
     FloatParam,
     HostShape,
+    Log2,
     Members,
     Ratio,
     Root,
@@ -139,6 +141,15 @@ def _sqrt(x: HostExecutor, args: Arguments) -> Any:
             return _float(x, args)
 
 
+def _log2(x: HostExecutor, args: Arguments) -> Any:
+    match args.at(0):
+        case Num(elem=Expr() as n, kind="int", shape=()):
+            x.assume(E.le(1, n))  # `math.log2` raises elsewhere
+            return Log2(f"math.log2({x.short(n)})", of=n)
+        case _:
+            return _float(x, args)
+
+
 def _isqrt(x: HostExecutor, args: Arguments) -> Num:
     root = _sqrt(x, args)
     if not isinstance(root, Root):
@@ -165,6 +176,8 @@ def _ceil(x: HostExecutor, args: Arguments) -> Any:
     match value:
         case Root():
             return _whole_root(x, value, "ceil")
+        case Log2():  # the float is exact enough for every size that a tensor can have
+            return BitLength(E.sub(value.of, 1))
         case Ratio():
             return number(E.cdiv(value.top, value.bottom))
         case Const(float() as literal):
@@ -490,7 +503,8 @@ _PYTHON: Mapping[str, Handler] = {
     "math.floor": _floor,
     "int": _int,
     "bool": _bool,
-    **dict.fromkeys(("float", "math.exp", "math.log", "math.log2", "math.pow"), _float),
+    **dict.fromkeys(("float", "math.exp", "math.log", "math.pow"), _float),
+    "math.log2": _log2,
     "math.sqrt": _sqrt,
     "numpy.sqrt": _sqrt,
     "math.isqrt": _isqrt,

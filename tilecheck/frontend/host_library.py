@@ -17,6 +17,7 @@ from tilecheck.frontend.host_values import Dims, HostShape, Pair, Tensor
 from tilecheck.frontend.values import Const, Named, Num, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
+from tilecheck.ir.host import row_major
 
 if TYPE_CHECKING:
     from tilecheck.frontend.executor import Arguments
@@ -333,7 +334,14 @@ def pad(x: HostExecutor, args: Arguments) -> Tensor:
         at = len(shape) - 1 - k
         shape[at] = E.add(shape[at], amounts[2 * k], amounts[2 * k + 1])
         x.assume(E.le(0, shape[at]))  # else it raises
-    return computed(x, tuple(shape), contiguous=x.laid_out(t).contiguous)
+    found = computed(x, tuple(shape), contiguous=x.laid_out(t).contiguous)
+    if found.contiguous:
+        return found
+    # Where nothing is added it is a copy in the order of the operand.
+    adds = E.any_of(*(E.le(1, amount) for amount in amounts))
+    copied = (x.natural("stride").elem or E.ZERO for _ in shape)
+    steps = zip(row_major(tuple(shape)), copied, strict=True)
+    return replace(found, strides=tuple(E.ite(adds, step, other) for step, other in steps))
 
 
 def _gather(x: HostExecutor, t: Tensor, args: Arguments) -> Tensor:

@@ -182,6 +182,13 @@ class Root(FloatParam):
 
 
 @dataclass(frozen=True, slots=True)
+class Log2(FloatParam):
+    """`math.log2(n)` of an integer, waiting for `math.ceil`."""
+
+    of: Expr = ZERO
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchCall:
     """One execution of a launch: the values that it passes, and where it stands.
 

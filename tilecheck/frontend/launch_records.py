@@ -19,7 +19,7 @@ from tilecheck.frontend.host import facts_of
 from tilecheck.frontend.host_blank import is_blank
 from tilecheck.frontend.host_contents import contents_of
 from tilecheck.frontend.host_shapes import divided_out, meant
-from tilecheck.frontend.host_values import FloatParam, LaunchCall, Tensor, Unknown, Updated
+from tilecheck.frontend.host_values import BitLength, FloatParam, LaunchCall, Tensor, Unknown, Updated
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -134,9 +134,10 @@ def _either(x: HostExecutor, cond: Expr, a: Any, b: Any) -> Any:
 
 
 def _is_number(x: HostExecutor, value: Any) -> bool:
-    """Whether an unknown is a number, or one of the numbers in a sequence of them."""
-    return isinstance(value, Unknown) and (
-        value.name in x.integers_seen or value.name.partition("[")[0] in x.of_numbers
+    """Whether a value is a number that waits to be used, or an unknown that is one or is an item of such."""
+    return isinstance(value, BitLength) or (
+        isinstance(value, Unknown)
+        and (value.name in x.integers_seen or value.name.partition("[")[0] in x.of_numbers)
     )
 
 
@@ -263,6 +264,8 @@ def host_value(x: HostExecutor, value: Any, note: Annotation) -> HostValue:
             return value.name
         case Choice() if _is_optional(value):
             return _optional(x, value, note)
+        case BitLength():
+            return x.number_of(value, "argument").elem
         case Seq():
             return HostList(tuple(host_value(x, item, note) for item in value.items))
         case _:

@@ -149,6 +149,8 @@ def host(x, w, k: int, d: int, order):
         (NORMAL, "torch.empty_like(x)", AROUND),
         ("assert d != -1", "torch.empty_like(x)", AROUND),
         (NORMAL, "torch.empty_like(x)", EDGES),
+        ("a, b = x.shape\nk = 1 << math.ceil(math.log2(b))", "torch.empty((a, k))", "a * b"),
+        ("a, b = x.shape\ny = F.pad(x, (0, 8 - b % 8))", "y", "a * y.stride(0)"),
         ("assert d == x.ndim - 1", "torch.empty(x.shape[-1])", "x.shape[d]"),
         (
             f"{DIM}\nn = 1\nfor i in range(d + 1, x.ndim):\n    n *= x.size(i)",
@@ -182,6 +184,8 @@ def test_sizes_that_the_text_gives(before: str, out: str, count: str, worst) -> 
         ("s = x.shape[:d]", "torch.empty(s[:d])", "math.prod(s)"),
         ("if d < 0:\n    d += x.ndim", "torch.empty_like(x)", AROUND),
         ("assert d < x.ndim", "torch.empty_like(x)", AROUND),
+        ("a, b = x.shape\nk = 1 << math.ceil(math.log2(b))", "torch.empty((a, b))", "a * k"),
+        ("a, b = x.shape\ny = F.pad(x, (0, -(b % 8)))", "y", "a * y.stride(0)"),
         ("n = 1\nfor i in range(d):\n    n *= x.size(i)", "torch.empty(x.shape[:d])", "n"),
         ("assert d == x.ndim - 2", "torch.empty(x.shape[-2:-1])", "x.shape[d]"),
         ("", "torch.empty_strided(x.size(), x.stride())", "x.numel()"),
