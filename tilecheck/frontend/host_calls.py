@@ -614,6 +614,7 @@ _TENSORS: Mapping[str, Handler] = {
             "permute",
             "ravel",
             "reshape",
+            "view_as_real",
             "select",
             "squeeze",
             "swapaxes",

@@ -83,6 +83,16 @@ def _view(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     return shaped(x, t, sizes(x, args))
 
 
+def _view_as_real(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    """The real and the imaginary parts of complex elements, side by side along an axis of their own."""
+    t = x.laid_out(x.known_rank(t))
+    parts = t.shape if t.shape is not None else host_shapes.parts_of(x, HostShape(t.shape_of))
+    own = replace(T.piece(t, x.unread(f"{t.name}.view_as_real()").name), recast=True, room=None)
+    if parts is None or not T.is_dense(t):
+        return own
+    return x.shaped(replace(own, contiguous=t.contiguous, dense=True), (*parts, E.const(2)))
+
+
 def shaped(x: HostExecutor, t: Tensor, parts: host_shapes.Parts) -> Tensor:
     """`t.view(parts)`: torch raises unless there are as many elements."""
     t = x.laid_out(t)
@@ -398,6 +408,7 @@ def along(x: HostExecutor, t: Tensor, args: Arguments, text: str, values: tuple[
 VIEWS: Mapping[str, Callable[[HostExecutor, Tensor, Arguments], Any]] = {
     "contiguous": _contiguous,
     "view": _view,
+    "view_as_real": _view_as_real,
     "reshape": _reshape,
     "view_as": _view_as,
     "reshape_as": _reshape_as,
