@@ -111,6 +111,7 @@ class HostExecutor(Executor):
     texts: dict[Expr, str] = field(default_factory=dict)
     names_taken: dict[str, int] = field(default_factory=dict)
     storages: dict[str, int] = field(default_factory=dict)
+    context: str = ""  # the parameter for which torch makes an object of its own at each call
     doubted: set[str] = field(default_factory=set)  # what unread code may have checked
     deciding: list[set[str]] = field(default_factory=list)  # what the open compound statements ask
     line: tuple[cst.CSTNode, Frame] | None = None  # the simple statement that is executed
@@ -185,6 +186,11 @@ class HostExecutor(Executor):
                 return all(map(self.is_given, self.made_of[whole]))
         root = name.partition(".")[0].partition("[")[0]
         return root in self.inputs and "(" not in name
+
+    def is_of_context(self, path: str) -> bool:
+        """Whether it is an attribute of the context of an autograd function, which no other code has."""
+        owner, _, attribute = path.partition(".")
+        return owner == self.context != "" and "." not in attribute and owner not in self.exposed
 
     def natural(self, text: str) -> Num:
         """A size, a stride or a number of axes of which no more is known."""
@@ -439,8 +445,10 @@ class HostExecutor(Executor):
     def merge_names(self, cond: Expr, a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
         merged = Executor.merge_names(self, cond, a, b)
         for name in merged:
-            # `ctx.n` that only one path assigned is what it was before on the other.
-            if "." in name and not (name in a and name in b):
+            # `x.n` that only one path assigned is what it was before on the other; `ctx.n` of a context that
+            # torch just made is nothing there, and whoever reads it knows which path was taken.
+            one_only = "." in name and not (name in a and name in b)
+            if one_only and not self.is_of_context(name):
                 merged[name] = host_sharing.unread_of(self, name, a.get(name), b.get(name))
         return merged
 

@@ -56,12 +56,25 @@ def forward_of(table: ModuleTable, host: cst.FunctionDef) -> cst.FunctionDef | N
     """The `forward` that fills the context of a `backward`."""
     if host.name.value != "backward":
         return None
+    node = _class_of(table, host)
+    if node is None or _is_replaced(table, node):
+        return None
+    methods = {part.name.value: part for part in node.body.body if isinstance(part, cst.FunctionDef)}
+    return None if "setup_context" in methods else methods.get("forward")
+
+
+def context_of(table: ModuleTable, host: cst.FunctionDef) -> str:
+    """The name of the context that torch makes for each call of a `forward`; empty for any other function."""
+    names = _names(host) if host.name.value == "forward" and _class_of(table, host) is not None else []
+    return names[0] if names else ""
+
+
+def _class_of(table: ModuleTable, host: cst.FunctionDef) -> cst.ClassDef | None:
+    """The autograd function that a method is of."""
     for node in table.nodes():
         if type(node) is cst.ClassDef and any(part is host for part in node.body.body):
-            methods = {part.name.value: part for part in node.body.body if isinstance(part, cst.FunctionDef)}
             is_function = any(dotted(base.value).split(".")[-1] == "Function" for base in node.bases)
-            plain = is_function and "setup_context" not in methods and not _is_replaced(table, node)
-            return methods.get("forward") if plain else None
+            return node if is_function else None
     return None
 
 
@@ -117,6 +130,7 @@ def take_over(x: HostExecutor, backward: cst.FunctionDef, frame: Frame, handed: 
     x.cuts.update(run.cuts)
     x.made_contiguous.update({name: t for name, t in run.made_contiguous.items() if name not in names})
     x.assume(handed.guard)
+    x.context = names[0] if run.context not in run.exposed else ""
     for name, value in handed.attributes.items():
         frame.names[f"{names[0]}.{name}"] = value
     if x.followed and not any(

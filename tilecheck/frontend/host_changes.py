@@ -204,7 +204,7 @@ def anything_changed(x: HostExecutor, frame: Frame) -> None:
     x.events.now += 1
     x.events.anything = x.events.elements = x.events.now
     forget_shared(x)
-    _drop_paths(x, frame, lambda path, at: True)
+    _drop_paths(x, frame, lambda path, at: not x.is_of_context(path))
     named = [at.names[n] for at in live_frames(x, frame) for n in at.names if n in x.named_inside(at.table)]
     lose_objects(x, named, frame)
     lose_rebound(x, frame)

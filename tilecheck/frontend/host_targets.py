@@ -202,7 +202,8 @@ def _of_length(x: HostExecutor, value: Any, target: cst.Tuple | cst.List) -> Any
 
 
 def _assign_attribute(x: HostExecutor, target: cst.Attribute, value: Any, frame: Frame) -> None:
-    if target.attr.value in ("data", "shape", "strides"):
+    of_context = x.context != "" and dotted(target.value) == x.context  # no tensor
+    if target.attr.value in ("data", "shape", "strides") and not of_context:
         if not host_reshaping.can_follow(x, target, target.value, frame):
             x.stop(f"`.{target.attr.value}` of a tensor is assigned")
         host_sharing.hand_on(x, value)

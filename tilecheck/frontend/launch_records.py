@@ -345,7 +345,7 @@ def _completed(x: HostExecutor, launch: Launch, guard: Expr) -> Launch:
     own: dict[Expr, Expr] = {}
     memo: dict[Expr, Expr] = {}
     launch = map_launch(replace(launch, facts=facts_of(guard)), lambda e: meant(x, e, memo))
-    counts = _factored(x, (*launch_expressions(launch), *launch.facts))
+    counts = _factored(x, launch_expressions(launch))
     divided: dict[Expr, Expr] = {}
     if counts:
         launch = map_launch(launch, lambda e: divided_out(e, counts.get, divided))

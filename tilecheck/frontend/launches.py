@@ -22,7 +22,7 @@ from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostDialect, HostExecutor, HostStopped, HostTooLarge, Shared, parameter
 from tilecheck.frontend.host_applied import prepared_inputs
-from tilecheck.frontend.host_autograd import HostRun, forward_of, handed_over, take_over
+from tilecheck.frontend.host_autograd import HostRun, context_of, forward_of, handed_over, take_over
 from tilecheck.frontend.host_blank import with_returned
 from tilecheck.frontend.host_decorated import hands_on
 from tilecheck.frontend.host_doubts import doubt_inputs
@@ -370,6 +370,7 @@ def _run(x: HostExecutor, table: ModuleTable, host: _Host) -> str | None:
             run_block(x, table.parsed.module.body, frame)
         else:
             frame = x.outermost = _frame(x, table, host)
+            x.context = context_of(table, host.node)
             prepared = hands_on(x, table, host.node)
             x.followed, x.made_contiguous = prepared is not None, prepared or {}
             annotated = (n for n in x.made_contiguous if isinstance(frame.names.get(n), Tensor))
