@@ -42,6 +42,7 @@ from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.host import (
     NATURAL,
     OPAQUE,
+    RAISED,
     exact_quotient,
     host_rank,
     host_scalar,
@@ -113,6 +114,7 @@ class HostExecutor(Executor):
     storages: dict[str, int] = field(default_factory=dict)
     context: str = ""  # the parameter for which torch makes an object of its own at each call
     doubted: set[str] = field(default_factory=set)  # what unread code may have checked
+    raising: set[str] = field(default_factory=set)  # what decides whether the open handlers are run
     deciding: list[set[str]] = field(default_factory=list)  # what the open compound statements ask
     line: tuple[cst.CSTNode, Frame] | None = None  # the simple statement that is executed
     handed_on: set[str] = field(default_factory=set)  # storages that other code was given, or finds
@@ -174,6 +176,10 @@ class HostExecutor(Executor):
     def unread_test(self, text: str) -> Expr:
         """A truth that nothing else is known to be equal to."""
         return E.bool_sym(Symbol(self._unique(text), Kind.HOST, origin=OPAQUE))
+
+    def exception(self, text: str) -> Expr:
+        """Whether an exception ends a block."""
+        return E.bool_sym(Symbol(self._unique(text), Kind.HOST, origin=RAISED))
 
     def test_of_machine(self, text: str) -> Expr:
         """A truth that no argument decides."""

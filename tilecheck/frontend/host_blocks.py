@@ -112,18 +112,23 @@ def _attempt(
     """The body runs to its end, or an exception leaves it anywhere: then what it assigns is unknown."""
     before, names = x.guard, dict(frame.names)
     speaks = any(about(part, frame) for part in body)
-    test = x.unread_test if speaks else x.test_of_machine
+    test = x.exception if speaks else x.test_of_machine
     raised = test("an exception")
     x.guard = E.all_of(before, E.negate(raised))
     statements.run_block(x, body, frame)
     ends = [(E.negate(raised), x.guard, frame.names)]
+    raising = set[str]().union(*(about(part, frame) for part in body))
+    if x.guard is E.FALSE:
+        x.doubted |= raising  # who goes on after this has raised
     for handler in handlers or (None,):
         chosen = test("this exception")
         frame.names = dict(names)
         x.guard = E.all_of(before, raised, chosen)
         forget(x, node, frame)
         if handler is not None:
+            outer, x.raising = x.raising, x.raising | raising
             statements.run_block(x, handler.body.body, frame)
+            x.raising = outer
         ends.append((chosen, x.guard, frame.names))
     meet(x, ends, frame)
 

@@ -171,7 +171,7 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
     # A number that an object holds (`ctx.BT`) is neither the caller's nor this text's: other code put it there.
     held = {s.name for s in E.symbols(*said) if s.origin in (ARGUMENT, OPAQUE) and "." in s.name}
     computed = x.computed.intersection(owners(*said))
-    doubted = x.doubted | _cut_otherwise(x, said) | _made_of_numbers(x, said) | computed
+    doubted = x.doubted | x.raising | _cut_otherwise(x, said) | _made_of_numbers(x, said) | computed
     found = replace(found, doubted=tuple(sorted(doubted)))
     return replace(found, unread=tuple(n for n in owners(*said) if n in held or not x.is_given(n)))
 

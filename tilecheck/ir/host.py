@@ -45,7 +45,8 @@ CONTIGUOUS = "contiguous"
 
 # Numbers that are never negative: torch has no negative strides.
 COUNTS = frozenset({EXTENT, STRIDE, NUMEL, RANK, SPAN, NATURAL})
-TRUTHS = frozenset({TEST, SAME_SHAPE, CONTIGUOUS})
+RAISED = "raised"  # whether an exception ended a block early, which the code around it may let go on
+TRUTHS = frozenset({TEST, SAME_SHAPE, CONTIGUOUS, RAISED})
 _OF_TENSOR = (EXTENT, STRIDE, NUMEL, RANK, SPAN)
 _MOST_AXES = 8
 _PART = re.compile(r"\.shape\[(-?\d*):(-?\d*)\]\.numel\(\)$")

@@ -181,6 +181,8 @@ class _Check:
         if unread:
             given += tuple(map(judge.rewritten, unread))
         still = self._not_proved(failing, *given)
+        if still and judge.unraised and not self._not_proved(still, *given, *judge.unraised):
+            return found | dict.fromkeys(own, "unread")  # an exception may have turned away what breaks them
         if still:
             still = self._not_proved(still, *given, *judge.ordinarily)
             status = "caller" if not still else "unmet"

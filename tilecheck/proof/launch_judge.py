@@ -16,6 +16,7 @@ from tilecheck.ir.expr import (
     Symbol,
     all_of,
     any_of,
+    bool_sym,
     eq,
     evaluate,
     le,
@@ -35,6 +36,7 @@ from tilecheck.ir.host import (
     EXTENT,
     NUMEL,
     OPAQUE,
+    RAISED,
     SPAN,
     STRIDE,
     TRUTHS,
@@ -208,12 +210,19 @@ class Judge:
 
     @cached_property
     def ordinarily(self) -> tuple[Expr, ...]:
-        """What holds in a call with contiguous tensors and default numbers."""
+        """What holds in a call with contiguous tensors and default numbers, where nothing raises."""
         defaults = (eq(number, value) for number, value in self.defaults.items())
         spoken = symbols(*self.known.values(), *self.launch.facts)
         # A tensor of unknown origin has elements.
         made = (s for s in spoken if s.origin in (EXTENT, NUMEL) and owner(s) in self.launch.unread)
-        return (*self.usually, *defaults, *(le(1, sym(s)) for s in made))
+        return (*self.usually, *self.unraised, *defaults, *(le(1, sym(s)) for s in made))
+
+    @cached_property
+    def unraised(self) -> tuple[Expr, ...]:
+        """That no exception ended a block before the launch early, and was held back: not where it stands in
+        what runs after one."""
+        raised = (bool_sym(s) for s in symbols(*self.launch.facts) if s.origin == RAISED)
+        return tuple(negate(e) for e in raised if e not in self.launch.facts)
 
     @cached_property
     def usually(self) -> tuple[Expr, ...]:

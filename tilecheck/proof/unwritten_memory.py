@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, substitute, sym, symbols, walk
-from tilecheck.ir.host import ARGUMENT, DEFINED, DEVICE, OPAQUE, owner
+from tilecheck.ir.host import ARGUMENT, DEFINED, DEVICE, OPAQUE, RAISED, owner
 from tilecheck.ir.kernel import Access, Effect, Kernel, extent_symbol, made_of
 from tilecheck.ir.launch import HostTensor, Launch
 from tilecheck.jit.reference import AccessRecord
@@ -171,7 +171,7 @@ def _depends_on_its_size(judge: Judge, name: str, stores: Sequence[Access]) -> b
             return False
     free = {s for s in of_stores | of_size if s.origin not in (DEFINED, DEVICE)}
     doubted = {*judge.launch.doubted, *judge.launch.unread}
-    if any(s.origin == OPAQUE or (owner(s) or s.name) in doubted for s in free):
+    if any(s.origin in (OPAQUE, RAISED) or (owner(s) or s.name) in doubted for s in free):
         return False
     givers = {"" if s.origin == ARGUMENT else owner(s) for s in free}
     return len(givers) <= 1 or free <= of_size

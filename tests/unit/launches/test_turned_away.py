@@ -69,6 +69,7 @@ UNREAD = [
     "n % 256 and unread()",
     "try:\n    if n % 256:\n        raise ValueError\nexcept TypeError:\n    pass",
     "with unread():\n    assert n % 256 == 0",
+    "try:\n    assert n % 256\nexcept AssertionError:\n    unread(c)\nelse:\n    return",
     "open = unread\nwith open(n):\n    assert n % 256 == 0",
     "with contextlib.suppress(ValueError):\n    assert n % 256 == 0",
     "match n % 256:\n    case int():\n        pass\n    case _:\n        return",
@@ -108,6 +109,7 @@ BLAMED = [
     "for d in (m,):\n    if d % 256:\n        return",
     "if m:\n    sys.exit(1)",
     "with nvtx.annotate('x'):\n    assert m > 0",
+    "with unread(c):\n    assert n % 2 == 0",
 ]
 
 
@@ -124,6 +126,11 @@ def test_a_launch_in_the_end_of_an_exception_is_seen(status) -> None:
     """There `n % 256 == 0` need not hold."""
     before = f"try:\n    assert n % 256 == 0\nfinally:\n    {LAUNCH}"
     assert status(before, launch="pass") != "holds"
+
+
+def test_a_launch_in_a_handler_is_not_blamed_for_what_raises_nothing(status) -> None:
+    launch = f"try:\n    assert n % 256\nexcept AssertionError:\n    {LAUNCH}"
+    assert status("pass", launch=launch) == "unread"
 
 
 EVEN = """
