@@ -224,6 +224,10 @@ def divided(x: HostExecutor, parts: Parts, at: Expr) -> tuple[Parts, Parts] | No
             part = parts[k]
             ends = (at for (_, at), (first, _) in x.cuts.items() if part == Axes(first))
             before = E.add(before, next(ends, rank((part,))))
+    for (_, other), (first, last) in x.cuts.items():
+        # In a shape with as many axes, `shape` with some of them set, a position is where it was.
+        if parts[:1] == (Axes(first),) and E.sub(at, other).value == 0 and _follow(parts[1:], last):
+            return parts[:1], parts[1:]
     less = E.sub(at, rank(parts)).value
     if less is not None and -_SURELY_CLAMPED <= less < 0:
         return _pair(sliced(parts, 0, less), sliced(parts, less, None))
@@ -281,6 +285,12 @@ def wraps(x: HostExecutor, parts: Parts, at: Expr) -> Expr | None:
         if of == only.of and E.sub(at, other).value == 1 and not is_nonnegative(x, other):
             return _has_next(x, parts, other)
     return None
+
+
+def _follow(parts: Parts, last: str) -> bool:
+    """Whether there are as many parts as axes of `last`: some in place of its first ones, and its rest."""
+    changed = sum(1 for part in parts if isinstance(part, Expr))
+    return parts[changed:] == (Axes(last, changed, None),)
 
 
 # `shape[: n - k]` is `shape[:-k]` for a shape of `n` axes, where that many are left or both take none.
