@@ -20,6 +20,7 @@ from tilecheck.ir.expr import Expr, Symbol
 from tilecheck.ir.host import (
     EXTENT,
     NUMEL,
+    OPAQUE,
     RANK,
     axis_of,
     exact_quotient,
@@ -256,6 +257,11 @@ def _plainer(x: HostExecutor, parts: Parts, at: Expr) -> Expr:
     return at
 
 
+def is_read(position: Expr) -> bool:
+    """Whether all of a position is read: what is said of one that is not would say it of the shape as well."""
+    return all(s.origin != OPAQUE for s in E.symbols(position))
+
+
 def is_nonnegative(x: HostExecutor, position: Expr) -> bool:
     """Whether a position counts from the start: clearly, or because the path to here says so."""
     return T.nonnegative(position) or E.le(0, position) in E.conjuncts(x.guard)
@@ -308,6 +314,8 @@ def _cut(x: HostExecutor, of: str, at: Expr) -> tuple[Parts, Parts]:
     if not all(x.is_given(name) for name in owners(at)):
         x.doubted |= {first, last}  # unread code may choose some positions only
     parted(x, (of, at), first, last)
+    if not is_read(at):
+        return (Axes(first),), (Axes(last),)
     none, rest, axes = E.sym(host_numel(first)), E.sym(host_part(last, 1, None)), E.sym(host_rank(of))
     x.define(none, E.all_of(x.definitions[none], E.any_of(E.ne(at, 0), E.eq(none, 1))))  # of no axes
     x.define(rest, E.all_of(*(E.any_of(E.ne(at, end), E.eq(rest, 1)) for end in (E.sub(axes, 1), E.const(-1)))))

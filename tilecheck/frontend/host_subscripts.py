@@ -81,7 +81,7 @@ def _shape_item(x: HostExecutor, value: HostShape | Dims, index: Any) -> Any:
         return x.natural("stride") if axis is None else number(E.sym(host_stride(value.of, axis)))
     parts = host_shapes.parts_of(x, value) or ()
     found = host_shapes.item_somewhere(x, parts, asked)
-    if axis is None and parts:  # Python raises where there is no such axis
+    if axis is None and parts and host_shapes.is_read(asked):  # Python raises where there is no such axis
         axes = host_shapes.rank(parts)
         x.assume(E.all_of(E.le(E.neg(axes), asked), E.lt(asked, axes)))
     return x.natural("extent") if found is None else number(found)

@@ -189,7 +189,9 @@ class _Check:
         else:  # met where the others are
             status = "unread" if unread else "caller" if of_callers else "holds"
         if still:
-            harm = self._harm(own, given, still)
+            # Where obligations are undecided, nobody says what they ask of callers besides.
+            shown = tuple(o for o in still if self._is_own(o)) if self.undecided else still
+            harm = self._harm(own, given, shown) if shown else None
             if harm is None and judge.tuned:
                 found |= {c: "unread" for c in own if judge.rests_on_tuner(c)}
                 own = [c for c in own if c not in found]
