@@ -379,6 +379,9 @@ def _any(x: HostExecutor, args: Arguments) -> Any:
 
 def _prod(x: HostExecutor, args: Arguments) -> Any:
     value = args.at(0)
+    if isinstance(value, Choice):
+        first, second = (replace(args, positional=(way,)) for way in (value.first, value.second))
+        return x.split(value.cond, lambda: _prod(x, first), lambda: _prod(x, second))
     if isinstance(value, HostShape | Dims) or host_shapes.sequence(x, value) is not None:
         return product(x, value)
     return product(x, Seq(static_items(x, value, "prod")))

@@ -36,11 +36,15 @@ if TYPE_CHECKING:
 _LIBRARIES = frozenset(
     "torch triton tilelang cuda numpy cupy math itertools typing logging packaging warnings".split()
 )
-_QUIET = frozenset(
+_FUNCTIONS = frozenset(
     "isinstance issubclass hasattr getattr callable len print type repr id str int float bool complex bytes "
     "max min sum abs round divmod pow range enumerate zip list tuple dict set frozenset sorted reversed all "
     "any hash format slice object super".split()
 )
+_EXCEPTIONS = frozenset(
+    n for n, made in vars(builtins).items() if isinstance(made, type) and issubclass(made, BaseException)
+)
+_QUIET = _FUNCTIONS | _EXCEPTIONS
 # Methods that change nothing: those that are followed, and others of tensors and texts.
 _READING = FOLLOWED | frozenset(
     "detach pin_memory item tolist data_ptr element_size get_device is_floating_point max min sum mean "
