@@ -125,7 +125,8 @@ def _reshaped(x: HostExecutor, node: cst.Call, owner: cst.BaseExpression, frame:
     given = () if args is None else (*args.positional, *(v for _, v in args.keywords))
     if args is None:
         forget_effects(x, node, frame)
-    others = tuple(v for v in given if isinstance(v, Tensor | Unknown))
+    resized = isinstance(node.func, cst.Attribute) and node.func.attr.value == "resize_"  # in its own memory
+    others = tuple(v for v in given if isinstance(v, Tensor | Unknown) and not resized)
     hand_on(x, *others)
     return host_reshaping.changed(x, value, others, frame)
 
