@@ -12,8 +12,8 @@ import re
 from collections.abc import Collection
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, symbols
-from tilecheck.ir.host import ARGUMENT, NATURAL, OPAQUE, STRIDE, owner, owners
-from tilecheck.ir.launch import Launch
+from tilecheck.ir.host import ARGUMENT, NATURAL, OPAQUE, STRIDE, owner, owners, whole
+from tilecheck.ir.launch import HostTensor, Launch
 from tilecheck.proof.launch_judge import Judge
 from tilecheck.proof.launch_spans import made_of_unread_size
 
@@ -41,6 +41,8 @@ def is_made_of_unread(judge: Judge, condition: Expr) -> bool:
     if any(not _is_of_host(s) and s not in inner for s in symbols(wanted)):
         return True  # an argument that is not understood
     if not made_of_unread_size(launch).isdisjoint(symbols(wanted)):
+        return True
+    if not _made_of_unread_shape(launch).isdisjoint(map(whole, owners(wanted))):
         return True
     sizes = (s for s in symbols(wanted) if s.origin in (NATURAL, STRIDE))
     if any(owner(s) in launch.unread for s in sizes):
@@ -71,6 +73,12 @@ def may_be_checked(judge: Judge, condition: Expr) -> bool:
     asked = {owner(s) for s in symbols(*mixed) if not _OF_TYPE.search(s.name)}
     words |= {_root(name) for name in asked if name is not None}
     return not (words - _LIBRARIES).isdisjoint(map(_root, spoken))
+
+
+def _made_of_unread_shape(launch: Launch) -> frozenset[str]:
+    """The new tensors of which the text does not give the shape: no caller hands these in."""
+    made = (t for _, t in launch.arguments if isinstance(t, HostTensor) and t.fresh and t.shape is None)
+    return frozenset(t.shape_of or t.name for t in made if t.shape_of in ("", *launch.unread))
 
 
 def _is_of_host(symbol: Symbol) -> bool:
