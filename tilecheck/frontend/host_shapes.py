@@ -375,28 +375,36 @@ def of_count(x: HostExecutor, text: str, count: Expr, axes: Expr) -> str:
 
 def unpacked(x: HostExecutor, parts: Parts, count: int) -> tuple[Expr, ...] | None:
     """The extents of a shape that is assigned to so many targets: Python raises unless there are as many."""
-    holes = [k for k, part in enumerate(parts) if isinstance(part, Axes)]
-    if len(holes) != 1:
+    hole = _hole(parts)
+    if hole is None:
         return None
-    hole = parts[holes[0]]
-    assert isinstance(hole, Axes)
     missing = count - len(parts) + 1
     if missing < 0:
         x.assume(E.FALSE)
         return None
-    of = E.sym(host_rank(hole.of))
-    if hole.is_edge:
+    found = of_rank(parts, count)
+    if found is not None:
         most = -hole.start if hole.stop is None else hole.stop
-        if missing != most:
-            return None
-        x.assume(E.le(most, of))
-        first = hole.start
-    else:
-        x.assume(_has_axes(hole, missing))
-        first = hole.start
-    own = [E.sym(host_extent(hole.of, first + j)) for j in range(missing)]
-    found = [*parts[: holes[0]], *own, *parts[holes[0] + 1 :]]
-    return tuple(part for part in found if isinstance(part, Expr))
+        x.assume(E.le(most, E.sym(host_rank(hole.of))) if hole.is_edge else _has_axes(hole, missing))
+    return found
+
+
+def _hole(parts: Parts) -> Axes | None:
+    """The only part that is no single extent."""
+    holes = [part for part in parts if isinstance(part, Axes)]
+    return holes[0] if len(holes) == 1 else None
+
+
+def of_rank(parts: Parts, rank: int) -> tuple[Expr, ...] | None:
+    """The extents of a shape that has so many axes; None where that is not followed, or cannot be."""
+    hole, missing = _hole(parts), rank - len(parts) + 1
+    if hole is None or missing < 0:
+        return None
+    if hole.is_edge and missing != (-hole.start if hole.stop is None else hole.stop):
+        return None
+    at = parts.index(hole)
+    own = [E.sym(host_extent(hole.of, hole.start + j)) for j in range(missing)]
+    return tuple(part for part in (*parts[:at], *own, *parts[at + 1 :]) if isinstance(part, Expr))
 
 
 def _has_axes(part: Axes, count: int) -> Expr:

@@ -159,15 +159,31 @@ def _slice(x: HostExecutor, t: Tensor, index: Any) -> Any:
 def _piece(x: HostExecutor, t: Tensor, parts: Sequence[Any]) -> Tensor:
     """A view of a tensor of unknown rank: items of its first axis have the shape of its other axes."""
     found = T.piece(t, x.unread(f"{t.name}[...]").name)
-    if not t.shape_of or not all(isinstance(part, Num) for part in parts):
-        return found
-    whole = host_shapes.parts_of(x, HostShape(t.shape_of))
+    whole = host_shapes.parts_of(x, HostShape(t.shape_of)) if t.shape_of else None
     rest = None if whole is None else host_shapes.sliced(whole, len(parts), None)
-    return found if rest is None else replace(found, shape_of=host_shapes.named(x, rest))
+    if whole is None or rest is None:
+        return found
+    if all(isinstance(part, Num) for part in parts):
+        return replace(found, shape_of=host_shapes.named(x, rest))
+    size = host_shapes.item(whole, 0)
+    if len(parts) != 1 or not _is_part(parts[0]) or size is None:
+        return found
+    start, stop, step = _ends(x, parts[0])
+    if step not in (None, E.ONE):
+        return found
+    # The first rows of a contiguous tensor are contiguous.
+    rows = replace(found, contiguous=t.contiguous, dense=t.contiguous)
+    return x.shaped(rows, (T.length_between(*T.bounds(size, start, stop)), *rest))
 
 
 def _is_basic(part: Any) -> bool:
     return _is_part(part) or isinstance(part, Num) or (isinstance(part, Const) and part.value in (..., None))
+
+
+def _ends(x: HostExecutor, part: Any) -> tuple[Expr | None, Expr | None, Expr | None]:
+    """The start, the end and the step of a slice."""
+    ends = [None if isinstance(e, Const) and e.value is None else x.scalar(e, "slice") for e in part.items[1:]]
+    return ends[0], ends[1], ends[2]
 
 
 def _axes_after(parts: Sequence[Any], ellipsis: Any) -> int:
@@ -179,10 +195,7 @@ def _one(x: HostExecutor, t: Tensor, axis: int, part: Any) -> tuple[Tensor | Non
     if isinstance(part, Const) and part.value is None:
         return T.unsqueezed(t, axis), axis + 1
     if _is_part(part):
-        ends = [
-            None if isinstance(e, Const) and e.value is None else x.scalar(e, "slice") for e in part.items[1:]
-        ]
-        return T.sliced(t, axis, (ends[0], ends[1], ends[2])), axis + 1
+        return T.sliced(t, axis, _ends(x, part)), axis + 1
     if isinstance(part, Num) and part.kind in ("int", "any") and part.elem is not None:
         return T.selected(t, axis, part.elem), axis
     return None, axis

@@ -401,12 +401,11 @@ def sliced(t: Tensor, axis: int, ends: Part) -> Tensor | None:
         return None
     if start is None and stop is None and by == 1:
         return t
-    low = E.ZERO if start is None else _clamped(start, size)
-    high = size if stop is None else _clamped(stop, size)
+    low, high = bounds(size, start, stop)
     if (low, high, by) == (E.ZERO, size, 1):
         return t
     part = part_of(t, at, low, high, by)
-    length = E.cdiv(E.sub(high, low), by) if _ordered(low, high) else E.maximum(0, E.cdiv(E.sub(high, low), by))
+    length = length_between(low, high, by)
     strides = strides_of(t)
     steps = None
     if strides is not None:
@@ -425,6 +424,20 @@ def sliced(t: Tensor, axis: int, ends: Part) -> Tensor | None:
         span_of="",
         offset=moved(t, low, None if strides is None else strides[at]),
     )
+
+
+def bounds(size: Expr, start: Expr | None, stop: Expr | None) -> tuple[Expr, Expr]:
+    """Where a slice of an axis begins and ends."""
+    return (
+        E.ZERO if start is None else _clamped(start, size),
+        size if stop is None else _clamped(stop, size),
+    )
+
+
+def length_between(low: Expr, high: Expr, step: int = 1) -> Expr:
+    """How many items a slice takes."""
+    length = E.cdiv(E.sub(high, low), step)
+    return length if _ordered(low, high) else E.maximum(0, length)
 
 
 def _clamped(index: Expr, size: Expr) -> Expr:

@@ -18,7 +18,7 @@ from tilecheck.frontend.annotations import Annotation, read_annotation
 from tilecheck.frontend.host import facts_of
 from tilecheck.frontend.host_blank import is_blank
 from tilecheck.frontend.host_contents import contents_of
-from tilecheck.frontend.host_shapes import divided_out, meant
+from tilecheck.frontend.host_shapes import divided_out, meant, of_rank
 from tilecheck.frontend.host_values import BitLength, FloatParam, LaunchCall, Tensor, Unknown, Updated
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tilecheck.frontend.modules import ModuleTable
 
 _MOST_WAYS = 4  # in which one launch is seen
+_MOST_AXES = 5  # of a tensor that a kernel takes, for which its shape is written out
 
 
 def record(x: HostExecutor, call: LaunchCall, function: str) -> list[Launch]:
@@ -173,6 +174,8 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
     computed = x.computed.intersection(owners(*said))
     doubted = x.doubted | x.raising | _cut_otherwise(x, said) | _made_of_numbers(x, said) | computed
     found = replace(found, doubted=tuple(sorted(doubted)))
+    shapes = (s for _, v in found.arguments if isinstance(v, HostTensor) for s in v.by_rank if s is not None)
+    said = (*said, *(size for shape in shapes for size in shape))
     return replace(found, unread=tuple(n for n in owners(*said) if n in held or not x.is_given(n)))
 
 
@@ -312,7 +315,14 @@ def _tensor(x: HostExecutor, t: Tensor) -> HostTensor:
         allocated=all(name in x.allocated for name in storages),
         described=t.described,
         block=t.block,
+        by_rank=_by_rank(x, t),
     )
+
+
+def _by_rank(x: HostExecutor, t: Tensor) -> tuple[tuple[Expr, ...] | None, ...]:
+    """The shape that a tensor has if its rank is 0, 1, ...: of a name for a shape the parts are known."""
+    parts = x.shapes.get(t.shape_of) if t.shape is None else None
+    return () if parts is None else tuple(of_rank(parts, k) for k in range(_MOST_AXES + 1))
 
 
 def _renumbered(value: HostValue, copies: dict[str, str]) -> HostValue:

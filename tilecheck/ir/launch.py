@@ -39,8 +39,9 @@ class HostTensor:
     those that the code that computed it could reach; `given_back` names those among them that this code was
     given, `may_be` those that the text lets it be, and the objects that it lies in. `opaque` says that code
     which is not read computed it; `allocated` that its storage comes from an allocation in view, whether or not
-    this call made it. `described` is a descriptor over the tensor's memory, with blocks of the shape `block`,
-    None where that is not known.
+    this call made it. `by_rank` has its shape for each rank that it may turn out to have, where the text makes
+    `shape_of` of parts of others. `described` is a descriptor over the tensor's memory, with blocks of the
+    shape `block`, None where that is not known.
     """
 
     name: str
@@ -73,6 +74,7 @@ class HostTensor:
     allocated: bool = False
     described: bool = False
     block: tuple[Expr, ...] | None = None
+    by_rank: tuple[tuple[Expr, ...] | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,9 +69,12 @@ def map_launch(launch: Launch, change: Callable[[Expr], Expr]) -> Launch:
                 offset = None if value.offset is None else change(value.offset)
                 room = None if value.room is None else change(value.room)
                 block = None if value.block is None else tuple(map(change, value.block))
+                by_rank = tuple(None if s is None else tuple(map(change, s)) for s in value.by_rank)
                 kept = replace(value, shape=shape, strides=strides, number=number, absent=absent)
                 held = None if value.contents is None else value.contents.mapped(change)
-                return replace(kept, count=count, offset=offset, room=room, block=block, contents=held)
+                return replace(
+                    kept, count=count, offset=offset, room=room, block=block, contents=held, by_rank=by_rank
+                )
             case HostList():
                 return HostList(tuple(map(of, value.items)))
             case _:
@@ -143,7 +146,9 @@ def _ranked(value: HostValue, ranks: Mapping[str, int]) -> HostValue:
 
 def _ranked_tensor(t: HostTensor, ranks: Mapping[str, int]) -> HostTensor:
     if t.shape is None and t.shape_of in ranks:
-        shape = tuple(sym(host_extent(t.shape_of, k)) for k in range(ranks[t.shape_of]))
+        rank = ranks[t.shape_of]
+        made = t.by_rank[rank] if rank < len(t.by_rank) else None
+        shape = made or tuple(sym(host_extent(t.shape_of, k)) for k in range(rank))
         t = replace(t, shape=shape, shape_of="")
     if t.strides is None and t.contiguous and t.shape is not None:
         t = replace(t, strides=row_major(t.shape))

@@ -149,6 +149,7 @@ def host(x, w, k: int, d: int, order):
         (NORMAL, "torch.empty_like(x)", AROUND),
         ("assert d != -1", "torch.empty_like(x)", AROUND),
         (NORMAL, "torch.empty_like(x)", EDGES),
+        ("y = x[: x.shape[0] // 2]", "torch.empty_like(y)", "y.shape[0] * (x.numel() // x.shape[0])"),
         (f"{LIST}s[d] = triton.cdiv(s[d], 8)\nn = x.numel() // x.shape[d]", "torch.empty(s)", "n * s[d]"),
         ("a, b = x.shape\nk = 1 << math.ceil(math.log2(b))", "torch.empty((a, k))", "a * b"),
         ("a, b = x.shape\ny = F.pad(x, (0, 8 - b % 8))", "y", "a * y.stride(0)"),
@@ -184,6 +185,7 @@ def test_sizes_that_the_text_gives(before: str, out: str, count: str, worst) -> 
         (DIM, "torch.empty(x.shape[d:])", "x.numel()"),
         ("s = x.shape[:d]", "torch.empty(s[:d])", "math.prod(s)"),
         ("if d < 0:\n    d += x.ndim", "torch.empty_like(x)", AROUND),
+        ("", "torch.empty_like(x[: x.shape[0] // 2])", "x.numel()"),
         (f"{LIST}s.insert(0, 1)\ns[d] = 2", "torch.empty(s)", "2 * x.numel() // x.shape[d]"),
         ("assert d < x.ndim", "torch.empty_like(x)", AROUND),
         ("a, b = x.shape\nk = 1 << math.ceil(math.log2(b))", "torch.empty((a, b))", "a * k"),
@@ -286,7 +288,7 @@ class Function(torch.autograd.Function):
         ("pass", "out = x", "", "", "caller"),
         ("pass", "out = dy.contiguous()", "", "@checked", "unread"),
         ("pass", "out = x", "@checked", "", "caller"),
-        ("pass", "out = x.contiguous()[1:]", "", "", "caller"),
+        ("pass", "out = x.contiguous()[1:]", "", "", "broken"),
     ],
 )
 def test_what_forward_hands_to_backward(

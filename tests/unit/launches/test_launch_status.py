@@ -256,6 +256,25 @@ def test_two_arrays(before: str, count: str, expected: dict[str, str], verified)
     assert statuses(verified(body), "copy") == expected
 
 
+@pytest.mark.parametrize(
+    ("out", "expected"),
+    [
+        ("torch.empty_like(x[: x.shape[0] // 2])", "broken"),
+        ("torch.empty_like(x[: x.shape[0] + 1])", "holds"),
+        ("torch.empty((x.shape[0] // 2, *x.shape[1:]))", "broken"),
+        ("torch.empty((x.shape[0], *x.shape[1:]))", "holds"),
+        ("torch.empty(unread(x))", "unread"),
+    ],
+)
+def test_shapes_made_of_one_of_any_rank_are_the_hosts_own(out: str, expected: str, verified) -> None:
+    body = f"""
+    def host(x, stream):
+        out = {out}
+        ct.launch(stream, (ct.cdiv(x.shape[0], T),), copy, (x, out))
+    """
+    assert statuses(verified(body), "copy")[OUT] == expected
+
+
 def test_a_tensor_made_like_another_argument_is_an_agreement_of_both(verified) -> None:
     """As in a backward pass: the gradient has the shape of what was saved, or the caller is wrong."""
     body = """
