@@ -13,7 +13,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_shapes
 from tilecheck.frontend.host_arguments import number
 from tilecheck.frontend.host_targets import change
-from tilecheck.frontend.host_values import Dims
+from tilecheck.frontend.host_values import Dims, Unknown
 from tilecheck.frontend.values import Const, Frame, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
@@ -53,7 +53,7 @@ def changed(x: HostExecutor, held: Any, method: str, args: Arguments, frame: Fra
 
 def delete_item(x: HostExecutor, held: Any, index: Any, frame: Frame) -> None:
     """`del held[index]`."""
-    if x.nest or not isinstance(index, Num):
+    if x.nest or not isinstance(index, Num | Unknown):
         raise UnsupportedConstruct("deletion of an item")
     change(x, held, _at(x, index, lambda k: _without(x, held, k))[0], frame)
 

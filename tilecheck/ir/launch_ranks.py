@@ -147,7 +147,7 @@ def _ranked(value: HostValue, ranks: Mapping[str, int]) -> HostValue:
 def _ranked_tensor(t: HostTensor, ranks: Mapping[str, int]) -> HostTensor:
     if t.shape is None and t.shape_of in ranks:
         rank = ranks[t.shape_of]
-        made = t.by_rank[rank] if rank < len(t.by_rank) else None
+        made = t.by_rank[rank] if 0 <= rank < len(t.by_rank) else None
         shape = made or tuple(sym(host_extent(t.shape_of, k)) for k in range(rank))
         t = replace(t, shape=shape, shape_of="")
     if t.strides is None and t.contiguous and t.shape is not None:

@@ -128,6 +128,7 @@ def host(x, w, k: int, d: int, order):
         ("order = [k % x.ndim for k in order]\nm = x.permute(sorted(order))", "m.contiguous()", "x.numel()"),
         (f"{LIST}del s[1]", "torch.empty(s)", "x.numel() // x.shape[1]"),
         (f"{LIST}{DIM}\nk = s.pop(d)", "torch.empty(s)", "x.numel() // k"),
+        (f"{LIST}del s[w]", "torch.empty(s)", "x.numel() // x.shape[w]"),
         (f"{LIST}s.insert(0, k)\ns.append(2)\ns.extend([k])", "torch.empty(s)", "2 * x.numel() * k * k"),
         (
             f"{LIST}n = s[0] if x.ndim == 1 else s[1]\ndel s[0 if x.ndim == 1 else 1]",
