@@ -189,8 +189,9 @@ class _Check:
         else:  # met where the others are
             status = "unread" if unread else "caller" if of_callers else "holds"
         if still:
-            # Where obligations are undecided, nobody says what they ask of callers besides.
-            shown = tuple(o for o in still if self._is_own(o)) if self.undecided else still
+            # What undecided obligations ask of callers for their arrays, no condition says.
+            open_arrays = {o.array for o in self.undecided}
+            shown = tuple(o for o in still if o.array not in open_arrays)
             harm = self._harm(own, given, shown) if shown else None
             if harm is None and judge.tuned:
                 found |= {c: "unread" for c in own if judge.rests_on_tuner(c)}
