@@ -110,6 +110,7 @@ class HostExecutor(Executor):
     sequences_seen: set[str] = field(default_factory=set)
     definitions: dict[Expr, Expr] = field(default_factory=dict)
     texts: dict[Expr, str] = field(default_factory=dict)
+    copied_down: dict[Expr, tuple[Expr, int]] = field(default_factory=dict)  # of what, over how many bits
     names_taken: dict[str, int] = field(default_factory=dict)
     storages: dict[str, int] = field(default_factory=dict)
     context: str = ""  # the parameter for which torch makes an object of its own at each call

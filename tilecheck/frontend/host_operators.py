@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import expressions, host_calls, host_shapes, numbers
+from tilecheck.frontend import expressions, host_bits, host_calls, host_shapes, numbers
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_library import broadcast, computed, shape_of
 from tilecheck.frontend.host_values import BitLength, Dims, HostShape, Members, Ratio, Tensor, Unknown
@@ -39,6 +39,8 @@ def operate(x: HostExecutor, op: str, a: Any, b: Any) -> Any:
             return host_shapes.repeated(x, a, times)
         case (Num() | Unknown() | Ratio(), Num() | Unknown()) if op == "/":
             return _ratio(x, a, b)
+        case Num(), Num() if (found := host_bits.on_bits(x, op, a, b)) is not None:
+            return found
         case _:
             return expressions.operate(x, op, a, b)
 

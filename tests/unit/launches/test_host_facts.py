@@ -49,6 +49,7 @@ EDGES = (
     "x.shape[d] * (math.prod(x.shape[:d]) if d > 0 else 1)"
     " * (math.prod(x.shape[d + 1:]) if d < x.ndim - 1 else 1)"
 )
+ROUNDED = "m = x.shape[0] - 1\n" + "".join(f"m |= m >> {1 << j}\n" for j in range(6)) + "m += 1"
 ORDER = ("holds", "caller", "unread", "unmet", "broken")
 
 
@@ -150,6 +151,12 @@ def host(x, w, k: int, d: int, order):
         (NORMAL, "torch.empty_like(x)", AROUND),
         ("assert d != -1", "torch.empty_like(x)", AROUND),
         (NORMAL, "torch.empty_like(x)", EDGES),
+        (ROUNDED, "torch.empty(m)", "x.shape[0]"),
+        (
+            f"{ROUNDED}\nassert x.shape[0] & (x.shape[0] - 1) == 0 and x.shape[0]",
+            "torch.empty(x.shape[0])",
+            "m",
+        ),
         ("y = x[: x.shape[0] // 2]", "torch.empty_like(y)", "y.shape[0] * (x.numel() // x.shape[0])"),
         (f"{LIST}s[d] = triton.cdiv(s[d], 8)\nn = x.numel() // x.shape[d]", "torch.empty(s)", "n * s[d]"),
         ("a, b = x.shape\nk = 1 << math.ceil(math.log2(b))", "torch.empty((a, k))", "a * b"),
@@ -186,6 +193,9 @@ def test_sizes_that_the_text_gives(before: str, out: str, count: str, worst) -> 
         (DIM, "torch.empty(x.shape[d:])", "x.numel()"),
         ("s = x.shape[:d]", "torch.empty(s[:d])", "math.prod(s)"),
         ("if d < 0:\n    d += x.ndim", "torch.empty_like(x)", AROUND),
+        (ROUNDED, "torch.empty(m)", "2 * x.shape[0] - 2"),
+        (ROUNDED.replace(">> 4", ">> 5"), "torch.empty(m)", "x.shape[0] * x.shape[0]"),
+        (ROUNDED, "torch.empty(x.shape[0])", "m"),
         ("", "torch.empty_like(x[: x.shape[0] // 2])", "x.numel()"),
         (f"{LIST}s.insert(0, 1)\ns[d] = 2", "torch.empty(s)", "2 * x.numel() // x.shape[d]"),
         ("assert d < x.ndim", "torch.empty_like(x)", AROUND),
