@@ -788,8 +788,10 @@ def subscript(x: Executor, value: Any, index: Any) -> Any:
 
 def _item(x: Executor, value: Seq, index: Any) -> Any:
     if isinstance(index, Seq) and index.items and index.items[0] == Named("slice"):
-        ends = [None if isinstance(e, Const) else x.scalar(e, "slice").value for e in index.items[1:]]
-        return Seq(value.items[slice(*ends)], value.is_list)
+        ends = [None if isinstance(e, Const) else x.scalar(e, "slice") for e in index.items[1:]]
+        if any(e is not None and e.value is None for e in ends):
+            raise UnsupportedConstruct("slice of a sequence with a computed end")
+        return Seq(value.items[slice(*(None if e is None else e.value for e in ends))], value.is_list)
     position = x.scalar(index, "index")
     if position.value is None:
         return _symbolic_item(x, value, position)

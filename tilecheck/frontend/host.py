@@ -115,6 +115,7 @@ class HostExecutor(Executor):
     storages: dict[str, int] = field(default_factory=dict)
     context: str = ""  # the parameter for which torch makes an object of its own at each call
     doubted: set[str] = field(default_factory=set)  # what unread code may have checked
+    finals: list[tuple[Frame, tuple[cst.CSTNode, ...]]] = field(default_factory=list)  # that a `return` runs
     raising: set[str] = field(default_factory=set)  # what decides whether the open handlers are run
     deciding: list[set[str]] = field(default_factory=list)  # what the open compound statements ask
     line: tuple[cst.CSTNode, Frame] | None = None  # the simple statement that is executed

@@ -31,13 +31,16 @@ if TYPE_CHECKING:
     from tilecheck.ir.launch import Launch
 
 SAVED = "saved_tensors"
+_INNER = (cst.FunctionDef, cst.Lambda, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)
 
 
 @dataclass(frozen=True, slots=True)
 class Handed:
-    """What a run of `forward` leaves behind: its state, the attributes of its context and what it returns."""
+    """What a run of `forward` leaves behind: its state, the attributes of its context and what it returns.
+    `saves_always` says that it saves tensors whenever it returns."""
 
     run: HostExecutor
+    saves_always: bool
     guard: E.Expr
     attributes: Mapping[str, Any]
     results: tuple[Any, ...]
@@ -86,6 +89,9 @@ def _is_replaced(table: ModuleTable, owner: cst.ClassDef) -> bool:
                 return True
             case cst.AssignTarget(target=cst.Attribute(attr=cst.Name("forward"))):
                 return True
+            case cst.Call(func=cst.Name("setattr"), args=[_, cst.Arg(cst.SimpleString() as text), *_]):
+                if text.raw_value == "forward":
+                    return True
     return False
 
 
@@ -98,20 +104,25 @@ def handed_over(x: HostExecutor, forward: cst.FunctionDef, frame: Frame) -> Hand
     context = _names(forward)[0] if _names(forward) else ""
     ends = [end for end in x.ends if end[0] is not E.FALSE]
     saving = [end for end in ends if f"{context}.{SAVED}" in end[2]]
-    if not context or not saving:
+    if not context or not saving or not _saves_plainly(forward, context):
         return None
-    # Where forward saved nothing, backward has nothing to unpack.
     meet(x, [(guard, guard, names) for guard, _, names in saving], frame)
     own = {name: value for name, value in frame.names.items() if name.startswith(f"{context}.")}
     attributes = {name.partition(".")[2]: _saved(value, context) for name, value in own.items()}
     results = saving[0][1] if len(saving) == 1 and x.followed else Const(None)
-    return Handed(x, x.guard, attributes, results.items if isinstance(results, Seq) else (results,))
+    return Handed(
+        x,
+        len(saving) == len(ends),
+        x.guard,
+        attributes,
+        results.items if isinstance(results, Seq) else (results,),
+    )
 
 
 def take_over(x: HostExecutor, backward: cst.FunctionDef, frame: Frame, handed: Handed) -> None:
     """Let a run over `backward` start with what was handed to it."""
     names, run = _names(backward), handed.run
-    if not names or set(names[1:]) & run.inputs:
+    if not names or set(names[1:]) & run.inputs or not (handed.saves_always or _unpacks(backward)):
         return
     for name, count in run.names_taken.items():
         x.names_taken[name] = max(count, x.names_taken.get(name, 0))
@@ -138,6 +149,43 @@ def take_over(x: HostExecutor, backward: cst.FunctionDef, frame: Frame, handed: 
     ):
         for name, result in zip(names[1:], handed.results, strict=False):
             _shape_gradient(x, name, result, frame)
+
+
+def _saves_plainly(forward: cst.FunctionDef, context: str) -> bool:
+    """Whether the text shows each save, `ctx.save_for_backward(x)` in `forward` itself, and gives the context
+    no other name."""
+    inner = {n for f in walk(forward.body) if isinstance(f, _INNER) for n in walk(f)}
+    plain: set[cst.CSTNode] = set()
+    for node in walk(forward.body):
+        match node:
+            case cst.Call(cst.Attribute(cst.Name(name), cst.Name("save_for_backward"))) if name == context:
+                plain.add(node.func)
+            case cst.Attribute(attr=cst.Name("__dict__" | "to_save")):
+                return False
+            case cst.Assign(value=cst.Name(name)) | cst.NamedExpr(value=cst.Name(name)) if name == context:
+                return False
+            case cst.Tuple() | cst.List() if any(e.value in _named(context, node) for e in node.elements):
+                return False
+    saves = {
+        n for n in walk(forward.body) if isinstance(n, cst.Attribute) and n.attr.value == "save_for_backward"
+    }
+    return saves <= plain and saves.isdisjoint(inner)
+
+
+def _named(name: str, node: cst.CSTNode) -> set[cst.CSTNode]:
+    return {n for n in walk(node) if isinstance(n, cst.Name) and n.value == name}
+
+
+def _unpacks(backward: cst.FunctionDef) -> bool:
+    """Whether it gives names to each saved tensor first of all: where nothing was saved, this raises."""
+    for line in backward.body.body:
+        for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+            match small:
+                case cst.Assign([cst.AssignTarget(cst.Tuple() | cst.List() as target)], value):
+                    plain = not any(isinstance(e, cst.StarredElement) for e in target.elements)
+                    if plain and isinstance(value, cst.Attribute) and value.attr.value == SAVED:
+                        return True
+    return False
 
 
 def _texts(run: HostExecutor) -> Iterator[cst.CSTNode]:

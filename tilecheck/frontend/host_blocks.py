@@ -94,10 +94,12 @@ def _finally(x: HostExecutor, node: cst.Try, body: Sequence[cst.CSTNode], frame:
         statements.run_block(x, final, frame)
         x.guard, frame.names, x.doubted = before, kept, doubted
         frame.returns[:] = returns
+    x.finals.append((frame, tuple(final)))
     if node.handlers:
         _attempt(x, body, node.handlers, node, frame)
     else:
         statements.run_block(x, body, frame)
+    x.finals.pop()
     if x.guard is not E.FALSE:
         statements.run_block(x, final, frame)
 
@@ -125,6 +127,8 @@ def _attempt(
         frame.names = dict(names)
         x.guard = E.all_of(before, raised, chosen)
         forget(x, node, frame)
+        lost = (frame.names.get(name) for name in assigned(node))
+        x.doubted.update(v.name for v in lost if isinstance(v, Unknown))  # nobody hands these in
         if handler is not None:
             outer, x.raising = x.raising, x.raising | raising
             statements.run_block(x, handler.body.body, frame)

@@ -153,7 +153,7 @@ def doubt_loop(x: HostExecutor, node: cst.For | cst.While, frame: Frame) -> None
     """A loop that is run for any one item: what its iterations establish is lost."""
     inside = list(walk(node.body))
     calls = any(isinstance(n, cst.Call) and _is_function(n, frame) for n in inside)
-    if calls or any(isinstance(n, _LEAVING) for n in inside):
+    if calls or any(isinstance(n, (*_LEAVING, cst.Break)) for n in inside):
         x.doubted |= about(node, frame)
 
 

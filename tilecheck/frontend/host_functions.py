@@ -105,6 +105,8 @@ def call(x: HostExecutor, node: cst.Call, frame: Frame) -> Any:
         x.allocation = allocation
     if args is None:
         forget_effects(x, node, frame)
+        if isinstance(function, Method) and function.name == "save_for_backward":
+            frame.names.pop(f"{dotted(node.func).rpartition('.')[0]}.saved_tensors", None)
         if isinstance(function, Method) and function.name == "permute":
             return reordered(x, x.tensor(function.value), f"{dotted(node.func)}()")
         return unread_call(x, function, node, Arguments((), (), node, frame.table), frame)

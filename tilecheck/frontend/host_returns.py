@@ -7,6 +7,7 @@ of what is computed. A function that no table names may give back whatever it wa
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.frontend import host_tensors as T
@@ -41,6 +42,7 @@ _PERHAPS = frozenset(
     "resolve_neg resolve_conj real imag asarray as_tensor view_as_real view_as_complex asanyarray "
     "ascontiguousarray asfortranarray atleast_1d atleast_2d atleast_3d dequantize".split()
 )
+_RESHAPING = frozenset("view_as_real view_as_complex atleast_1d atleast_2d atleast_3d".split())
 # What always allocates its result, as a function of torch or NumPy, and as a method of a tensor.
 _ALLOCATING = (
     frozenset(OPERATIONS)
@@ -96,7 +98,12 @@ def result(x: HostExecutor, function: Any, args: Arguments, text: str) -> Any | 
     if name in _SAME and isinstance(first, Tensor | Unknown):
         return first
     if name in _PERHAPS and isinstance(first, Tensor | Unknown):
-        return x.as_one_copy(T.in_any_order(T.converted(x.tensor(first))))
+        t = x.tensor(first)
+        if name in _RESHAPING:
+            own = x.unread(text).name
+            x.computed.add(own)
+            t = replace(T.piece(t, own), shape_of=own)
+        return x.as_one_copy(T.in_any_order(T.converted(t)))
     if name in _ALLOCATING:
         return x.new_object(text)
     return None

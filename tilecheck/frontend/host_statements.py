@@ -35,6 +35,7 @@ from tilecheck.ir.expr import Kind, Symbol
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
 
+_RETURNED = "<returned>"  # what a function gives back, among its names
 _MOST_UNROLLED = 16  # items of a loop that is run item by item
 
 
@@ -102,6 +103,7 @@ def _small(x: HostExecutor, node: cst.BaseSmallStatement, frame: Frame) -> None:
         case cst.Return():
             doubted = set(x.doubted)
             value = Const(None) if node.value is None else evaluate(x, node.value, frame)
+            value = _finished(x, value, frame)
             if frame is x.outermost:
                 x.doubted = doubted  # nothing is launched after what is returned
             frame.returns.append((x.guard, value))
@@ -118,6 +120,17 @@ def _small(x: HostExecutor, node: cst.BaseSmallStatement, frame: Frame) -> None:
             x.guard = E.FALSE
         case _:
             statements.run_small(x, node, frame)
+
+
+def _finished(x: HostExecutor, value: Any, frame: Frame) -> Any:
+    """What is returned, once each `finally` around the `return` has run."""
+    outer, own = x.finals, [final for at, final in x.finals if at is frame]
+    frame.names[_RETURNED] = value
+    for k, final in enumerate(reversed(own)):
+        x.finals = [(frame, f) for f in own[: len(own) - 1 - k]]
+        statements.run_block(x, final, frame)
+    x.finals = outer
+    return frame.names.pop(_RETURNED)
 
 
 def _delete(x: HostExecutor, target: cst.BaseExpression, frame: Frame) -> None:
@@ -327,7 +340,7 @@ _HANDLERS: Mapping[type, Callable[[HostExecutor, Any, Frame], None]] = {
     cst.While: _while,
     cst.With: run_with,
     cst.Try: run_try,
-    cst.TryStar: forget,
+    cst.TryStar: _lose,
     cst.Match: run_match,
     cst.ClassDef: _class,
 }

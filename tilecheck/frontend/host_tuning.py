@@ -50,17 +50,26 @@ def tuned(
         if name in TRITON_MAKERS:
             continue
         if name in _HEURISTICS and isinstance(node, cst.Call):
-            found |= _heuristics(x, kernel, node, frame, {**given, **found}, call, args)
+            by_arguments = _heuristics(x, kernel, node, frame, {**given, **found}, call, args)
+            if by_arguments is None:
+                by_arguments = _any_of(x, kernel, constants, {**given, **found})
+            found |= by_arguments
             continue
         own = None
         if is_read and name in _AUTOTUNE and isinstance(node, cst.Call) and not _is_changed(kernel, node):
             own = _autotuned(x, kernel, node, frame)
         is_read &= own is not None
         if own is None:  # a decorator that is not read may set any of them
-            left = [name for name in constants if name not in given and name not in found]
-            own = {name: x.unread(f"{kernel.name}.{name}") for name in left}
+            own = _any_of(x, kernel, constants, {**given, **found})
         found |= own
     return found
+
+
+def _any_of(
+    x: HostExecutor, kernel: Function, constants: Collection[str], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Numbers that are not read for all that a decorator may set."""
+    return {name: x.unread(f"{kernel.name}.{name}") for name in constants if name not in given}
 
 
 def tuned_warps(x: HostExecutor, kernel: Function, given: Mapping[str, Any]) -> int | None:
@@ -161,8 +170,9 @@ def _heuristics(
     given: Mapping[str, Any],
     call: Caller,
     args: Arguments,
-) -> dict[str, Any]:
-    """`{"EVEN": lambda args: args["n"] % args["BLOCK"] == 0}`: each function is called with the arguments."""
+) -> dict[str, Any] | None:
+    """`{"EVEN": lambda args: args["n"] % args["BLOCK"] == 0}`: each function is called with the arguments. None
+    where the table is not read."""
     first = _argument(node, "values")
     try:
         with x.before_call():
@@ -170,7 +180,9 @@ def _heuristics(
     except UnsupportedConstruct:
         table = None
     found: dict[str, Any] = {}
-    for name, function in table.items.items() if isinstance(table, Table) else ():
+    if not isinstance(table, Table):
+        return None
+    for name, function in table.items.items():
         if not isinstance(function, Function):
             found[str(name)] = x.unread(f"{kernel.name}.{name}")
             continue

@@ -52,8 +52,10 @@ def reordered(x: HostExecutor, t: Tensor, text: str) -> Tensor:
 
 
 def of_all(x: HostExecutor, t: Tensor, text: str) -> Tensor:
-    """A view of all elements of a tensor, of unknown shape."""
-    return x.of_count(replace(T.piece(t, t.name), offset=t.offset), text, x.count_of(t))
+    """A view of all elements of a tensor, of unknown shape: what it is follows from the tensor's."""
+    found = x.of_count(replace(T.piece(t, t.name), offset=t.offset), text, x.count_of(t))
+    x.computed.add(found.shape_of)
+    return found
 
 
 def reversed_axes(x: HostExecutor, t: Tensor, text: str) -> Tensor:
@@ -62,6 +64,7 @@ def reversed_axes(x: HostExecutor, t: Tensor, text: str) -> Tensor:
     if not t.shape_of or t.shape_of in x.shapes or t.shape_of in x.counts or not t.strides_of:
         return found
     rank = E.sym(host_rank(t.shape_of))
+    x.computed.discard(found.shape_of)  # how its sizes follow is said
     found = replace(found, strides_of=found.shape_of)
     x.define(E.sym(host_rank(found.shape_of)), E.eq(E.sym(host_rank(found.shape_of)), rank))
     for k in range(2):

@@ -171,12 +171,14 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
     said = (*launch_expressions(found), *(perhaps if call.names is not None else ()), *found.facts)
     # A number that an object holds (`ctx.BT`) is neither the caller's nor this text's: other code put it there.
     held = {s.name for s in E.symbols(*said) if s.origin in (ARGUMENT, OPAQUE) and "." in s.name}
-    computed = x.computed.intersection(owners(*said))
+    tensors = [v for _, v in found.arguments if isinstance(v, HostTensor)]
+    shapes = (shape for v in tensors for shape in v.by_rank if shape is not None)
+    counts = (v.count for v in tensors if v.count is not None)
+    sizes = (*said, *(size for shape in shapes for size in shape))
+    computed = x.computed.intersection(owners(*sizes, *counts))
     doubted = x.doubted | x.raising | _cut_otherwise(x, said) | _made_of_numbers(x, said) | computed
     found = replace(found, doubted=tuple(sorted(doubted)))
-    shapes = (s for _, v in found.arguments if isinstance(v, HostTensor) for s in v.by_rank if s is not None)
-    said = (*said, *(size for shape in shapes for size in shape))
-    return replace(found, unread=tuple(n for n in owners(*said) if n in held or not x.is_given(n)))
+    return replace(found, unread=tuple(n for n in owners(*sizes) if n in held or not x.is_given(n)))
 
 
 def _cut_otherwise(x: HostExecutor, said: Iterable[Expr]) -> set[str]:
@@ -355,7 +357,8 @@ def _completed(x: HostExecutor, launch: Launch, guard: Expr) -> Launch:
     own: dict[Expr, Expr] = {}
     memo: dict[Expr, Expr] = {}
     launch = map_launch(replace(launch, facts=facts_of(guard)), lambda e: meant(x, e, memo))
-    counts = _factored(x, launch_expressions(launch))
+    sizes = (v.count for _, v in launch.arguments if isinstance(v, HostTensor) and v.count is not None)
+    counts = _factored(x, (*launch_expressions(launch), *sizes))
     divided: dict[Expr, Expr] = {}
     if counts:
         launch = map_launch(launch, lambda e: divided_out(e, counts.get, divided))

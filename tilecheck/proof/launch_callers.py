@@ -68,6 +68,12 @@ def is_of_layout(judge: Judge, condition: Expr) -> bool:
     return judge.impossible((*judge.ordinarily, negate(ordinary)))
 
 
+def is_of_given_layout(judge: Judge, condition: Expr) -> bool:
+    """Whether only the layout of tensors that are handed in keeps a condition open."""
+    spoken = _tensors(judge.rewritten(condition))
+    return spoken.isdisjoint(judge.launch.unread) and is_of_layout(judge, condition)
+
+
 def _is_of_own_numbers(judge: Judge, condition: Expr) -> bool:
     """Whether a condition that names no array speaks of a number that the host function computes, and not of
     the layout of what is handed in."""
@@ -111,6 +117,8 @@ def is_of_own_outputs(judge: Judge, condition: Expr) -> bool:
 
 def _is_like_an_input(t: HostTensor) -> bool:
     """Whether a tensor has the shape of another, all of it and in its order."""
+    if t.by_rank:
+        return False  # its shape is made of parts
     if t.shape is None:
         return t.shape_of not in ("", t.name) and t.shape_of == whole(t.shape_of)
     extents = [n.args[0] for n in t.shape if n.op == "sym" and n.args[0].origin == EXTENT]

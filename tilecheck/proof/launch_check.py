@@ -30,7 +30,7 @@ from tilecheck.proof.cases import cases
 from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.context import Context
 from tilecheck.proof.ladder import prove
-from tilecheck.proof.launch_callers import callers, is_of_layout, is_of_own_outputs, relates_inputs
+from tilecheck.proof.launch_callers import callers, is_of_given_layout, is_of_own_outputs, relates_inputs
 from tilecheck.proof.launch_contracts import judge_contracts
 from tilecheck.proof.launch_harm import Harm, reads_memory, terms_of
 from tilecheck.proof.launch_judge import Broken, Judge, judge_of
@@ -168,7 +168,7 @@ class _Check:
         # What is false whatever the unread values are is not excused by them.
         unread = [c for c in left if rests_on_unread(judge, c) and judge.possible(judge.rewritten(c))]
         # Unread code may turn sizes away: a layout that suits all of them is the caller's nevertheless.
-        layouts = [c for c in unread if not is_made_of_unread(judge, c) and is_of_layout(judge, c)]
+        layouts = [c for c in unread if not is_made_of_unread(judge, c) and is_of_given_layout(judge, c)]
         of_callers = callers(judge, [c for c in left if c not in unread or c in layouts])
         unread = [c for c in unread if c not in of_callers]
         own = [c for c in left if c not in unread and c not in of_callers]

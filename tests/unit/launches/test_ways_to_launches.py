@@ -1,0 +1,167 @@
+"""How launches are reached: what runs between, before and instead of what stands above them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tilecheck import verify_paths
+
+HEAD = """
+import math
+import torch
+import triton
+import triton.language as tl
+from elsewhere import check, manager, unread
+
+@triton.jit
+def flat(o_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o_ptr + offs, 1, mask=offs < n)
+"""
+LAUNCH = "flat[(triton.cdiv(n, 64),)](out, n, BLOCK=64)"
+ORDER = ("holds", "caller", "unread", "unmet", "broken")
+
+
+@pytest.fixture
+def worst(tmp_path: Path) -> Callable[[str], str]:
+    def run(text: str) -> str:
+        path = tmp_path / "host.py"
+        path.write_text(HEAD + textwrap.dedent(text), encoding="utf-8")
+        launches = verify_paths([f"{path.as_posix()}::flat"]).kernels[0].launches
+        assert launches
+        return max((c.status for at in launches for c in at.conditions), key=ORDER.index, default="unread")
+
+    return run
+
+
+def host(body: str, head: str = "m: int, n: int") -> str:
+    return f"def host({head}):\n{textwrap.indent(textwrap.dedent(body).strip(), '    ')}\n    {LAUNCH}\n"
+
+
+CLASS = """
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, m: int, k: int):
+{forward}
+
+    @staticmethod
+    def backward(ctx, dy):
+{backward}
+        flat[(triton.cdiv(ctx.n, 64),)](out, ctx.n, BLOCK=64)
+        return dy, None, None
+"""
+UNPACKED = "(x,) = ctx.saved_tensors\nout = torch.empty(x.numel())"
+TWO = "ctx.save_for_backward(torch.cat([x.view(-1), x.view(-1)]))"
+
+
+def autograd(forward: str, backward: str = UNPACKED) -> str:
+    text = (textwrap.indent(part.strip(), " " * 8) for part in (forward, backward))
+    return CLASS.format(forward=next(text), backward=next(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        autograd(
+            "ctx.save_for_backward(x)\ntry:\n    ctx.n = x.numel()\n    return x\nfinally:\n    ctx.n *= 2"
+        ),
+        autograd(
+            "ctx.m, ctx.n = m, k\nif k > m:\n    return x\nctx.save_for_backward(x)\nreturn x",
+            "out = torch.empty(ctx.m)",
+        ),
+        *(
+            autograd(f"ctx.n = 2 * x.numel()\n{TWO}\n{again}\nreturn x")
+            for again in (
+                "c = ctx\nc.save_for_backward(x)",
+                "save = ctx.save_for_backward\nsave(x)",
+                "ctx.save_for_backward(*unread(x))",
+                "f = lambda: ctx.save_for_backward(x)\nf()",
+                "[ctx.save_for_backward(t) for t in (x,)]",
+                "c, d = ctx, 3\nc.save_for_backward(x)",
+                "ctx.to_save = (x,)",
+            )
+        ),
+        autograd("ctx.n = x.numel()\nctx.save_for_backward(x)\nctx.__dict__['n'] = 2 * x.numel()\nreturn x"),
+        autograd("ctx.n = x.numel()\nctx.save_for_backward(x)\nreturn x")
+        + "setattr(Twice, 'forward', staticmethod(unread))\n",
+        host(
+            "l = [m]\ndef f():\n    try:\n        return m\n    finally:\n        l[0] = 2 * m\nf()\n"
+            "n, out = l[0], torch.empty(m)",
+            "m: int",
+        ),
+        host(
+            "def f():\n    l = [m]\n    try:\n        return l\n    finally:\n        l[0] = 2 * m\n"
+            "n, out = f()[0], torch.empty(m)",
+            "m: int",
+        ),
+        host(
+            "out = torch.empty(1)\ntry:\n    check(x)\n    out = torch.empty(n)\nexcept ValueError:\n    pass",
+            "x, n: int",
+        ),
+        host("out = torch.empty(1)\nwith manager():\n    check(x)\n    out = torch.empty(n)", "x, n: int"),
+    ],
+)
+def test_what_is_wrong_does_not_pass(text: str, worst) -> None:
+    assert worst(text) not in ("holds", "caller")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        host("assert x.ndim == 3\nout, n = torch.empty(x.shape[:d]), x.numel()", "x, d: int"),
+        host("out, n = torch.empty((a, b)[:d]), a * b", "a: int, b: int, d: int"),
+        host("out, n = torch.empty(torch.view_as_complex(x).shape), x.numel()", "x"),
+        host("out, n = torch.empty((*x.shape[:-1], k)), x.numel() * k", "x, k: int"),
+        host("s = list(x.shape)\ns[-1] = k\nout, n = torch.empty(s), x.numel() * k", "x, k: int"),
+        host("y = x.transpose(0, -1)\nout, n = torch.empty(y.shape[1:]), math.prod(x.shape[1:])", "x"),
+    ],
+)
+def test_sizes_of_new_tensors_are_the_hosts_own(text: str, worst) -> None:
+    assert worst(text) not in ("holds", "caller")
+
+
+FLAG = """
+@triton.heuristics(unread())
+@triton.jit
+def flat(o_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr = False):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if EVEN:
+        tl.store(o_ptr + offs, 1)
+    else:
+        tl.store(o_ptr + offs, 1, mask=offs < n)
+"""
+
+
+def test_unread_heuristics_may_set_what_has_a_default(tmp_path: Path) -> None:
+    path = tmp_path / "host.py"
+    imports = HEAD.partition("@triton.jit")[0]
+    path.write_text(imports + FLAG + host("out = torch.empty(n)", "n: int"), encoding="utf-8")
+    launches = verify_paths([path.as_posix()]).kernels[0].launches
+    assert "unread" in {c.status for at in launches for c in at.conditions}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        host("for i in range(3):\n    if n <= m:\n        break\nelse:\n    return\nout = torch.empty(m)"),
+        host(
+            "ok = False\nfor i in range(3):\n    if n <= m:\n        ok = True\n        break\n"
+            "if not ok:\n    raise ValueError\nout = torch.empty(m)"
+        ),
+        host(
+            "try:\n    if n > m:\n        raise ValueError\nexcept* TypeError:\n    pass\nout = torch.empty(m)"
+        ),
+        host("n = x.numel()\nout = torch.empty(x.shape[:d] + x.shape[d:])", "x, d: int"),
+        host(
+            "assert 0 <= d < x.ndim\nn = x.numel()\n"
+            "out = torch.empty(x.shape[:d] + (x.shape[d],) + x.shape[d + 1 :])",
+            "x, d: int",
+        ),
+    ],
+)
+def test_what_is_right_is_not_blamed(text: str, worst) -> None:
+    assert worst(text) != "broken"
