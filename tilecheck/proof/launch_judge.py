@@ -37,6 +37,7 @@ from tilecheck.ir.host import (
     NUMEL,
     OPAQUE,
     RAISED,
+    RANK,
     SPAN,
     STRIDE,
     TRUTHS,
@@ -53,6 +54,7 @@ from tilecheck.ir.launch import Launch
 from tilecheck.ir.launch_ranks import with_known_ranks
 from tilecheck.model import Literal
 from tilecheck.proof.launch_inputs import Inputs
+from tilecheck.proof.launch_shapes import some_shapes_have
 from tilecheck.proof.launch_spans import pointers_of, span_facts, usual_layout
 from tilecheck.proof.launch_values import host_values, ranks_of
 from tilecheck.proof.predicate import ranges
@@ -414,6 +416,12 @@ class Judge:
         return tuple((p, frozenset(symbols(p))) for p in self.premises)
 
     @cached_property
+    def _passed(self) -> frozenset[Symbol]:
+        """The host's values that decide what is passed, and the ranks that the text asks for."""
+        passed = symbols(*self.known.values(), *(g for g in self.launch.grid or () if g is not None))
+        return frozenset((*passed, *(s for s in symbols(*self.launch.facts) if s.origin in (RANK, ARGUMENT))))
+
+    @cached_property
     def is_made(self) -> bool:
         """Whether some host input may lead to this launch."""
         goal = (*ranges(self.premises), *self.premises)
@@ -453,6 +461,8 @@ class Judge:
             return None
 
     def broken(self, rule: str, text: str, model: Model, expanded: tuple[str, ...] = ()) -> Broken | None:
+        if not some_shapes_have({s: v for s, v in model.symbols.items() if s in self._passed}):
+            return None
         concrete: dict[Symbol, int | bool] = {}
         for kernel_value, host_value in self.known.items():
             if any(n.op == "read" for n in walk(host_value)):

@@ -112,6 +112,23 @@ def test_what_is_wrong_does_not_pass(text: str, worst) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        host("if x.ndim > 1:\n    return\nn, out = x.shape[0], torch.empty(x.shape[-1])", "x"),
+        host("assert x.ndim <= 2\nn, out = x.numel(), torch.empty(x.shape[0] * x.shape[-1])", "x"),
+        host("s = list(x.shape)\ns = s[1:] + s[:1]\nn, out = x.numel(), torch.empty(s)", "x"),
+        host("n, out = x.shape[-2], torch.empty(x.shape[-2:])", "x"),
+        host(
+            "assert d == 0 or d == -x.ndim\nn, out = x.numel() // x.shape[d], torch.empty(x.shape[1:])",
+            "x, d: int",
+        ),
+    ],
+)
+def test_no_launch_is_blamed_for_sizes_that_no_tensor_has(text: str, worst) -> None:
+    assert worst(text) != "broken"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         host("assert x.ndim == 3\nout, n = torch.empty(x.shape[:d]), x.numel()", "x, d: int"),
         host("out, n = torch.empty((a, b)[:d]), a * b", "a: int, b: int, d: int"),
         host("out, n = torch.empty(torch.view_as_complex(x).shape), x.numel()", "x"),
