@@ -110,6 +110,12 @@ def call(x: HostExecutor, node: cst.Call, frame: Frame) -> Any:
         if isinstance(function, Method) and function.name == "permute":
             return reordered(x, x.tensor(function.value), f"{dotted(node.func)}()")
         return unread_call(x, function, node, Arguments((), (), node, frame.table), frame)
+    for value in (*args.positional, *(v for _, v in args.keywords)):
+        if isinstance(value, Function) and value.closure is not None:  # whoever is given it may call it
+            for inner in walk(value.node):
+                stop_at_reshaping(x, inner)
+                if isinstance(inner, cst.AssignTarget) and dotted(inner.target).endswith(".data"):
+                    x.stop("`.data` of a tensor is assigned")
     with x.at(frame.table, node):
         found = invoke(x, function, args, frame)
     forget_attributes(x, node, frame)

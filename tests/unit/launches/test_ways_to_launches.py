@@ -102,6 +102,8 @@ def autograd(forward: str, backward: str = UNPACKED) -> str:
             "out = torch.empty(1)\ntry:\n    check(x)\n    out = torch.empty(n)\nexcept ValueError:\n    pass",
             "x, n: int",
         ),
+        host("out = torch.empty(n)\nlist(map(lambda t: t.set_(torch.empty(1)), [out]))", "n: int"),
+        host("out = torch.empty(n)\ndef f():\n    out.data = torch.empty(1)\nunread(f)", "n: int"),
         host("out = torch.empty(1)\nwith manager():\n    check(x)\n    out = torch.empty(n)", "x, n: int"),
     ],
 )
