@@ -386,9 +386,8 @@ class HostExecutor(Executor):
 
     def use_as_integer(self, value: Expr) -> None:
         names = [s.name for s in scalars(value)]
-        self.integers_seen.update(
-            names, map(plain, names)
-        )  # `dim += x.ndim` leaves an integer where it was one
+        # `dim += x.ndim` leaves an integer where `dim` was one.
+        self.integers_seen.update(names, map(plain, names))
 
     def divides(self, divisor: Expr) -> None:
         self.assume(E.ne(divisor, 0))  # Python raises

@@ -132,22 +132,22 @@ def _cdiv(x: HostExecutor, args: Arguments) -> Any:
     return number(E.cdiv(a, b) if exact is None else exact)
 
 
-def _sqrt(x: HostExecutor, args: Arguments) -> Any:
-    match args.at(0):
-        case Num(elem=Expr() as n, kind="int", shape=()):
-            x.assume(E.le(0, n))  # `math.sqrt` raises elsewhere
-            return Root(f"math.sqrt({x.short(n)})", of=n)
-        case _:
-            return _float(x, args)
+def _float_of(name: str, made: type[Root | Log2], least: int) -> Handler:
+    """A function of `math` that raises below `least`: of an integer the result keeps what it is of."""
+
+    def handler(x: HostExecutor, args: Arguments) -> Any:
+        match args.at(0):
+            case Num(elem=Expr() as n, kind="int", shape=()):
+                x.assume(E.le(least, n))
+                return made(f"math.{name}({x.short(n)})", of=n)
+            case _:
+                return _float(x, args)
+
+    return handler
 
 
-def _log2(x: HostExecutor, args: Arguments) -> Any:
-    match args.at(0):
-        case Num(elem=Expr() as n, kind="int", shape=()):
-            x.assume(E.le(1, n))  # `math.log2` raises elsewhere
-            return Log2(f"math.log2({x.short(n)})", of=n)
-        case _:
-            return _float(x, args)
+_sqrt = _float_of("sqrt", Root, 0)
+_log2 = _float_of("log2", Log2, 1)
 
 
 def _isqrt(x: HostExecutor, args: Arguments) -> Num:

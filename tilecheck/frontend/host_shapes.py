@@ -239,7 +239,7 @@ def divided(x: HostExecutor, parts: Parts, at: Expr) -> tuple[Parts, Parts] | No
         more = E.sub(at, other).value
         if of == only.of and more == 0:
             return (Axes(names[0]),), (Axes(names[1]),)
-        if of == only.of and more and _counts_on(x, parts, other, more):
+        if of == only.of and more is not None and _counts_on(x, parts, other, more):
             ways = _pair(sliced((Axes(names[1]),), 0, more), sliced((Axes(names[1]),), more, None))
             return None if ways is None else ((Axes(names[0]), *ways[0]), ways[1])
     return _cut(x, only.of, at)
@@ -269,9 +269,7 @@ def is_nonnegative(x: HostExecutor, position: Expr) -> bool:
 
 def _counts_on(x: HostExecutor, parts: Parts, before: Expr, more: int) -> bool:
     """Whether `before + more` lies so many axes after `before`, whichever end they count from."""
-    if more < 0 or is_nonnegative(x, before):
-        return more >= 0
-    return more == 0 or (more == 1 and not E.conjuncts(_has_next(x, parts, before)))
+    return more > 0 and (is_nonnegative(x, before) or (more == 1 and _has_next(x, parts, before) is E.TRUE))
 
 
 def _has_next(x: HostExecutor, parts: Parts, before: Expr) -> Expr:
