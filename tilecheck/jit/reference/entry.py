@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from tilecheck.jit.reference.interpreter import Interpreter
 from tilecheck.jit.reference.machine import Reject
 from tilecheck.jit.reference.modules import Module
 from tilecheck.jit.reference.scopes import own_names, stored_names
+from tilecheck.jit.reference.source import KEPT, SourceFile
 from tilecheck.jit.reference.values import Closure, Frame
 
 _Path = tuple[ast.FunctionDef, ...]
@@ -22,13 +24,18 @@ def find_kernel(interpreter: Interpreter, module: Module, name: str, arguments: 
     `outer.inner` names one def among several of the same name.
     """
     wanted = [part for part in name.split(".") if part != "<locals>"]
-    found: list[_Path] = [path for path in _definitions(module.source.tree.body, ()) if _matches(path, wanted)]
+    found: list[_Path] = [path for path in _all_definitions(module.source) if _matches(path, wanted)]
     decorated = [path for path in found if path[-1].decorator_list]
     top = [path for path in found if path[:-1] == ()]
     for candidates in ([path for path in top if path in decorated], decorated, top, found):
         if candidates:
             return _closure(interpreter, module, _only(candidates, name), arguments)
     return _wrapped(interpreter, module, name)
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _all_definitions(source: SourceFile) -> tuple[_Path, ...]:
+    return tuple(_definitions(source.tree.body, ()))
 
 
 def _definitions(body: list[ast.stmt], around: _Path) -> Iterator[_Path]:
