@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import pytest
 
+from tilecheck.garbage import collect_rarely
 from tilecheck.model import Report
 from tilecheck.parallel import available_cores
 from tilecheck.pipeline import verify_paths
@@ -33,6 +34,7 @@ def pytest_configure() -> None:
     # interrupts would wait for something that never comes.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    collect_rarely()  # the processes of the suite are programs of ours
 
 
 @pytest.fixture(scope="session", autouse=True)
