@@ -234,6 +234,13 @@ def _of_any_items(x: HostExecutor, node: cst.ListComp | cst.GeneratorExp, source
     x.assume(E.any_of(none, E.all_of(*said)))
     found = host_sharing.unread_of(x, text_of(node, frame.table), *named_in(node, frame))
     x.made_of[found.name] = frozenset[str]().union(*map(_sized_as, named_in(node, frame))) - {""}
+    if isinstance(source, Unknown) and not node.for_in.ifs:
+
+        def item(key: int) -> Any:
+            assign(x, node.for_in.target, x.dialect.subscript(x, source, integer(key)), inner)
+            return evaluate(x, node.elt, inner)
+
+        x.mapped[found.name] = (x.events.now, item)
     return found
 
 

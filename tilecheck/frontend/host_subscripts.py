@@ -47,6 +47,9 @@ def subscript(x: HostExecutor, value: Any, index: Any) -> Any:
             return _slice(x, x.known_rank(x.tensor(value)), index)
         case Unknown():
             key = literal(index)
+            made, item = x.mapped.get(value.name, (-1, None))
+            if item is not None and isinstance(key, int) and made == x.events.now:
+                return item(key)  # nothing has changed since the list was made
             known = x.known_rank(x.tensor(value))
             if known.shape is not None and isinstance(key, int):
                 return _slice(x, known, index)

@@ -184,3 +184,13 @@ def test_unread_heuristics_may_set_what_has_a_default(tmp_path: Path) -> None:
 )
 def test_what_is_right_is_not_blamed(text: str, worst) -> None:
     assert worst(text) != "broken"
+
+
+AXES = "m = [d % x.ndim for d in dims]\nn = x.shape[m[0]]\n"
+
+
+def test_items_of_a_list_that_the_text_makes_are_what_it_says(worst) -> None:
+    end = "out = torch.empty(x.shape[m[0]])"
+    assert worst(host(AXES + end, "x: torch.Tensor, dims")) == "holds"
+    for between in ("m[0] = 0", "unread(m)", "m = [0]", "m = [(d + 1) % x.ndim for d in dims]"):
+        assert worst(host(f"{AXES}{between}\n{end}", "x: torch.Tensor, dims")) != "holds", between
