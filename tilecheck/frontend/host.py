@@ -55,6 +55,7 @@ from tilecheck.ir.host import (
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host_autograd import HostRun
+    from tilecheck.frontend.host_reshaping import Supposed
     from tilecheck.frontend.modules import ModuleTable
 
 HOST_STEPS = 30_000
@@ -127,6 +128,9 @@ class HostExecutor(Executor):
     computed: set[str] = field(default_factory=set)  # those of sizes that a library computes
     origins: dict[str, frozenset[str]] = field(default_factory=dict)  # of what unread code gives: see `unread`
     made_of: dict[str, frozenset[str]] = field(default_factory=dict)  # names in lists that the text computes
+    supposed: list[Supposed] = field(default_factory=list)  # inputs that were taken to be two tensors
+    # Items of `[f(d) for d in dims]` by position, and the number of changes that were before the list was made.
+    mapped: dict[str, tuple[int, Callable[[int], Any]]] = field(default_factory=dict)
     givers: dict[str, frozenset[str]] = field(default_factory=dict)  # of what it was surely given
     may_be: dict[str, frozenset[str]] = field(default_factory=dict)  # of what the text lets it be
     may_hold: dict[str, set[str]] = field(default_factory=dict)  # storages, by the variable that may get one

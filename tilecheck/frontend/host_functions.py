@@ -14,6 +14,7 @@ from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostExecutor, text_of
+from tilecheck.frontend.host_arguments import sizes
 from tilecheck.frontend.host_calls import checks_contracts
 from tilecheck.frontend.host_changes import anything_changed, elements_changed, read_once, used_up
 from tilecheck.frontend.host_doubts import doubt
@@ -136,7 +137,18 @@ def _reshaped(x: HostExecutor, node: cst.Call, owner: cst.BaseExpression, frame:
     resized = isinstance(node.func, cst.Attribute) and node.func.attr.value == "resize_"  # in its own memory
     others = tuple(v for v in given if isinstance(v, Tensor | Unknown) and not resized)
     hand_on(x, *others)
-    return host_reshaping.changed(x, value, others, frame)
+    return host_reshaping.changed(x, value, others, frame, _sizes(x, args) if resized else None)
+
+
+def _sizes(x: HostExecutor, args: Arguments | None) -> host_shapes.Parts | None:
+    """The sizes that a call names, if they are read."""
+    unread = args is None or any(isinstance(v, Unknown) and v.opaque for v in args.positional)
+    if args is None or unread or any(k == "memory_format" for k, _ in args.keywords):
+        return None
+    try:
+        return sizes(x, args)
+    except UnsupportedConstruct:
+        return None
 
 
 def _callee(x: HostExecutor, node: cst.BaseExpression, frame: Frame) -> Any:

@@ -3,10 +3,14 @@
 A value of this reader does not change, so every value that may be the tensor is replaced: by one of unknown
 shape in the same storage. That is right only where no older value is at hand: the operation is the first thing
 that its statement does, outside loops and functions that are called.
+
+Where `t.resize_(sizes)` says the new shape, `t` has it. Another input keeps its sizes, as if it were another
+tensor: a launch that speaks of them must be given both, so that S1 says so.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +19,13 @@ import libcst as cst
 from tilecheck.frontend import host_sharing
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_changes import anything_changed, live_frames
-from tilecheck.frontend.host_values import Tensor, Unknown
+from tilecheck.frontend.host_shapes import Parts
+from tilecheck.frontend.host_values import Axes, Tensor, Unknown
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Choice, Frame, Seq
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr
+from tilecheck.ir.host import owners
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
@@ -45,12 +53,56 @@ def _is_place(statement: cst.Assign) -> bool:
     return any(isinstance(t.target, cst.Attribute) for t in statement.targets)
 
 
-def changed(x: HostExecutor, value: Any, others: tuple[Any, ...], frame: Frame) -> Any:
-    """The tensor after the change; `others` are those whose memory it may have got."""
+@dataclass(frozen=True, slots=True)
+class Supposed:
+    """Two inputs that a path took to be two tensors: storages of one, storages and sizes of the other."""
+
+    path: tuple[Expr, ...]
+    resized: frozenset[str]
+    storages: frozenset[str]
+    names: frozenset[str]
+
+    def is_said_by(
+        self, x: HostExecutor, facts: Collection[Expr], passed: Collection[str], asked: Collection[str]
+    ) -> bool:
+        """Whether S1 of a launch says so, to which tensors with these storages are passed; or nothing hangs on
+        it, since it asks for sizes of others or lies on another path."""
+        if self.storages.isdisjoint(passed) and _made_of(x, self.names).isdisjoint(asked):
+            return True
+        if any(E.negate(fact) in facts for fact in self.path):
+            return True
+        return not self.resized.isdisjoint(passed) and not self.storages.isdisjoint(passed)
+
+
+def _made_of(x: HostExecutor, names: Collection[str]) -> set[str]:
+    """Names of tensors and shapes, and of all that is made of their sizes."""
+    found, before = set(names), -1
+    while len(found) != before:
+        before = len(found)
+        for (of, _), parts in x.cuts.items():
+            found.update(parts if of in found else ())
+        for name, shape in x.shapes.items():
+            axes = {part.of for part in shape if isinstance(part, Axes)}
+            sizes = owners(*(part for part in shape if isinstance(part, Expr)))
+            found.update(() if found.isdisjoint((*axes, *sizes)) else {name})
+        for name, count in x.counts.items():
+            found.update(() if found.isdisjoint(owners(count)) else {name})
+    return found
+
+
+def changed(
+    x: HostExecutor, value: Any, others: tuple[Any, ...], frame: Frame, sizes: Parts | None = None
+) -> Any:
+    """The tensor after the change, of these `sizes` where they are known; `others` are those whose memory it
+    may have got."""
     own = frozenset(host_sharing.storages_in((value,)))
-    change = _Change(x, own, tuple(host_sharing.storages_in(others)))
+    frames = list(live_frames(x, frame))
+    # Under another name it may be a view, `z = y[:]`, which keeps its sizes.
+    names = [other for at in frames for other in at.names.values() if other is value]
+    sizes = sizes if len(names) == 1 else None
+    change = _Change(x, own, tuple(host_sharing.storages_in(others)), value, sizes)
     found = change.of(value)
-    for at in live_frames(x, frame):
+    for at in frames:
         for name, held in at.names.items():
             at.names[name] = change.of(held)
     for key, held in x.module_values.items():
@@ -66,12 +118,20 @@ class _Change:
     x: HostExecutor
     own: frozenset[str]
     others: tuple[str, ...]
+    itself: Any
+    sizes: Parts | None
     made: list[tuple[Any, Any]] = field(default_factory=list)
 
     def of(self, value: Any) -> Any:
         match value:
             case Tensor() | Unknown() if self._is_reached(value):
-                return self._replaced(value)
+                if self.sizes is None or self._holds(value):
+                    return self._replaced(value)
+                t = self.x.tensor(value)
+                storages = frozenset(t.among or (t.storage,))
+                names = frozenset({t.name, t.storage, t.shape_of, t.strides_of, t.span_of} - {""})
+                self.x.supposed.append(Supposed(E.conjuncts(self.x.guard), self.own, storages, names))
+                return value
             case Choice():
                 return Choice(value.cond, self.of(value.first), self.of(value.second))
             case Seq() if not value.is_list:
@@ -97,7 +157,7 @@ class _Change:
 
     def _replaced(self, value: Tensor | Unknown) -> Any:
         for before, after in self.made:
-            if before is value or before == value:
+            if before is value or (self.sizes is None and before == value):
                 return after
         after = self._new(value)
         self.made.append((value, after))
@@ -105,6 +165,8 @@ class _Change:
 
     def _new(self, value: Tensor | Unknown) -> Any:
         x = self.x
+        if self.sizes is not None and value is self.itself:
+            return self._resized(x.tensor(value), self.sizes)
         if isinstance(value, Unknown) and not self._holds(value):
             return host_sharing.unread_of(x, value.name, value)
         t = x.tensor(value)
@@ -115,3 +177,20 @@ class _Change:
             return found
         among = dict.fromkeys((*(t.among or (t.storage,)), *self.others))
         return replace(found, among=tuple(among), fresh=False)
+
+    def _resized(self, t: Tensor, sizes: Parts) -> Tensor:
+        """`t.resize_(sizes)`: row-major, unless it has these sizes already; then nothing changes. A buffer that
+        is larger stays as it is, of which a caller may know."""
+        x = self.x
+        plain = T.piece(t, x.unread(t.name).name)
+        laid = replace(plain, contiguous=x.laid_out(t).contiguous, strides_of=plain.name, copied="")
+        if all(isinstance(part, Expr) for part in sizes):
+            found = x.shaped(laid, sizes)
+        else:
+            x.shapes[plain.name] = sizes
+            found = replace(laid, shape_of=plain.name, span_of=plain.name)
+        x.doubted |= set() if t.fresh else {plain.name, t.name}
+        count = x.count_of(found)
+        if t.room is None or count is None:
+            return replace(found, room=None)
+        return replace(found, offset=t.offset, room=E.ite(E.le(t.room, count), count, t.room))

@@ -23,7 +23,18 @@ from tilecheck.frontend.host_values import BitLength, FloatParam, LaunchCall, Te
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.host import ARGUMENT, EXTENT, NUMEL, OPAQUE, TEST, host_numel, host_scalar, owner, owners
+from tilecheck.ir.host import (
+    ARGUMENT,
+    COUNTS,
+    EXTENT,
+    NUMEL,
+    OPAQUE,
+    TEST,
+    host_numel,
+    host_scalar,
+    owner,
+    owners,
+)
 from tilecheck.ir.launch import FLOAT, HostList, HostTensor, HostValue, Launch
 from tilecheck.ir.launch_ranks import launch_expressions, map_launch, with_known_ranks
 
@@ -130,6 +141,7 @@ def _either(x: HostExecutor, cond: Expr, a: Any, b: Any) -> Any:
         dense=a.dense and b.dense,
         contiguous=a.contiguous and b.contiguous,
         part=None,
+        span_of=shape_of if all(t.span_of != "" and t.span_of == t.shape_of for t in (a, b)) else "",
         among=tuple(dict.fromkeys((*(a.among or (a.storage,)), *(b.among or (b.storage,))))),
     )
 
@@ -175,7 +187,12 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
     shapes = (shape for v in tensors for shape in v.by_rank if shape is not None)
     counts = (v.count for v in tensors if v.count is not None)
     sizes = (*said, *(size for shape in shapes for size in shape))
-    computed = x.computed.intersection(owners(*sizes, *counts))
+    spoken = owners(*sizes, *counts)
+    passed = {storage for v in tensors for storage in (v.among or (v.storage,))}
+    asked = {owner(s) or "" for s in E.symbols(*sizes, *counts) if s.origin in COUNTS}
+    if not all(one.is_said_by(x, facts_of(guard), passed, asked) for one in x.supposed):
+        return replace(found, problem="a tensor was resized that may be one of which it speaks")
+    computed = x.computed.intersection(spoken)
     doubted = x.doubted | x.raising | _cut_otherwise(x, said) | _made_of_numbers(x, said) | computed
     found = replace(found, doubted=tuple(sorted(doubted)))
     return replace(found, unread=tuple(n for n in owners(*sizes) if n in held or not x.is_given(n)))

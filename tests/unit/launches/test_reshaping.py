@@ -42,8 +42,8 @@ def statuses(tmp_path: Path) -> Callable[[str, str], Statuses]:
 @pytest.mark.parametrize(
     "before",
     [
-        "y = torch.empty(n)\ny.resize_(4)",
-        "y = torch.empty(n)\nz = y\nz.resize_(4)",
+        "y = torch.empty(n)\nz = y[:]\ny.resize_(4)\ny = z",
+        "y = torch.empty(n)\ny.resize_(keep(4))",
         "y = torch.empty(n)\nz = y[:]\ny.set_(torch.empty(4))",
         "y = torch.empty(n)\ny.data = torch.empty(4)",
     ],
@@ -54,10 +54,49 @@ def test_a_tensor_that_got_another_size_need_not_be_long_enough(before: str, sta
     assert found["numel(x) >= n"] == "holds"
 
 
+def test_the_sizes_that_a_call_names_are_known(statuses) -> None:
+    for before in ("y.resize_(n)", "y.resize_((2, n))", "y.resize_(x.shape)\nn = y.numel()"):
+        assert statuses(f"y = torch.empty(2)\n{before}", "x, y")["numel(out) >= n"] == "holds"
+    assert statuses("y = torch.empty(2)\ny.resize_(4)", "x, y")["numel(out) >= n"] == "broken"
+    assert statuses("y = torch.empty(n)\ny.resize_(4)", "x, y")["numel(out) >= n"] == "holds"  # its buffer
+
+
 def test_what_was_read_of_a_tensor_before_does_not_hold_after(statuses) -> None:
     found = statuses("y = x\nn = y.numel()\nx.resize_(4)", "x, torch.empty(n)")
     assert found["numel(x) >= n"] == "unread"
     assert found["numel(out) >= n"] == "holds"
+
+
+def test_another_input_keeps_its_sizes_where_s1_says_that_it_is_another(tmp_path: Path) -> None:
+    """Passed twice, `y.resize_(4)` would change `x`, of which the numbers were read."""
+    path = tmp_path / "host.py"
+    text = """
+def both(x, y):
+    y.resize_(x.shape)
+    copy[(triton.cdiv(x.numel(), 16),)](x, y, x.numel(), B=16)
+
+def one(x, y):
+    y.resize_(x.shape)
+    copy[(triton.cdiv(x.numel(), 16),)](torch.empty_like(x), y, x.numel(), B=16)
+
+def none(x, y):
+    y.resize_(4)
+    copy[(triton.cdiv(x.numel(), 16),)](x, torch.empty_like(x), x.numel(), B=16)
+
+def other(x, y):
+    if y is None:
+        y = torch.empty_like(x)
+    else:
+        y.resize_(x.shape)
+    copy[(triton.cdiv(x.numel(), 16),)](x, y, x.numel(), B=16)
+"""
+    path.write_text(f"{KERNEL}\n{text}", encoding="utf-8")
+    (kernel,) = verify_paths([f"{path.as_posix()}::copy"]).kernels
+    found = {la.function: {c.status for c in la.conditions} for la in kernel.launches}
+    assert found["both"] <= {"holds", "caller"}
+    assert found["other"] <= {"holds", "caller"}
+    assert not found["one"]
+    assert not found["none"]
 
 
 def test_a_tensor_that_the_caller_may_have_passed_twice_changes_too(statuses) -> None:
