@@ -45,6 +45,13 @@ def full_type(name: str) -> str:
     return _TYPES.get(last, name) if last in _TYPES or re.fullmatch(r"(?:u?int|float|bfloat)\d+", last) else ""
 
 
+def width(name: str) -> int | None:
+    """The bytes of an element of a torch type, given by its full name."""
+    plain = full_type(name)
+    found = re.search(r"\d+$", plain)
+    return 1 if plain == "torch.bool" else max(1, int(found[0]) // 8) if found else None
+
+
 def keeps_type(t: Tensor, name: str, args: Arguments) -> bool:
     """Whether a conversion asks for the type that a tensor has, and for no more: it gives the tensor."""
     kind, alone = asked_type(name, args), len(args.positional) + len(args.keywords) <= (name == "to")

@@ -16,6 +16,7 @@ from tilecheck.frontend.host_arguments import (
     sizes,
     unsupported,
 )
+from tilecheck.frontend.host_types import full_type, width
 from tilecheck.frontend.host_values import Axes, HostShape, Pieces, Split, Tensor, Unknown
 from tilecheck.frontend.values import Named, Seq, Token, integer
 from tilecheck.ir import expr as E
@@ -81,9 +82,29 @@ def _view(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     first = args.at(0) if args.positional else None
     if len(args.positional) == 1 and isinstance(first, Unknown) and first.name not in x.integer_names:
         raise unsupported("view as a size, or as another type")
-    if isinstance(first, Named | Token):
+    if isinstance(first, Named):
+        return _of_type(x, t, full_type(first.name))
+    if isinstance(first, Token):
         raise unsupported("view as another type")
     return shaped(x, t, sizes(x, args))
+
+
+def _of_type(x: HostExecutor, t: Tensor, dtype: str) -> Tensor:
+    """`t.view(torch.uint8)`: each element becomes several smaller ones along the last axis."""
+    before, after = width(t.dtype), width(dtype)
+    if after is None or (before is None and after > 1) or (before is not None and before % after):
+        raise unsupported("view as another type")
+    several = x.natural("element_size()").elem if before is None else E.const(before // after)
+    count = x.count_of(t)
+    if several is None or count is None:
+        raise unsupported("view as another type")
+    x.assume(E.le(1, several))
+    t = x.laid_out(x.known_rank(t))
+    own = replace(T.piece(t, t.name), recast=True, dtype=dtype, dense=T.is_dense(t), room=None)
+    own = replace(own, contiguous=t.contiguous, expanded=t.expanded)
+    if not t.shape:
+        return x.of_count(own, f"{t.name}.view()", E.mul(count, several))
+    return replace(own, shape=(*t.shape[:-1], E.mul(t.shape[-1], several)))
 
 
 def _view_as_real(x: HostExecutor, t: Tensor, args: Arguments) -> Any:

@@ -194,3 +194,23 @@ def test_items_of_a_list_that_the_text_makes_are_what_it_says(worst) -> None:
     assert worst(host(AXES + end, "x: torch.Tensor, dims")) == "holds"
     for between in ("m[0] = 0", "unread(m)", "m = [0]", "m = [(d + 1) % x.ndim for d in dims]"):
         assert worst(host(f"{AXES}{between}\n{end}", "x: torch.Tensor, dims")) != "holds", between
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("n = x.numel()\nout = x.contiguous().view(torch.uint8)", "holds"),
+        ("n = x.numel()\nout = torch.empty_like(x, dtype=torch.float32).view(torch.int16)", "holds"),
+        ("n = x.numel()\nout = torch.empty(n, dtype=torch.int8).view(torch.int32)", "unread"),
+        (
+            "a, b = x.shape\nn = 4 * a * b\nout = torch.empty(a, b, dtype=torch.float32).view(torch.bool)",
+            "holds",
+        ),
+        (
+            "a, b = x.shape\nn = 5 * a * b\nout = torch.empty(a, b, dtype=torch.float32).view(torch.int8)",
+            "broken",
+        ),
+    ],
+)
+def test_a_view_as_a_smaller_type_has_more_elements(worst, body: str, expected: str) -> None:
+    assert worst(host(body, "x: torch.Tensor")) == expected
