@@ -427,13 +427,15 @@ def _assert(x: HostExecutor, args: Arguments) -> Any:
 def _isinstance(x: HostExecutor, args: Arguments) -> Any:
     value = args.at(0)
     kind = args.at(1) if len(args.positional) > 1 else None
-    if isinstance(value, Tensor) and isinstance(kind, Named) and kind.name == "torch.Tensor":
+    kinds = kind.items if isinstance(kind, Seq) else (kind,)
+    own = _python_type(x, value)
+    asked = {k.name for k in kinds if isinstance(k, Named)} if own else set()
+    if own in asked:
         return Num((), E.TRUE, "bool", None)
-    if isinstance(kind, Named) and kind.name in ("int", "list", "tuple") and _python_type(x, value):
-        return Num((), E.TRUE if kind.name == _python_type(x, value) else E.FALSE, "bool", None)
+    if len(asked) == len(kinds) and asked <= _TYPES:
+        return Num((), E.FALSE, "bool", None)
     if isinstance(kind, Named) and kind.name == "int" and isinstance(value, Unknown):
         x.integers_seen.add(value.name)
-    kinds = kind.items if isinstance(kind, Seq) else (kind,)
     names = [v.name for v in (value, *kinds) if isinstance(v, Unknown | Named | Tensor | Token)]
     if len(names) == 1 + len(kinds):
         of = names[1] if len(kinds) == 1 else f"({', '.join(names[1:])})"
@@ -442,14 +444,23 @@ def _isinstance(x: HostExecutor, args: Arguments) -> Any:
 
 
 def _python_type(x: HostExecutor, value: Any) -> str:
-    """The type of a value that is certainly a list, a tuple or an integer; empty for any other."""
+    """The type of a value, one of `_TYPES` or None's; empty where it is not certain."""
     match value:
+        case Tensor():
+            return "torch.Tensor"
         case Seq() | Dims():
             return "list" if value.is_list else "tuple"
         case Num(shape=(), elem=Expr() as number) if value.kind == "int" or x.is_integer_memory(number):
             return "" if number.is_bool else "int"
+        case Const(value=None):
+            return "None"
+        case Const(value=str() | float()):
+            return type(value.value).__name__
         case _:
             return ""
+
+
+_TYPES = frozenset({"int", "float", "bool", "str", "list", "tuple", "dict", "set", "torch.Tensor"})
 
 
 def _dict(x: HostExecutor, args: Arguments) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -61,6 +62,7 @@ from tilecheck.frontend.values import (
     Record,
     RecordType,
     Seq,
+    Token,
 )
 from tilecheck.ir import expr as E
 
@@ -69,6 +71,7 @@ _MOST_WAYS = 64  # of one call of what is not written in the project
 _OF_SIZES = frozenset(
     "view reshape expand empty zeros ones rand randn new_empty new_zeros new_ones permute".split()
 )
+_OF_TYPE = ("dtype", "device", "layout", "requires_grad")  # keywords
 _CONTAINERS = ("dict", "types.SimpleNamespace")
 _CHECKS = re.compile(
     r"_*(check|validate|verify|ensure|require|assert)"
@@ -266,6 +269,7 @@ def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any
             spelled = host_returns.method_of(function, args) if isinstance(function, Named) else None
             if spelled is not None:
                 function, args = spelled
+            args = _of_any_type(args)
             try:
                 if isinstance(function, Named) and function.name in _CONTAINERS:
                     return x.dialect.call(x, function.name, args)  # what it holds may be undecided
@@ -276,6 +280,13 @@ def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any
                 return unread_call(x, function, args.node, args, frame)
         case _:
             return unread_call(x, function, args.node, args, frame)
+
+
+def _of_any_type(args: Arguments) -> Arguments:
+    """The arguments without the ways in which a type or a device may come out: of what is made, only the type
+    of its elements hangs on them."""
+    plain = ((k, Token(k) if k in _OF_TYPE and isinstance(v, Choice) else v) for k, v in args.keywords)
+    return replace(args, keywords=tuple(plain))
 
 
 def _ways(args: Arguments) -> int:

@@ -6,6 +6,7 @@ gives it. Where the order of the elements hangs on the operands' strides, it is 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from tilecheck.frontend import host_shapes
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_arguments import unsupported
-from tilecheck.frontend.host_values import Dims, HostShape, Pair, Tensor
-from tilecheck.frontend.values import Const, Named, Num, Seq, Token, integer
+from tilecheck.frontend.host_values import Axes, Dims, HostShape, Pair, Tensor
+from tilecheck.frontend.values import Choice, Const, Named, Num, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import row_major
@@ -68,7 +69,7 @@ def _same(x: HostExecutor, t: Tensor, args: Arguments) -> Tensor:
     return computed(x, parts_of(x, t), contiguous=laid.contiguous and not laid.expanded)
 
 
-def broadcast(x: HostExecutor, a: Sequence[Expr], b: Sequence[Expr]) -> tuple[Expr, ...]:
+def broadcast(x: HostExecutor, a: tuple[Expr, ...], b: tuple[Expr, ...]) -> tuple[Expr, ...]:
     """The shape of two operands: torch raises unless extents agree or one of them is 1."""
     rank = max(len(a), len(b))
     pairs = zip((*[E.ONE] * (rank - len(a)), *a), (*[E.ONE] * (rank - len(b)), *b), strict=True)
@@ -428,6 +429,28 @@ def meshgrid(x: HostExecutor, args: Arguments) -> Seq:
     return Seq(tuple(found))
 
 
+def broadcast_tensors(x: HostExecutor, args: Arguments) -> Seq:
+    """`torch.broadcast_tensors(a, b)`: views of one shape."""
+    given = args.at(0).items if len(args.positional) == 1 and isinstance(args.at(0), Seq) else args.positional
+    tensors = [x.known_rank(_either(x, value)) for value in given]
+    shapes = [t.shape for t in tensors if t.shape is not None]
+    parts: host_shapes.Parts = (Axes(x.unread("broadcast shape").name),)
+    if len(shapes) == len(tensors) > 0:
+        parts = tuple(functools.reduce(functools.partial(broadcast, x), shapes))
+    views = (replace(T.piece(t, f"{t.name}.expand()"), expanded=True) for t in tensors)
+    return Seq(tuple(x.shaped(view, parts) for view in views))
+
+
+def _either(x: HostExecutor, value: Any) -> Tensor:
+    """A tensor, or one of several, of which the memory is said."""
+    if not isinstance(value, Choice):
+        return x.tensor(value)
+    a, b = _either(x, value.first), _either(x, value.second)
+    among = tuple(dict.fromkeys((*(a.among or (a.storage,)), *(b.among or (b.storage,)))))
+    fresh = a.fresh and b.fresh
+    return replace(T.free(x.unread("tensor").name), among=among, fresh=fresh, part=None, offset=None)
+
+
 # ---- tables ------------------------------------------------------------------------------------------------
 
 _ELEMENTWISE = (
@@ -460,6 +483,7 @@ FUNCTIONS: Mapping[str, Callable[[HostExecutor, Arguments], Any]] = {
     "empty_strided": empty_strided,
     "eye": eye,
     "meshgrid": meshgrid,
+    "broadcast_tensors": broadcast_tensors,
 }
 # Methods of values of which the text does not say that they are tensors: lists and texts have none of these.
 OF_UNKNOWN = frozenset(OPERATIONS) - {"sort", "any", "all", "max", "min", "round", "trunc", "floor", "flip"}

@@ -46,7 +46,7 @@ _RESHAPING = frozenset("view_as_real view_as_complex atleast_1d atleast_2d atlea
 # What always allocates its result, as a function of torch or NumPy, and as a method of a tensor.
 _ALLOCATING = (
     frozenset(OPERATIONS)
-    | (frozenset(FUNCTIONS) - {"meshgrid"})  # that gives views
+    | (frozenset(FUNCTIONS) - {"meshgrid", "broadcast_tensors"})  # those give views
     | frozenset(
         "acos add addbmm addcdiv addcmul addmm addmv addr allclose aminmax arange argwhere asin atan atan2 "
         "baddbmm bernoulli bincount bitwise_and bitwise_left_shift bitwise_not bitwise_or "

@@ -14,7 +14,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_changes import read_sequence
 from tilecheck.frontend.host_values import Axes, Dims, HostShape, Tensor, Unknown
-from tilecheck.frontend.values import Num, Seq
+from tilecheck.frontend.values import Choice, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Symbol
 from tilecheck.ir.host import (
@@ -50,8 +50,23 @@ def parts_of(x: HostExecutor, value: Any) -> Parts | None:
             return tuple(x.scalar(item, "size") for item in value.items)
         case Unknown() if value.name in x.sequence_names:
             return (Axes(read_sequence(x, value).name),)
+        case Choice():
+            return _of_either(x, value)
         case _:
             return None
+
+
+def _of_either(x: HostExecutor, choice: Choice) -> Parts | None:
+    """One shape or another: axis by axis where both are known, else as many axes and elements."""
+    first, second = parts_of(x, choice.first), parts_of(x, choice.second)
+    if first is None or second is None or first == second:
+        return None if second is None else first
+    pairs = tuple(zip(first, second, strict=False))
+    plain = all(isinstance(a, Expr) and isinstance(b, Expr) for a, b in pairs)
+    if plain and len(first) == len(second):
+        return tuple(E.ite(choice.cond, a, b) for a, b in pairs if isinstance(a, Expr) and isinstance(b, Expr))
+    count, axes = (E.ite(choice.cond, f(first), f(second)) for f in (product, rank))
+    return (Axes(of_count(x, "shape", count, axes)),)
 
 
 def sequence(x: HostExecutor, value: Any) -> Parts | None:

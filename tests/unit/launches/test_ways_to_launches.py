@@ -214,3 +214,21 @@ def test_items_of_a_list_that_the_text_makes_are_what_it_says(worst) -> None:
 )
 def test_a_view_as_a_smaller_type_has_more_elements(worst, body: str, expected: str) -> None:
     assert worst(host(body, "x: torch.Tensor")) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("a, b = torch.broadcast_tensors(x, y)\nn = a.numel()\nout = b.contiguous()", "holds"),
+        ("a, b = torch.broadcast_tensors(x, y)\nn = a.numel()\nout = torch.empty(b.shape)", "holds"),
+        ("a, b = torch.broadcast_tensors(x, y)\nn = a.numel()\nout = y.contiguous()", "caller"),
+        ("t = torch.int8 if unread() else x.dtype\nout = torch.empty(n, dtype=t, device=x.device)", "holds"),
+        ("s = x.shape if unread() else y.shape\nout = torch.empty(s)\nn = out.numel()", "holds"),
+        ("s = x.shape if unread() else y.shape\nout = torch.empty(s)\nn = y.numel()", "unread"),
+        ("if isinstance(None, torch.Tensor):\n    n += 1\nout = torch.empty(n)", "holds"),
+        ("if not isinstance('a', (int, str)):\n    n += 1\nout = torch.empty(n)", "holds"),
+        ("m = n\nif isinstance(x, Other):\n    n += 1\nout = torch.empty(m)", "broken"),
+    ],
+)
+def test_shapes_and_types_that_the_text_gives(worst, body: str, expected: str) -> None:
+    assert worst(host(body, "x: torch.Tensor, y: torch.Tensor, n: int")) == expected
