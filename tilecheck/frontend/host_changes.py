@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
 _AGAIN = re.compile(r" \(\d+\)")  # tells values of one text apart
 _SIZES = re.compile(r"\.(?:shape|size\(\)|strides?)\b[^.]*$")
-_LIBRARIES = frozenset("torch triton tilelang cuda numpy cupy math typing logging".split())
+_LIBRARIES = frozenset(
+    "torch triton tilelang cuda numpy cupy math operator functools itertools typing logging".split()
+)
 
 
 @dataclass(slots=True, eq=False)

@@ -232,3 +232,8 @@ def test_a_view_as_a_smaller_type_has_more_elements(worst, body: str, expected: 
 )
 def test_shapes_and_types_that_the_text_gives(worst, body: str, expected: str) -> None:
     assert worst(host(body, "x: torch.Tensor, y: torch.Tensor, n: int")) == expected
+
+
+def test_the_standard_library_stays_as_it_is(worst) -> None:
+    body = "s = tuple(unread(n))\nout = torch.empty(s)\nn = functools.reduce(operator.mul, s, 1)"
+    assert worst("import functools, operator\n" + host(body)) == "holds"
