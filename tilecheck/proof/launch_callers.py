@@ -69,8 +69,11 @@ def is_of_layout(judge: Judge, condition: Expr) -> bool:
 
 
 def is_of_given_layout(judge: Judge, condition: Expr) -> bool:
-    """Whether only the layout of tensors that are handed in keeps a condition open."""
-    spoken = _tensors(judge.rewritten(condition))
+    """Whether only the layout of tensors that are handed in keeps a condition open: of views, too, that are
+    contiguous where these are, as `x.view(m, -1)` is."""
+    tensors = [t for _, t in judge.launch.arguments if isinstance(t, HostTensor)]
+    views = {t.strides_of for t in tensors if t.given and t.span_of and t.shape is not None}
+    spoken = _tensors(judge.rewritten(condition)) - views
     return spoken.isdisjoint(judge.launch.unread) and is_of_layout(judge, condition)
 
 
