@@ -35,14 +35,15 @@ if TYPE_CHECKING:
 
 # Calls that turn no sizes away, by their last name: they report, wait, or hold what they are given.
 _HARMLESS = frozenset(
-    "print debug info warning warning_once warn log getLogger get_logger synchronize current_stream set_device "
-    "current_device device record_stream save_for_backward mark_dirty mark_non_differentiable "
-    "set_materialize_grads get_device_properties getattr hasattr setattr isinstance type id str repr format "
-    "manual_seed finfo iinfo int time perf_counter is_available is_initialized device_count get_device_capability "
-    "get_device_name Version float bool update get items keys values startswith endswith lower "
-    "upper strip split join result_type promote_types can_cast is_tensor len list tuple set sorted "
-    "zip enumerate append insert extend get_default_dtype tensor numel conj view_as_real bit_length "
-    "is_non_overlapping_and_dense is_contiguous get_state set_state get_rng_state initial_seed".split()
+    "print debug info warning warning_once warn log getLogger get_logger synchronize current_stream "
+    "set_device current_device device record_stream save_for_backward mark_dirty mark_non_differentiable "
+    "set_materialize_grads get_device_properties getattr hasattr setattr isinstance type id str repr "
+    "format manual_seed finfo iinfo int time perf_counter is_available is_initialized device_count "
+    "get_device_capability get_device_name Version float bool update get items keys values startswith "
+    "endswith lower upper strip split join result_type promote_types can_cast is_tensor len list tuple "
+    "set sorted zip enumerate append insert extend get_default_dtype tensor numel conj view_as_real "
+    "bit_length is_non_overlapping_and_dense is_contiguous sum any all get_state set_state get_rng_state "
+    "initial_seed".split()
 )
 _OF_TYPE = frozenset({"device", "dtype", "is_cuda", "requires_grad", "layout"})
 _LEAVING = (cst.Return, cst.Raise, cst.Assert)

@@ -66,7 +66,7 @@ _PARTS = ("data", "real", "imag")  # attributes of a tensor that are views of it
 _COPIES = frozenset("clone copy".split())
 _GATHERED = frozenset(
     "to_local full_tensor redistribute".split()
-)  # of a distributed tensor: in a shape of its own
+)  # of a distributed tensor, most in a shape of their own
 # Views that a tensor has whatever its sizes are, if it has the axes.
 _OF_RANK = frozenset(
     "permute transpose swapaxes swapdims movedim moveaxis t unsqueeze squeeze flatten ravel diagonal "
@@ -306,6 +306,8 @@ def _tensor_method(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> An
         return T.in_any_order(found) if asked else found
     if name in _COPIES:
         return in_format(T.like(t, f"{t.name}.{name}()", x.storage(f"{t.name}.{name}()")), args)
+    if name == "full_tensor":  # of all that is spread over devices: its shape is the one it says
+        return T.converted(t)
     if name in _GATHERED:
         return unread_of(x, f"{t.name}.{name}()", t)
     if name == "pin_memory":

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
 
 _MOST_CHUNKS = 16
+_MOST_AXES = 5  # of which is said how they follow from others
 
 
 def known(found: Tensor | None) -> Tensor:
@@ -212,7 +213,26 @@ def _transpose(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     axes = [x.scalar(given[name], name).value for name in ("dim0", "dim1")]
     if axes[0] is None or axes[1] is None:
         raise unsupported("symbolic axis")
+    if t.shape is None:
+        return _swapped(x, t, axes[0], axes[1])
     return known(T.swapped(t, axes[0], axes[1]))
+
+
+def _swapped(x: HostExecutor, t: Tensor, a: int, b: int) -> Tensor:
+    """`t.transpose(a, b)` of a tensor of unknown rank, axes counted from one end."""
+    found = reordered(x, t, f"{t.name}.transpose()")
+    if not t.shape_of or t.shape_of in x.shapes or (a < 0) != (b < 0):
+        return found
+    if t.shape_of not in x.computed:
+        x.computed.discard(found.shape_of)  # how its sizes follow is said
+    rank = E.sym(host_rank(found.shape_of))
+    x.define(rank, E.eq(rank, E.sym(host_rank(t.shape_of))))
+    made = [(host_extent, t.shape_of), *([(host_stride, t.strides_of)] if t.strides_of else [])]
+    for k in range(-_MOST_AXES, 0) if a < 0 else range(_MOST_AXES):
+        for make, of in made:
+            own = E.sym(make(found.shape_of, k))
+            x.define(own, E.eq(own, E.sym(make(of, {a: b, b: a}.get(k, k)))))
+    return replace(found, strides_of=found.shape_of if t.strides_of else "")
 
 
 def _permute(x: HostExecutor, t: Tensor, args: Arguments) -> Any:

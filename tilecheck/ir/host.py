@@ -159,15 +159,27 @@ def row_major(shape: Sequence[Expr]) -> tuple[Expr, ...]:
 
 
 def ranks_in(facts: Iterable[Expr]) -> dict[str, int]:
-    """The ranks that facts fix: `x.ndim == 2`."""
+    """The ranks that facts fix: `x.ndim == 2`, or `x.ndim == y.ndim` beside it."""
     found: dict[str, int] = {}
+    alike: list[tuple[str, str]] = []
     for fact in stated(facts):
-        if fact.op != "eq":
-            continue
-        for a, b in (fact.args, fact.args[::-1]):
-            if a.op == "sym" and a.args[0].origin == RANK and b.value is not None:
-                found.setdefault(a.args[0].name.removesuffix(".ndim"), b.value)
+        names = (
+            [a.args[0].name.removesuffix(".ndim") for a in fact.args if _is_rank(a)] if fact.op == "eq" else []
+        )
+        values = [a.value for a in fact.args if a.value is not None] if names else []
+        if len(names) == 2:
+            alike.append((names[0], names[1]))
+        elif values:
+            found.setdefault(names[0], values[0])
+    for _ in alike:
+        for a, b in (*alike, *((b, a) for a, b in alike)):
+            if a in found:
+                found.setdefault(b, found[a])
     return found
+
+
+def _is_rank(e: object) -> bool:
+    return isinstance(e, Expr) and e.op == "sym" and e.args[0].origin == RANK
 
 
 def stated(facts: Iterable[Expr]) -> dict[Expr, None]:

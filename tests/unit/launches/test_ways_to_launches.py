@@ -237,3 +237,24 @@ def test_shapes_and_types_that_the_text_gives(worst, body: str, expected: str) -
 def test_the_standard_library_stays_as_it_is(worst) -> None:
     body = "s = tuple(unread(n))\nout = torch.empty(s)\nn = functools.reduce(operator.mul, s, 1)"
     assert worst("import functools, operator\n" + host(body)) == "holds"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            "y = x.transpose(1, 2)\na, b, c = y.shape\nn = c * x.shape[0]\nout = torch.empty(x.shape[:2])",
+            "holds",
+        ),
+        (
+            "y = x.transpose(1, 2)\na, b, c = y.shape\nn = b * x.shape[0]\nout = torch.empty(x.shape[:2])",
+            "broken",
+        ),
+        ("y = x.transpose(-1, -2)\nn = y.shape[-1]\nout = torch.empty(x.shape[-2])", "holds"),
+        ("y = x.transpose(0, 1).transpose(1, 2)\nn = y.shape[2]\nout = torch.empty(x.shape[0])", "holds"),
+        ("n = x.numel()\nout = x.full_tensor().contiguous()", "holds"),
+        ("n = x.numel()\nout = x.to_local().contiguous()", "caller"),
+    ],
+)
+def test_axes_of_a_tensor_of_any_rank_change_places(worst, body: str, expected: str) -> None:
+    assert worst(host(body, "x: torch.Tensor")) == expected
