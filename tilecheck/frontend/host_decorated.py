@@ -14,8 +14,10 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import MODULE, evaluate
+from tilecheck.frontend.host_functions import is_own
 from tilecheck.frontend.host_values import StandIn, Tensor, Unknown
-from tilecheck.frontend.statements import call_function
+from tilecheck.frontend.statements import assigned_names, call_function
+from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Choice, Frame, Function
 from tilecheck.ir import expr as E
 from tilecheck.ir.host import host_test
@@ -33,7 +35,8 @@ def hands_on(x: HostExecutor, table: ModuleTable, host: cst.FunctionDef) -> dict
     None if a decorator may hand on anything else, turn some arguments away, or return another value than the
     function does. Only one that does more than to hand on the function is followed.
     """
-    own = [d.decorator for d in host.decorators if not _is_plain(table, d.decorator)]
+    decorators = (d.decorator for d in host.decorators)
+    own = [d for d in decorators if not _is_plain(table, d) and not _registers(x, table, d)]
     if not own:
         return {}
     if len(own) != 1 or isinstance(own[0], cst.Call):
@@ -62,6 +65,40 @@ def _is_plain(table: ModuleTable, node: cst.BaseExpression) -> bool:
     text = dotted(node.func if isinstance(node, cst.Call) else node)
     name = table.full_name(text) if text else ""
     return name in ("staticmethod", "classmethod") or name.partition(".")[0] in _LIBRARIES
+
+
+def _registers(x: HostExecutor, table: ModuleTable, node: cst.BaseExpression) -> bool:
+    """Whether a decorator of the project gives back the function that it gets: it may keep it, too."""
+    try:
+        called = node.func if isinstance(node, cst.Call) else node
+        function = evaluate(x, called, Frame({}, None, table, MODULE, [], 0))
+    except UnsupportedConstruct:
+        return False
+    if not isinstance(function, Function) or not isinstance(function.node, cst.FunctionDef):
+        return False
+    maker = function.node
+    if not isinstance(node, cst.Call):
+        return _gives_back(maker, [p.name.value for p in maker.params.params])
+    inner = [n for n in maker.body.body if isinstance(n, cst.FunctionDef)]
+    return (
+        len(inner) == 1
+        and _gives_back(maker, [inner[0].name.value])
+        and _gives_back(inner[0], [p.name.value for p in inner[0].params.params])
+    )
+
+
+def _gives_back(function: cst.FunctionDef, names: list[str]) -> bool:
+    """Whether all that a function returns is what one name stands for, which nothing binds anew."""
+    body = function.body.body
+    last = body[-1].body[-1] if isinstance(body[-1], cst.SimpleStatementLine) else None
+    if len(names) != 1 or function.decorators or function.asynchronous or not isinstance(last, cst.Return):
+        return False
+    found = [n for n in walk(function.body, is_own) if isinstance(n, cst.Return | cst.Yield)]
+    plain = all(isinstance(n, cst.Return) and isinstance(n.value, cst.Name) for n in found)
+    returned = {n.value.value for n in found if isinstance(n.value, cst.Name)}
+    left = [n for n in function.body.body if not (isinstance(n, cst.FunctionDef) and n.name.value == names[0])]
+    rest = function.body.with_changes(body=left)
+    return plain and returned == set(names) and names[0] not in assigned_names(rest)
 
 
 def _apply(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 # Calls that turn no sizes away, by their last name: they report, wait, or hold what they are given.
 _HARMLESS = frozenset(
-    "print debug info warning warning_once warn log getLogger get_logger synchronize current_stream "
+    "print round debug info warning warning_once warn log getLogger get_logger synchronize current_stream "
     "set_device current_device device record_stream save_for_backward mark_dirty mark_non_differentiable "
     "set_materialize_grads get_device_properties getattr hasattr setattr isinstance type id str repr "
     "format manual_seed finfo iinfo int time perf_counter is_available is_initialized device_count "
@@ -107,7 +107,9 @@ _ARITHMETIC = (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.Bool
 def doubt(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     """Unread code stands in `node`: execution may go on only for some of the values named there, in the rest of
     its statement, or in what decides whether the statement runs."""
-    if (isinstance(node, cst.Call) and _last_name(node.func) in _HARMLESS) or isinstance(node, _STRINGS):
+    if isinstance(node, cst.Call) and (_last_name(node.func) in _HARMLESS or _is_of_one(node)):
+        return
+    if isinstance(node, _STRINGS):
         return
     product = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.MatrixMultiply)
     if isinstance(node, _ARITHMETIC) and not product:
@@ -122,6 +124,14 @@ def doubt(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
         x.doubted |= names
     if x.line is not None:
         x.doubted |= about(*x.line)
+
+
+def _is_of_one(node: cst.Call) -> bool:
+    """`mask.sum().item()`: the only element of what is reduced to one."""
+    match node.func:
+        case cst.Attribute(value=cst.Call(func=reduction, args=[]), attr=cst.Name("item")):
+            return _last_name(reduction) in ("sum", "mean", "max", "min", "any", "all")
+    return False
 
 
 def _is_type(index: cst.BaseSlice) -> bool:

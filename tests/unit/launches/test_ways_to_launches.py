@@ -258,3 +258,52 @@ def test_the_standard_library_stays_as_it_is(worst) -> None:
 )
 def test_axes_of_a_tensor_of_any_rank_change_places(worst, body: str, expected: str) -> None:
     assert worst(host(body, "x: torch.Tensor")) == expected
+
+
+REGISTER = """
+FOUND = {}
+
+def register(name, *, rank=1):
+    def keep(f):
+        if name in FOUND:
+            raise ValueError(name)
+        FOUND[name] = f
+        return f
+    return keep
+
+def once(f):
+    FOUND[f.__name__] = f
+    return f
+
+def checked(f):
+    def call(*args):
+        check(*args)
+        return f(*args)
+    return call
+
+def other(f):
+    f = unread(f)
+    return f
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "expected"),
+    [("register('a')", "broken"), ("once", "broken"), ("checked", "unread"), ("other", "unread")],
+)
+def test_a_decorator_that_keeps_a_function_turns_nothing_away(worst, decorator: str, expected: str) -> None:
+    body = "out = torch.empty(x.shape[0])\nn = max(x.shape[0], 100)"
+    assert worst(f"{REGISTER}\n@{decorator}\n{host(body, 'x: torch.Tensor')}") == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("k = (x != 0).sum().item()", "broken"),
+        ("k = round(unread())", "broken"),
+        ("k = unread(x).item()", "unread"),
+    ],
+)
+def test_code_that_turns_no_sizes_away(worst, code: str, expected: str) -> None:
+    body = f"out = torch.empty(x.shape[0])\nn = max(x.shape[0], 100)\n{code}"
+    assert worst(host(body, "x: torch.Tensor")) == expected
