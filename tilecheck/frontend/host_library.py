@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tilecheck.frontend import host_shapes
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_arguments import unsupported
-from tilecheck.frontend.host_values import Axes, Dims, HostShape, Pair, Tensor
+from tilecheck.frontend.host_values import Axes, Dims, HostShape, Pair, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Named, Num, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
@@ -275,6 +275,12 @@ _LEAST_CHANNELS = 4  # axes: with so many, joined tensors may have their channel
 
 def stack(x: HostExecutor, args: Arguments) -> Tensor:
     """`torch.stack(tensors, dim)`: all of one shape."""
+    given = args.at(0)
+    if isinstance(given, Unknown) and _axis_of(x, args, 1) == 0:  # a list of any length
+        first = x.tensor(x.dialect.subscript(x, given, integer(0)))
+        length = x.scalar(x.dialect.call(x, "len", replace(args, positional=(given,), keywords=())), "length")
+        x.assume(E.le(1, length))
+        return computed(x, (length, *parts_of(x, first)), contiguous=False)
     tensors, axis = _tensors(x, args.at(0)), _axis_of(x, args, 1)
     shapes = [parts_of(x, t) for t in tensors]
     for other in shapes[1:]:

@@ -155,10 +155,15 @@ def item(parts: Parts, axis: int) -> Expr | None:
             if k == away:
                 return part
             continue
-        if k < len(order) - 1 or part.is_edge:
-            return None
         at = part.start + away - k if axis >= 0 else (part.stop or 0) - (away - k) - 1
-        return E.sym(host_extent(part.of, at))
+        size = E.sym(host_extent(part.of, at))
+        if k == len(order) - 1 and not part.is_edge:
+            return size
+        if k != away or not part.is_whole:
+            return None
+        # Where there are no axes, the next part begins here.
+        rest = item(order[k + 1 :] if axis >= 0 else order[k + 1 :][::-1], 0 if axis >= 0 else -1)
+        return None if rest is None else E.ite(E.le(1, rank((part,))), size, rest)
     return None
 
 
