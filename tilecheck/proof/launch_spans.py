@@ -152,10 +152,14 @@ def _reached(shape: tuple[Expr, ...], strides: tuple[Expr, ...]) -> Expr:
 
 
 def span_facts(launch: Launch, pointers: Collection[str]) -> tuple[Expr, ...]:
-    """What is certain of the spans and strides of the tensors that are passed for `pointers`."""
+    """What is certain of the spans and strides of the tensors that are passed for `pointers`, and of tensors'
+    strides that descriptors have: torch has none below 0."""
     found: dict[Expr, None] = {}
     for name, value in launch.arguments:
-        if not isinstance(value, HostTensor) or name not in pointers:
+        if not isinstance(value, HostTensor) or not (name in pointers or value.described):
+            continue
+        if value.described:
+            found.update(dict.fromkeys(le(0, s) for s in value.strides or () if _is_free_stride(s)))
             continue
         found.update(dict.fromkeys(le(0, s) for s in value.strides or () if s.op == "sym"))
         if value.dense and value.shape is not None and value.strides is not None:
