@@ -58,6 +58,7 @@ def _described(
     if not len(shape) == len(strides) == len(block):
         raise UnsupportedConstruct("descriptor whose lists have different lengths")
     x.assume(E.all_of(E.eq(strides[-1], 1), *(E.le(1, n) for n in shape)))
+    is_same = base.shape == shape and T.strides_of(base) == strides
     return replace(
         base,
         shape=shape,
@@ -67,7 +68,7 @@ def _described(
         contiguous=False,
         expanded=False,
         dense=False,
-        part=None,
+        part=base.part if is_same else None,
         span_of="",
         block=block,
         described=True,
