@@ -417,6 +417,8 @@ def _frame(x: HostExecutor, table: ModuleTable, host: _Host) -> Frame:
         x.viewed_fields = shared_fields(table, host.node, calls=False)
     x.inputs = frozenset(frame.names) | (frozenset(outer.names) if outer is not None else frozenset())
     x.of_numbers = frozenset(filter(None, map(_of_numbers, host.node.params.params if host.node else ())))
+    sizes = (p for p in (host.node.params.params if host.node else ()) if _is_shape(table, p))
+    x.sequence_names |= {p.name.value for p in sizes}
     # What is made here gets other names than what is handed in.
     x.storages.update(dict.fromkeys(x.inputs, 1))
     x.names_taken.update(dict.fromkeys(x.inputs, 1))
@@ -447,6 +449,11 @@ def _bind_locals(x: HostExecutor, function: cst.FunctionDef, frame: Frame) -> No
                 case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))]) if bound[name] == 1:
                     with contextlib.suppress(UnsupportedConstruct):
                         frame.names[name] = evaluate(x, statement.value, frame)
+
+
+def _is_shape(table: ModuleTable, param: cst.Param) -> bool:
+    """Whether a parameter is annotated as the shape of a tensor."""
+    return param.annotation is not None and table.full_name(dotted(param.annotation.annotation)) == "torch.Size"
 
 
 def _of_numbers(param: cst.Param) -> str:
