@@ -35,7 +35,17 @@ from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.host_changes import Events, plain, read_number
 from tilecheck.frontend.host_contents import Held
-from tilecheck.frontend.host_values import Axes, BitLength, FloatParam, LaunchCall, Tensor, Unknown, Updated
+from tilecheck.frontend.host_values import (
+    Axes,
+    BitLength,
+    Dims,
+    FloatParam,
+    HostShape,
+    LaunchCall,
+    Tensor,
+    Unknown,
+    Updated,
+)
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Param, Poison, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -128,6 +138,8 @@ class HostExecutor(Executor):
     computed: set[str] = field(default_factory=set)  # those of sizes that a library computes
     origins: dict[str, frozenset[str]] = field(default_factory=dict)  # of what unread code gives: see `unread`
     made_of: dict[str, frozenset[str]] = field(default_factory=dict)  # names in lists that the text computes
+    # Sizes that are the elements of a new tensor, and the number of changes that were before it was made.
+    sizes_in: dict[str, tuple[int, host_shapes.Parts]] = field(default_factory=dict)
     supposed: list[Supposed] = field(default_factory=list)  # inputs that were taken to be two tensors
     # Items of `[f(d) for d in dims]` by position, and the number of changes that were before the list was made.
     mapped: dict[str, tuple[int, Callable[[int], Any]]] = field(default_factory=dict)
@@ -369,6 +381,15 @@ class HostExecutor(Executor):
                 return E.FALSE
             case Num() if value.kind == "any" and value.elem is not None and _is_chosen(value.elem):
                 return E.ne(value.elem, 0)
+            case HostShape() | Dims():
+                parts = host_shapes.parts_of(
+                    self, HostShape(value.of) if isinstance(value, HostShape) else value
+                )
+                if parts is None:
+                    return self.unread_test("a test")
+                found = E.le(1, host_shapes.rank(parts))
+                self.assume(E.any_of(found, E.eq(host_shapes.product(parts), 1)))  # the product of no sizes
+                return found
             case Num() | Const() | Seq() | Choice():
                 return Executor.truth(self, value)
             case Param() | Token() | Named():

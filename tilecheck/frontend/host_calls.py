@@ -16,7 +16,7 @@ from tilecheck.frontend.host_arguments import in_format, number, sizes, without
 from tilecheck.frontend.host_blank import blank
 from tilecheck.frontend.host_changes import read_element, read_number, read_sequence
 from tilecheck.frontend.host_iterators import is_used_at_once
-from tilecheck.frontend.host_library import FUNCTIONS, OPERATIONS, operation
+from tilecheck.frontend.host_library import FUNCTIONS, OPERATIONS, only_size, operation
 from tilecheck.frontend.host_methods import DEVICE_COUNTS, allocated, device_count, product
 from tilecheck.frontend.host_results import RESULTS, display, random_order
 from tilecheck.frontend.host_sharing import unread_of
@@ -223,6 +223,8 @@ def _int(x: HostExecutor, args: Arguments) -> Any:
     match value:
         case Root():
             return _whole_root(x, value, "floor")
+        case Tensor() if (size := only_size(x, value)) is not None:
+            return number(size)
         case Ratio():  # rounds towards zero
             floor, up = E.floordiv(value.top, value.bottom), E.cdiv(value.top, value.bottom)
             known = T.nonnegative(value.top) and T.nonnegative(value.bottom)

@@ -362,19 +362,31 @@ def _gather(x: HostExecutor, t: Tensor, args: Arguments) -> Tensor:
 # ---- tensors from values -----------------------------------------------------------------------------------
 
 
-def tensor(x: HostExecutor, args: Arguments) -> Tensor:
-    """`torch.tensor([[1, 2], [3, 4]])`."""
-    value, shape = args.at(0), list[Expr]()
-    while isinstance(value, Seq):
-        shape.append(E.const(len(value.items)))
-        if not value.items:
-            break
-        if any(isinstance(i, Seq) != isinstance(value.items[0], Seq) for i in value.items):
-            raise unsupported("tensor of this value")
-        value = value.items[0]
-    if not isinstance(value, Seq) and not (isinstance(value, Const | Num) and value != Const(None)):
-        raise unsupported("tensor of this value")
-    return computed(x, tuple(shape))
+def holding(x: HostExecutor, t: Tensor, sizes: host_shapes.Parts) -> Tensor:
+    """A new tensor, of which the elements are sizes, until the next change of anything."""
+    x.sizes_in[t.storage] = (x.events.now, sizes)
+    return t
+
+
+def _sizes_in(x: HostExecutor, t: Tensor) -> host_shapes.Parts | None:
+    made, sizes = x.sizes_in.get(t.storage, (-1, ()))
+    return sizes if made == x.events.now else None
+
+
+def only_size(x: HostExecutor, t: Tensor) -> Expr | None:
+    """The size that is the only element of a tensor, if it is known."""
+    sizes = _sizes_in(x, t)
+    only = sizes[0] if sizes is not None and len(sizes) == 1 else None
+    return only if isinstance(only, Expr) else None
+
+
+def _product_of(x: HostExecutor, t: Tensor, args: Arguments) -> Tensor:
+    """`torch.prod(t)`, also of sizes."""
+    found = _reduced(x, t, args)
+    sizes = _sizes_in(x, t)
+    if sizes is None or args.positional or args.keywords:
+        return found
+    return holding(x, found, (host_shapes.product(sizes),))
 
 
 def empty_strided(x: HostExecutor, args: Arguments) -> Tensor:
@@ -465,12 +477,13 @@ _ELEMENTWISE = (
     "isnan isinf isfinite logical_not cumsum cumprod triu tril flip nan_to_num softmax log_softmax argsort "
     "clamp clamp_min clamp_max floor eq ne lt le gt ge"
 ).split()
-_REDUCTIONS = "sum mean prod amax amin all any argmax argmin logsumexp nansum count_nonzero".split()
+_REDUCTIONS = "sum mean amax amin all any argmax argmin logsumexp nansum count_nonzero".split()
 # Of a tensor: `t.relu()`, `torch.relu(t)`, `torch.nn.functional.relu(t)`.
 OPERATIONS: Mapping[str, Handler] = {
     **dict.fromkeys(_ELEMENTWISE, _same),
     **dict.fromkeys(_REDUCTIONS, _reduced),
     **dict.fromkeys(("max", "min"), _extreme),
+    "prod": _product_of,
     "mm": _mm,
     "bmm": _bmm,
     "mv": _mv,
@@ -485,7 +498,6 @@ FUNCTIONS: Mapping[str, Callable[[HostExecutor, Arguments], Any]] = {
     **dict.fromkeys(("cat", "concat", "concatenate"), cat),
     "stack": stack,
     "pad": pad,
-    "tensor": tensor,
     "empty_strided": empty_strided,
     "eye": eye,
     "meshgrid": meshgrid,

@@ -59,7 +59,7 @@ _ALLOCATING = (
         "mse_loss mul multinomial multiply new_empty new_full new_ones new_tensor new_zeros nonzero norm "
         "normal normalize not_equal one_hot ones ones_like outer pow quantile rand rand_like randint "
         "randint_like randn randn_like randperm remainder repeat_interleave rms_norm roll rot90 rsub "
-        "scatter scatter_add scatter_reduce searchsorted sinh softmin std std_mean sub subtract take "
+        "scatter scatter_add scatter_reduce searchsorted tensor sinh softmin std std_mean sub subtract take "
         "take_along_dim tensordot trace tril_indices triu_indices true_divide unique unique_consecutive var "
         "var_mean vstack where xlogy zeros zeros_like".split()
     )

@@ -307,3 +307,16 @@ def test_a_decorator_that_keeps_a_function_turns_nothing_away(worst, decorator: 
 def test_code_that_turns_no_sizes_away(worst, code: str, expected: str) -> None:
     body = f"out = torch.empty(x.shape[0])\nn = max(x.shape[0], 100)\n{code}"
     assert worst(host(body, "x: torch.Tensor")) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("*a, b = x.shape\nn = int(torch.prod(torch.tensor(a))) if a else 1\nout = torch.empty(a)", "holds"),
+        ("*a, b = x.shape\nn = int(torch.tensor(a).prod())\nout = torch.empty(a)", "holds"),
+        ("*a, b = x.shape\nt = torch.tensor(a)\nt += 1\nn = int(t.prod())\nout = torch.empty(a)", "unread"),
+        ("t = torch.stack(xs)\nn = t.numel()\nout = torch.empty(len(xs), *xs[0].shape)", "holds"),
+    ],
+)
+def test_sizes_that_tensors_and_lists_hold(worst, body: str, expected: str) -> None:
+    assert worst(host(body, "x: torch.Tensor, xs")) == expected
