@@ -16,7 +16,7 @@ from tilecheck.frontend.host_arguments import in_format, number, sizes, without
 from tilecheck.frontend.host_blank import blank
 from tilecheck.frontend.host_changes import read_element, read_number, read_sequence
 from tilecheck.frontend.host_iterators import is_used_at_once
-from tilecheck.frontend.host_library import FUNCTIONS, OPERATIONS, only_size, operation
+from tilecheck.frontend.host_library import FUNCTIONS, OPERATIONS, of_sizes, only_size, operation
 from tilecheck.frontend.host_methods import DEVICE_COUNTS, allocated, device_count, product
 from tilecheck.frontend.host_results import RESULTS, display, random_order
 from tilecheck.frontend.host_sharing import unread_of
@@ -617,7 +617,7 @@ _TENSORS: Mapping[str, Handler] = {
     **dict.fromkeys(("empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like"), _like),
     "randint_like": _like,
     "randperm": random_order,
-    "tensor": display,
+    "tensor": lambda x, args: of_sizes(x, args) or display(x, args),
     **{
         name: _as_tensor_method(name)
         for name in (

@@ -362,7 +362,14 @@ def _gather(x: HostExecutor, t: Tensor, args: Arguments) -> Tensor:
 # ---- tensors from values -----------------------------------------------------------------------------------
 
 
-def holding(x: HostExecutor, t: Tensor, sizes: host_shapes.Parts) -> Tensor:
+def of_sizes(x: HostExecutor, args: Arguments) -> Tensor | None:
+    """`torch.tensor(x.shape)`; None for what is no shape."""
+    value = args.at(0)
+    parts = host_shapes.parts_of(x, value) if isinstance(value, HostShape | Dims) else None
+    return None if parts is None else _holding(x, computed(x, (host_shapes.rank(parts),)), parts)
+
+
+def _holding(x: HostExecutor, t: Tensor, sizes: host_shapes.Parts) -> Tensor:
     """A new tensor, of which the elements are sizes, until the next change of anything."""
     x.sizes_in[t.storage] = (x.events.now, sizes)
     return t
@@ -386,7 +393,7 @@ def _product_of(x: HostExecutor, t: Tensor, args: Arguments) -> Tensor:
     sizes = _sizes_in(x, t)
     if sizes is None or args.positional or args.keywords:
         return found
-    return holding(x, found, (host_shapes.product(sizes),))
+    return _holding(x, found, (host_shapes.product(sizes),))
 
 
 def empty_strided(x: HostExecutor, args: Arguments) -> Tensor:

@@ -11,10 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_shapes
 from tilecheck.frontend import host_tensors as T
-from tilecheck.frontend.host_library import holding
-from tilecheck.frontend.host_values import Dims, HostShape, Tensor
+from tilecheck.frontend.host_values import Tensor
 from tilecheck.frontend.values import Const, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.contents import Contents, permuted, ranged
@@ -98,11 +96,8 @@ def random_order(x: HostExecutor, args: Arguments) -> Tensor:
 
 
 def display(x: HostExecutor, args: Arguments) -> Tensor:
-    """`torch.tensor([3, 1, 2])`: the numbers of a display, or of a shape."""
-    value = args.at(0)
-    if isinstance(value, HostShape | Dims) and (parts := host_shapes.parts_of(x, value)) is not None:
-        return holding(x, T.fresh("tensor", x.storage("tensor"), (host_shapes.rank(parts),)), parts)
-    shape = _shape_of(value)
+    """`torch.tensor([3, 1, 2])`: the numbers of a display."""
+    shape = _shape_of(args.at(0))
     return T.fresh("tensor", x.storage("tensor"), tuple(map(E.const, shape)))
 
 

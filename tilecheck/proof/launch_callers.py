@@ -64,8 +64,9 @@ def _is_callers(judge: Judge, condition: Expr) -> bool:
 
 def is_of_layout(judge: Judge, condition: Expr) -> bool:
     """Whether only a layout, or a number that is not left at its default, keeps a condition open."""
-    ordinary = judge.in_ordinary_call(judge.rewritten(condition))
-    return judge.impossible((*judge.ordinarily, negate(ordinary)))
+    wanted = judge.rewritten(condition)
+    ordinary = judge.in_ordinary_call(wanted)
+    return ordinary is not wanted and judge.impossible((*judge.ordinarily, negate(ordinary)))
 
 
 def is_of_given_layout(judge: Judge, condition: Expr) -> bool:
