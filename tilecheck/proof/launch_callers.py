@@ -66,7 +66,8 @@ def is_of_layout(judge: Judge, condition: Expr) -> bool:
     """Whether only a layout, or a number that is not left at its default, keeps a condition open."""
     wanted = judge.rewritten(condition)
     ordinary = judge.in_ordinary_call(wanted)
-    return ordinary is not wanted and judge.impossible((*judge.ordinarily, negate(ordinary)))
+    speaks = ordinary is not wanted or any(s.origin in (STRIDE, SPAN) for s in symbols(wanted))
+    return speaks and judge.impossible((*judge.ordinarily, negate(ordinary)))
 
 
 def is_of_given_layout(judge: Judge, condition: Expr) -> bool:
