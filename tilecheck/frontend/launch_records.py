@@ -52,6 +52,7 @@ def record(x: HostExecutor, call: LaunchCall, function: str) -> list[Launch]:
     settled: list[_Way] = []
     while ways:
         guard, values = ways.pop(0)
+        values = _chosen(guard, values, optional=call.names is not None)
         choice = next(_conditions(values, optional=call.names is not None), None)
         if choice is None or len(ways) + len(settled) + 2 > _MOST_WAYS:
             settled.append((guard, values))
@@ -62,6 +63,15 @@ def record(x: HostExecutor, call: LaunchCall, function: str) -> list[Launch]:
                 ways.append((own, [_taken(v, choice, way=way) for v in values]))
     found = [_launch(x, call, function, guard, [_merged(x, v) for v in values]) for guard, values in settled]
     return list(dict.fromkeys(found))
+
+
+def _chosen(guard: Expr, values: list[Any], *, optional: bool) -> list[Any]:
+    """What is launched, without the choices that a path has made."""
+    for cond in dict.fromkeys(_conditions(values, optional=optional)):
+        for way, other in ((True, E.negate(cond)), (False, cond)):
+            if E.all_of(guard, other) is E.FALSE:
+                values = [_taken(v, cond, way=way) for v in values]
+    return values
 
 
 _Way = tuple[Expr, list[Any]]  # a path condition, and what is launched under it
