@@ -328,7 +328,9 @@ class HostExecutor(Executor):
             case Tensor():
                 return value
             case Unknown():
-                return self.made_contiguous.get(value.name) or T.free(value.name)
+                found = self.made_contiguous.get(value.name) or T.free(value.name)
+                # What a function of a library allocates has no gaps.
+                return replace(found, dense=True) if value.name in self.allocated else found
             case _:
                 raise UnsupportedConstruct("a tensor that is not known")
 

@@ -132,12 +132,15 @@ def rank(t: Tensor) -> Expr | None:
 
 def like(t: Tensor, name: str, storage: str) -> Tensor:
     """`empty_like` and its kin keep the strides of a dense tensor, which need not be row-major."""
+    kept = is_dense(t)
     return Tensor(
         name,
         storage,
         fresh=True,
         shape=t.shape,
         shape_of=t.shape_of,
+        strides=t.strides if kept else None,
+        strides_of=t.strides_of if kept else "",
         contiguous=t.contiguous and not t.expanded,
         dense=True,
         room=numel(t),
