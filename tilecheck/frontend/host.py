@@ -20,6 +20,7 @@ import libcst as cst
 from tilecheck.errors import TilecheckError, UnsupportedConstruct
 from tilecheck.frontend import (
     host_calls,
+    host_changes,
     host_doubts,
     host_effects,
     host_methods,
@@ -136,10 +137,12 @@ class HostExecutor(Executor):
     returned: tuple[Any, ...] = ()  # the values that the function returned
     allocated: set[str] = field(default_factory=set)  # storages of allocations in view
     computed: set[str] = field(default_factory=set)  # those of sizes that a library computes
+    said_of: dict[str, frozenset[int]] = field(default_factory=dict)  # axes of these of which the text says all
     origins: dict[str, frozenset[str]] = field(default_factory=dict)  # of what unread code gives: see `unread`
     made_of: dict[str, frozenset[str]] = field(default_factory=dict)  # names in lists that the text computes
     # Sizes that are the elements of a new tensor, and the number of changes that were before it was made.
     sizes_in: dict[str, tuple[int, host_shapes.Parts]] = field(default_factory=dict)
+    either: list[tuple[Any, Any, Any]] = field(default_factory=list)  # an object that is one of two, and these
     supposed: list[Supposed] = field(default_factory=list)  # inputs that were taken to be two tensors
     # Items of `[f(d) for d in dims]` by position, and the number of changes that were before the list was made.
     mapped: dict[str, tuple[int, Callable[[int], Any]]] = field(default_factory=dict)
@@ -474,7 +477,10 @@ class HostExecutor(Executor):
             a, b = (_as_integer(v) if other.kind in ("int", "any") else v for v, other in ((a, b), (b, a)))
         if isinstance(a, Tensor) and isinstance(b, Tensor) and a == b:
             return a if a.copied else b  # `x` or a copy of it, which nothing else tells apart: perhaps a copy
-        return Executor.merge(self, cond, a, b)
+        found = Executor.merge(self, cond, a, b)
+        if a is not b and (host_changes.is_mutable(a) or host_changes.is_mutable(b)):
+            self.either.append((found, a, b))
+        return found
 
     def merge_names(self, cond: Expr, a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
         merged = Executor.merge_names(self, cond, a, b)

@@ -339,7 +339,15 @@ def _tuple(x: HostExecutor, args: Arguments) -> Any:
 
 def _sum(x: HostExecutor, args: Arguments) -> Any:
     items = static_items(x, args.at(0), "sum")
-    return number(E.add(E.ZERO, *(x.scalar(i, "sum") for i in items)))
+    return number(E.add(_start(x, args, E.ZERO), *(x.scalar(i, "sum") for i in items)))
+
+
+def _start(x: HostExecutor, args: Arguments, usual: Expr) -> Expr:
+    """Where `sum(sizes, 3)` and `math.prod(sizes, start=2)` begin."""
+    given = [*args.positional[1:], *(v for _, v in args.keywords)]
+    if len(given) > 1 or any(name != "start" for name, _ in args.keywords):
+        raise UnsupportedConstruct("sum or product with other arguments")
+    return x.scalar(given[0], "start") if given else usual
 
 
 def _zip(x: HostExecutor, args: Arguments) -> Any:
@@ -380,13 +388,17 @@ def _any(x: HostExecutor, args: Arguments) -> Any:
 
 
 def _prod(x: HostExecutor, args: Arguments) -> Any:
-    value = args.at(0)
+    value, start = args.at(0), _start(x, args, E.ONE)
     if isinstance(value, Choice):
-        first, second = (replace(args, positional=(way,)) for way in (value.first, value.second))
+        first, second = (
+            replace(args, positional=(way, *args.positional[1:])) for way in (value.first, value.second)
+        )
         return x.split(value.cond, lambda: _prod(x, first), lambda: _prod(x, second))
     if isinstance(value, HostShape | Dims) or host_shapes.sequence(x, value) is not None:
-        return product(x, value)
-    return product(x, Seq(static_items(x, value, "prod")))
+        found = product(x, value)
+    else:
+        found = product(x, Seq(static_items(x, value, "prod")))
+    return number(E.mul(start, x.scalar(found, "product")))
 
 
 def _reduce(x: HostExecutor, args: Arguments) -> Any:

@@ -267,6 +267,7 @@ def lose_objects(x: HostExecutor, values: Iterable[Any], frame: Frame, *, deep: 
     lost = {id(v) for v in (_inside(values) if deep else values) if is_mutable(v)}
     if not lost:
         return
+    _add_either(x, lost)
     unknowns: dict[int, Unknown] = {}
     reached = set(_roots(values))
     for at in live_frames(x, frame):
@@ -274,6 +275,16 @@ def lose_objects(x: HostExecutor, values: Iterable[Any], frame: Frame, *, deep: 
             if any(id(part) in lost for part in _inside((held,), functions=False)):
                 x.may_hold.setdefault(name, set()).update(reached, _roots((held,)))
                 at.names[name] = unknowns.setdefault(id(held), unread_of(x, name, held))
+
+
+def _add_either(x: HostExecutor, lost: set[int]) -> None:
+    """With an object that may be one of two these, and it with either of them."""
+    before = 0
+    while len(lost) != before:
+        before = len(lost)
+        for objects in x.either:
+            ids = {id(value) for value in objects}
+            lost |= set() if lost.isdisjoint(ids) else ids
 
 
 def is_mutable(value: Any) -> bool:

@@ -6,6 +6,8 @@ of the parameters are followed; a parameter that comes out another way stays wha
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -16,7 +18,7 @@ from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import MODULE, evaluate
 from tilecheck.frontend.host_functions import is_own
 from tilecheck.frontend.host_values import StandIn, Tensor, Unknown
-from tilecheck.frontend.statements import assigned_names, call_function
+from tilecheck.frontend.statements import call_function
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Choice, Frame, Function
 from tilecheck.ir import expr as E
@@ -95,10 +97,44 @@ def _gives_back(function: cst.FunctionDef, names: list[str]) -> bool:
         return False
     found = [n for n in walk(function.body, is_own) if isinstance(n, cst.Return | cst.Yield)]
     plain = all(isinstance(n, cst.Return) and isinstance(n.value, cst.Name) for n in found)
+    inner = {n.name.value for n in function.body.body if isinstance(n, cst.FunctionDef)}
+    bound = Counter(_bound(function.body))
+    bound -= Counter(
+        inner - {p.name.value for p in function.params.params}
+    )  # once, by the `def` that is given back
     returned = {n.value.value for n in found if isinstance(n.value, cst.Name)}
-    left = [n for n in function.body.body if not (isinstance(n, cst.FunctionDef) and n.name.value == names[0])]
-    rest = function.body.with_changes(body=left)
-    return plain and returned == set(names) and names[0] not in assigned_names(rest)
+    return plain and returned == set(names) and names[0] not in bound
+
+
+def _is_tuple(node: cst.CSTNode) -> bool:
+    """Whether names inside a target are bound: not those of `FOUND[name]`."""
+    return not isinstance(node, cst.Subscript | cst.Attribute)
+
+
+def _bound(node: cst.CSTNode) -> Iterator[str]:
+    """The names that code binds, the functions inside it included."""
+    for n in walk(node):
+        match n:
+            case (
+                cst.AssignTarget()
+                | cst.AnnAssign()
+                | cst.AugAssign()
+                | cst.For()
+                | cst.CompFor()
+                | cst.Del()
+                | cst.NamedExpr()
+            ):
+                yield from (name.value for name in walk(n.target, _is_tuple) if isinstance(name, cst.Name))
+            case cst.FunctionDef() | cst.ClassDef() | cst.NameItem():
+                yield n.name.value
+            case cst.AsName():
+                yield from (name.value for name in walk(n.name) if isinstance(name, cst.Name))
+            case cst.ImportAlias():
+                yield dotted(n.name).partition(".")[0]
+            case cst.MatchAs() | cst.MatchStar() if n.name is not None:
+                yield n.name.value
+            case cst.MatchMapping() if n.rest is not None:
+                yield n.rest.value
 
 
 def _apply(

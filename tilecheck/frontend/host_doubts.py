@@ -35,16 +35,18 @@ if TYPE_CHECKING:
 
 # Calls that turn no sizes away, by their last name: they report, wait, or hold what they are given.
 _HARMLESS = frozenset(
-    "print round debug info warning warning_once warn log getLogger get_logger synchronize current_stream "
+    "print debug info warning warning_once warn log getLogger get_logger synchronize current_stream "
     "set_device current_device device record_stream save_for_backward mark_dirty mark_non_differentiable "
     "set_materialize_grads get_device_properties getattr hasattr setattr isinstance type id str repr "
-    "format manual_seed finfo iinfo int time perf_counter is_available is_initialized device_count "
+    "format manual_seed finfo iinfo time perf_counter is_available is_initialized device_count "
     "get_device_capability get_device_name Version float bool update get items keys values startswith "
     "endswith lower upper strip split join result_type promote_types can_cast is_tensor len list tuple "
     "set sorted zip enumerate append insert extend get_default_dtype tensor numel conj view_as_real "
-    "bit_length is_non_overlapping_and_dense is_contiguous sum any all get_state set_state get_rng_state "
+    "bit_length is_non_overlapping_and_dense is_contiguous get_state set_state get_rng_state "
     "initial_seed".split()
 )
+_CONVERSIONS = ("int", "round")  # of Python: they fail for what they are given, or not at all
+_REDUCTIONS = ("sum", "any", "all", "mean", "max", "min")
 _OF_TYPE = frozenset({"device", "dtype", "is_cuda", "requires_grad", "layout"})
 _LEAVING = (cst.Return, cst.Raise, cst.Assert)
 _STRINGS = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
@@ -107,9 +109,9 @@ _ARITHMETIC = (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.Bool
 def doubt(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     """Unread code stands in `node`: execution may go on only for some of the values named there, in the rest of
     its statement, or in what decides whether the statement runs."""
-    if isinstance(node, cst.Call) and (_last_name(node.func) in _HARMLESS or _is_of_one(node)):
+    if isinstance(node, cst.Call) and (_last_name(node.func) in _HARMLESS or _is_reduction(node)):
         return
-    if isinstance(node, _STRINGS):
+    if isinstance(node, _STRINGS) and not any(isinstance(n, cst.Call) for n in walk(node)):
         return
     product = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.MatrixMultiply)
     if isinstance(node, _ARITHMETIC) and not product:
@@ -118,7 +120,8 @@ def doubt(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
         return  # a table of types
     own = about(node, frame)
     x.doubted |= own
-    if not any(isinstance(n, cst.Call) for n in walk(node)):
+    runs = (n for n in walk(node) if isinstance(n, cst.Call) and not _is_conversion(n, frame))
+    if not any(runs):
         return  # no code is run that might look at anything else, or raise whatever it is given
     for names in x.deciding:
         x.doubted |= names
@@ -126,12 +129,19 @@ def doubt(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
         x.doubted |= about(*x.line)
 
 
-def _is_of_one(node: cst.Call) -> bool:
-    """`mask.sum().item()`: the only element of what is reduced to one."""
-    match node.func:
-        case cst.Attribute(value=cst.Call(func=reduction, args=[]), attr=cst.Name("item")):
-            return _last_name(reduction) in ("sum", "mean", "max", "min", "any", "all")
+def _is_reduction(node: cst.Call) -> bool:
+    """`(mask != 0).sum()` of all that is compared, and its only element by `.item()`."""
+    match node:
+        case cst.Call(cst.Attribute(cst.Call() as inner, cst.Name("item")), []):
+            return _is_reduction(inner)
+        case cst.Call(cst.Attribute(cst.Comparison() as compared, cst.Name(name)), []) if name in _REDUCTIONS:
+            return not any(isinstance(n, cst.Call | cst.Subscript) for n in walk(compared))
     return False
+
+
+def _is_conversion(node: cst.Call, frame: Frame) -> bool:
+    name = node.func.value if isinstance(node.func, cst.Name) else ""
+    return name in _CONVERSIONS and frame.table.is_builtin(name) and frame.find(name) is None
 
 
 def _is_type(index: cst.BaseSlice) -> bool:

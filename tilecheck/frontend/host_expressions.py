@@ -12,7 +12,7 @@ from tilecheck.frontend import expressions, host_shapes, host_sharing, numbers
 from tilecheck.frontend.expressions import binds_nothing, evaluate
 from tilecheck.frontend.host import HostExecutor, facts_of, is_nameless, text_of
 from tilecheck.frontend.host_arguments import literal
-from tilecheck.frontend.host_doubts import parts
+from tilecheck.frontend.host_doubts import doubt, parts
 from tilecheck.frontend.host_effects import forget_effects
 from tilecheck.frontend.host_functions import call
 from tilecheck.frontend.host_iterators import is_used_at_once
@@ -296,6 +296,7 @@ def _rounds(x: HostExecutor, loop: cst.CompFor, source: Any, frame: Frame) -> It
 def _formatted(x: HostExecutor, node: cst.FormattedString, frame: Frame) -> Any:
     """A text, which says nothing; its parts may call what changes objects."""
     forget_effects(x, node, frame)
+    doubt(x, node, frame)
     return expressions.formatted(x, node, frame)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tilecheck.frontend import host_shapes
+from tilecheck.frontend import host_doubts, host_shapes
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_arguments import unsupported
 from tilecheck.frontend.host_values import Axes, Dims, HostShape, Pair, Tensor, Unknown
@@ -278,6 +278,7 @@ def stack(x: HostExecutor, args: Arguments) -> Tensor:
     given = args.at(0)
     if isinstance(given, Unknown) and _axis_of(x, args, 1) == 0:  # a list of any length
         first = x.tensor(x.dialect.subscript(x, given, integer(0)))
+        x.doubted.add(given.name)  # all of them have its shape, else it raises
         length = x.scalar(x.dialect.call(x, "len", replace(args, positional=(given,), keywords=())), "length")
         x.assume(E.le(1, length))
         return computed(x, (length, *parts_of(x, first)), contiguous=False)
@@ -287,6 +288,8 @@ def stack(x: HostExecutor, args: Arguments) -> Tensor:
         same = host_shapes.same_parts(shapes[0], other)
         if same is not None:
             x.assume(same)
+        else:
+            x.doubted |= host_doubts.parts(*tensors)
     plain = all(isinstance(part, Expr) for part in shapes[0])
     contiguous = all(t.contiguous for t in tensors)
     if axis == 0:
@@ -459,7 +462,9 @@ def broadcast_tensors(x: HostExecutor, args: Arguments) -> Seq:
     given = args.at(0).items if len(args.positional) == 1 and isinstance(args.at(0), Seq) else args.positional
     tensors = [x.known_rank(_either(x, value)) for value in given]
     shapes = [t.shape for t in tensors if t.shape is not None]
-    parts: host_shapes.Parts = (Axes(x.unread("broadcast shape").name),)
+    name = x.unread("broadcast shape").name
+    x.computed.add(name)
+    parts: host_shapes.Parts = (Axes(name),)
     if len(shapes) == len(tensors) > 0:
         parts = tuple(functools.reduce(functools.partial(broadcast, x), shapes))
     views = (replace(T.piece(t, f"{t.name}.expand()"), expanded=True) for t in tensors)

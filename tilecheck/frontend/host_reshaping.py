@@ -20,6 +20,7 @@ from tilecheck.frontend import host_sharing
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_changes import anything_changed, live_frames
 from tilecheck.frontend.host_shapes import Parts
+from tilecheck.frontend.host_sharing import storages_in
 from tilecheck.frontend.host_values import Axes, Tensor, Unknown
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Choice, Frame, Seq
@@ -74,6 +75,13 @@ class Supposed:
         return not self.resized.isdisjoint(passed) and not self.storages.isdisjoint(passed)
 
 
+def _has_own_sizes(x: HostExecutor, t: Tensor) -> bool:
+    """Whether a launch that rests on the sizes of a tensor speaks of it."""
+    if t.shape is None:
+        return t.shape_of not in ("", *x.shapes, *x.counts)
+    return all(owners(size) for size in t.shape) and owners(*t.shape) == (t.name,)
+
+
 def _made_of(x: HostExecutor, names: Collection[str]) -> set[str]:
     """Names of tensors and shapes, and of all that is made of their sizes."""
     found, before = set(names), -1
@@ -97,9 +105,9 @@ def changed(
     may have got."""
     own = frozenset(host_sharing.storages_in((value,)))
     frames = list(live_frames(x, frame))
-    # Under another name it may be a view, `z = y[:]`, which keeps its sizes.
-    names = [other for at in frames for other in at.names.values() if other is value]
-    sizes = sizes if len(names) == 1 else None
+    # Under another name, or in a tuple, it may be a view, `z = y[:]`, which keeps its sizes.
+    held = [other for at in frames for other in at.names.values() if not own.isdisjoint(storages_in((other,)))]
+    sizes = sizes if len(held) == 1 and held[0] is value else None
     change = _Change(x, own, tuple(host_sharing.storages_in(others)), value, sizes)
     found = change.of(value)
     for at in frames:
@@ -125,9 +133,9 @@ class _Change:
     def of(self, value: Any) -> Any:
         match value:
             case Tensor() | Unknown() if self._is_reached(value):
-                if self.sizes is None or self._holds(value):
-                    return self._replaced(value)
                 t = self.x.tensor(value)
+                if self.sizes is None or self._holds(value) or not _has_own_sizes(self.x, t):
+                    return self._replaced(value)
                 storages = frozenset(t.among or (t.storage,))
                 names = frozenset({t.name, t.storage, t.shape_of, t.strides_of, t.span_of} - {""})
                 self.x.supposed.append(Supposed(E.conjuncts(self.x.guard), self.own, storages, names))
@@ -191,6 +199,7 @@ class _Change:
             found = replace(laid, shape_of=plain.name, span_of=plain.name)
         x.doubted |= set() if t.fresh else {plain.name, t.name}
         count = x.count_of(found)
-        if t.room is None or count is None:
+        if t.room is None or count is None or t.offset is None or not laid.contiguous:
             return replace(found, room=None)
-        return replace(found, offset=t.offset, room=E.ite(E.le(t.room, count), count, t.room))
+        end = E.add(t.offset, count)
+        return replace(found, offset=t.offset, room=E.ite(E.le(t.room, end), end, t.room))

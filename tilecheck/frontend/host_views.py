@@ -95,6 +95,8 @@ def _of_type(x: HostExecutor, t: Tensor, dtype: str) -> Tensor:
     before, after = width(t.dtype), width(dtype)
     if after is None or (before is None and after > 1) or (before is not None and before % after):
         raise unsupported("view as another type")
+    if t.expanded or (t.fresh and not T.is_dense(x.laid_out(x.known_rank(t)))):
+        raise unsupported("view as another type")
     several = x.natural("element_size()").elem if before is None else E.const(before // after)
     count = x.count_of(t)
     if several is None or count is None:
@@ -223,12 +225,13 @@ def _swapped(x: HostExecutor, t: Tensor, a: int, b: int) -> Tensor:
     found = reordered(x, t, f"{t.name}.transpose()")
     if not t.shape_of or t.shape_of in x.shapes or (a < 0) != (b < 0):
         return found
-    if t.shape_of not in x.computed:
-        x.computed.discard(found.shape_of)  # how its sizes follow is said
     rank = E.sym(host_rank(found.shape_of))
     x.define(rank, E.eq(rank, E.sym(host_rank(t.shape_of))))
     made = [(host_extent, t.shape_of), *([(host_stride, t.strides_of)] if t.strides_of else [])]
-    for k in range(-_MOST_AXES, 0) if a < 0 else range(_MOST_AXES):
+    axes = range(-_MOST_AXES, 0) if a < 0 else range(_MOST_AXES)
+    if t.shape_of not in x.computed:
+        x.said_of[found.shape_of] = frozenset(axes)
+    for k in axes:
         for make, of in made:
             own = E.sym(make(found.shape_of, k))
             x.define(own, E.eq(own, E.sym(make(of, {a: b, b: a}.get(k, k)))))

@@ -29,7 +29,9 @@ from tilecheck.ir.host import (
     EXTENT,
     NUMEL,
     OPAQUE,
+    STRIDE,
     TEST,
+    axis_of,
     host_numel,
     host_scalar,
     owner,
@@ -202,10 +204,18 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
     asked = {owner(s) or "" for s in E.symbols(*sizes, *counts) if s.origin in COUNTS}
     if not all(one.is_said_by(x, facts_of(guard), passed, asked) for one in x.supposed):
         return replace(found, problem="a tensor was resized that may be one of which it speaks")
-    computed = x.computed.intersection(spoken)
+    computed = {name for name in x.computed.intersection(spoken) if not _is_said(x, name, (*sizes, *counts))}
     doubted = x.doubted | x.raising | _cut_otherwise(x, said) | _made_of_numbers(x, said) | computed
     found = replace(found, doubted=tuple(sorted(doubted)))
-    return replace(found, unread=tuple(n for n in owners(*sizes) if n in held or not x.is_given(n)))
+    made = [t.shape_of for t in tensors if t.fresh and t.shape is None and t.shape_of]
+    names = dict.fromkeys((*owners(*sizes), *made))
+    return replace(found, unread=tuple(n for n in names if n in held or not x.is_given(n)))
+
+
+def _is_said(x: HostExecutor, name: str, exprs: Iterable[Expr]) -> bool:
+    """Whether the text says of each axis of a tensor that is spoken of how its size follows from others."""
+    own = [s for s in E.symbols(*exprs) if owner(s) == name and s.origin in (EXTENT, STRIDE)]
+    return name in x.said_of and all(axis_of(s) in x.said_of[name] for s in own)
 
 
 def _cut_otherwise(x: HostExecutor, said: Iterable[Expr]) -> set[str]:

@@ -44,6 +44,7 @@ from tilecheck.ir.host import (
     host_stride,
     is_contiguous,
     owner,
+    owners,
     ranks_in,
     row_major,
 )
@@ -192,7 +193,8 @@ def usual_layout(launch: Launch, pointers: Collection[str]) -> dict[Expr, Expr]:
     A host function is to blame for what it does with contiguous tensors; what other layouts need is the
     caller's to know.
     """
-    tensors = [v for name, v in launch.arguments if isinstance(v, HostTensor) and name in pointers]
+    passed = [v for name, v in launch.arguments if isinstance(v, HostTensor) and name in pointers]
+    tensors = [t for t in passed if t.dense or not t.fresh or _is_laid_out_like_another(t, launch)]
     found = {sym(host_span(t.span_of)): _count(t) for t in tensors if t.span_of and t.span_of == t.shape_of}
     shapes = _shapes(launch, tensors)
     turned = _turned_round(launch)
@@ -206,6 +208,12 @@ def usual_layout(launch: Launch, pointers: Collection[str]) -> dict[Expr, Expr]:
         if name not in shapes:
             found |= _of_unknown_rank(name, launch)
     return found
+
+
+def _is_laid_out_like_another(t: HostTensor, launch: Launch) -> bool:
+    """Whether a new tensor has the strides of one that is handed in."""
+    names = {t.span_of, *owners(*(t.strides or ()))} - {""}
+    return bool(names) and names.isdisjoint(launch.unread)
 
 
 def _turned_round(launch: Launch) -> frozenset[str]:

@@ -98,4 +98,4 @@ def is_unread(name: str, launch: Launch) -> bool:
 
 def _is_part_of(name: str, unread: Collection[str]) -> bool:
     """Whether a tensor or number is one of those, or of an object such as `ctx` that is."""
-    return name in unread or name.partition(".")[0] in unread
+    return name in unread or name.partition(".")[0] in unread or name.partition("[")[0] in unread

@@ -221,7 +221,7 @@ def test_a_view_as_a_smaller_type_has_more_elements(worst, body: str, expected: 
     [
         ("a, b = torch.broadcast_tensors(x, y)\nn = a.numel()\nout = b.contiguous()", "holds"),
         ("a, b = torch.broadcast_tensors(x, y)\nn = a.numel()\nout = torch.empty(b.shape)", "holds"),
-        ("a, b = torch.broadcast_tensors(x, y)\nn = a.numel()\nout = y.contiguous()", "caller"),
+        ("a, b = torch.broadcast_tensors(x, y)\nn = a.numel()\nout = y.contiguous()", "unread"),
         ("t = torch.int8 if unread() else x.dtype\nout = torch.empty(n, dtype=t, device=x.device)", "holds"),
         ("s = x.shape if unread() else y.shape\nout = torch.empty(s)\nn = out.numel()", "holds"),
         ("s = x.shape if unread() else y.shape\nout = torch.empty(s)\nn = y.numel()", "unread"),
@@ -320,3 +320,68 @@ def test_code_that_turns_no_sizes_away(worst, code: str, expected: str) -> None:
 )
 def test_sizes_that_tensors_and_lists_hold(worst, body: str, expected: str) -> None:
     assert worst(host(body, "x: torch.Tensor, xs")) == expected
+
+
+ARGUMENTS = "x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, xs, k: int, m: int, n: int, c: bool"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "u = torch.empty(4)\nv = (u[:],)\nu.resize_(n)\nout = v[0].clone()",
+        "u = torch.empty(4)\nv = u[:] if unread() else torch.empty(n)\nu.resize_(n)\nout = v.clone()",
+        "u = torch.empty(1).expand(n)\nu.resize_(n)\nout = u",
+        "u = torch.empty(1).expand(x.numel())\nu.resize_(x.shape)\nout = u\nn = x.numel()",
+        "y.resize_(1000)\nx.resize_(5)\nn = 1000\nout = y.clone()",
+        "y.resize_(n, m)\nx.resize_(5)\nn = n * m\nout = y.clone()",
+        "s = [k, 2]\nif c:\n    t = s\nelse:\n    t = [k, 5]\ns[1] = 1\nout = torch.empty(t)\nn = 2 * k",
+        "s = [k, 2]\nt = s if c else [k, 5]\ns.pop()\nout = torch.empty(t)\nn = 2 * k",
+        "s = [k, 2]\nt = (s, 1) if c else ([k, 3], 1)\ns[0] = 1\nout = torch.empty(t[0])\nn = 2 * k",
+        "n = math.prod(x.shape, start=2)\nout = torch.empty(x.shape)",
+        "n = sum([k, 2], 3)\nout = torch.empty(k + 2)",
+        "u = x.transpose(6, 7)\nn = u.shape[6] + 1\nout = torch.empty(x.shape[7])",
+        "a, b = x.transpose(-2, -1).shape\nn = b\nout = torch.empty(x.shape[1])",
+        "u = x.transpose(0, 1)\nassert x.ndim == 2\nn = u.shape[-1]\nout = torch.empty(x.shape[1])",
+        "(a,) = torch.broadcast_tensors(x)\nn = a.numel() + 1\nout = torch.empty(x.shape)",
+        "u = torch.empty(k, dtype=torch.uint8)\nout = u.expand(3, k).view(torch.uint8)\nn = 3 * k",
+        "u = torch.empty(m, 4).expand(3, m, 4).view(3, -1)\nout = u\nn = 12 * m",
+        "u = torch.empty(m, 1).expand(m, 4).view(m, -1)\nout = u\nn = 4 * m",
+    ],
+)
+def test_what_the_host_gets_wrong_is_not_left_to_the_caller(worst, body: str) -> None:
+    assert worst(host(body, ARGUMENTS)) not in ("holds", "caller")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "u = torch.empty(4)\nout = u[2:]\nout.resize_(n)",
+        "u = torch.empty(n + 1)\nv = u[1:]\nv.resize_(n + 1)\nout = v\nn = n + 1",
+        "out = torch.empty(8).view(2, 4)[1]\nout.resize_(n)",
+        "t = torch.stack(xs)\nn = t.numel()\nout = torch.empty(len(xs), *xs[1].shape)",
+        "t = torch.stack([x, y])\nn = t.numel()\nout = torch.empty(2, y.numel())",
+        "u = int(x)\nout = torch.empty(1)\nn = x.numel()",
+        "u = int(x[99])\nout = torch.empty(x.shape[0])\nn = max(x.shape[0], 100)",
+        "u = x[99].sum().item()\nout = torch.empty(x.shape[0])\nn = max(x.shape[0], 100)",
+        "u = check.all(x)\nout = torch.empty(x.shape[0])\nn = max(x.shape[0], 100)",
+        "u = f'{check(x)}'\nout = torch.empty(x.shape[0])\nn = max(x.shape[0], 100)",
+        "n = math.prod(x.shape, start=0) + 1\nout = torch.empty(1)",
+    ],
+)
+def test_what_torch_lets_through_is_all_that_is_blamed(worst, body: str) -> None:
+    assert worst(host(body, ARGUMENTS)) != "broken"
+
+
+@pytest.mark.parametrize(
+    "decorator",
+    [
+        "def keep(f):\n    def f(x): unread(x)\n    return f",
+        "def keep(f):\n    class f: ...\n    return f",
+        "def keep(f):\n    from elsewhere import f\n    return f",
+        "def keep(f):\n    def bind():\n        nonlocal f\n        f = unread(f)\n    bind()\n    return f",
+        "def keep(f):\n    try: unread(f)\n    except ValueError as f: pass\n    return f",
+    ],
+)
+def test_a_decorator_that_gives_back_something_else_may_turn_inputs_away(worst, decorator: str) -> None:
+    body = "out = torch.empty(x.shape[0])\nn = max(x.shape[0], 100)"
+    assert worst(f"{decorator}\n\n@keep\n{host(body, 'x: torch.Tensor')}") == "unread"
