@@ -137,6 +137,7 @@ class HostExecutor(Executor):
     returned: tuple[Any, ...] = ()  # the values that the function returned
     allocated: set[str] = field(default_factory=set)  # storages of allocations in view
     computed: set[str] = field(default_factory=set)  # those of sizes that a library computes
+    stacked: set[str] = field(default_factory=set)  # lists of which all items have one shape, else it raises
     said_of: dict[str, frozenset[int]] = field(default_factory=dict)  # axes of these of which the text says all
     origins: dict[str, frozenset[str]] = field(default_factory=dict)  # of what unread code gives: see `unread`
     made_of: dict[str, frozenset[str]] = field(default_factory=dict)  # names in lists that the text computes

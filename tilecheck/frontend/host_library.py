@@ -278,7 +278,7 @@ def stack(x: HostExecutor, args: Arguments) -> Tensor:
     given = args.at(0)
     if isinstance(given, Unknown) and _axis_of(x, args, 1) == 0:  # a list of any length
         first = x.tensor(x.dialect.subscript(x, given, integer(0)))
-        x.doubted.add(given.name)  # all of them have its shape, else it raises
+        x.stacked.add(given.name)
         length = x.scalar(x.dialect.call(x, "len", replace(args, positional=(given,), keywords=())), "length")
         x.assume(E.le(1, length))
         return computed(x, (length, *parts_of(x, first)), contiguous=False)

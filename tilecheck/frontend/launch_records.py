@@ -205,11 +205,16 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
     if not all(one.is_said_by(x, facts_of(guard), passed, asked) for one in x.supposed):
         return replace(found, problem="a tensor was resized that may be one of which it speaks")
     computed = {name for name in x.computed.intersection(spoken) if not _is_said(x, name, (*sizes, *counts))}
-    doubted = x.doubted | x.raising | _cut_otherwise(x, said) | _made_of_numbers(x, said) | computed
+    stacked = {name for name in x.stacked if any(_is_later_item(n, name) for n in spoken)}
+    doubted = x.doubted | x.raising | stacked | _cut_otherwise(x, said) | _made_of_numbers(x, said) | computed
     found = replace(found, doubted=tuple(sorted(doubted)))
     made = [t.shape_of for t in tensors if t.fresh and t.shape is None and t.shape_of]
     names = dict.fromkeys((*owners(*sizes), *made))
     return replace(found, unread=tuple(n for n in names if n in held or not x.is_given(n)))
+
+
+def _is_later_item(name: str, of: str) -> bool:
+    return name.startswith(f"{of}[") and not name.startswith(f"{of}[0]")
 
 
 def _is_said(x: HostExecutor, name: str, exprs: Iterable[Expr]) -> bool:
