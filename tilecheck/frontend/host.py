@@ -143,6 +143,7 @@ class HostExecutor(Executor):
     made_of: dict[str, frozenset[str]] = field(default_factory=dict)  # names in lists that the text computes
     # Sizes that are the elements of a new tensor, and the number of changes that were before it was made.
     sizes_in: dict[str, tuple[int, host_shapes.Parts]] = field(default_factory=dict)
+    in_descriptors: list[Any] = field(default_factory=list)  # lists that descriptors hold
     either: list[tuple[Any, Any, Any]] = field(default_factory=list)  # an object that is one of two, and these
     supposed: list[Supposed] = field(default_factory=list)  # inputs that were taken to be two tensors
     # Items of `[f(d) for d in dims]` by position, and the number of changes that were before the list was made.
@@ -382,7 +383,8 @@ class HostExecutor(Executor):
             case Updated():
                 return E.ne(value.number, 0)
             case Unknown():
-                return E.ne(E.sym(host_scalar(value.name, opaque=value.opaque)), 0)
+                now = host_changes.read_truth(self, value)
+                return E.ne(E.sym(host_scalar(now.name, opaque=now.opaque)), 0)
             case Named(name="typing.TYPE_CHECKING"):
                 return E.FALSE
             case Num() if value.kind == "any" and value.elem is not None and _is_chosen(value.elem):

@@ -517,7 +517,8 @@ def power_above(x: HostExecutor, value: Expr) -> Num:
     result = power
     for exponent in range(_MOST_DOUBLINGS, -1, -1):
         result = E.ite(E.lt(value, 1 << exponent), E.const(1 << exponent), result)
-    x.define(power, E.all_of(E.le(1, power), E.lt(value, power), E.eq(power, result)))
+    least = E.any_of(E.lt(value, 1), E.le(power, E.mul(2, value)))
+    x.define(power, E.all_of(E.le(1, power), E.lt(value, power), least, E.eq(power, result)))
     return number(power)
 
 

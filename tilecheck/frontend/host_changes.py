@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _AGAIN = re.compile(r" \(\d+\)")  # tells values of one text apart
 _SIZES = re.compile(r"\.(?:shape|size\(\)|strides?)\b[^.]*$")
+MUTATORS = frozenset("append extend insert pop remove clear sort reverse update setdefault popitem add".split())
 _LIBRARIES = frozenset(
     "torch triton tilelang cuda numpy cupy math operator functools itertools typing logging".split()
 )
@@ -50,9 +51,10 @@ class Events:
     `inside` has, for the name of an object, when something in it last changed, `itself` when a tensor of that
     name was given other elements, `attributes` when an attribute of that name of any object was assigned,
     `items` when an item of any container was, `elements` when elements of any tensor were, `anything` when no
-    bound is known. `born` has how many events were before an unknown was made: nothing of it was read before
-    these. `callers` are the frames of the functions that are being executed. `rebound` are names, each with
-    its file, that a function inside another one, or of a module, may bind anew.
+    bound is known, `mutated` when a method such as `append` changed the object of a name. `born` has how many
+    events were before an unknown was made: nothing of it was read before these. `callers` are the frames of the
+    functions that are being executed. `rebound` are names, each with its file, that a function inside another
+    one, or of a module, may bind anew.
     """
 
     now: int = 0
@@ -63,6 +65,7 @@ class Events:
     items: int = 0
     elements: int = 0
     anything: int = 0
+    mutated: dict[str, int] = field(default_factory=dict)
     rebound: set[tuple[str, str]] = field(default_factory=set)
     callers: list[Frame] = field(default_factory=list)
     names: dict[tuple[str, int], str] = field(default_factory=dict)
@@ -111,6 +114,16 @@ def read_element(x: HostExecutor, value: Unknown) -> Unknown:
     events = x.events
     event = max(events.reach(value.name), events.itself.get(value.name, 0), events.elements)
     return _named(x, value.name, value.name, event, opaque=value.opaque)
+
+
+def container_changed(x: HostExecutor, value: Unknown) -> None:
+    """`xs.append(1)`, `del xs[0]`."""
+    x.events.mutated[value.name] = x.events.items = x.events.now = x.events.now + 1
+
+
+def read_truth(x: HostExecutor, value: Unknown) -> Unknown:
+    """Whether `value` is true: a list that was changed may be empty since."""
+    return _named(x, value.name, value.name, x.events.mutated.get(value.name, 0), opaque=value.opaque)
 
 
 def read_sequence(x: HostExecutor, value: Unknown) -> Unknown:
@@ -268,6 +281,8 @@ def lose_objects(x: HostExecutor, values: Iterable[Any], frame: Frame, *, deep: 
     if not lost:
         return
     _add_either(x, lost)
+    if any(id(held) in lost for held in x.in_descriptors):
+        x.stop("a list that a descriptor holds is changed")
     unknowns: dict[int, Unknown] = {}
     reached = set(_roots(values))
     for at in live_frames(x, frame):

@@ -29,6 +29,7 @@ def made(x: HostExecutor, args: Arguments) -> Tensor:
     given = args.bind(("base", "shape", "strides", "block_shape", *_OPTIONS), "TensorDescriptor")
     block = _numbers(x, given["block_shape"], None)
     base = x.known_rank(x.tensor(given["base"]))
+    x.in_descriptors += [given["shape"], given["strides"], given["block_shape"]]
     shape = _numbers(x, given["shape"], len(block))
     found = _described(x, base, shape, _numbers(x, given["strides"], len(block)), block)
     return replace(found, block=None) if _sets_blocks(args.table) else found
@@ -79,6 +80,8 @@ def _described(
 def _room(base: Tensor) -> Expr | None:
     """How many elements the storage has from its first to the last that the text accounts for."""
     if base.offset is None or (base.room is not None and not base.copied):
+        return base.room
+    if base.expanded:
         return base.room
     strides = T.strides_of(base)
     if base.shape is not None and strides is not None:

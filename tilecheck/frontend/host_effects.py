@@ -12,8 +12,10 @@ from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.host_changes import (
+    MUTATORS,
     anything_changed,
     attribute_stored,
+    container_changed,
     elements_changed,
     forget_contents,
     item_stored,
@@ -23,6 +25,7 @@ from tilecheck.frontend.host_changes import (
     used_up,
 )
 from tilecheck.frontend.host_contents import after_call, after_filling
+from tilecheck.frontend.host_doubts import parts
 from tilecheck.frontend.host_methods import FOLLOWED, RESHAPING
 from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.syntax import walk
@@ -85,11 +88,15 @@ def unread_effects(x: HostExecutor, function: Any, args: Arguments, frame: Frame
     match Named(builtin) if builtin and isinstance(function, Unknown) else function:
         case Named(name) if name.partition(".")[0] in _LIBRARIES or _is_quiet_builtin(name):
             _library_call(x, name, args, given, frame)
-        case Method(value=Seq() | Table() as owner, name=name):
+        case Method(value=Seq() | Table() | Dims() as owner, name=name):
             lose_objects(x, (owner, *given), frame)
             if _is_handed_code(args):
                 anything_changed(x, frame)
+        case Method(value=HostShape(), name=name) if name in MUTATORS:
+            x.stop(f"`.{name}` of a list of strides")
         case Method(value=owner, name=name):
+            if isinstance(owner, Unknown) and name in MUTATORS:
+                container_changed(x, owner)
             if _method_is_quiet(owner, name, args):
                 if name.endswith("_") or (isinstance(owner, Tensor) and name not in _READING):
                     elements_changed(x, (owner, *given))
@@ -166,6 +173,7 @@ def read_effects(x: HostExecutor, function: Any, args: Arguments, result: Any) -
     if isinstance(function, Method) and name.endswith("_"):
         elements_changed(x, [function.value], certainly=True)
     elif name.endswith("_") or "out" in dict(args.keywords):
+        x.doubted |= parts(dict(args.keywords).get("out"))  # which the call may resize
         elements_changed(x, (*args.positional, *(value for _, value in args.keywords)))
     after_call(x, function, args, result)
     return result

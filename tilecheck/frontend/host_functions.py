@@ -17,7 +17,7 @@ from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostExecutor, text_of
 from tilecheck.frontend.host_arguments import sizes
 from tilecheck.frontend.host_calls import checks_contracts
-from tilecheck.frontend.host_changes import anything_changed, elements_changed, read_once, used_up
+from tilecheck.frontend.host_changes import MUTATORS, anything_changed, elements_changed, read_once, used_up
 from tilecheck.frontend.host_doubts import doubt
 from tilecheck.frontend.host_effects import (
     OF_CONTEXTS,
@@ -30,7 +30,6 @@ from tilecheck.frontend.host_methods import RESHAPING
 from tilecheck.frontend.host_names import attribute, used
 from tilecheck.frontend.host_sharing import CACHED, given_back, hand_on, hand_on_named, kept, storages_in
 from tilecheck.frontend.host_targets import (
-    MUTATORS,
     UNKNOWN_KEYWORDS,
     forget_attributes,
     kept_attribute,

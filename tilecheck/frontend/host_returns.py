@@ -36,7 +36,7 @@ _INPLACE = {
 }
 _MAYBE_KEPT = frozenset(n for n in _INPLACE if "dropout" in n)  # give back their argument where they do nothing
 # What has the memory, the shape and the strides of its argument.
-_SAME = frozenset("detach alias from_numpy from_dlpack Parameter numpy positive".split())
+_SAME = frozenset("detach alias conj from_numpy from_dlpack Parameter numpy positive".split())
 # What may have the memory of its argument, or be a copy.
 _PERHAPS = frozenset(
     "resolve_neg resolve_conj real imag asarray as_tensor view_as_real view_as_complex asanyarray "

@@ -19,7 +19,7 @@ from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate, joined
 from tilecheck.frontend.host_blocks import run_match, run_try, run_with
-from tilecheck.frontend.host_changes import elements_changed, item_stored, used_up
+from tilecheck.frontend.host_changes import container_changed, elements_changed, item_stored, used_up
 from tilecheck.frontend.host_doubts import deciding, doubt, doubt_loop
 from tilecheck.frontend.host_effects import defined, forget_effects, rebinds
 from tilecheck.frontend.host_iterators import may_change_source
@@ -135,12 +135,14 @@ def _finished(x: HostExecutor, value: Any, frame: Frame) -> Any:
 
 def _delete(x: HostExecutor, target: cst.BaseExpression, frame: Frame) -> None:
     match target:
-        case cst.Subscript(value, [cst.SubscriptElement(cst.Index(index))]):
+        case cst.Subscript(value, [cst.SubscriptElement(part)]):
             held = evaluate(x, value, frame)
-            if host_lists.is_list(held):
+            if host_lists.is_list(held) and isinstance(part, cst.Index):
                 with contextlib.suppress(UnsupportedConstruct):
-                    host_lists.delete_item(x, held, evaluate(x, index, frame), frame)
+                    host_lists.delete_item(x, held, evaluate(x, part.value, frame), frame)
                     return
+            if isinstance(held, Unknown):
+                container_changed(x, held)
     delete(x, target, frame)
 
 

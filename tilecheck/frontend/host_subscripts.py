@@ -162,6 +162,8 @@ def _slice(x: HostExecutor, t: Tensor, index: Any) -> Any:
 def _piece(x: HostExecutor, t: Tensor, parts: Sequence[Any]) -> Tensor:
     """A view of a tensor of unknown rank: items of its first axis have the shape of its other axes."""
     found = T.piece(t, x.unread(f"{t.name}[...]").name)
+    if not x.computed.isdisjoint((t.name, t.shape_of)):
+        x.computed.add(found.name)
     whole = host_shapes.parts_of(x, HostShape(t.shape_of)) if t.shape_of else None
     rest = None if whole is None else host_shapes.sliced(whole, len(parts), None)
     if whole is None or rest is None:

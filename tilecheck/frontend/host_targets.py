@@ -13,6 +13,7 @@ from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host_arguments import literal
 from tilecheck.frontend.host_changes import (
+    MUTATORS,
     anything_changed,
     attribute_stored,
     elements_changed,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
 
 UNKNOWN_KEYWORDS = "**"  # stands for keyword arguments whose names are not known
-MUTATORS = frozenset("append extend insert pop remove clear sort reverse update setdefault popitem add".split())
 
 
 # Functions and methods that assign to no attribute of what they are given.
@@ -211,6 +211,8 @@ def _assign_attribute(x: HostExecutor, target: cst.Attribute, value: Any, frame:
         return
     host_sharing.hand_on(x, value)
     holder = evaluate(x, target.value, frame)
+    if isinstance(holder, Tensor) and holder.described:
+        x.stop("a descriptor is changed")
     if isinstance(holder, Record):
         change(x, holder, Record({**holder.fields, target.attr.value: value}), frame)
         return
@@ -226,6 +228,9 @@ def _assign_item(x: HostExecutor, target: cst.Subscript, value: Any, frame: Fram
     """`d[k] = v`: a tensor keeps its shape, a display with literal keys is followed, others are lost."""
     host_sharing.hand_on(x, value)
     name = dotted(target.value)
+    owner = evaluate(x, target.value.value, frame) if isinstance(target.value, cst.Attribute) else None
+    if isinstance(owner, Tensor) and owner.described:
+        x.stop("a descriptor is changed")
     held = frame.find(name) if name else None
     if held is None and isinstance(target.value, cst.Name):
         kept = x.stored.setdefault((frame.table.file, name), {})

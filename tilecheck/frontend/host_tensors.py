@@ -162,6 +162,8 @@ def copied_unless_contiguous(found: Tensor, t: Tensor) -> Tensor:
     copy repeats nothing, and has a span of its own."""
     if in_row_major(t):
         return replace(found, contiguous=True, span_of="")
+    if t.expanded and not found.contiguous:  # a view where the axes that are joined repeat alike
+        return replace(found, copied="perhaps", copy=0, dense=False, span_of="")
     free = t.span_of != "" and t.strides_of == t.span_of
     free |= t.span_of != "" and t.strides == tuple(
         E.sym(host_stride(t.span_of, k)) for k in range(len(t.shape or ()))

@@ -187,7 +187,8 @@ def _flatten(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
 
 
 def _ravel(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
-    return known(T.flattened(x.laid_out(t), 0, -1, x.count_of(t)))
+    found = known(T.flattened(x.laid_out(t), 0, -1, x.count_of(t)))
+    return replace(found, expanded=False, contiguous=True, dense=True) if t.expanded else found
 
 
 def _unflatten(x: HostExecutor, t: Tensor, args: Arguments) -> Any:

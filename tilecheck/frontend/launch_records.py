@@ -17,6 +17,7 @@ from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.annotations import Annotation, read_annotation
 from tilecheck.frontend.host import facts_of
 from tilecheck.frontend.host_blank import is_blank
+from tilecheck.frontend.host_changes import plain
 from tilecheck.frontend.host_contents import contents_of
 from tilecheck.frontend.host_shapes import divided_out, meant, of_rank
 from tilecheck.frontend.host_values import BitLength, FloatParam, LaunchCall, Tensor, Unknown, Updated
@@ -144,7 +145,7 @@ def _either(x: HostExecutor, cond: Expr, a: Any, b: Any) -> Any:
     if shape is None and not shape_of and one is not None and other is not None:
         shape_of = f"{a.name} or {b.name}"
         x.counts[shape_of] = E.ite(cond, one, other)
-    return Tensor(
+    found = Tensor(
         f"{a.name} or {b.name}",
         f"{a.storage} or {b.storage}",
         fresh=a.fresh and b.fresh,
@@ -155,6 +156,17 @@ def _either(x: HostExecutor, cond: Expr, a: Any, b: Any) -> Any:
         part=None,
         span_of=shape_of if all(t.span_of != "" and t.span_of == t.shape_of for t in (a, b)) else "",
         among=tuple(dict.fromkeys((*(a.among or (a.storage,)), *(b.among or (b.storage,))))),
+    )
+    if not (a.described and b.described) or shape is None:
+        return found
+    steps = zip(T.strides_of(a) or (), T.strides_of(b) or (), strict=True)
+    return replace(
+        found,
+        described=True,
+        strides=tuple(E.ite(cond, u, v) for u, v in steps),
+        offset=None if a.offset is None or b.offset is None else E.ite(cond, a.offset, b.offset),
+        room=None if a.room is None or b.room is None else E.ite(cond, a.room, b.room),
+        block=a.block if a.block == b.block else None,
     )
 
 
@@ -204,13 +216,20 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
     asked = {owner(s) or "" for s in E.symbols(*sizes, *counts) if s.origin in COUNTS}
     if not all(one.is_said_by(x, facts_of(guard), passed, asked) for one in x.supposed):
         return replace(found, problem="a tensor was resized that may be one of which it speaks")
-    computed = {name for name in x.computed.intersection(spoken) if not _is_said(x, name, (*sizes, *counts))}
+    kept = call.table.bindings  # names of the module: what they hold is of another call
+    computed = {name for name in spoken if _is_variable(x, name) and plain(name) not in kept}
+    computed |= {name for name in x.computed.intersection(spoken) if not _is_said(x, name, (*sizes, *counts))}
     stacked = {name for name in x.stacked if any(_is_later_item(n, name) for n in spoken)}
     doubted = x.doubted | x.raising | stacked | _cut_otherwise(x, said) | _made_of_numbers(x, said) | computed
     found = replace(found, doubted=tuple(sorted(doubted)))
     made = [t.shape_of for t in tensors if t.fresh and t.shape is None and t.shape_of]
     names = dict.fromkeys((*owners(*sizes), *made))
     return replace(found, unread=tuple(n for n in names if n in held or not x.is_given(n)))
+
+
+def _is_variable(x: HostExecutor, name: str) -> bool:
+    """Whether it is what a variable holds after code that is not followed, as a loop: nobody hands that in."""
+    return plain(name).isidentifier() and not x.is_given(name) and name not in x.shapes and name not in x.counts
 
 
 def _is_later_item(name: str, of: str) -> bool:

@@ -58,9 +58,9 @@ def reach(shape: Sequence[Expr], strides: Sequence[Expr]) -> Expr:
 
 
 def window(t: HostTensor, *, alone: bool = False) -> Window | None:
-    """The window of a tensor; None where the text does not say all of it. A tensor that may be a copy has none
-    but `alone`: then it is the same whichever it is."""
-    if t.offset is None or t.shape is None or t.strides is None or t.among or (t.copied and not alone):
+    """The window of a tensor; None where the text does not say all of it. One that may be a copy, or one of
+    several, has none but `alone`: then it is the same whichever it is."""
+    if t.offset is None or t.shape is None or t.strides is None or ((t.among or t.copied) and not alone):
         return None
     return Window(t.storage, t.offset, t.shape, t.strides)
 

@@ -142,9 +142,17 @@ def span(tensor: HostTensor, param: str) -> Expr:
 
 
 def made_of_unread_size(launch: Launch) -> frozenset[Symbol]:
-    """The spans of new tensors of which the text does not give the sizes."""
-    made = ((name, t) for name, t in launch.arguments if isinstance(t, HostTensor) and t.fresh)
+    """The spans of new tensors of which the text does not give the sizes, and of those that it repeats or makes
+    of what is not read."""
+    tensors = [(name, t) for name, t in launch.arguments if isinstance(t, HostTensor)]
+    unread = {*launch.unread, *launch.doubted}
+    made = ((name, t) for name, t in tensors if t.fresh or t.expanded or not unread.isdisjoint(_sized_by(t)))
     return frozenset(s for name, t in made for s in symbols(span(t, name)) if s == host_span(f"`{name}`"))
+
+
+def _sized_by(t: HostTensor) -> Iterator[str]:
+    yield from (t.name, t.shape_of)
+    yield from owners(*(t.shape or ()), *([] if t.count is None else [t.count]))
 
 
 def _reached(shape: tuple[Expr, ...], strides: tuple[Expr, ...]) -> Expr:
@@ -160,7 +168,8 @@ def span_facts(launch: Launch, pointers: Collection[str]) -> tuple[Expr, ...]:
         if not isinstance(value, HostTensor) or not (name in pointers or value.described):
             continue
         if value.described:
-            found.update(dict.fromkeys(le(0, s) for s in value.strides or () if _is_free_stride(s)))
+            own = (sym(s) for s in symbols(*(value.strides or ())) if s.origin == STRIDE)
+            found.update(dict.fromkeys(le(0, s) for s in own))
             continue
         found.update(dict.fromkeys(le(0, s) for s in value.strides or () if s.op == "sym"))
         if value.dense and value.shape is not None and value.strides is not None:

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tilecheck.ir.expr import Expr, all_of, eq, le, negate
+from tilecheck.ir.expr import Expr, all_of, any_of, eq, le, negate, substitute, walk
 from tilecheck.ir.host import STRIDE, row_major
 from tilecheck.ir.kernel import Effect, Kernel
 from tilecheck.ir.launch import HostTensor, Launch
@@ -23,6 +23,9 @@ from tilecheck.proof.session import Session
 
 if TYPE_CHECKING:
     from tilecheck.analysis.borrow import Alias
+
+
+_MOST_CHOICES = 3  # in one claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,15 @@ def judged_descriptors(kernel: Kernel, launch: Launch, path: str, fuel: Fuel) ->
         for name, value in launch.arguments
         if isinstance(value, HostTensor) and value.described and name in used
     ]
-    if not described or launch.problem is not None:
+    if launch.problem is not None:
+        return
+    checked = {a.array for a in kernel.accesses if a.checked and kernel.language == "triton"}
+    for name, value in launch.arguments:
+        # One that is handed in is its caller's.
+        handed = isinstance(value, HostTensor) and value.given and value.shape_of == value.name
+        if name in checked and not handed and not (isinstance(value, HostTensor) and value.described):
+            yield Judged(f"the descriptor `{name}` lies inside the memory of its tensor", "unread")
+    if not described:
         return
     with closing(Session()) as session:
         judge = judge_of(kernel, launch, session)
@@ -78,7 +89,7 @@ def judged_descriptors(kernel: Kernel, launch: Launch, path: str, fuel: Fuel) ->
 def _judged(
     judge: Judge, value: HostTensor, wanted: Expr | None, text: str, harm: Harm, path: str, fuel: Fuel
 ) -> Iterator[Judged]:
-    if wanted is not None and judge.follows(wanted):
+    if wanted is not None and _follows(judge, wanted):
         return
     if wanted is None or _is_unread(judge, value):
         yield Judged(text, "unmet" if wanted is None and not value.opaque else "unread")
@@ -91,6 +102,20 @@ def _judged(
     if is_decided(judge.kernel, judge.launch, (harm.first or harm.outside,)):
         found = shown(judge, (negate(wanted),), harm, path, fuel, rule=rule, text=text)
     yield Judged(text, "unmet") if found is None else Judged(text, "broken", *found)
+
+
+def _follows(judge: Judge, wanted: Expr, depth: int = _MOST_CHOICES) -> bool:
+    """Whether a claim follows, for each way in which the values in it were chosen."""
+    choices = [n for n in walk(wanted) if n.op == "ite"]
+    if not choices or not depth:
+        return judge.follows(wanted)
+    cond = choices[0].args[0]
+    same = [n for n in choices if n.args[0] is cond]
+    ways = [substitute(wanted, {n: n.args[k] for n in same}) for k in (1, 2)]
+    return all(
+        _follows(judge, any_of(other, way), depth - 1)
+        for other, way in zip((negate(cond), cond), ways, strict=True)
+    )
 
 
 def _is_unread(judge: Judge, *tensors: HostTensor) -> bool:

@@ -27,11 +27,11 @@ ORDER = ("holds", "caller", "unread", "unmet", "broken")
 
 
 @pytest.fixture
-def worst(tmp_path: Path) -> Callable[[str], str]:
-    def run(text: str) -> str:
+def worst(tmp_path: Path) -> Callable[..., str]:
+    def run(text: str, kernel: str = "flat") -> str:
         path = tmp_path / "host.py"
         path.write_text(HEAD + textwrap.dedent(text), encoding="utf-8")
-        launches = verify_paths([f"{path.as_posix()}::flat"]).kernels[0].launches
+        launches = verify_paths([f"{path.as_posix()}::{kernel}"]).kernels[0].launches
         assert launches
         return max((c.status for at in launches for c in at.conditions), key=ORDER.index, default="unread")
 
@@ -346,6 +346,23 @@ ARGUMENTS = "x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, xs, k: int, m: i
         "u = torch.empty(k, dtype=torch.uint8)\nout = u.expand(3, k).view(torch.uint8)\nn = 3 * k",
         "u = torch.empty(m, 4).expand(3, m, 4).view(3, -1)\nout = u\nn = 12 * m",
         "u = torch.empty(m, 1).expand(m, 4).view(m, -1)\nout = u\nn = 4 * m",
+        "out = torch.empty(1, k).expand(m, k).reshape(m, k)\nn = m * k",
+        "out = torch.empty(1).expand(n).reshape(-1)",
+        "out = torch.empty(1, 1).expand(m, k).flatten()\nn = m * k",
+        "out = x.sum().expand(n).reshape(-1)",
+        "s = list(x.shape)\ns.reverse()\nout = torch.empty(s[0])\nn = x.shape[0]",
+        "s = list(x.shape)\nt = s\nt.sort()\nout = torch.empty(s[1:])\nn = math.prod(x.shape[1:])",
+        "s = list(x.stride())\ns.sort()\nout = torch.empty(s[0])\nn = x.stride(0)",
+        "out = torch.empty(1) if xs else torch.empty(n)\nxs.clear()\nif xs: return",
+        "out = torch.empty(1) if xs else torch.empty(n)\nq = xs\ndel q[:]\nif xs: return",
+        "out = torch.empty(xs)\nxs.append(2)\nn = math.prod(xs)",
+        "out = torch.empty(n)\ndef change():\n    nonlocal out\n    out = torch.empty(1)\nchange()",
+        "a, b = torch.empty(n), torch.empty(1)\nfor i in range(k): a, b = b, a\nout = a",
+        "out = torch.empty(n - 1)\nfor i in range(k): out = torch.relu(out)",
+        "while k > 3:\n    out = torch.empty(1)\n    k -= 1",
+        "out = x.expand(3, *x.shape)\nn = 3 * x.numel()",
+        "out = torch.lerp(x, x, 0.5)[1:]\nn = x.numel()",
+        "out = torch.empty(n).conj()\nn = 2 * n",
     ],
 )
 def test_what_the_host_gets_wrong_is_not_left_to_the_caller(worst, body: str) -> None:
@@ -366,6 +383,8 @@ def test_what_the_host_gets_wrong_is_not_left_to_the_caller(worst, body: str) ->
         "u = check.all(x)\nout = torch.empty(x.shape[0])\nn = max(x.shape[0], 100)",
         "u = f'{check(x)}'\nout = torch.empty(x.shape[0])\nn = max(x.shape[0], 100)",
         "n = math.prod(x.shape, start=0) + 1\nout = torch.empty(1)",
+        "n = triton.next_power_of_2(k) // 2\nout = torch.empty(k)",
+        "u = torch.empty(k)\ntorch.add(torch.empty(n), 1, out=u)\nout = u",
     ],
 )
 def test_what_torch_lets_through_is_all_that_is_blamed(worst, body: str) -> None:
@@ -385,3 +404,33 @@ def test_what_torch_lets_through_is_all_that_is_blamed(worst, body: str) -> None
 def test_a_decorator_that_gives_back_something_else_may_turn_inputs_away(worst, decorator: str) -> None:
     body = "out = torch.empty(x.shape[0])\nn = max(x.shape[0], 100)"
     assert worst(f"{decorator}\n\n@keep\n{host(body, 'x: torch.Tensor')}") == "unread"
+
+
+DESCRIBED = """
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+@triton.jit
+def tile(b, B: tl.constexpr):
+    b.store([tl.program_id(0) * B, tl.program_id(1) * B], tl.zeros((64, 64), tl.float32))
+
+def host(x, y: torch.Tensor, k: int, m: int):
+    out = torch.empty(m, k)
+    s, t = [m, k], [k, 1]
+    {code}
+    tile[(triton.cdiv(m, 64), triton.cdiv(k, 64))](b, B=64)
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "b = TensorDescriptor(out, s, t, [64, 64])\n    b.base = torch.empty(1, k)",
+        "b = TensorDescriptor(out, s, t, [64, 64])\n    b.shape[0] = 2 * m",
+        "b = TensorDescriptor(out, s, t, [64, 64])\n    s[0] = 2 * m",
+        "b = TensorDescriptor(out, s, t, [64, 64])\n    t[0] = 1",
+        "u = x.expand(3, *x.shape)\n    b = TensorDescriptor(u, [3, x.numel()], [x.numel(), 1], [64, 64])",
+    ],
+)
+def test_descriptors_that_are_changed_or_repeat_elements_do_not_hold(worst, code: str) -> None:
+    assert worst(DESCRIBED.format(code="b = TensorDescriptor(out, s, t, [64, 64])"), "tile") == "holds"
+    assert worst(DESCRIBED.format(code=code), "tile") not in ("holds", "caller")
