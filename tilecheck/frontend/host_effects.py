@@ -25,7 +25,6 @@ from tilecheck.frontend.host_changes import (
     used_up,
 )
 from tilecheck.frontend.host_contents import after_call, after_filling
-from tilecheck.frontend.host_doubts import parts
 from tilecheck.frontend.host_methods import FOLLOWED, RESHAPING
 from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.syntax import walk
@@ -173,7 +172,6 @@ def read_effects(x: HostExecutor, function: Any, args: Arguments, result: Any) -
     if isinstance(function, Method) and name.endswith("_"):
         elements_changed(x, [function.value], certainly=True)
     elif name.endswith("_") or "out" in dict(args.keywords):
-        x.doubted |= parts(dict(args.keywords).get("out"))  # which the call may resize
         elements_changed(x, (*args.positional, *(value for _, value in args.keywords)))
     after_call(x, function, args, result)
     return result
