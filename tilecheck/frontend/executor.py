@@ -549,24 +549,31 @@ class Executor:
         if any(s.kind is Kind.BLOCK for s in E.symbols(value.elem)):
             self.names.setdefault(name, value.elem)
 
-    def compared(self, a: Num, b: Num) -> None:
+    def compared(self, op: str, a: Num, b: Num) -> None:
         """Note that two numbers are compared: a parameter beside an integer may be one by that."""
         if not self.dialect.has_pointers:
             return
         for this, other in ((a, b), (b, a)):
             if this.kind != "any" or this.elem is None or other.elem is None:
                 continue
+            if numbers.is_argument(this) and numbers.is_literal(other):
+                self._ask(op, a, b)
+                continue
             known = other.kind == "int" or (other.kind == "any" and self.is_integer_memory(other.elem))
             if known and not self.is_loaded(this.elem):
                 self.use_as_integer(this.elem)
 
     def asked(self, op: str, a: Num, b: Num) -> None:
-        """Note what is asked of numbers of compile time. A float answers one question as some integer does, and
-        two as none may (`R > 0` and `R < 1`): what several are asked of is taken for an integer."""
-        if a.elem is None or b.elem is None or not (numbers.is_compile_time(a) and numbers.is_compile_time(b)):
+        """Note what is asked of numbers of compile time."""
+        if numbers.is_compile_time(a) and numbers.is_compile_time(b):
+            self._ask(op, a, b)
+
+    def _ask(self, op: str, a: Num, b: Num) -> None:
+        """A float answers one question as some integer does, and two as none may (`R > 0` and `R < 1`): what
+        several are asked of is taken for an integer."""
+        if a.elem is None or b.elem is None:
             return
-        own = {s.name for s in E.symbols(a.elem, b.elem) if s.kind is Kind.CONSTANT}
-        for name in own:
+        for name in {s.name for s in E.symbols(a.elem, b.elem)}:
             questions = self.questions.setdefault(name, {})
             questions[op, a.elem, b.elem] = None
             if len(questions) > 1 and any(word not in ("==", "!=") for word, _, _ in questions):

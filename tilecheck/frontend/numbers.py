@@ -61,7 +61,7 @@ class Machine(Protocol):
     @property
     def dialect(self) -> Any: ...
 
-    def compared(self, a: Num, b: Num) -> None: ...
+    def compared(self, op: str, a: Num, b: Num) -> None: ...
 
     def asked(self, op: str, a: Num, b: Num) -> None: ...
 
@@ -186,6 +186,17 @@ def is_compile_time(value: Num) -> bool:
     return not value.shape and value.bits is None and all(s.kind is Kind.CONSTANT for s in own)
 
 
+def is_argument(value: Num) -> bool:
+    """Whether a value is what is passed for a parameter of which the text gives no type."""
+    own = () if value.elem is None else E.symbols(value.elem)
+    return value.kind == "any" and len(own) == 1 and own[0].origin == "untyped" and value.elem is E.sym(own[0])
+
+
+def is_literal(value: Num) -> bool:
+    """Whether a value is an integer of the text."""
+    return value.kind == "int" and value.elem is not None and value.elem.value is not None
+
+
 # What machine numbers have for integers alone; between two compile-time values Python computes it.
 _INTEGRAL = frozenset({"//", "&", "|", "^", "<<", ">>"})
 _OF_BITS = {"*": "and", "min": "and", "max": "or"}  # what it is of two single bits
@@ -220,7 +231,7 @@ def may_have_wrapped(value: Expr) -> bool:
 def compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
     shape = broadcast_shapes(a.shape, b.shape)
     x, y = stretch(a, shape), stretch(b, shape)
-    machine.compared(a, b)
+    machine.compared(op, a, b)
     machine.asked(op, a, b)
     if op not in ("==", "!="):
         machine.numeric(a, b)
@@ -231,7 +242,9 @@ def compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
         x, y = (stretch(side, shape) for side in sides)
         return Num(shape, unsigned.below(op, a, b, x, y), "bool", compiled)
     made = by_comparison(op, a, b)
-    if x is None or y is None or not _comparable(a, machine) or not _comparable(b, machine):
+    answers = (is_literal(a) and is_argument(b)) or (is_argument(a) and is_literal(b))
+    known = answers or (_comparable(a, machine) and _comparable(b, machine))
+    if x is None or y is None or not known:
         some = machine.fresh(origin(x, y), per_lane=bool(shape), boolean=True)
         return Num(shape, some, "bool", compiled, made)
     if _result_bits(a, b) == 64:

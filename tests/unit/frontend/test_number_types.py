@@ -135,3 +135,29 @@ def test_that_tables_hold_signed_integers_of_32_bits_or_more_is_a_standing_oblig
     path.write_text(TRITON.format(body=f"    tl.atomic_add(out_ptr + {at}, 1)\n"), encoding="utf-8")
     (kernel,) = verify_paths([path.as_posix()]).kernels
     assert ("S6" in kernel.standing) is tables
+
+
+@pytest.mark.parametrize(
+    ("test", "integer"),
+    [
+        ("v > 0", False),
+        ("v != 0", False),
+        ("(v != 0) & (v == 1)", False),
+        ("(v > 0) & (v < 1)", True),  # no integer answers both as 0.5 does
+        ("(v > 0) | (v == 1)", True),
+        ("v + v > 1", True),
+        ("v > n", True),
+    ],
+)
+def test_one_question_asks_no_integer(tmp_path: Path, test: str, integer: bool) -> None:
+    host = """
+def host(t):
+    out = torch.zeros(64)
+    k[(64,)](out, t, out.shape[0] / 2, 64, 1)
+"""
+    path = tmp_path / "k.py"
+    body = f"    if {test}:\n        tl.store(out_ptr + pid, pid, mask=pid < n)\n"
+    path.write_text(TRITON.format(body=body) + host, encoding="utf-8")
+    (kernel,) = verify_paths([path.as_posix()]).kernels
+    (launch,) = kernel.launches
+    assert (("`v` is an integer", "unread") in [(c.text, c.status) for c in launch.conditions]) == integer
