@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_library
+from tilecheck.frontend import host_library, host_shapes
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.host_blocks import meet
 from tilecheck.frontend.host_sharing import kept
@@ -200,11 +200,13 @@ def _names(function: cst.FunctionDef) -> list[str]:
 
 def _shape_gradient(x: HostExecutor, name: str, result: Any, frame: Frame) -> None:
     """A gradient has the shape of the result that it is of, laid out in any way."""
-    if not isinstance(frame.names.get(name), Unknown | Tensor) or not isinstance(result, Tensor | Unknown):
+    if not isinstance(frame.names.get(name), Unknown | Tensor):
         return
     try:
-        parts = host_library.parts_of(x, x.tensor(result))
+        parts = host_shapes.parts_of(x, _shape(x, result))
     except UnsupportedConstruct:
+        return
+    if parts is None:
         return
     own = x.shaped(x.tensor(Unknown(name)), parts)
     if own.contiguous:
@@ -215,6 +217,17 @@ def _shape_gradient(x: HostExecutor, name: str, result: Any, frame: Frame) -> No
         frame.names[name] = replace(own, strides=strides, strides_of="")
     else:
         frame.names[name] = own
+
+
+def _shape(x: HostExecutor, result: Any) -> Any:
+    """The shape of a tensor, or of either of two."""
+    match result:
+        case Choice():
+            return Choice(result.cond, _shape(x, result.first), _shape(x, result.second))
+        case Tensor() | Unknown():
+            return host_shapes.shape_of_parts(host_library.parts_of(x, x.tensor(result)))
+        case _:
+            return None
 
 
 def _saved(value: Any, context: str) -> Any:
