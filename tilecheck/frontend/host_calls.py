@@ -41,7 +41,7 @@ from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Choice, Const, Function, Named, Num, Range, Record, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.host import DEFINED, NATURAL, exact_quotient, host_rank, host_test
+from tilecheck.ir.host import DEFINED, NATURAL, OPAQUE, exact_quotient, host_rank, host_test
 
 if TYPE_CHECKING:
     from tilecheck.frontend.executor import Arguments
@@ -235,8 +235,14 @@ def _int(x: HostExecutor, args: Arguments) -> Any:
             return number(numbers.as_int(value, x))
         case Num() if value.elem is not None:
             # Arithmetic with arguments that may be floats: `int(n * ratio)` is none of the numbers in it.
-            whole = value.kind == "int" or x.is_integer_memory(value.elem)
-            return value if whole else x.stable(f"int({E.render(value.elem)})")
+            if value.kind == "int" or x.is_integer_memory(value.elem):
+                return value
+            found, sources = x.stable(f"int({E.render(value.elem)})"), E.symbols(value.elem)
+            if sources and all(s.name in x.made_of and x.is_given(s.name) for s in sources):
+                x.made_of[found.name] = frozenset(s.name for s in sources)
+                x.integers_seen.add(found.name)
+                found = replace(found, opaque=any(s.origin == OPAQUE for s in sources))
+            return found
         case Updated():
             return _int(x, type(args)((x.number_of(value, "int"),), (), args.node, args.table))
         case Unknown():
@@ -252,6 +258,16 @@ def _int(x: HostExecutor, args: Arguments) -> Any:
             return found
         case _:
             raise UnsupportedConstruct("int of this value")
+
+
+def _of_environment(x: HostExecutor, args: Arguments) -> Any:
+    """`os.environ.get("TILE")`: who starts the process hands it in. Another call may find another value."""
+    if not all(isinstance(value, Const | Num) for value in args.positional):
+        raise UnsupportedConstruct("default of an environment variable")
+    name = args.at(0).value if isinstance(args.at(0), Const) else "that is computed"
+    found = replace(x.unread(f"environment variable {name}"), opaque=False)
+    x.made_of[found.name] = frozenset()
+    return found
 
 
 def _bool(x: HostExecutor, args: Arguments) -> Any:
@@ -567,6 +583,7 @@ _PYTHON: Mapping[str, Handler] = {
     "getattr": _getattr,
     "types.SimpleNamespace": _namespace,
     "triton.Config": _config,
+    **dict.fromkeys(("os.environ.get", "os.getenv"), _of_environment),
 }
 
 
