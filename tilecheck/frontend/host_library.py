@@ -368,7 +368,7 @@ def _gather(x: HostExecutor, t: Tensor, args: Arguments) -> Tensor:
 def of_sizes(x: HostExecutor, args: Arguments) -> Tensor | None:
     """`torch.tensor(x.shape)`; None for what is no shape."""
     value = args.at(0)
-    parts = host_shapes.parts_of(x, value) if isinstance(value, HostShape | Dims) else None
+    parts = host_shapes.parts_of(x, value) if isinstance(value, HostShape | Dims | Choice) else None
     return None if parts is None else _holding(x, computed(x, (host_shapes.rank(parts),)), parts)
 
 

@@ -74,9 +74,13 @@ def elementwise(x: HostExecutor, a: Any, b: Any) -> Any:
     others = [v for v in (a, b) if not isinstance(v, Tensor)]
     one = tensors[0]
     same = all((t.shape, t.shape_of) == (one.shape, one.shape_of) for t in tensors)
+    if any(isinstance(v, Unknown) and v.name in x.allocated for v in others):
+        return x.new_object("result")  # a library's own types compute with tensors as tensors do
     if any(not isinstance(v, Num | Const | Ratio | Token) or _may_be_tensor(x, v) for v in others):
         raise UnsupportedConstruct("arithmetic on tensors")
     if not same:
+        if any(x.known_rank(t).shape is None for t in tensors):
+            return x.new_object("result")
         shapes = [shape_of(x, t) for t in tensors]
         return x.with_layout(computed(x, broadcast(x, *shapes), contiguous=False), "result")
     contiguous = all(t.contiguous for t in tensors)

@@ -50,7 +50,8 @@ _ALLOCATING = (
     | frozenset(
         "acos add addbmm addcdiv addcmul addmm addmv addr allclose aminmax arange argwhere asin atan atan2 "
         "baddbmm bernoulli bincount bitwise_and bitwise_left_shift bitwise_not bitwise_or "
-        "bitwise_right_shift bitwise_xor bucketize cdist clip clone conv1d conv2d conv3d copysign cosh "
+        "bitwise_right_shift bitwise_xor bucketize cdist clip clone conv1d conv2d conv3d "
+        "conv_transpose1d conv_transpose2d conv_transpose3d copysign cosh "
         "cross cross_entropy cummax cummin cumulative_sum diff digamma div divide dot embedding empty "
         "empty_like equal erfc erfinv fliplr flipud floor_divide fmod frac full full_like glu greater "
         "heaviside histc hstack hypot index_add index_copy index_fill index_select inner isin isclose "
@@ -66,7 +67,8 @@ _ALLOCATING = (
 )
 # Those among them that raise for some sizes, or numbers of axes, of one tensor.
 _DEMANDING = frozenset(
-    "addbmm addmm addmv addr baddbmm bmm cdist conv1d conv2d conv3d cross cross_entropy dot embedding "
+    "addbmm addmm addmv addr baddbmm bmm cdist conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
+    "conv_transpose3d cross cross_entropy dot embedding "
     "empty_strided gather glu index_add index_copy index_fill index_select inner kthvalue layer_norm linear "
     "masked_scatter matmul mm mse_loss multinomial mv one_hot outer pad quantile rms_norm rot90 scatter "
     "scatter_add scatter_reduce take take_along_dim tensordot topk trace".split()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -364,40 +363,32 @@ def _unpack_starred(x: HostExecutor, target: cst.Tuple | cst.List, value: Any, f
     """`*batch, n = x.shape`: the names after the star count from the end."""
     elements = target.elements
     star = next(k for k, e in enumerate(elements) if isinstance(e, cst.StarredElement))
-    after = len(elements) - star - 1
-    if isinstance(value, HostShape | Dims) and _starred_axes(x, elements, star, value, frame):
-        return
-    if isinstance(value, Seq) and len(value.items) >= len(elements) - 1:
-        stop = len(value.items) - after
-        parts = [*value.items[:star], Seq(value.items[star:stop], True), *value.items[stop:]]
-        for element, item in zip(elements, parts, strict=True):
-            statements.assign(x, element.value, item, frame)
-        return
-    for k, element in enumerate(elements):
-        position = k if k < star else k - len(elements)
-        if isinstance(element, cst.StarredElement):
-            rest = host_sharing.unread_of(x, dotted(element.value) or "rest", value)
-            statements.assign(x, element.value, rest, frame)
-        else:
-            statements.assign(x, element.value, _item_of(x, value, position), frame)
+    rest = dotted(elements[star].value) or "rest"
+    for element, item in zip(elements, _starred(x, value, len(elements), star, rest).items, strict=True):
+        statements.assign(x, element.value, item, frame)
 
 
-def _starred_axes(
-    x: HostExecutor, elements: Sequence[cst.BaseElement], star: int, value: HostShape | Dims, frame: Frame
-) -> bool:
-    """`*batch, n = x.shape` of unknown rank; False if that is not followed."""
-    parts = host_shapes.parts_of(x, value)
-    after = len(elements) - star - 1
-    rest = None if parts is None else host_shapes.sliced(parts, star or None, -after or None)
-    if parts is None or rest is None:
-        return False
-    x.assume(E.le(len(elements) - 1, host_shapes.rank(parts)))  # else Python raises
-    for k, element in enumerate(elements):
-        held: Any = host_shapes.shape_of_parts(rest, is_list=True)
-        if k != star:
-            held = _item_of(x, value, k if k < star else k - len(elements))
-        statements.assign(x, element.value, held, frame)
-    return True
+def _starred(x: HostExecutor, value: Any, count: int, star: int, rest: str) -> Seq:
+    """What each of `count` targets gets, of which one takes a list of all that the others leave."""
+    if isinstance(value, Choice):
+        ways = (lambda way=way: _starred(x, way, count, star, rest) for way in (value.first, value.second))
+        merged: Seq = x.split(value.cond, *ways)
+        return merged
+    after = count - star - 1
+    held: Any = None
+    if isinstance(value, HostShape | Dims):
+        parts = host_shapes.parts_of(x, value)
+        left = None if parts is None else host_shapes.sliced(parts, star or None, -after or None)
+        if parts is not None and left is not None:
+            x.assume(E.le(count - 1, host_shapes.rank(parts)))  # else Python raises
+            held = host_shapes.shape_of_parts(left, is_list=True)
+    elif isinstance(value, Seq) and len(value.items) >= count - 1:
+        held = Seq(value.items[star : len(value.items) - after], True)
+    if held is None:
+        held = host_sharing.unread_of(x, rest, value)
+    items = (_item_of(x, value, k if k < star else k - count) for k in range(count) if k != star)
+    found = list(items)
+    return Seq((*found[:star], held, *found[star:]))
 
 
 def _item_of(x: HostExecutor, value: Any, position: int) -> Any:

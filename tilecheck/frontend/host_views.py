@@ -217,7 +217,7 @@ def _transpose(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     if axes[0] is None or axes[1] is None:
         raise unsupported("symbolic axis")
     if t.shape is None:
-        return _swapped(x, t, axes[0], axes[1])
+        return t if axes[0] == axes[1] else _swapped(x, t, axes[0], axes[1])
     return known(T.swapped(t, axes[0], axes[1]))
 
 

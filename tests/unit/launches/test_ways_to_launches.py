@@ -433,3 +433,66 @@ def host(x, y: torch.Tensor, k: int, m: int):
 def test_descriptors_that_are_changed_or_repeat_elements_do_not_hold(worst, code: str) -> None:
     assert worst(DESCRIBED.format(code="b = TensorDescriptor(out, s, t, [64, 64])"), "tile") == "holds"
     assert worst(DESCRIBED.format(code=code), "tile") not in ("holds", "caller")
+
+
+EITHER_PRODUCT = (
+    "u = x * y if m > 3 else x - y\n*b, c = u.shape\nout = torch.empty_like(u)\n"
+    "n = int(torch.prod(torch.tensor(b))) * c if b else c"
+)
+CONV = "torch.nn.functional.conv_transpose2d(x, y)"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        # What torch computes of tensors of unknown rank is its own: its sizes go with themselves.
+        ("u = x * y\nout = torch.empty_like(u).view(-1)\nn = u.numel()", "holds"),
+        ("u = x.view(-1, 8) * (x - y.sum(-1, True))\nout = torch.empty(u.shape)\nn = u.numel()", "holds"),
+        (f"u = {CONV} * x\nout = torch.empty(u.shape)\nn = u.numel()", "holds"),
+        (f"u = {CONV} * x\nout = torch.empty(u.shape)\nn = u.numel() + 1", "broken"),
+        ("u = x * y\nout = x.view(-1)\nn = u.numel()", "unread"),
+        ("out = x.transpose(-2, -2).contiguous()\nn = x.numel()", "holds"),
+        # The star takes what is left of either shape.
+        (
+            EITHER_PRODUCT,
+            "holds",
+        ),
+        ("u = x if m > 3 else y\n*b, r, c = u.shape\nout = torch.empty(*b, r, c)\nn = u.numel()", "unread"),
+        ("u = x if m > 3 else y\n*b, r, c = u.shape\nout = torch.empty(*b, r)\nn = u.numel()", "not holds"),
+        ("u = (m, k, 5) if m > 3 else (k, 5)\n*b, c = u\nout = torch.empty(*b, 5)\nn = math.prod(u)", "unread"),
+        ("u = (m, k, 5) if m > 3 else (k, 5)\na, *b = u\nout = torch.empty(a)\nn = math.prod(u)", "not holds"),
+    ],
+)
+def test_what_is_computed_of_tensors_of_unknown_rank(worst, body: str, expected: str) -> None:
+    found = worst(host(body, "x: torch.Tensor, y: torch.Tensor, m: int, k: int"))
+    assert (found != "holds") if expected == "not holds" else found == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("n = int(os.environ.get('ROWS') or 32)\nout = torch.empty(n)", "holds"),
+        ("n = int(os.getenv('ROWS', '7'))\nout = torch.empty(n)", "holds"),
+        # Who starts the process may say anything: a size of its own is checked here, or it breaks.
+        ("n = int(os.environ.get('ROWS') or 32)\nout = torch.empty(32)", "broken"),
+        ("n = int(os.environ.get('ROWS') or 32)\nassert n <= 32\nout = torch.empty(32)", "holds"),
+        (
+            "n = int(os.environ.get('ROWS') or 32)\nassert n > 0 and n & (n - 1) == 0\nout = torch.empty(n)",
+            "holds",
+        ),
+        ("n = int(os.environ.get('ROWS'))\nout = torch.empty(int(os.environ.get('ROWS')))", "not holds"),
+        ("n = int(os.environ.get('ROWS', unread(m)))\nout = torch.empty(32)", "unread"),
+    ],
+)
+def test_environment_variables_are_inputs(worst, body: str, expected: str) -> None:
+    found = worst("import os\n" + host(body, "m: int"))
+    assert (found != "holds") if expected == "not holds" else found == expected
+
+
+EITHER = "y = x.view(-1)\nif k != 1:\n    y = y {op}\nctx.n = x.numel()\nctx.save_for_backward(x)\nreturn y"
+
+
+@pytest.mark.parametrize(("op", "expected"), [("* k", "holds"), ("[:k]", "not holds")])
+def test_a_gradient_has_the_shape_of_either_result(worst, op: str, expected: str) -> None:
+    text = autograd(EITHER.format(op=op), "out = torch.empty_like(dy)")
+    assert (worst(text) == "holds") == (expected == "holds")
