@@ -39,6 +39,7 @@ from tilecheck.frontend.host_contents import Held
 from tilecheck.frontend.host_values import (
     Axes,
     BitLength,
+    Device,
     Dims,
     FloatParam,
     HostShape,
@@ -283,6 +284,13 @@ class HostExecutor(Executor):
         finally:
             self.guard, self.doubted, self.deciding, self.line = guard, doubted, deciding, line
 
+    def is_tensor(self, value: Any) -> bool:
+        """Whether a value is a tensor for certain, as the path to here asks `isinstance(x, torch.Tensor)`."""
+        if not isinstance(value, Unknown):
+            return isinstance(value, Tensor)
+        asked = host_test(f"isinstance({value.name}, torch.Tensor)")
+        return E.all_of(self.guard, E.negate(asked)) is E.FALSE
+
     def known_rank(self, t: Tensor) -> Tensor:
         """`t` with its shape written out where the path fixes the rank."""
         ranks = ranks_in(facts_of(self.guard)) if t.shape_of or t.strides_of else {}
@@ -476,6 +484,10 @@ class HostExecutor(Executor):
             a = self.number_of(a, "value")
         elif isinstance(b, Unknown) and isinstance(a, Num) and a.kind != "data":
             b = self.number_of(b, "value")
+        if isinstance(a, Device) and isinstance(b, Device) and a != b:
+            return Device(self.unread("device").name)  # where a tensor lies says nothing of its elements
+        if isinstance(a, Tensor) or isinstance(b, Tensor):
+            a, b = (self.tensor(v) if isinstance(v, Unknown) and self.is_tensor(v) else v for v in (a, b))
         if isinstance(a, Num) and isinstance(b, Num) and "bool" in (a.kind, b.kind):
             a, b = (_as_integer(v) if other.kind in ("int", "any") else v for v, other in ((a, b), (b, a)))
         if isinstance(a, Tensor) and isinstance(b, Tensor) and a == b:

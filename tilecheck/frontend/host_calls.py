@@ -25,6 +25,7 @@ from tilecheck.frontend.host_values import (
     WARPS,
     BitLength,
     Config,
+    Device,
     Dims,
     FloatParam,
     HostShape,
@@ -268,6 +269,11 @@ def _of_environment(x: HostExecutor, args: Arguments) -> Any:
     found = replace(x.unread(f"environment variable {name}"), opaque=False)
     x.made_of[found.name] = frozenset()
     return found
+
+
+def _device(x: HostExecutor, args: Arguments) -> Device:
+    """`torch.device("cuda", 0)`."""
+    return Device(x.unread("torch.device()").name)
 
 
 def _bool(x: HostExecutor, args: Arguments) -> Any:
@@ -584,6 +590,7 @@ _PYTHON: Mapping[str, Handler] = {
     "types.SimpleNamespace": _namespace,
     "triton.Config": _config,
     **dict.fromkeys(("os.environ.get", "os.getenv"), _of_environment),
+    "torch.device": _device,
 }
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_results import RESULTS, elements, listed, random_integers
-from tilecheck.frontend.host_values import Pair, Tensor
+from tilecheck.frontend.host_values import Device, Pair, Tensor
 from tilecheck.frontend.values import Const, Method, Named, Num, Param, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.contents import Contents, filled, permuted, ranged
@@ -125,6 +125,8 @@ def _is_32_bits(value: Any) -> bool:
 def _is_harmless(value: Any) -> bool:
     """Whether an argument of `to` is a wide type, or a device."""
     match value:
+        case Device():
+            return True
         case Named(name) | Token(name):
             last = name.rpartition(".")[2]
             return last in _WIDE or last == "device"

@@ -37,6 +37,7 @@ from tilecheck.frontend.host_targets import (
 from tilecheck.frontend.host_values import (
     GUARDED_LAUNCHER,
     LAUNCHERS,
+    Device,
     Dims,
     Gridded,
     HostShape,
@@ -268,7 +269,7 @@ def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any
             spelled = host_returns.method_of(function, args) if isinstance(function, Named) else None
             if spelled is not None:
                 function, args = spelled
-            args = _of_any_type(args)
+            args = _of_any_type(function, args)
             try:
                 if isinstance(function, Named) and function.name in _CONTAINERS:
                     return x.dialect.call(x, function.name, args)  # what it holds may be undecided
@@ -281,11 +282,22 @@ def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any
             return unread_call(x, function, args.node, args, frame)
 
 
-def _of_any_type(args: Arguments) -> Arguments:
+def _of_any_type(function: Any, args: Arguments) -> Arguments:
     """The arguments without the ways in which a type or a device may come out: of what is made, only the type
     of its elements hangs on them."""
     plain = ((k, Token(k) if k in _OF_TYPE and isinstance(v, Choice) else v) for k, v in args.keywords)
-    return replace(args, keywords=tuple(plain))
+    args = replace(args, keywords=tuple(plain))
+    if not isinstance(function, Method) or function.name != "to":
+        return args
+    where = (Device("device") if isinstance(v, Choice) and _is_place(v) else v for v in args.positional)
+    return replace(args, positional=tuple(where))
+
+
+def _is_place(value: Any) -> bool:
+    """Whether a value says where a tensor lies, if it says anything."""
+    if isinstance(value, Choice):
+        return _is_place(value.first) and _is_place(value.second)
+    return isinstance(value, Device) or value == Const(None)
 
 
 def _ways(args: Arguments) -> int:

@@ -21,6 +21,7 @@ from tilecheck.frontend.host_types import keeps_type, other_type
 from tilecheck.frontend.host_values import (
     Axes,
     BitLength,
+    Device,
     Dims,
     HostShape,
     Pair,
@@ -107,6 +108,8 @@ def attribute(x: HostExecutor, value: Any, name: str) -> Any:
             return value.values if name == "values" else value.indices
         case Unknown() if name in ("shape", "ndim", "T", "mT", "H", "strides"):
             return attribute(x, x.tensor(value), name)
+        case Unknown() if name == "device" and x.is_tensor(value):
+            return Device(f"{value.name}.device")
         case Unknown() if name in ("dtype", "device", "is_cuda"):
             return Token(f"{value.name}.{name}")
         case Unknown() if name in _PARTS:
@@ -156,6 +159,8 @@ def _tensor_attribute(x: HostExecutor, t: Tensor, name: str) -> Any:
             return unsure(x, t, f"{t.name}.{name}") if found is None else found
         case _ if name in _SAME:
             return t
+        case "device":
+            return Device(f"{t.name}.device")
         case _:
             return Token(f"{t.name}.{name}")
 

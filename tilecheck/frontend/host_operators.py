@@ -11,7 +11,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import expressions, host_bits, host_calls, host_shapes, numbers
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_library import broadcast, computed, shape_of
-from tilecheck.frontend.host_values import BitLength, Dims, HostShape, Members, Ratio, Tensor, Unknown
+from tilecheck.frontend.host_values import BitLength, Device, Dims, HostShape, Members, Ratio, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.host import exact_quotient, host_extent, host_rank, same_shape
@@ -131,6 +131,8 @@ def compare(x: HostExecutor, operator: cst.BaseCompOp, a: Any, b: Any) -> Any:
         return x.split(
             b.cond, lambda: compare(x, operator, a, b.first), lambda: compare(x, operator, a, b.second)
         )
+    if isinstance(operator, cst.Is | cst.IsNot) and isinstance(a, Device) and b == Const(None):
+        return Num((), E.FALSE if isinstance(operator, cst.Is) else E.TRUE, "bool", None)
     if isinstance(operator, cst.Equal | cst.NotEqual):
         equal = _equal(x, a, b)
         if equal is not None:

@@ -171,6 +171,11 @@ class FloatParam(Token):
     """A parameter of a host function that is annotated as a float."""
 
 
+@dataclass(frozen=True, slots=True)
+class Device(Token):
+    """Where a tensor lies: never None."""
+
+
 WARPS = 4  # of a Triton launch that does not say how many
 
 

@@ -5,6 +5,7 @@ A value that a branch chose is taken apart: one launch for each way, with the ch
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -121,11 +122,26 @@ def _merged(x: HostExecutor, value: Any) -> Any:
     """What the ways of a choice have in common, where it is not taken apart."""
     match value:
         case Choice() if not _is_optional(value):
-            return _either(x, value.cond, _merged(x, value.first), _merged(x, value.second))
+            with _where(x, value.cond):
+                first = _merged(x, value.first)
+            with _where(x, E.negate(value.cond)):
+                second = _merged(x, value.second)
+            return _either(x, value.cond, first, second)
         case Seq():
             return Seq(tuple(_merged(x, item) for item in value.items), value.is_list)
         case _:
             return value
+
+
+@contextlib.contextmanager
+def _where(x: HostExecutor, cond: Expr) -> Iterator[None]:
+    """With what is known where one way of a choice is taken: `y if y.is_contiguous() else empty_like(y)`."""
+    before = x.guard
+    x.guard = E.all_of(before, cond)
+    try:
+        yield
+    finally:
+        x.guard = before
 
 
 def _either(x: HostExecutor, cond: Expr, a: Any, b: Any) -> Any:
@@ -137,7 +153,10 @@ def _either(x: HostExecutor, cond: Expr, a: Any, b: Any) -> Any:
     a, b = (x.tensor(v) if isinstance(v, Unknown) else v for v in (a, b))
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         return None
-    a, b = x.laid_out(x.known_rank(a)), x.laid_out(x.known_rank(b))
+    with _where(x, cond):
+        a = x.laid_out(x.known_rank(a))
+    with _where(x, E.negate(cond)):
+        b = x.laid_out(x.known_rank(b))
     shape, shape_of = None, a.shape_of if a.shape_of == b.shape_of else ""
     if a.shape is not None and b.shape is not None and len(a.shape) == len(b.shape):
         shape = tuple(E.ite(cond, u, v) for u, v in zip(a.shape, b.shape, strict=True))

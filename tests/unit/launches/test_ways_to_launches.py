@@ -453,10 +453,7 @@ CONV = "torch.nn.functional.conv_transpose2d(x, y)"
         ("u = x * y\nout = x.view(-1)\nn = u.numel()", "unread"),
         ("out = x.transpose(-2, -2).contiguous()\nn = x.numel()", "holds"),
         # The star takes what is left of either shape.
-        (
-            EITHER_PRODUCT,
-            "holds",
-        ),
+        (EITHER_PRODUCT, "holds"),
         ("u = x if m > 3 else y\n*b, r, c = u.shape\nout = torch.empty(*b, r, c)\nn = u.numel()", "unread"),
         ("u = x if m > 3 else y\n*b, r, c = u.shape\nout = torch.empty(*b, r)\nn = u.numel()", "not holds"),
         ("u = (m, k, 5) if m > 3 else (k, 5)\n*b, c = u\nout = torch.empty(*b, 5)\nn = math.prod(u)", "unread"),
@@ -496,3 +493,43 @@ EITHER = "y = x.view(-1)\nif k != 1:\n    y = y {op}\nctx.n = x.numel()\nctx.sav
 def test_a_gradient_has_the_shape_of_either_result(worst, op: str, expected: str) -> None:
     text = autograd(EITHER.format(op=op), "out = torch.empty_like(dy)")
     assert (worst(text) == "holds") == (expected == "holds")
+
+
+PLACED = """
+def placed(v, where):
+    if isinstance(v, torch.Tensor):
+        if where is not None and v.device != where:
+            v = v.to(where)
+        return v
+    return torch.tensor(v)
+
+"""
+
+
+OF_EITHER = (
+    "d = x.device if isinstance(x, torch.Tensor) else {}\n"
+    "u, v = torch.broadcast_tensors(placed(x, d), placed(y, d))\nout = torch.empty(v.shape)\nn = u.numel()"
+)
+TWICE = "n = m\nif {}:\n    n *= 2\nout = torch.empty(m)"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        # Where a tensor lies is never None, and says nothing of its sizes.
+        (TWICE.format("isinstance(x, torch.Tensor) and x.device is None"), "holds"),
+        (TWICE.format("isinstance(x, torch.Tensor) and x.device is not None"), "not holds"),
+        (TWICE.format("x.place is None"), "not holds"),
+        (TWICE.format("x.device is None"), "not holds"),
+        (TWICE.format("torch.device('cuda') is None"), "holds"),
+        (f"d = x.device if isinstance(x, torch.Tensor) else None\n{TWICE.format('d is None')}", "not holds"),
+        (OF_EITHER.format("torch.device('cuda')"), "holds"),
+        (OF_EITHER.format("None"), "holds"),
+        # What is chosen where it is contiguous is.
+        ("u = torch.empty_like(x)\nout = x if x.is_contiguous() else u\nn = x.numel()", "holds"),
+        ("u = torch.empty_like(x)\nout = u if x.is_contiguous() else x\nn = x.numel()", "not holds"),
+    ],
+)
+def test_tensors_that_lie_in_one_of_two_places(worst, body: str, expected: str) -> None:
+    found = worst(PLACED + host(body, "x, y, m: int, n: int"))
+    assert (found != "holds") if expected == "not holds" else found == expected
