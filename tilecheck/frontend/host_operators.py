@@ -14,7 +14,7 @@ from tilecheck.frontend.host_library import broadcast, computed, shape_of
 from tilecheck.frontend.host_values import BitLength, Device, Dims, HostShape, Members, Ratio, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Num, Seq, Token
 from tilecheck.ir import expr as E
-from tilecheck.ir.host import exact_quotient, host_extent, host_rank, same_shape
+from tilecheck.ir.host import exact_quotient, host_extent, host_rank, host_stride, same_shape, same_strides
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
@@ -177,6 +177,8 @@ def _equal(x: HostExecutor, a: Any, b: Any) -> E.Expr | None:
     match a, b:
         case HostShape(strides=False), HostShape(strides=False) if x.shapes.keys().isdisjoint((a.of, b.of)):
             return same_shape(a.of, b.of)
+        case HostShape(strides=True), HostShape(strides=True):
+            return same_strides(a.of, b.of)
         case (HostShape() | Dims(), HostShape() | Dims()):
             return _equal_parts(x, host_shapes.parts_of(x, a), host_shapes.parts_of(x, b))
         case (Dims(), Seq()) | (Seq(), Dims()):
@@ -184,8 +186,6 @@ def _equal(x: HostExecutor, a: Any, b: Any) -> E.Expr | None:
             return host_shapes.equals_items(shape.parts, tuple(x.scalar(i, "extent") for i in items.items))
         case (HostShape(), Seq()) | (Seq(), HostShape()):
             shape, items = (a, b) if isinstance(a, HostShape) else (b, a)
-            if shape.strides:
-                return None
             return _equals_items(x, shape, items)
         case Num() | Unknown(), Num() | Unknown():
             u, v = x.number_of(a, "operand"), x.number_of(b, "operand")
@@ -206,10 +206,11 @@ def _equal_parts(x: HostExecutor, a: host_shapes.Parts | None, b: host_shapes.Pa
 
 
 def _equals_items(x: HostExecutor, shape: HostShape, items: Seq) -> E.Expr | None:
+    part = host_stride if shape.strides else host_extent
     tests = [E.eq(E.sym(host_rank(shape.of)), len(items.items))]
     for k, item in enumerate(items.items):
         num = x.number_of(item, "extent")
         if num.elem is None or num.kind == "bool":
             return None
-        tests.append(E.eq(E.sym(host_extent(shape.of, k)), num.elem))
+        tests.append(E.eq(E.sym(part(shape.of, k)), num.elem))
     return E.all_of(*tests)

@@ -8,7 +8,7 @@ known; `Ranks` replaces it, and the number of elements, once it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from tilecheck.ir.expr import (
     ONE,
@@ -41,12 +41,13 @@ TEST = "test"  # whether an argument is None, has some type, ...: a truth that s
 NATURAL = "natural"  # a size or a stride of which no more is known: any number from 0 on
 DEVICE = "device"  # a count that the machine decides: any number from 1 on
 SAME_SHAPE = "same-shape"
+SAME_STRIDES = "same-strides"
 CONTIGUOUS = "contiguous"
 
 # Numbers that are never negative: torch has no negative strides.
 COUNTS = frozenset({EXTENT, STRIDE, NUMEL, RANK, SPAN, NATURAL})
 RAISED = "raised"  # whether an exception ended a block early, which the code around it may let go on
-TRUTHS = frozenset({TEST, SAME_SHAPE, CONTIGUOUS, RAISED})
+TRUTHS = frozenset({TEST, SAME_SHAPE, SAME_STRIDES, CONTIGUOUS, RAISED})
 _OF_TENSOR = (EXTENT, STRIDE, NUMEL, RANK, SPAN)
 _MOST_AXES = 8
 _PART = re.compile(r"\.shape\[(-?\d*):(-?\d*)\]\.numel\(\)$")
@@ -105,6 +106,19 @@ def host_test(text: str) -> Expr:
 def same_shape(a: str, b: str) -> Expr:
     """Whether two free tensors have one shape; equal names always do."""
     return all_of() if a == b else bool_sym(Symbol(f"{a}.shape == {b}.shape", Kind.HOST, origin=SAME_SHAPE))
+
+
+def same_strides(a: str, b: str) -> Expr:
+    """Whether two free tensors have the same strides; equal names always do."""
+    text = f"{a}.stride() == {b}.stride()"
+    return all_of() if a == b else bool_sym(Symbol(text, Kind.HOST, origin=SAME_STRIDES))
+
+
+def named_same(symbol: Symbol) -> tuple[str, str]:
+    """The two tensors whose shapes or strides are the same where a truth holds."""
+    a, _, b = symbol.name.partition(" == ")
+    ending = ".shape" if symbol.origin == SAME_SHAPE else ".stride()"
+    return a.removesuffix(ending), b.removesuffix(ending)
 
 
 def is_contiguous(tensor: str) -> Expr:
@@ -270,36 +284,34 @@ def _parts_without(left: list[Expr], right: list[Expr]) -> Iterator[tuple[Expr, 
 
 
 def shape_facts(exprs: Iterable[Expr], ranks: Mapping[str, int]) -> Iterator[Expr]:
-    """What contiguity, and equality of shapes, mean for the extents and strides in `exprs`."""
+    """What contiguity, and equality of shapes and strides, mean for the extents and strides in `exprs`."""
     exprs = tuple(exprs)
     for symbol in symbols(*exprs):
-        test = bool_sym(symbol) if symbol.origin in (SAME_SHAPE, CONTIGUOUS) else None
-        if test is not None and symbol.origin == SAME_SHAPE:
-            yield from _same_shape_facts(test, symbol, exprs, ranks)
-        elif test is not None:
+        if symbol.origin in (SAME_SHAPE, SAME_STRIDES):
+            yield from _facts_of_same(symbol, exprs, ranks)
+        elif symbol.origin == CONTIGUOUS:
             name = symbol.name.removesuffix(".is_contiguous()")
             shape = [sym(host_extent(name, k)) for k in range(ranks.get(name, 0))]
             strides = [eq(sym(host_stride(name, k)), s) for k, s in enumerate(row_major(shape))]
-            yield any_of(negate(test), all_of(*strides))
+            yield any_of(negate(bool_sym(symbol)), all_of(*strides))
 
 
-def _same_shape_facts(
-    test: Expr, symbol: Symbol, exprs: tuple[Expr, ...], ranks: Mapping[str, int]
-) -> Iterator[Expr]:
-    a, _, b = symbol.name.partition(" == ")
-    a, b = a.removesuffix(".shape"), b.removesuffix(".shape")
+def _facts_of_same(symbol: Symbol, exprs: tuple[Expr, ...], ranks: Mapping[str, int]) -> Iterator[Expr]:
+    test, (a, b) = bool_sym(symbol), named_same(symbol)
+    of_shape = symbol.origin == SAME_SHAPE
+    part = host_extent if of_shape else host_stride
     rank = ranks.get(a, ranks.get(b))
-    axes = range(rank) if rank is not None else _axes_named(exprs, a, b)
-    same = [eq(sym(host_extent(a, k)), sym(host_extent(b, k))) for k in axes]
+    axes = range(rank) if rank is not None else _axes_named(exprs, a, b, part)
+    same = [eq(sym(part(a, k)), sym(part(b, k))) for k in axes]
     same += [eq(sym(host_rank(a)), sym(host_rank(b)))]
-    counts = [eq(sym(host_numel(a)), sym(host_numel(b)))] if rank is None else []
+    counts = [eq(sym(host_numel(a)), sym(host_numel(b)))] if rank is None and of_shape else []
     yield any_of(negate(test), all_of(*same, *counts))
     if rank is not None and ranks.get(a) == ranks.get(b):
         yield any_of(test, negate(all_of(*same)))
 
 
-def _axes_named(exprs: tuple[Expr, ...], a: str, b: str) -> list[int]:
+def _axes_named(exprs: tuple[Expr, ...], a: str, b: str, part: Callable[[str, int], Symbol]) -> list[int]:
     """The axes of either tensor that are spoken of while neither rank is known."""
-    names = {s.name for s in symbols(*exprs) if s.origin == EXTENT}
+    names = {s.name for s in symbols(*exprs) if s.origin in (EXTENT, STRIDE)}
     axes = range(-_MOST_AXES, _MOST_AXES)
-    return [k for k in axes if host_extent(a, k).name in names or host_extent(b, k).name in names]
+    return [k for k in axes if part(a, k).name in names or part(b, k).name in names]

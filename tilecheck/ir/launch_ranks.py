@@ -8,9 +8,11 @@ from dataclasses import replace
 from tilecheck.ir.expr import TRUE, Expr, conjuncts, rebuild, sym
 from tilecheck.ir.host import (
     SAME_SHAPE,
+    SAME_STRIDES,
     host_extent,
     host_ranges,
     host_stride,
+    named_same,
     ranks_in,
     row_major,
     shape_facts,
@@ -121,13 +123,13 @@ def _in_pieces(
 
 
 def _ranks_of(facts: Iterable[Expr]) -> dict[str, int]:
-    """The ranks that facts fix, through equal shapes too."""
+    """The ranks that facts fix, through equal shapes and strides too."""
     single = tuple(part for fact in facts for part in conjuncts(fact))
     ranks = ranks_in(single)
-    same = [p.args[0].name for p in single if p.op == "bsym" and p.args[0].origin == SAME_SHAPE]
+    tests = (p.args[0] for p in single if p.op == "bsym")
+    same = [named_same(symbol) for symbol in tests if symbol.origin in (SAME_SHAPE, SAME_STRIDES)]
     for _ in same:
-        for name in same:
-            a, _, b = (part.removesuffix(".shape") for part in name.partition(" == "))
+        for a, b in same:
             for one, other in ((a, b), (b, a)):
                 if one in ranks:
                     ranks.setdefault(other, ranks[one])

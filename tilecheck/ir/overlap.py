@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tilecheck.ir.expr import Expr, symbols
-from tilecheck.ir.host import CONTIGUOUS, OPAQUE, RAISED, STRIDE
+from tilecheck.ir.host import CONTIGUOUS, OPAQUE, RAISED, SAME_STRIDES, STRIDE
 from tilecheck.ir.launch import HostTensor
 
 
@@ -73,7 +73,7 @@ def _may_be_copy(t: HostTensor, facts: Sequence[Expr]) -> bool:
     """`x.contiguous()` is `x` for a contiguous `x`: a launch that says nothing of strides may be given one."""
     if not t.copied.startswith("unless contiguous"):
         return bool(t.copied)
-    return any(s.origin in (STRIDE, CONTIGUOUS, OPAQUE, RAISED) for s in symbols(*facts))
+    return any(s.origin in (STRIDE, SAME_STRIDES, CONTIGUOUS, OPAQUE, RAISED) for s in symbols(*facts))
 
 
 def _are_apart(a: Sequence[object] | None, b: Sequence[object] | None) -> bool:

@@ -533,3 +533,19 @@ TWICE = "n = m\nif {}:\n    n *= 2\nout = torch.empty(m)"
 def test_tensors_that_lie_in_one_of_two_places(worst, body: str, expected: str) -> None:
     found = worst(PLACED + host(body, "x, y, m: int, n: int"))
     assert (found != "holds") if expected == "not holds" else found == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("x.stride() == y.stride()", "holds"),
+        ("x.stride() == z.stride() == y.stride()", "holds"),
+        ("x.shape == y.shape", "not holds"),
+        ("x.stride() == z.stride()", "not holds"),
+    ],
+)
+def test_equal_strides(worst, asked: str, expected: str) -> None:
+    said = f"assert x.ndim == y.ndim == 2\nassert {asked}"
+    body = f"{said}\nout = torch.empty(y.stride(0))\nn = x.stride(0)"
+    found = worst(host(body, "x: torch.Tensor, y: torch.Tensor, z: torch.Tensor"))
+    assert (found == "holds") == (expected == "holds")
