@@ -329,7 +329,9 @@ class HostExecutor(Executor):
         return self.known_rank(t)
 
     def laid_out(self, t: Tensor) -> Tensor:
-        """`t`, contiguous if the path says so."""
+        """`t`, contiguous if the path says so, or if it has no gaps along its only axis."""
+        if T.is_line(t):
+            return replace(t, contiguous=True, strides=None, strides_of="")
         whole = "" if t.contiguous else T.whole(t)
         if whole and is_contiguous(whole) in facts_of(self.guard):
             return replace(t, contiguous=True, dense=True, strides=None)
@@ -349,6 +351,8 @@ class HostExecutor(Executor):
 
     def with_layout(self, value: Any, text: str) -> Any:
         """A tensor whose strides nothing gives gets a name for them."""
+        if isinstance(value, Tensor) and T.is_line(value):
+            return self.laid_out(value)
         if not isinstance(value, Tensor) or value.strides is not None or value.strides_of or value.contiguous:
             return value
         own = self.new_object if value.storage in self.allocated else self.unread

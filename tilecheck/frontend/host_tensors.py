@@ -73,6 +73,11 @@ def is_dense(t: Tensor) -> bool:
     return (t.dense or t.contiguous) and not t.expanded
 
 
+def is_line(t: Tensor) -> bool:
+    """Whether a tensor has one axis at most, and no gaps: then it is contiguous, whatever it was made from."""
+    return t.dense and not t.expanded and not t.contiguous and t.shape is not None and len(t.shape) <= 1
+
+
 def whole(t: Tensor) -> str:
     """The free tensor of which `t` has the shape and the strides, axis by axis; empty if it is none."""
     if t.strides_of and t.strides_of == t.shape_of:

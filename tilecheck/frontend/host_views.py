@@ -187,8 +187,8 @@ def _flatten(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
 
 
 def _ravel(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
-    found = known(T.flattened(x.laid_out(t), 0, -1, x.count_of(t)))
-    return replace(found, expanded=False, contiguous=True, dense=True) if t.expanded else found
+    """`t.contiguous().view(-1)`, where `flatten` keeps the stride of the only axis."""
+    return known(T.flattened(T.dense(x.laid_out(t)), 0, -1, x.count_of(t)))
 
 
 def _unflatten(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
