@@ -41,6 +41,7 @@ from tilecheck.frontend.values import (
     rebuilt,
     used,
 )
+from tilecheck.frontend.ways import way_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol, memory_names
 from tilecheck.ir.kernel import (
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 TRANSPARENT = frozenset(
     "function staticmethod lru_cache cache kernel jit contextmanager constexpr constexpr_function".split()
 )
+_ORDERS = frozenset({"<", "<=", ">", ">="})
 MAX_DEPTH = 40  # nested helper calls
 MAX_STEPS = 60_000  # statements and expressions of one run, unrolled loops included
 
@@ -568,6 +570,13 @@ class Executor:
         if numbers.is_compile_time(a) and numbers.is_compile_time(b):
             self._ask(op, a, b)
 
+    def shifted(self, op: str, a: Num, b: Num) -> None:
+        """Note a sum of a parameter and a literal, as of a length and the 1 by which the last index is less:
+        where it bounds what is rounded to an index, it matters whether the parameter is an integer."""
+        for this, other in ((a, b), (b, a)):
+            if self.dialect.has_pointers and numbers.is_argument(this) and way_of(other) is not None:
+                self._ask(op, this, this)
+
     def _ask(self, op: str, a: Num, b: Num) -> None:
         """A float answers one question as some integer does, and two as none may (`R > 0` and `R < 1`): what
         several are asked of is taken for an integer."""
@@ -576,7 +585,7 @@ class Executor:
         for name in {s.name for s in E.symbols(a.elem, b.elem)}:
             questions = self.questions.setdefault(name, {})
             questions[op, a.elem, b.elem] = None
-            if len(questions) > 1 and any(word not in ("==", "!=") for word, _, _ in questions):
+            if len(questions) > 1 and any(word in _ORDERS for word, _, _ in questions):
                 self.integers.add(name)
 
     def integral(self, *values: Num) -> None:

@@ -65,6 +65,8 @@ class Machine(Protocol):
 
     def asked(self, op: str, a: Num, b: Num) -> None: ...
 
+    def shifted(self, op: str, a: Num, b: Num) -> None: ...
+
     def integral(self, *values: Num) -> None: ...
 
     def turns_back(self) -> None: ...
@@ -298,8 +300,7 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     if truths and machine.dialect.has_pointers and op in _OF_BITS:  # which gives a single bit again
         return logical(_OF_BITS[op], a, b, machine)
     exchanged = machine.widened(shape, a, b)
-    if op not in ("+", "-"):
-        machine.numeric(a, b)
+    machine.shifted(op, a, b) if op in ("+", "-") else machine.numeric(a, b)
     if op in _INTEGRAL and (a.bits is not None or b.bits is not None):
         machine.integral(a, b)
     sides = unsigned.combined(op, a, b, machine)
