@@ -167,6 +167,8 @@ class HostExecutor(Executor):
     shapes: dict[str, tuple[Expr | Axes, ...]] = field(default_factory=dict)  # by the names of their tensors
     counts: dict[str, Expr] = field(default_factory=dict)  # of elements, of tensors with shapes that are free
     cuts: dict[tuple[str, Expr], tuple[str, str]] = field(default_factory=dict)  # shapes: see `host_shapes`
+    # Shapes that are others with two axes exchanged, and which.
+    transposes: dict[str, tuple[str, frozenset[Expr]]] = field(default_factory=dict)
     made_contiguous: dict[str, Tensor] = field(default_factory=dict)  # parameters that a decorator prepares
     followed: bool = True  # whether decorators hand on what they get, but for that
     ends: list[tuple[Expr, Any, dict[str, Any]]] = field(

@@ -139,6 +139,7 @@ def take_over(x: HostExecutor, backward: cst.FunctionDef, frame: Frame, handed: 
     x.shapes.update(run.shapes)
     x.counts.update(run.counts)
     x.cuts.update(run.cuts)
+    x.transposes.update(run.transposes)
     x.made_of.update(run.made_of)
     x.made_contiguous.update({name: t for name, t in run.made_contiguous.items() if name not in names})
     x.assume(handed.guard)

@@ -277,6 +277,18 @@ def _plainer(x: HostExecutor, parts: Parts, at: Expr) -> Expr:
     return at
 
 
+def modulo_rank(axis: Expr, ranks: frozenset[Expr]) -> Expr:
+    """An axis but for multiples of the number of axes: what is equal then is one axis, wherever torch takes it
+    for one, from whichever end it counts (`dim`, `dim % x.ndim`, `dim + x.ndim if dim < 0 else dim`)."""
+    if axis.op == "ite":
+        a, b = (modulo_rank(branch, ranks) for branch in axis.args[1:])
+        return a if a is b else E.ite(axis.args[0], a, b)
+    if axis.op == "mod" and axis.args[1] in ranks:
+        return modulo_rank(axis.args[0], ranks)
+    terms = axis.args if axis.op == "add" else (axis,)
+    return E.add(*(term for term in terms if term not in ranks))
+
+
 def is_read(position: Expr) -> bool:
     """Whether all of a position is read: what is said of one that is not would say it of the shape as well."""
     return all(s.origin != OPAQUE for s in E.symbols(position))

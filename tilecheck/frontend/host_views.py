@@ -213,12 +213,32 @@ def _t(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
 
 def _transpose(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     given = args.bind(("dim0", "dim1"), "transpose")
-    axes = [x.scalar(given[name], name).value for name in ("dim0", "dim1")]
+    asked = tuple(x.scalar(given[name], name) for name in ("dim0", "dim1"))
+    axes = [axis.value for axis in asked]
     if axes[0] is None or axes[1] is None:
-        raise unsupported("symbolic axis")
+        return _swapped_somewhere(x, t, asked)
     if t.shape is None:
         return t if axes[0] == axes[1] else _swapped(x, t, axes[0], axes[1])
     return known(T.swapped(t, axes[0], axes[1]))
+
+
+def _swapped_somewhere(x: HostExecutor, t: Tensor, axes: tuple[Expr, ...]) -> Tensor:
+    """`t.transpose(dim, -1)`: of one shape it makes one other, of which it makes that shape again."""
+    if t.shape is not None or not all(map(host_shapes.is_read, axes)):
+        raise unsupported("symbolic axis")
+    found = reordered(x, t, f"{t.name}.transpose()")
+    source, swapped = x.transposes.get(t.shape_of, (t.shape_of, frozenset()))
+    ranks = frozenset(E.sym(host_rank(name)) for name in (source, t.shape_of))
+    places = frozenset(host_shapes.modulo_rank(axis, ranks) for axis in axes)
+    if places == swapped:
+        return replace(found, shape_of=source)
+    made = next((name for name, of in x.transposes.items() if of == (t.shape_of, places)), "")
+    if made or not t.shape_of:
+        return replace(found, shape_of=made or found.shape_of)
+    rank = E.sym(host_rank(found.shape_of))
+    x.define(rank, E.eq(rank, E.sym(host_rank(t.shape_of))))
+    x.transposes[found.shape_of] = t.shape_of, places
+    return found
 
 
 def _swapped(x: HostExecutor, t: Tensor, a: int, b: int) -> Tensor:
