@@ -72,7 +72,6 @@ if TYPE_CHECKING:
 
 HOST_STEPS = 30_000
 _NAMELESS = "?"
-_LONGEST_NAME = 60  # characters
 _LONGEST_TEXT = 12  # nodes
 
 
@@ -414,6 +413,8 @@ class HostExecutor(Executor):
                 return found
             case Num() | Const() | Seq() | Choice():
                 return Executor.truth(self, value)
+            case Tensor():
+                return self.unread_test(f"bool({value.name})")
             case Param() | Token() | Named():
                 return host_test(f"bool({value.name})")
             case _:
@@ -476,7 +477,7 @@ class HostExecutor(Executor):
         host_doubts.doubt(self, node, frame)
         host_targets.forget_named(self, node, frame)
         host_effects.forget_effects(self, node, frame)
-        return self.unread(text_of(node, frame.table))
+        return self.unread(frame.table.text(node))
 
     def bind(self, function: Function, args: Arguments) -> Frame | None:
         return host_targets.bound(self, function, args)
@@ -548,14 +549,6 @@ def _as_integer(value: Num) -> Num:
 def is_nameless(symbol: Symbol) -> bool:
     """Whether nothing in the text has a name for a number or a truth."""
     return symbol.kind is Kind.HOST and symbol.name.partition(" ")[0] == _NAMELESS
-
-
-def text_of(node: cst.CSTNode, table: ModuleTable) -> str:
-    """A node as one short line."""
-    span = table.span(node)
-    raw = table.parsed.source.data[span.start : span.end].decode("utf-8", "replace")
-    text = " ".join(raw.split()) or "value"
-    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 3]}..."
 
 
 def facts_of(guard: Expr) -> tuple[Expr, ...]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_library, host_shapes
+from tilecheck.frontend import host_elementwise, host_shapes
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.host_blocks import meet
 from tilecheck.frontend.host_sharing import kept
@@ -226,7 +226,7 @@ def _shape(x: HostExecutor, result: Any) -> Any:
         case Choice():
             return Choice(result.cond, _shape(x, result.first), _shape(x, result.second))
         case Tensor() | Unknown():
-            return host_shapes.shape_of_parts(host_library.parts_of(x, x.tensor(result)))
+            return host_shapes.shape_of_parts(host_elementwise.parts_of(x, x.tensor(result)))
         case _:
             return None
 

@@ -43,7 +43,7 @@ _HARMLESS = frozenset(
     "endswith lower upper strip split join result_type promote_types can_cast is_tensor len list tuple "
     "set sorted zip enumerate append insert extend get_default_dtype tensor numel conj view_as_real "
     "bit_length is_non_overlapping_and_dense is_contiguous get_state set_state get_rng_state "
-    "initial_seed".split()
+    "initial_seed all_reduce barrier get_rank get_world_size".split()
 )
 _CONVERSIONS = ("int", "round")  # of Python: they fail for what they are given, or not at all
 _REDUCTIONS = ("sum", "any", "all", "mean", "max", "min")

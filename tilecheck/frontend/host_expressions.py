@@ -10,15 +10,16 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import expressions, host_shapes, host_sharing, numbers
 from tilecheck.frontend.expressions import binds_nothing, evaluate
-from tilecheck.frontend.host import HostExecutor, facts_of, is_nameless, text_of
+from tilecheck.frontend.host import HostExecutor, facts_of, is_nameless
 from tilecheck.frontend.host_arguments import literal
 from tilecheck.frontend.host_doubts import doubt, parts
 from tilecheck.frontend.host_effects import forget_effects
+from tilecheck.frontend.host_elementwise import elementwise
 from tilecheck.frontend.host_functions import call
 from tilecheck.frontend.host_iterators import is_used_at_once
 from tilecheck.frontend.host_library import matmul
 from tilecheck.frontend.host_names import attribute_node, name, subscript
-from tilecheck.frontend.host_operators import compare, elementwise, operate
+from tilecheck.frontend.host_operators import compare, operate
 from tilecheck.frontend.host_targets import forget_named
 from tilecheck.frontend.host_values import Dims, HostShape, Members, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.statements import assign
@@ -106,7 +107,7 @@ def _comparison(x: HostExecutor, node: cst.Comparison, frame: Frame) -> Any:
             right: Any = Members(tuple(evaluate(x, e.value, frame) for e in target.comparator.elements))
         else:
             right = evaluate(x, target.comparator, frame)
-        one = _compared(x, target.operator, left, right, text_of(node, frame.table))
+        one = _compared(x, target.operator, left, right, frame.table.text(node))
         result = one if result is None else numbers.logical("and", result, one, x)
         left = right
     return result
@@ -230,9 +231,9 @@ def _of_any_items(x: HostExecutor, node: cst.ListComp | cst.GeneratorExp, source
         x.guard = before
     if not isinstance(value, Num):
         raise UnsupportedConstruct("comprehension over a parameter")
-    none = E.negate(x.test_of_machine(f"any of {text_of(node, frame.table)}"))
+    none = E.negate(x.test_of_machine(f"any of {frame.table.text(node)}"))
     x.assume(E.any_of(none, E.all_of(*said)))
-    found = host_sharing.unread_of(x, text_of(node, frame.table), *named_in(node, frame))
+    found = host_sharing.unread_of(x, frame.table.text(node), *named_in(node, frame))
     x.made_of[found.name] = frozenset[str]().union(*map(_sized_as, named_in(node, frame))) - {""}
     if isinstance(source, Unknown) and not node.for_in.ifs:
 

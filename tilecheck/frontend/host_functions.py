@@ -14,7 +14,7 @@ from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate
-from tilecheck.frontend.host import HostExecutor, text_of
+from tilecheck.frontend.host import HostExecutor
 from tilecheck.frontend.host_arguments import sizes
 from tilecheck.frontend.host_calls import checks_contracts
 from tilecheck.frontend.host_changes import MUTATORS, anything_changed, elements_changed, read_once, used_up
@@ -467,7 +467,7 @@ def unread_call(x: HostExecutor, function: Any, node: cst.CSTNode, args: Argumen
     for value in (*args.positional, *(v for _, v in args.keywords)):
         if isinstance(value, Function) and launches_inside(value):
             _call_back(x, value, args, frame)
-    text = text_of(node, args.table)
+    text = args.table.text(node)
     found = host_returns.result(x, function, args, text)
     exposed = set(x.exposed)
     if found is None:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from tilecheck.frontend import host_doubts, host_shapes
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_arguments import unsupported
+from tilecheck.frontend.host_elementwise import broadcast, computed, joined, parts_of, same, shape_of
 from tilecheck.frontend.host_values import Axes, Dims, HostShape, Pair, Tensor, Unknown
-from tilecheck.frontend.values import Choice, Const, Named, Num, Seq, Token, integer
+from tilecheck.frontend.values import Choice, Const, Num, Seq, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import row_major
@@ -25,64 +26,6 @@ if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
 
 Handler = Callable[["HostExecutor", Tensor, "Arguments"], Any]
-
-
-def computed(x: HostExecutor, parts: host_shapes.Parts, *, contiguous: bool = True) -> Tensor:
-    """A new tensor; one that is not row-major has its elements side by side in some order."""
-    found = T.fresh("result", x.storage("result"), None)
-    return x.with_room(x.shaped(replace(found, contiguous=contiguous), parts))
-
-
-def parts_of(x: HostExecutor, t: Tensor) -> host_shapes.Parts:
-    """The shape of a tensor."""
-    t = x.known_rank(t)
-    if t.shape is not None:
-        return t.shape
-    found = host_shapes.parts_of(x, HostShape(t.shape_of)) if t.shape_of else None
-    if found is None:
-        raise unsupported("tensor of unknown shape")
-    return found
-
-
-def shape_of(x: HostExecutor, t: Tensor) -> tuple[Expr, ...]:
-    """The extents of a tensor whose rank is known."""
-    t = x.known_rank(t)
-    if t.shape is None:
-        raise unsupported("tensor of unknown rank")
-    return t.shape
-
-
-# ---- element by element ------------------------------------------------------------------------------------
-
-
-def _same(x: HostExecutor, t: Tensor, args: Arguments) -> Tensor:
-    """As many elements as the operand, which nothing else may broadcast."""
-    others = [*args.positional, *(v for _, v in args.keywords)]
-    plain = (Const, Named, Token)
-    if not all(isinstance(v, plain) or (isinstance(v, Num) and v.kind in ("int", "bool")) for v in others):
-        raise unsupported("operand that may be a tensor")
-    if any(isinstance(v, Num) and v.kind == "bool" for v in args.positional):
-        raise unsupported("flag without its name")  # perhaps `inplace`
-    if any(name in ("inplace", "out") for name, _ in args.keywords):
-        raise unsupported("result that is an operand")
-    laid = x.laid_out(x.known_rank(t))
-    return computed(x, parts_of(x, t), contiguous=laid.contiguous and not laid.expanded)
-
-
-def broadcast(x: HostExecutor, a: tuple[Expr, ...], b: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """The shape of two operands: torch raises unless extents agree or one of them is 1."""
-    rank = max(len(a), len(b))
-    pairs = zip((*[E.ONE] * (rank - len(a)), *a), (*[E.ONE] * (rank - len(b)), *b), strict=True)
-    found: list[Expr] = []
-    for u, v in pairs:
-        if u is v or v is E.ONE:
-            found.append(u)
-        elif u is E.ONE:
-            found.append(v)
-        else:
-            x.assume(E.any_of(E.eq(u, v), E.eq(u, 1), E.eq(v, 1)))
-            found.append(E.ite(E.eq(u, 1), v, u))
-    return tuple(found)
 
 
 # ---- products ----------------------------------------------------------------------------------------------
@@ -302,7 +245,7 @@ def stack(x: HostExecutor, args: Arguments) -> Tensor:
 
 
 def _sorted(x: HostExecutor, t: Tensor, args: Arguments) -> Pair:
-    return Pair(_same(x, t, args), _same(x, t, args))
+    return Pair(same(x, t, args), same(x, t, args))
 
 
 def _topk(x: HostExecutor, t: Tensor, args: Arguments) -> Pair:
@@ -487,12 +430,19 @@ _ELEMENTWISE = (
     "relu relu6 sigmoid tanh exp exp2 expm1 abs neg negative sqrt rsqrt log log2 log10 log1p ceil "
     "round trunc sign square reciprocal sin cos tan erf gelu silu logsigmoid softplus elu leaky_relu selu "
     "isnan isinf isfinite logical_not cumsum cumprod triu tril flip nan_to_num softmax log_softmax argsort "
-    "clamp clamp_min clamp_max floor eq ne lt le gt ge"
+    "clamp clamp_min clamp_max floor"
+).split()
+# Of two operands or more, which are broadcast.
+_JOINED = (
+    "eq ne lt le gt ge add sub subtract mul multiply div divide true_divide floor_divide remainder fmod where "
+    "maximum minimum fmax fmin logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor atan2 "
+    "lerp xlogy"
 ).split()
 _REDUCTIONS = "sum mean amax amin all any argmax argmin logsumexp nansum count_nonzero".split()
 # Of a tensor: `t.relu()`, `torch.relu(t)`, `torch.nn.functional.relu(t)`.
 OPERATIONS: Mapping[str, Handler] = {
-    **dict.fromkeys(_ELEMENTWISE, _same),
+    **dict.fromkeys(_ELEMENTWISE, same),
+    **dict.fromkeys(_JOINED, joined),
     **dict.fromkeys(_REDUCTIONS, _reduced),
     **dict.fromkeys(("max", "min"), _extreme),
     "prod": _product_of,
@@ -516,7 +466,8 @@ FUNCTIONS: Mapping[str, Callable[[HostExecutor, Arguments], Any]] = {
     "broadcast_tensors": broadcast_tensors,
 }
 # Methods of values of which the text does not say that they are tensors: lists and texts have none of these.
-OF_UNKNOWN = frozenset(OPERATIONS) - {"sort", "any", "all", "max", "min", "round", "trunc", "floor", "flip"}
+_OF_OTHERS = frozenset("sort any all max min round trunc floor flip add sub div mul where remainder".split())
+OF_UNKNOWN = frozenset(OPERATIONS) - _OF_OTHERS
 
 
 def operation(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> Any:
@@ -524,4 +475,5 @@ def operation(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> Any:
     t = x.known_rank(t)
     if any(isinstance(v, Dims) for v in args.positional) or any(k == "out" for k, _ in args.keywords):
         raise unsupported(f"tensor method `.{name}`")
-    return OPERATIONS[name](x, t, args)
+    found = OPERATIONS[name](x, t, args)
+    return replace(found, name=args.table.text(args.node)) if isinstance(found, Tensor) else found

@@ -10,7 +10,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import expressions
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.expressions import evaluate, module_name
-from tilecheck.frontend.host import HostExecutor, text_of
+from tilecheck.frontend.host import HostExecutor
 from tilecheck.frontend.host_changes import is_mutable, lose_objects, read_global, read_member
 from tilecheck.frontend.host_effects import stop_at_reshaping
 from tilecheck.frontend.host_sharing import kept, unread_of
@@ -97,7 +97,7 @@ def subscript(x: HostExecutor, node: cst.Subscript, frame: Frame) -> Any:
     if isinstance(node.value, cst.Name) and frame.find(node.value.value) is None:
         key = (frame.table.file, node.value.value)
         if key in x.forms:
-            return of_form(x, x.forms[key], x.unread(text_of(node, frame.table)).name)
+            return of_form(x, x.forms[key], x.unread(frame.table.text(node)).name)
     return _item(x, used(x, node.value, frame), index)
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import expressions, host_bits, host_calls, host_shapes, numbers
-from tilecheck.frontend import host_tensors as T
-from tilecheck.frontend.host_library import broadcast, computed, shape_of
+from tilecheck.frontend.host_elementwise import elementwise
 from tilecheck.frontend.host_values import BitLength, Device, Dims, HostShape, Members, Ratio, Tensor, Unknown
-from tilecheck.frontend.values import Choice, Const, Num, Seq, Token
+from tilecheck.frontend.values import Choice, Const, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.host import exact_quotient, host_extent, host_rank, host_stride, same_shape, same_strides
 
@@ -66,56 +64,6 @@ def _ratio(x: HostExecutor, a: Any, b: Any) -> Any:
     if top.elem is None or bottom.elem is None or "bool" in (top.kind, bottom.kind):
         raise UnsupportedConstruct("division")
     return Ratio(top.elem, bottom.elem)
-
-
-def elementwise(x: HostExecutor, a: Any, b: Any) -> Any:
-    """Arithmetic on tensors allocates its result; its shape is known where nothing is broadcast."""
-    tensors = [t for t in (a, b) if isinstance(t, Tensor)]
-    others = [v for v in (a, b) if not isinstance(v, Tensor)]
-    one = tensors[0]
-    same = all((t.shape, t.shape_of) == (one.shape, one.shape_of) for t in tensors)
-    if any(isinstance(v, Unknown) and v.name in x.allocated for v in others):
-        return x.new_object("result")  # a library's own types compute with tensors as tensors do
-    if any(not isinstance(v, Num | Const | Ratio | Token) or _may_be_tensor(x, v) for v in others):
-        raise UnsupportedConstruct("arithmetic on tensors")
-    if not same:
-        if any(x.known_rank(t).shape is None for t in tensors):
-            return x.new_object("result")
-        shapes = [shape_of(x, t) for t in tensors]
-        return x.with_layout(computed(x, broadcast(x, *shapes), contiguous=False), "result")
-    contiguous = all(t.contiguous for t in tensors)
-    storage = x.storage("result")
-    found = replace(
-        one,
-        name="result",
-        storage=storage,
-        fresh=True,
-        strides=None,
-        strides_of="",
-        contiguous=contiguous,
-        expanded=False,
-        part=(),
-        copied="",
-        copy=0,
-        among=(),
-        dense=True,
-        span_of="",
-        offset=E.ZERO,
-        dtype="",
-        room=T.numel(one),
-    )
-    return x.with_layout(found, storage)
-
-
-def _may_be_tensor(x: HostExecutor, value: Any) -> bool:
-    """Whether a number is made of values of which the text does not say that they are numbers: `x + w * 2`."""
-    if isinstance(value, Ratio):
-        return not all(map(x.is_integer_memory, (value.top, value.bottom)))
-    if not isinstance(value, Num) or value.kind not in ("any", "bool"):
-        return False
-    if value.elem is None or not x.is_integer_memory(value.elem):
-        return True
-    return any(s.kind is E.Kind.OPAQUE for s in E.symbols(value.elem))  # what comparing them gives
 
 
 # ---- comparisons ---------------------------------------------------------------------------------------------

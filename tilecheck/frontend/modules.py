@@ -32,6 +32,7 @@ from tilecheck.overlay import is_file
 from tilecheck.patches.patched import Patches
 
 _ASSIGNED = re.compile(r"\.value\b|setattr")
+_LONGEST_TEXT = 60  # characters
 _REPLACED = re.compile(r"\.__(?:code|defaults|kwdefaults)__\b")
 
 
@@ -215,6 +216,13 @@ class ModuleTable:
     def span(self, node: cst.CSTNode) -> Span:
         """The bytes of a node; the start of the file for a node made from a contract's text."""
         return self.parsed.spans.get(node, Span(0, 0))
+
+    def text(self, node: cst.CSTNode) -> str:
+        """A node as one short line."""
+        span = self.span(node)
+        raw = self.parsed.source.data[span.start : span.end].decode("utf-8", "replace")
+        text = " ".join(raw.split()) or "value"
+        return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 3]}..."
 
 
 @dataclass(slots=True, eq=False)

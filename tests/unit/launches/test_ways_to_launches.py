@@ -549,3 +549,47 @@ def test_equal_strides(worst, asked: str, expected: str) -> None:
     body = f"{said}\nout = torch.empty(y.stride(0))\nn = x.stride(0)"
     found = worst(host(body, "x: torch.Tensor, y: torch.Tensor, z: torch.Tensor"))
     assert (found == "holds") == (expected == "holds")
+
+
+@pytest.mark.parametrize(
+    ("before", "axis", "expected"),
+    [
+        ("", "d", "holds"),
+        ("e = d % x.ndim", "e", "holds"),
+        ("e = d + x.ndim if d < 0 else d", "e", "holds"),
+        ("e = d + x.ndim - 1", "e", "not holds"),
+        ("e = d + y.ndim if d < 0 else d", "e", "not holds"),
+        ("", "k", "not holds"),
+        ("d += 1", "d", "not holds"),
+    ],
+)
+def test_two_axes_that_are_exchanged(worst, before: str, axis: str, expected: str) -> None:
+    """Of one shape, the same axes make one other, of which they make that shape again."""
+    head = "x: torch.Tensor, y: torch.Tensor, d: int, k: int"
+    body = f"a = x.transpose(d, -1)\n{before}\n"
+    twice = f"out = torch.empty_like(a)\nn = x.transpose({axis}, -1).size(0) * out.numel() // out.size(0)"
+    back = f"out = torch.empty(x.size(0))\nn = a.transpose(-1, {axis}).size(0)"
+    for rest in (twice, back):
+        found = worst(host(body + rest, head))
+        assert (found == "holds") == (expected == "holds")
+
+
+@pytest.mark.parametrize(
+    ("body", "n", "expected"),
+    [
+        ("out = torch.where(x, x, 0)", "x.shape[0] * x.shape[1]", "holds"),
+        ("out = torch.where(x[:, :1], x[:1], 0)", "x.shape[0] * x.shape[1]", "holds"),
+        ("out = torch.where(x[:, :1], x[:, :1], 0)", "x.shape[0] * x.shape[1]", "not holds"),
+        ("out = torch.maximum(x, y)", "x.numel()", "not holds"),
+        ("out = torch.where(y, y, y.unsqueeze(1))", "y.shape[0] * y.shape[0]", "holds"),
+        ("out = y.add(y.unsqueeze(1), alpha=2)", "y.shape[0] * y.shape[0]", "holds"),
+        ("out = y.eq(y.unsqueeze(1))", "y.shape[0] * y.shape[0]", "holds"),
+        ("out = torch.div(y, 2, rounding_mode='floor')", "y.shape[0]", "holds"),
+        ("out = torch.add(y, y.unsqueeze(1), out=y)", "y.shape[0] * y.shape[0]", "not holds"),
+        ("(out,) = torch.where(y)", "y.shape[0]", "not holds"),
+    ],
+)
+def test_operands_of_functions_are_broadcast(worst, body: str, n: str, expected: str) -> None:
+    shapes = "assert x.ndim == 2 and y.ndim == 1"
+    found = worst(host(f"{shapes}\n{body}\nn = {n}", "x: torch.Tensor, y: torch.Tensor"))
+    assert (found == "holds") == (expected == "holds")
