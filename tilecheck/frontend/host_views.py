@@ -359,20 +359,20 @@ def _as_strided(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
 
 def narrowed(x: HostExecutor, t: Tensor, axis: int, start: Expr, length: Expr) -> Tensor:
     """`t.narrow(axis, start, length)`."""
-    part = T.sliced(t, axis, (start, None, None))
-    if part is None or part.shape is None:
+    part = T.sliced(t, axis, (start, E.add(start, length), None))
+    if part is None or t.shape is None:
         raise unsupported("narrow")
     # What does not lie inside is an error, so it is exactly as long as asked for; a start below 0 counts from
     # the end.
-    at = axis % len(part.shape)
-    size = (t.shape or part.shape)[at]
+    at = axis % len(t.shape)
+    size = t.shape[at]
     first = E.ite(E.lt(start, 0), E.add(start, size), start)
     x.assume(E.all_of(E.le(0, first), E.le(0, length), E.le(E.add(first, length), size)))
     low = start if T.nonnegative(start) else first
     whole = low is E.ZERO and length is size
     own = t.part if whole else T.part_of(t, at, low, E.add(low, length), 1)
     offset = T.moved(t, low, T.stride(t, at))
-    return replace(part, shape=(*part.shape[:at], length, *part.shape[at + 1 :]), part=own, offset=offset)
+    return replace(part, shape=(*t.shape[:at], length, *t.shape[at + 1 :]), part=own, offset=offset)
 
 
 def _narrow(x: HostExecutor, t: Tensor, args: Arguments) -> Any:

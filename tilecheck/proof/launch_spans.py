@@ -129,8 +129,9 @@ def scalar(name: str, value: Expr) -> Iterator[tuple[Expr, Expr]]:
 
 def span(tensor: HostTensor, param: str) -> Expr:
     """The span of the tensor that is passed for `param`: to the end of the buffer that it is a part of, where
-    the host allocates that."""
-    if tensor.allocated and tensor.offset is not None and tensor.room is not None and tensor.part != ():
+    the host allocates that. What may be a copy may end where it does itself."""
+    is_part = tensor.allocated and tensor.part != () and not tensor.copied
+    if is_part and tensor.offset is not None and tensor.room is not None:
         return sub(tensor.room, tensor.offset)
     if tensor.shape is not None and (tensor.dense or tensor.contiguous):
         return mul(ONE, *tensor.shape)
