@@ -104,7 +104,7 @@ def call(x: HostExecutor, node: cst.Call, frame: Frame) -> Any:
     function = _callee(x, node.func, frame)
     allocation, x.allocation = x.allocation, ""
     try:
-        args = _arguments(x, node, frame, launched=_is_gridded(function))
+        args = _arguments(x, node, frame, function)
     finally:
         x.allocation = allocation
     if args is None:
@@ -133,7 +133,7 @@ def _reshaped(x: HostExecutor, node: cst.Call, owner: cst.BaseExpression, frame:
     value = used(x, owner, frame)
     if not isinstance(value, Tensor | Unknown):
         stop_at_reshaping(x, node.func)
-    args = _arguments(x, node, frame, launched=False)
+    args = _arguments(x, node, frame, None)
     given = () if args is None else (*args.positional, *(v for _, v in args.keywords))
     if args is None:
         forget_effects(x, node, frame)
@@ -177,8 +177,9 @@ def _method_of(x: HostExecutor, value: Any, name: str) -> Any:
     return Method(value, name)
 
 
-def _arguments(x: HostExecutor, node: cst.Call, frame: Frame, *, launched: bool) -> Arguments | None:
+def _arguments(x: HostExecutor, node: cst.Call, frame: Frame, callee: Any) -> Arguments | None:
     """The evaluated arguments; None when a starred one has an unknown length that a launch does not tell."""
+    launched, in_view = _is_gridded(callee), _takes_any(callee)
     positional: list[Any] = []
     keywords: list[tuple[str, Any]] = []
     whole, starred = True, False
@@ -192,9 +193,11 @@ def _arguments(x: HostExecutor, node: cst.Call, frame: Frame, *, launched: bool)
             keywords.append((UNKNOWN_KEYWORDS, value))
         elif arg.star == "*" and isinstance(value, HostShape) and launched:
             positional.append(Starred(value))
-        elif arg.star == "*" and _is_shape(value) and len(node.args) == 1:
-            positional.append(value)
-        elif arg.star == "*" and isinstance(value, HostShape | Dims) and _is_of_sizes(node):
+        elif arg.star == "*" and _is_shape(value) and len(node.args) == 1 and in_view is None:
+            positional.append(value)  # what takes sizes one by one takes them all at once
+        elif arg.star == "*" and _is_shape(value) and len(node.args) == 1 and in_view:
+            positional.append(Starred(value))
+        elif arg.star == "*" and isinstance(value, HostShape | Dims) and in_view is None and _is_of_sizes(node):
             starred = True
             positional.append(Starred(value))
         elif arg.star == "*" and isinstance(value, Seq):
@@ -207,6 +210,22 @@ def _arguments(x: HostExecutor, node: cst.Call, frame: Frame, *, launched: bool)
     if starred and whole:
         positional = [_one_shape(x, positional)]
     return Arguments(tuple(positional), tuple(keywords), node, frame.table) if whole else None
+
+
+def _takes_any(callee: Any) -> bool | None:
+    """Whether a function of the project takes any number of arguments, and nothing else; None for any other."""
+    match callee:
+        case Function(node=cst.FunctionDef() | cst.Lambda() as node):
+            params = node.params
+            others = (*params.posonly_params, *params.params, *params.kwonly_params)
+            return isinstance(params.star_arg, cst.Param) and not others and params.star_kwarg is None
+        case RecordType():
+            return False
+        case Choice():
+            ways = (_takes_any(callee.first), _takes_any(callee.second))
+            return ways[0] if ways[0] == ways[1] else False
+        case _:
+            return None
 
 
 def _is_shape(value: Any) -> bool:

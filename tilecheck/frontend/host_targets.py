@@ -22,7 +22,7 @@ from tilecheck.frontend.host_changes import (
     used_up,
 )
 from tilecheck.frontend.host_effects import forget_effects
-from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown
+from tilecheck.frontend.host_values import Dims, HostShape, Starred, Table, Tensor, Unknown
 from tilecheck.frontend.syntax import names_touched, walk
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Num, Poison, Record, Seq
 from tilecheck.ir import expr as E
@@ -331,7 +331,8 @@ def bind_starred(x: HostExecutor, function: Function, args: Arguments) -> Frame 
         x, simple, type(args)(args.positional[: len(plain)], keywords, args.node, args.table)
     )
     if star is not None:
-        frame.names[star.name.value] = Seq(extra)
+        alone = extra[0] if extra else None
+        frame.names[star.name.value] = alone.value if isinstance(alone, Starred) else Seq(extra)
     if rest is not None:
         whole = UNKNOWN_KEYWORDS not in others
         frame.names[rest.name.value] = (
