@@ -73,6 +73,7 @@ if TYPE_CHECKING:
 HOST_STEPS = 30_000
 _NAMELESS = "?"
 _LONGEST_TEXT = 12  # nodes
+_DISPLAYS = (cst.List, cst.Tuple, cst.Set, cst.Dict, cst.BaseComp)
 
 
 class HostTooLarge(TilecheckError):
@@ -477,7 +478,10 @@ class HostExecutor(Executor):
         host_doubts.doubt(self, node, frame)
         host_targets.forget_named(self, node, frame)
         host_effects.forget_effects(self, node, frame)
-        return self.unread(frame.table.text(node))
+        found = self.unread(frame.table.text(node))
+        if any(isinstance(n, _DISPLAYS) for n in (node, *node.children)):
+            self.computed.add(found.name)  # what a list that this makes holds nobody hands in
+        return found
 
     def bind(self, function: Function, args: Arguments) -> Frame | None:
         return host_targets.bound(self, function, args)

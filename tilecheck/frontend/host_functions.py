@@ -502,6 +502,8 @@ def unread_call(x: HostExecutor, function: Any, node: cst.CSTNode, args: Argumen
     ):
         doubt(x, node, frame)
     result = x.unread(text) if found is None else found
+    if found is None and not isinstance(function, Method):
+        x.computed.add(result.name)
     if found is None:
         given_back(x, result.name, *_given(x, function, args), in_view=_is_in_view(function, node, args))
     unread_effects(x, function, args, frame)

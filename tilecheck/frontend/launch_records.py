@@ -6,6 +6,7 @@ A value that a branch chose is taken apart: one launch for each way, with the ch
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -236,8 +237,11 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
     if not all(one.is_said_by(x, facts_of(guard), passed, asked) for one in x.supposed):
         return replace(found, problem="a tensor was resized that may be one of which it speaks")
     kept = call.table.bindings  # names of the module: what they hold is of another call
-    computed = {name for name in spoken if _is_variable(x, name) and plain(name) not in kept}
-    computed |= {name for name in x.computed.intersection(spoken) if not _is_said(x, name, (*sizes, *counts))}
+    held_in = {name: plain(_container(name)) for name in spoken if _is_variable(x, _container(name))}
+    computed = {name for name, variable in held_in.items() if variable not in kept}
+    lies_in = tuple(f"{name}{mark}" for name in x.computed for mark in ("[", "."))
+    sized = {name for name in spoken if name in x.computed or name.startswith(lies_in)}
+    computed |= {name for name in sized if not _is_said(x, name, (*sizes, *counts))}
     stacked = {name for name in x.stacked if any(_is_later_item(n, name) for n in spoken)}
     doubted = x.doubted | x.raising | stacked | _cut_otherwise(x, said) | _made_of_numbers(x, said) | computed
     found = replace(found, doubted=tuple(sorted(doubted)))
@@ -249,6 +253,11 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
 def _is_variable(x: HostExecutor, name: str) -> bool:
     """Whether it is what a variable holds after code that is not followed, as a loop: nobody hands that in."""
     return plain(name).isidentifier() and not x.is_given(name) and name not in x.shapes and name not in x.counts
+
+
+def _container(name: str) -> str:
+    """What holds an item, or an attribute: `d` of `d[0].w`; of anything else itself."""
+    return re.split(r"[\[.]", name, maxsplit=1)[0]
 
 
 def _is_later_item(name: str, of: str) -> bool:

@@ -100,7 +100,7 @@ def test_a_name_bound_inside_an_expression(between: str, verified) -> None:
         ("setattr(t, 'out', m)", "caller"),
         ("u = t\n        u.out = torch.empty(1)", "caller"),
         ("u = t\n        u.reset()", "unread"),
-        ("t = unread(m)", "caller"),
+        ("t = unread(m)", "unread"),
         ("for t in m:\n            pass", "caller"),
     ],
 )
