@@ -72,6 +72,15 @@ def context_of(table: ModuleTable, host: cst.FunctionDef) -> str:
     return names[0] if names else ""
 
 
+def follow_gradients(x: HostExecutor, table: ModuleTable, host: cst.FunctionDef, frame: Frame) -> None:
+    """Note the gradients of which no shape is known: torch gives them that of what `forward` returns, so that
+    no caller answers for it."""
+    if host.name.value == "backward" and _class_of(table, host) is not None:
+        star = host.params.star_arg
+        names = [*_names(host)[1:], *([star.name.value] if isinstance(star, cst.Param) else [])]
+        x.computed.update(name for name in names if isinstance(frame.names.get(name), Unknown))
+
+
 def _class_of(table: ModuleTable, host: cst.FunctionDef) -> cst.ClassDef | None:
     """The autograd function that a method is of."""
     for node in table.nodes():
@@ -144,8 +153,10 @@ def take_over(x: HostExecutor, backward: cst.FunctionDef, frame: Frame, handed: 
     x.made_contiguous.update({name: t for name, t in run.made_contiguous.items() if name not in names})
     x.assume(handed.guard)
     x.context = names[0] if run.context not in run.exposed else ""
+    changed = _changed(backward, names[0])
     for name, value in handed.attributes.items():
-        frame.names[f"{names[0]}.{name}"] = value
+        if name not in changed:  # with `retain_graph` it runs again, and finds what it left
+            frame.names[f"{names[0]}.{name}"] = value
     if x.followed and not any(
         isinstance(n, cst.Attribute) and n.attr.value == "set_materialize_grads" for n in _texts(run)
     ):
@@ -193,6 +204,23 @@ def _unpacks(backward: cst.FunctionDef) -> bool:
 def _texts(run: HostExecutor) -> Iterator[cst.CSTNode]:
     for node in run.running:
         yield from walk(node)
+
+
+def _changed(backward: cst.FunctionDef, context: str) -> set[str]:
+    """The attributes of the context that a text may change: those that it assigns to, or calls a method of."""
+    found: set[str] = set()
+    for node in walk(backward.body):
+        match node:
+            case cst.AssignTarget(target) | cst.AugAssign(target) | cst.AnnAssign(target):
+                places = [n for n in walk(target) if isinstance(n, cst.Attribute)]
+            case cst.Del(target):
+                places = [n for n in walk(target) if isinstance(n, cst.Attribute)]
+            case cst.Call(cst.Attribute(cst.Attribute() as owner)):
+                places = [owner]
+            case _:
+                places = []
+        found.update(n.attr.value for n in places if dotted(n.value) == context)
+    return found
 
 
 def _names(function: cst.FunctionDef) -> list[str]:

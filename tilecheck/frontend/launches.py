@@ -22,7 +22,14 @@ from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostDialect, HostExecutor, HostStopped, HostTooLarge, Shared, parameter
 from tilecheck.frontend.host_applied import prepared_inputs
-from tilecheck.frontend.host_autograd import HostRun, context_of, forward_of, handed_over, take_over
+from tilecheck.frontend.host_autograd import (
+    HostRun,
+    context_of,
+    follow_gradients,
+    forward_of,
+    handed_over,
+    take_over,
+)
 from tilecheck.frontend.host_blank import with_returned
 from tilecheck.frontend.host_decorated import hands_on
 from tilecheck.frontend.host_doubts import doubt_inputs
@@ -395,12 +402,13 @@ def _run(x: HostExecutor, table: ModuleTable, host: _Host) -> str | None:
 
 def _take_over(x: HostExecutor, table: ModuleTable, host: _Host, frame: Frame) -> None:
     """Start the `backward` of an autograd function with what its `forward` left."""
-    forward = None if host.node is None else forward_of(table, host.node)
-    if host.node is None or forward is None:
+    if host.node is None:
         return
-    handed = _settled(table, _Host(forward, host.enclosing, frozenset()), x.known).handed
-    if handed is not None:
-        take_over(x, host.node, frame, handed)
+    forward = forward_of(table, host.node)
+    run = None if forward is None else _settled(table, _Host(forward, host.enclosing, frozenset()), x.known)
+    if run is not None and run.handed is not None:
+        take_over(x, host.node, frame, run.handed)
+    follow_gradients(x, table, host.node, frame)
 
 
 def _frame(x: HostExecutor, table: ModuleTable, host: _Host) -> Frame:

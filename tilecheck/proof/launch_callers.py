@@ -124,6 +124,8 @@ def _is_like_an_input(t: HostTensor) -> bool:
     """Whether a tensor has the shape of another, all of it and in its order."""
     if t.by_rank:
         return False  # its shape is made of parts
+    if t.count is not None and any(n.op == "ite" for n in walk(t.count)):
+        return False  # the text chooses between several
     if t.shape is None:
         return t.shape_of not in ("", t.name) and t.shape_of == whole(t.shape_of)
     extents = [n.args[0] for n in t.shape if n.op == "sym" and n.args[0].origin == EXTENT]
