@@ -220,6 +220,8 @@ def _asked_of_machine(name: str) -> Handler:
 
 
 def _int(x: HostExecutor, args: Arguments) -> Any:
+    if len(args.positional) != 1 or args.keywords:
+        raise UnsupportedConstruct("base of an integer")
     value = args.at(0)
     match value:
         case Root():

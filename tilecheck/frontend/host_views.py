@@ -351,6 +351,9 @@ def _as_strided(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     for value in (*plain, *steps):
         x.assume(E.le(0, value))  # else it raises
     start = x.scalar(given["storage_offset"], "offset") if "storage_offset" in given else t.offset
+    if t.room is not None and start is not None and not t.copied:
+        last = E.add(start, *(E.mul(E.sub(size, 1), step) for size, step in zip(plain, steps, strict=True)))
+        x.assume(E.any_of(*(E.eq(size, 0) for size in plain), E.lt(last, t.room)))
     return T.windowed(t, plain, steps, start)
 
 
