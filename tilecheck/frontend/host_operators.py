@@ -12,7 +12,15 @@ from tilecheck.frontend.host_elementwise import elementwise
 from tilecheck.frontend.host_values import BitLength, Device, Dims, HostShape, Members, Ratio, Tensor, Unknown
 from tilecheck.frontend.values import Choice, Const, Num, Seq
 from tilecheck.ir import expr as E
-from tilecheck.ir.host import exact_quotient, host_extent, host_rank, host_stride, same_shape, same_strides
+from tilecheck.ir.host import (
+    exact_quotient,
+    host_extent,
+    host_rank,
+    host_stride,
+    host_test,
+    same_shape,
+    same_strides,
+)
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
@@ -121,12 +129,37 @@ def _is_integer(value: Any) -> bool:
 
 
 def _equal(x: HostExecutor, a: Any, b: Any) -> E.Expr | None:
-    """`a == b` where it needs no types: an integer equals what is an integer and the same."""
+    """`a == b` where it needs no types: an integer equals what is an integer and the same. A list equals no
+    tuple; what is handed in as sizes may be either."""
+    one, other = (_is_list(x, value) for value in (a, b))
+    if one is None or other is None:
+        return _equal_items(x, a, b)
+    alike = E.any_of(E.all_of(one, other), E.all_of(E.negate(one), E.negate(other)))
+    same = E.FALSE if alike is E.FALSE else _equal_items(x, a, b)
+    return None if same is None else E.all_of(alike, same)
+
+
+def _is_list(x: HostExecutor, value: Any) -> E.Expr | None:
+    """Whether a sequence is a list, and no tuple; None for what is no sequence that is read."""
+    match value:
+        case Seq() | Dims():
+            return E.TRUE if value.is_list else E.FALSE
+        case HostShape() if value.of in x.sequence_names:
+            return host_test(f"isinstance({value.of}, list)")
+        case HostShape():
+            return E.FALSE
+        case _:
+            return None
+
+
+def _equal_items(x: HostExecutor, a: Any, b: Any) -> E.Expr | None:
+    """The same of their items."""
     match a, b:
         case HostShape(strides=False), HostShape(strides=False) if x.shapes.keys().isdisjoint((a.of, b.of)):
             return same_shape(a.of, b.of)
         case HostShape(strides=True), HostShape(strides=True):
-            return same_strides(a.of, b.of)
+            own = a.of == b.of or all(map(x.is_given, (a.of, b.of)))
+            return same_strides(a.of, b.of) if own else x.unread_test(f"strides of {a.of} and {b.of}")
         case (HostShape() | Dims(), HostShape() | Dims()):
             return _equal_parts(x, host_shapes.parts_of(x, a), host_shapes.parts_of(x, b))
         case (Dims(), Seq()) | (Seq(), Dims()):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 
 from tilecheck.ir.expr import (
     ONE,
@@ -18,6 +19,7 @@ from tilecheck.ir.expr import (
     all_of,
     any_of,
     bool_sym,
+    children,
     conjuncts,
     eq,
     floordiv,
@@ -94,8 +96,18 @@ def host_scalar(name: str, *, opaque: bool = False) -> Symbol:
 
 
 def scalars(value: Expr) -> list[Symbol]:
-    """The symbols in it whose type the text does not give."""
-    return [s for s in symbols(value) if s.kind is Kind.HOST and s.origin in (ARGUMENT, OPAQUE)]
+    """The symbols that it is computed with whose type the text does not give: what only decides between numbers
+    need be none."""
+    found, seen, stack = dict[Symbol, None](), set[Expr](), [value]
+    while stack:
+        node = stack.pop()
+        if node in seen or (node.is_bool and not value.is_bool):
+            continue
+        seen.add(node)
+        if node.op in ("sym", "bsym"):
+            found[node.args[0]] = None
+        stack.extend(children(node))
+    return [s for s in found if s.kind is Kind.HOST and s.origin in (ARGUMENT, OPAQUE)]
 
 
 def host_test(text: str) -> Expr:
@@ -105,11 +117,13 @@ def host_test(text: str) -> Expr:
 
 def same_shape(a: str, b: str) -> Expr:
     """Whether two free tensors have one shape; equal names always do."""
+    a, b = sorted((a, b))
     return all_of() if a == b else bool_sym(Symbol(f"{a}.shape == {b}.shape", Kind.HOST, origin=SAME_SHAPE))
 
 
 def same_strides(a: str, b: str) -> Expr:
     """Whether two free tensors have the same strides; equal names always do."""
+    a, b = sorted((a, b))
     text = f"{a}.stride() == {b}.stride()"
     return all_of() if a == b else bool_sym(Symbol(text, Kind.HOST, origin=SAME_STRIDES))
 
@@ -165,7 +179,7 @@ def row_major(shape: Sequence[Expr]) -> tuple[Expr, ...]:
     to be the product of the later extents as well."""
     strides = [ONE]
     for size in reversed(shape[1:]):
-        strides.append(mul(size, strides[-1]))
+        strides.append(mul(1 if size.value == 0 else size, strides[-1]))
     return tuple(reversed(strides)) if shape else ()
 
 
@@ -286,14 +300,38 @@ def _parts_without(left: list[Expr], right: list[Expr]) -> Iterator[tuple[Expr, 
 def shape_facts(exprs: Iterable[Expr], ranks: Mapping[str, int]) -> Iterator[Expr]:
     """What contiguity, and equality of shapes and strides, mean for the extents and strides in `exprs`."""
     exprs = tuple(exprs)
-    for symbol in symbols(*exprs):
-        if symbol.origin in (SAME_SHAPE, SAME_STRIDES):
+    truths = [s for s in symbols(*exprs) if s.origin in (SAME_SHAPE, SAME_STRIDES, CONTIGUOUS)]
+    for symbol in truths:
+        if symbol.origin != CONTIGUOUS:
             yield from _facts_of_same(symbol, exprs, ranks)
-        elif symbol.origin == CONTIGUOUS:
-            name = symbol.name.removesuffix(".is_contiguous()")
-            shape = [sym(host_extent(name, k)) for k in range(ranks.get(name, 0))]
-            strides = [eq(sym(host_stride(name, k)), s) for k, s in enumerate(row_major(shape))]
-            yield any_of(negate(bool_sym(symbol)), all_of(*strides))
+            continue
+        name = symbol.name.removesuffix(".is_contiguous()")
+        shape = [sym(host_extent(name, k)) for k in range(ranks.get(name, 0))]
+        strides = [eq(sym(host_stride(name, k)), s) for k, s in enumerate(row_major(shape))]
+        yield any_of(negate(bool_sym(symbol)), all_of(*strides))
+        if name in ranks:
+            yield any_of(bool_sym(symbol), negate(all_of(*strides)))
+    yield from _alike(truths)
+
+
+def _alike(truths: Sequence[Symbol]) -> Iterator[Expr]:
+    """What equality of shapes and strides means for others that are spoken of: it is transitive, and tensors
+    that agree in both are contiguous together."""
+    shapes, strides = (
+        {named_same(s): bool_sym(s) for s in truths if s.origin == origin}
+        for origin in (SAME_SHAPE, SAME_STRIDES)
+    )
+    for same in (shapes, strides):
+        for one, other in combinations(same, 2):
+            ends = sorted({*one} ^ {*other})
+            if len(ends) == 2 and (ends[0], ends[1]) in same:
+                yield any_of(negate(same[one]), negate(same[other]), same[ends[0], ends[1]])
+    laid = {s.name.removesuffix(".is_contiguous()"): bool_sym(s) for s in truths if s.origin == CONTIGUOUS}
+    for a, b in strides:
+        if (a, b) in shapes and a in laid and b in laid:
+            differ = any_of(negate(strides[a, b]), negate(shapes[a, b]))
+            yield any_of(differ, negate(laid[a]), laid[b])
+            yield any_of(differ, negate(laid[b]), laid[a])
 
 
 def _facts_of_same(symbol: Symbol, exprs: tuple[Expr, ...], ranks: Mapping[str, int]) -> Iterator[Expr]:

@@ -267,7 +267,7 @@ def test_equal_shapes_are_spelt_out_once_the_rank_is_known(launch: Any) -> None:
     )
     assert texts(tensor(found, "out").shape) == ["out.shape[0]", "out.shape[1]"]
     told = next(text for text in facts(found) if " or " in text)
-    assert "x.shape[1] == out.shape[1]" in told
+    assert "out.shape[1] == x.shape[1]" in told
 
 
 def test_a_number_of_elements_is_spelt_out_once_the_rank_is_known(launch: Any) -> None:

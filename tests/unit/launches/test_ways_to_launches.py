@@ -593,3 +593,158 @@ def test_operands_of_functions_are_broadcast(worst, body: str, n: str, expected:
     shapes = "assert x.ndim == 2 and y.ndim == 1"
     found = worst(host(f"{shapes}\n{body}\nn = {n}", "x: torch.Tensor, y: torch.Tensor"))
     assert (found == "holds") == (expected == "holds")
+
+
+@pytest.mark.parametrize(
+    ("part", "n"),
+    [
+        # What holds a part of a buffer alone ends with it, not with the buffer.
+        ("torch.empty(m, 2 * k)[:, :k].contiguous()", "2 * m * k - k"),
+        ("torch.empty(m, 2 * k)[:, :k].ravel()", "2 * m * k - k"),
+        ("torch.empty(m, 2 * k)[:, :k].reshape(-1)", "2 * m * k - k"),
+        ("torch.empty(m, 2 * k)[:, :k].half()", "2 * m * k - k"),
+        ("torch.empty(2 * m)[:m].to(torch.float16)", "2 * m"),
+        ("torch.empty(4 * m)[::4].contiguous()", "4 * m - 3"),
+        ("torch.empty(m, 3, k).unbind(1)[0].contiguous()", "3 * m * k - 2 * k"),
+        ("torch.empty(m, 2 * k).narrow(1, 0, k).contiguous()", "2 * m * k - k"),
+        ("torch.empty(m, 2 * k).split([k, k], dim=1)[0].contiguous()", "2 * m * k - k"),
+        ("torch.empty(torch.empty(m, 2 * k).narrow(1, 0, k).stride(0) // 2)", "2 * k"),
+    ],
+)
+def test_copies_of_parts(worst, part: str, n: str) -> None:
+    found = worst(host(f"out = {part}\nn = {n}", "m: int, k: int"))
+    assert found != "holds"
+
+
+ALLOCATES = """
+def alloc(rows, *rest):
+    return torch.empty(rows)
+
+def first(rows, cols=1):
+    return torch.empty(rows)
+
+def sized(*sizes):
+    return torch.empty(*sizes)
+
+def counted(*sizes):
+    return torch.empty(len(sizes))
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "n", "expected"),
+    [
+        ("sized(*x.shape)", "x.numel()", "holds"),
+        ("counted(*x.shape)", "x.ndim", "holds"),
+        ("counted(*x.shape)", "x.numel()", "not holds"),
+        ("alloc(*x.shape)", "x.numel()", "not holds"),
+        ("first(*x.shape)", "x.numel()", "not holds"),
+        ("first(*s)", "m", "unread"),
+        ("(lambda rows, cols=1: torch.empty(rows))(*x.shape)", "x.numel()", "not holds"),
+    ],
+)
+def test_starred_sizes_that_a_function_in_view_takes(worst, made: str, n: str, expected: str) -> None:
+    body = f"s = [m, n] if m > 3 else [n]\nout = {made}\nn = {n}"
+    found = worst(ALLOCATES + host(body, "x: torch.Tensor, m: int, n: int"))
+    assert (found != "holds") if expected == "not holds" else found == expected
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "d = [torch.empty(1) for i in range(m)]",
+        "d = {}\nfor i in range(m):\n    d[i] = torch.empty(1)",
+        "d = []\nfor i in range(m):\n    d.append(torch.empty(1))",
+        "d = dict(zip((0, 1), (torch.empty(1), torch.empty(1))))",
+        "d = [None] * m\nd[0] = torch.empty(1)",
+        "d = collections.defaultdict(lambda: torch.empty(1))",
+        "d = unread(m)",
+        "d = unread(*x)",
+    ],
+)
+def test_nobody_hands_in_what_a_host_makes(worst, made: str) -> None:
+    assert worst("import collections\n" + host(f"{made}\nout = d[0]", "x, m: int, n: int")) == "unread"
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("u.shape == [m, n]", "not holds"),
+        ("u.shape == (m, n)", "holds"),
+        ("list(u.shape) == [m, n]", "holds"),
+        ("[m, n] == (m, n)", "not holds"),
+        ("u.stride() == [n, 1]", "not holds"),
+        ("u.stride() == (n, 1)", "holds"),
+        ("x.shape == list(x.shape)", "not holds"),
+    ],
+)
+def test_lists_equal_no_tuples(worst, asked: str, expected: str) -> None:
+    body = f"u = torch.empty(m, n)\nout = torch.empty(n) if {asked} else torch.empty(1)"
+    found = worst(host(body, "x: torch.Tensor, m: int, n: int"))
+    assert (found == "holds") == (expected == "holds")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "n = int(s, 16)\nout = torch.empty(int(s))",
+        "n = 2 if s else 1\nout = torch.empty(2 if int(s) else 1)",
+        "s = os.environ.get('N', '0')\nn = 2 if bool(s) else 1\nout = torch.empty(2 if int(s) != 0 else 1)",
+    ],
+)
+def test_numbers_in_texts(worst, body: str) -> None:
+    assert worst("import os\n" + host(body, "s, m: int")) != "holds"
+
+
+@pytest.mark.parametrize(
+    ("asked", "other"),
+    [
+        ("x.shape == y.shape", "y.shape == x.shape"),
+        ("x.shape == y.shape and z.shape == y.shape", "x.shape == z.shape"),
+        ("x.stride() == y.stride() and z.stride() == y.stride()", "x.stride() == z.stride()"),
+        ("x.shape == y.shape and x.stride() == y.stride() and y.is_contiguous()", "x.is_contiguous()"),
+        ("x.ndim == 2 and x.stride(1) == 1 and x.stride(0) == x.shape[1]", "x.is_contiguous()"),
+    ],
+)
+def test_what_follows_from_equal_shapes_and_strides(worst, asked: str, other: str) -> None:
+    body = f"assert {asked}\nn = x.numel()\nout = torch.empty(n if {other} else 1)"
+    assert worst(host(body, "x: torch.Tensor, y: torch.Tensor, z: torch.Tensor")) == "holds"
+
+
+@pytest.mark.parametrize(
+    ("n", "size"), [("k", "(k,), (1,)"), ("2 * k - 1", "(k,), (2,)"), ("k", "(k,), (1,), 2")]
+)
+def test_no_window_lies_outside_its_memory(worst, n: str, size: str) -> None:
+    assert worst(host(f"out = torch.empty(m).as_strided({size})\nn = {n}", "m: int, k: int")) != "broken"
+
+
+GRADIENT = """
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, m: int, k: int):
+        ctx.save_for_backward(x)
+        ctx.n = x.numel()
+{forward}
+
+    @staticmethod
+    def backward(ctx, dy):
+        (x,) = ctx.saved_tensors
+{backward}
+        flat[(triton.cdiv(n, 64),)](out, n, BLOCK=64)
+"""
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "expected"),
+    [
+        ("return x.sum() if k else x", "out = torch.empty_like(dy)\nn = x.numel()", "broken"),
+        ("return helper(x, k)", "out = torch.empty_like(dy)\nn = x.numel()", "unread"),
+        ("if k:\n    return x.sum()\nreturn x", "out = torch.empty_like(dy)\nn = x.numel()", "unread"),
+        ("return x", "out = torch.empty_like(x)\nn = ctx.n", "holds"),
+        ("return x", "out = torch.empty_like(x)\nn = ctx.n\nctx.n += 5", "not holds"),
+    ],
+)
+def test_what_backward_finds(worst, forward: str, backward: str, expected: str) -> None:
+    parts = (textwrap.indent(text, "        ") for text in (forward, backward))
+    found = worst(GRADIENT.format(**dict(zip(("forward", "backward"), parts, strict=True))))
+    assert (found != "holds") if expected == "not holds" else found == expected
