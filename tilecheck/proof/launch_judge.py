@@ -386,13 +386,25 @@ class Judge:
 
         Launches of one kernel that differ in a choice ask much the same: equal questions are asked once.
         """
-        goal = (*self._about(more), *more)
+        about = self._about(more)
+        near = tuple(self._nearest(about, more))
+        if len(near) < len(about) and self._asked((*near, *more), share) == "unsat":
+            return "unsat"
+        return self._asked((*about, *more), share)
+
+    def _nearest(self, about: Sequence[Expr], asked: Sequence[Expr]) -> Iterator[Expr]:
+        """The premises that speak of what is asked alone: they are mostly enough, and lead no further."""
+        spoken, divided = set(symbols(*asked)), set(_divisions(*asked))
+        for premise in about:
+            if spoken.issuperset(symbols(premise)) and divided.issuperset(_divisions(premise)):
+                yield premise
+
+    def _asked(self, goal: tuple[Expr, ...], share: int) -> str:
         key = ("launch", frozenset(goal), share)
         answers = self.session.answers
         if key not in answers:
             budget = self.session.budget // share
-            goal = (*ranges(goal), *goal)
-            answers[key] = self._answer(goal, budget).status
+            answers[key] = self._answer((*ranges(goal), *goal), budget).status
         return str(answers[key])
 
     def _about(self, asked: Sequence[Expr]) -> tuple[Expr, ...]:
@@ -512,3 +524,8 @@ def is_of_host(rewritten: Expr) -> bool:
     return all(s.kind is Kind.HOST for s in symbols(rewritten)) and not any(
         n.op == "read" for n in walk(rewritten)
     )
+
+
+def _divisions(*exprs: Expr) -> Iterator[tuple[Expr, ...]]:
+    """What is divided by what."""
+    return (e.args for e in walk(*exprs) if e.op in ("floordiv", "mod"))
