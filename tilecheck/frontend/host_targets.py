@@ -384,7 +384,8 @@ def _starred(x: HostExecutor, value: Any, count: int, star: int, rest: str) -> S
             x.assume(E.le(count - 1, host_shapes.rank(parts)))  # else Python raises
             held = host_shapes.shape_of_parts(left, is_list=True)
     elif isinstance(value, Seq) and len(value.items) >= count - 1:
-        held = Seq(value.items[star : len(value.items) - after], True)
+        stop = len(value.items) - after
+        return Seq((*value.items[:star], Seq(value.items[star:stop], True), *value.items[stop:]))
     if held is None:
         held = host_sharing.unread_of(x, rest, value)
     items = (_item_of(x, value, k if k < star else k - count) for k in range(count) if k != star)

@@ -748,3 +748,8 @@ def test_what_backward_finds(worst, forward: str, backward: str, expected: str) 
     parts = (textwrap.indent(text, "        ") for text in (forward, backward))
     found = worst(GRADIENT.format(**dict(zip(("forward", "backward"), parts, strict=True))))
     assert (found != "holds") if expected == "not holds" else found == expected
+
+
+@pytest.mark.parametrize("value", ["(2, 3, n)", "torch.empty(2, 3, n).shape", "[2, 3, n] if m else (4, n)"])
+def test_a_star_takes_what_others_leave(worst, value: str) -> None:
+    assert worst(host(f"*some, last = {value}\nout = torch.empty(last)")) == "holds"
