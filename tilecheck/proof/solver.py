@@ -118,6 +118,8 @@ def satisfiable(
     checkpoint()
     options = Options(session.budget if budget is None else budget, prove_only, smallest, tuple(bounds))
     flat = tuple(dict.fromkeys(c for a in assertions for c in conjuncts(a)))
+    if FALSE in flat or (flat and negate(flat[-1]) in flat):  # the goal is a premise
+        return Answer("unsat")
     known = session.answers.get((flat, options))
     if known is None and prove_only:  # a search for a model has tried whatever proves
         known = session.answers.get((flat, replace(options, prove_only=False)))
@@ -152,8 +154,6 @@ def _decided_cheaply(
 ) -> Answer | None:
     """An earlier model, changed a little if need be, on which all of these assertions evaluate to true; or
     the last one, mostly a negated goal, contradicts the others by adding some of them up (rung "entail")."""
-    if FALSE in assertions:
-        return Answer("unsat")
     models = session.models
     found = models.find(assertions)
     if found is None and wanted:
@@ -215,8 +215,6 @@ class _Search:
         self.left = self.options.budget
 
     def answer(self) -> Answer:
-        if FALSE in self.assertions:
-            return Answer("unsat")
         early = self.options.smallest or self.session.guesses_pay
         answer = self._guessed() if early else None
         if answer is not None:
