@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 
-from tilecheck.ir.expr import Expr, Kind, all_of, le, negate, sym, symbols
+from tilecheck.ir.expr import TRUE, Expr, Kind, all_of, le, negate, sym, symbols
 from tilecheck.ir.host import ARGUMENT
 from tilecheck.ir.kernel import Contract, Kernel
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
@@ -184,7 +184,7 @@ class _Check:
         if still and judge.unraised and not self._not_proved(still, *given, *judge.unraised):
             return found | dict.fromkeys(own, "unread")  # an exception may have turned away what breaks them
         if still:
-            still = self._not_proved(still, *given, *judge.ordinarily)
+            still = self._not_proved(still, *map(judge.in_ordinary_call, given), of=self._ordinary)
             status = "caller" if not still else "unmet"
         else:  # met where the others are
             status = "unread" if unread else "caller" if of_callers else "holds"
@@ -261,13 +261,24 @@ class _Check:
     def _launched(self) -> LaunchedKernel:
         return LaunchedKernel(self.judge.kernel, self.judge.known, self.judge.premises)
 
-    def _not_proved(self, asked: Sequence[Obligation], *given: Expr) -> tuple[Obligation, ...]:
+    @cached_property
+    def _ordinary(self) -> LaunchedKernel:
+        """The same in a call with contiguous tensors and default numbers."""
+        judge = self.judge
+        known = {symbol: judge.in_ordinary_call(value) for symbol, value in judge.known.items()}
+        premises = dict.fromkeys(map(judge.in_ordinary_call, (*judge.premises, *judge.ordinarily)))
+        return LaunchedKernel(judge.kernel, known, tuple(p for p in premises if p is not TRUE))
+
+    def _not_proved(
+        self, asked: Sequence[Obligation], *given: Expr, of: LaunchedKernel | None = None
+    ) -> tuple[Obligation, ...]:
         """The obligations that do not follow at this launch from its text and `given`."""
-        context, session = self._launched.context(*given), self.judge.session
-        return tuple(o for o in asked if not self._is_proved(o, context, session))
+        launched = of or self._launched
+        context, session = launched.context(*given), self.judge.session
+        return tuple(o for o in asked if not self._is_proved(launched.obligation(o), context, session))
 
     def _is_proved(self, obligation: Obligation, context: Context, session: Session) -> bool:
-        parts = cases(self._launched.obligation(obligation))
+        parts = cases(obligation)
         return all(prove(part, context, session, budget=session.budget // _SHARE).proved for part in parts)
 
     # ---- values in memory -----------------------------------------------------------------------------------
