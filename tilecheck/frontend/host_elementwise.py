@@ -10,7 +10,7 @@ from tilecheck.frontend import host_shapes
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_arguments import unsupported
 from tilecheck.frontend.host_values import HostShape, Ratio, Tensor, Unknown
-from tilecheck.frontend.values import Const, Named, Num, Token
+from tilecheck.frontend.values import Const, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 
@@ -47,8 +47,7 @@ def shape_of(x: HostExecutor, t: Tensor) -> tuple[Expr, ...]:
 def same(x: HostExecutor, t: Tensor, args: Arguments) -> Tensor:
     """As many elements as the operand, which nothing else may broadcast."""
     others = [*args.positional, *(v for _, v in args.keywords)]
-    plain = (Const, Named, Token)
-    if not all(isinstance(v, plain) or (isinstance(v, Num) and v.kind in ("int", "bool")) for v in others):
+    if not all(map(_is_plain, others)):
         raise unsupported("operand that may be a tensor")
     if any(isinstance(v, Num) and v.kind == "bool" for v in args.positional):
         raise unsupported("flag without its name")  # perhaps `inplace`
@@ -56,6 +55,15 @@ def same(x: HostExecutor, t: Tensor, args: Arguments) -> Tensor:
         raise unsupported("result that is an operand")
     laid = x.laid_out(x.known_rank(t))
     return computed(x, parts_of(x, t), contiguous=laid.contiguous and not laid.expanded)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether an operand is certainly no tensor: a number, a name, or axes."""
+    if isinstance(value, Seq):
+        return all(map(_is_plain, value.items))
+    return isinstance(value, Const | Named | Token) or (
+        isinstance(value, Num) and value.kind in ("int", "bool")
+    )
 
 
 def joined(x: HostExecutor, t: Tensor, args: Arguments) -> Any:

@@ -200,8 +200,8 @@ def _arguments(x: HostExecutor, node: cst.Call, frame: Frame, callee: Any) -> Ar
         elif arg.star == "*" and isinstance(value, HostShape | Dims) and in_view is None and _is_of_sizes(node):
             starred = True
             positional.append(Starred(value))
-        elif arg.star == "*" and isinstance(value, Seq):
-            positional.extend(value.items)
+        elif arg.star == "*" and (items := _items(x, value)) is not None:
+            positional.extend(items)
         elif arg.star == "*":
             used_up(x, value, frame)
             whole = False
@@ -210,6 +210,16 @@ def _arguments(x: HostExecutor, node: cst.Call, frame: Frame, callee: Any) -> Ar
     if starred and whole:
         positional = [_one_shape(x, positional)]
     return Arguments(tuple(positional), tuple(keywords), node, frame.table) if whole else None
+
+
+def _items(x: HostExecutor, value: Any) -> tuple[Any, ...] | None:
+    """The items of a sequence, or of either of two of one length."""
+    if isinstance(value, Choice):
+        first, second = _items(x, value.first), _items(x, value.second)
+        if first is None or second is None or len(first) != len(second):
+            return None
+        return tuple(x.merge(value.cond, a, b) for a, b in zip(first, second, strict=True))
+    return value.items if isinstance(value, Seq) else None
 
 
 def _takes_any(callee: Any) -> bool | None:

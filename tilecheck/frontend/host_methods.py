@@ -79,6 +79,7 @@ _VIEWS = frozenset(
     "broadcast_to unsqueeze squeeze narrow select diagonal unfold unflatten view_as reshape_as as_strided "
     "contiguous adjoint".split()
 )
+_COPYING = frozenset("reshape flatten ravel reshape_as contiguous".split())  # where no view does
 _OF_PAIR = 2
 _REORDERED = frozenset("permute transpose swapaxes swapdims movedim moveaxis t adjoint".split())
 # These have all the elements of the tensor that they are views or copies of.
@@ -293,10 +294,12 @@ def _tensor_method(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> An
     if name in _VIEWS:
         if name not in _OF_RANK:  # not every shape has this view
             x.doubted |= parts(t, *args.positional, *(v for _, v in args.keywords))
+        text = f"{t.name}.{name}()"
         if name in _OF_ALL:
-            view = (reordered if name in _REORDERED else of_all)(x, t, f"{t.name}.{name}()")
-            return replace(view, copied="perhaps", copy=0)
-        return replace(T.piece(t, x.unread(f"{t.name}.{name}()").name), copied="perhaps", copy=0)
+            view = (reordered if name in _REORDERED else of_all)(x, t, text)
+        else:
+            view = T.piece(t, x.unread(text).name)
+        return replace(view, copied="perhaps", copy=0) if name in _COPYING else view
     if name in _SPLITTING:
         x.doubted |= parts(t, *args.positional, *(v for _, v in args.keywords))
         return unread_of(x, f"{t.name}.{name}()", t)
