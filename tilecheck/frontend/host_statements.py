@@ -284,7 +284,7 @@ def _forget_places(x: HostExecutor, node: cst.For | cst.While, frame: Frame) -> 
     lose_changed(x, node, frame)
     plain = statements.assigned_names(node)
     for name in assigned(node):
-        if name not in plain:
+        if name not in plain and not isinstance(frame.names.get(name), Tensor):  # whose elements change alone
             frame.names[name] = x.unread(name)
     forget_effects(x, node, frame)
 
