@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -18,12 +20,22 @@ from tilecheck.ir.host import (
     host_rank,
     host_stride,
     host_test,
+    is_whole,
     same_shape,
     same_strides,
+    scalars,
 )
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
+
+
+_ORDERS: Mapping[type, Callable[[E.Expr, E.Expr], E.Expr]] = {
+    cst.LessThan: E.lt,
+    cst.LessThanEqual: E.le,
+    cst.GreaterThan: E.gt,
+    cst.GreaterThanEqual: E.ge,
+}
 
 
 def operate(x: HostExecutor, op: str, a: Any, b: Any) -> Any:
@@ -104,7 +116,24 @@ def compare(x: HostExecutor, operator: cst.BaseCompOp, a: Any, b: Any) -> Any:
         x.use_as_integer(x.number_of(b, "operand").elem or E.ZERO)
     elif _is_integer(b) and isinstance(a, Unknown):
         x.use_as_integer(x.number_of(a, "operand").elem or E.ZERO)
-    return expressions.compare(x, operator, a, b)
+    return _if_whole(x, operator, a, b, expressions.compare(x, operator, a, b))
+
+
+def _if_whole(x: HostExecutor, operator: cst.BaseCompOp, a: Any, b: Any, found: Any) -> Any:
+    """The order of numbers of which the text does not say that they are integers: where they are, it is that of
+    integers, and else what was `found`."""
+    order = _ORDERS.get(type(operator))
+    numeric = all(isinstance(v, Num | Unknown) for v in (a, b))
+    if order is None or not numeric or not isinstance(found, Num) or found.elem is None:
+        return found
+    u, v = (x.number_of(value, "operand") for value in (a, b))
+    if u.elem is None or v.elem is None or "bool" in (u.kind, v.kind):
+        return found
+    names = [s.name for s in scalars(E.add(u.elem, v.elem)) if s.name not in x.integer_names]
+    exact = order(u.elem, v.elem)
+    if not names or exact is found.elem:
+        return found
+    return replace(found, elem=E.either(E.all_of(*map(is_whole, names)), exact, found.elem))
 
 
 def _words(value: Any) -> str:

@@ -115,6 +115,11 @@ def host_test(text: str) -> Expr:
     return bool_sym(Symbol(text, Kind.HOST, origin=TEST))
 
 
+def is_whole(name: str) -> Expr:
+    """Whether a number is an integer, or as large as one."""
+    return host_test(f"{name} is whole")
+
+
 def same_shape(a: str, b: str) -> Expr:
     """Whether two free tensors have one shape; equal names always do."""
     a, b = sorted((a, b))

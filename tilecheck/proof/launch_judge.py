@@ -40,17 +40,19 @@ from tilecheck.ir.host import (
     RANK,
     SPAN,
     STRIDE,
+    TEST,
     TRUTHS,
     axis_of,
     host_extent,
     host_numel,
     host_rank,
     host_scalar,
+    is_whole,
     owner,
     stated,
 )
 from tilecheck.ir.kernel import Kernel
-from tilecheck.ir.launch import Launch
+from tilecheck.ir.launch import HostTensor, Launch
 from tilecheck.ir.launch_ranks import with_known_ranks
 from tilecheck.model import Literal
 from tilecheck.proof.launch_inputs import Inputs
@@ -92,8 +94,29 @@ def judge_of(kernel: Kernel, launch: Launch, session: Session) -> Judge:
     launch = with_known_ranks(launch, ranks_of(kernel, launch))
     if kernel.language == "triton":
         launch = replace(launch, facts=(*launch.facts, *span_facts(launch, pointers_of(kernel))))
+    launch = replace(launch, facts=(*launch.facts, *_whole_numbers(kernel, launch)))
     usual = usual_layout(launch, [p.name for p in kernel.params if p.is_array])
     return Judge(kernel, launch, host_values(kernel, launch), session, usual)
+
+
+def _whole_numbers(kernel: Kernel, launch: Launch) -> Iterator[Expr]:
+    """That numbers are integers which are passed where the kernel has only them: with a fraction it does not
+    compile."""
+    asked = {s.name for s in symbols(*launch.facts) if s.origin == TEST}
+    given = dict(launch.arguments)
+    for param in kernel.params:
+        value = given.get(param.name) if param.integer and not param.is_array else None
+        passed = value.number if isinstance(value, HostTensor) else value
+        stack = [(TRUE, passed)] if isinstance(passed, Expr) else []
+        while stack:
+            where, number = stack.pop()
+            if number.op == "ite":
+                test, first, second = number.args
+                stack += [(all_of(where, test), first), (all_of(where, negate(test)), second)]
+            elif number.op == "sym" and number.args[0].kind is Kind.HOST:
+                whole = is_whole(number.args[0].name)
+                if whole.args[0].name in asked:
+                    yield any_of(negate(where), whole)
 
 
 def ordinary_inputs(kernel: Kernel, launch: Launch) -> Iterator[Mapping[Symbol, int | bool]]:

@@ -753,3 +753,63 @@ def test_what_backward_finds(worst, forward: str, backward: str, expected: str) 
 @pytest.mark.parametrize("value", ["(2, 3, n)", "torch.empty(2, 3, n).shape", "[2, 3, n] if m else (4, n)"])
 def test_a_star_takes_what_others_leave(worst, value: str) -> None:
     assert worst(host(f"*some, last = {value}\nout = torch.empty(last)")) == "holds"
+
+
+STEPS = """
+@triton.jit
+def by_steps(o_ptr, n, s, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o_ptr + offs // s, 1, mask=offs < n)
+
+@triton.jit
+def scaled(o_ptr, n, s, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o_ptr + offs, s * 0.5, mask=offs < n)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "body", "expected"),
+    [
+        # With a fraction the kernel does not compile: what is not 0 or less is 1 or more.
+        ("by_steps", "if s <= 0:\n    raise ValueError\nsize = n", "holds"),
+        ("by_steps", "if s < 0:\n    raise ValueError\nsize = n", "not holds"),
+        (
+            "by_steps",
+            "s = s if isinstance(s, int) else s[0]\nif s <= 0:\n    raise ValueError\nsize = n",
+            "holds",
+        ),
+        ("by_steps", "if not k <= 0 and k < 1:\n    size = 1\nelse:\n    size = n\ns = 1", "not holds"),
+        # 0.5 is neither 0 or less nor 1 or more.
+        ("scaled", "size = n if s <= 0 or s >= 1 else 1", "not holds"),
+        ("scaled", "size = n if s <= 0 or s > 0 else n", "holds"),
+    ],
+)
+def test_numbers_that_may_be_fractions_are_compared(worst, kernel: str, body: str, expected: str) -> None:
+    text = f"def host(n: int, s, k):\n{textwrap.indent(body, '    ')}\n    out = torch.empty(size)\n"
+    launch = f"    {kernel}[(triton.cdiv(n, 64),)](out, n, s, BLOCK=64)\n"
+    found = worst(STEPS + text + launch, kernel)
+    assert (found == "holds") == (expected == "holds")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("out = torch.empty(n)\nfor i in range(m):\n    out[i] = 1", "holds"),
+        ("out = torch.empty(n)\nwhile m:\n    m -= 1\n    out[m] = 1", "holds"),
+        ("out = torch.empty(n)\nfor i in range(m):\n    out = out[i:]", "not holds"),
+        ("out = torch.empty(n)\nfor i in range(m):\n    out[i] = 1\n    out = torch.empty(i)", "not holds"),
+        (
+            "s = torch.zeros(1)\nout = torch.empty(1)\nfor i in range(m):\n    s[0] = n\nn = int(s[0]) + 1",
+            "not holds",
+        ),
+        ("u = [torch.empty(n)]\nfor i in range(m):\n    u[0] = torch.empty(1)\nout = u[0]", "not holds"),
+    ],
+)
+def test_elements_that_a_loop_stores(worst, body: str, expected: str) -> None:
+    assert (worst(host(body)) == "holds") == (expected == "holds")
+
+
+def test_either_of_two_starred_sequences(worst) -> None:
+    body = "s = (m, n) if m > 3 else (n, m)\nout = torch.empty(*s)\nn = m * n"
+    assert worst(host(body)) == "holds"
