@@ -13,6 +13,7 @@ from itertools import combinations
 
 from tilecheck.ir.expr import (
     ONE,
+    ZERO,
     Expr,
     Kind,
     Symbol,
@@ -25,8 +26,10 @@ from tilecheck.ir.expr import (
     floordiv,
     le,
     mul,
+    neg,
     negate,
     rebuild,
+    sub,
     sym,
     symbols,
 )
@@ -199,16 +202,29 @@ def ranks_in(facts: Iterable[Expr]) -> dict[str, int]:
         names = (
             [a.args[0].name.removesuffix(".ndim") for a in fact.args if _is_rank(a)] if fact.op == "eq" else []
         )
-        values = [a.value for a in fact.args if a.value is not None] if names else []
+        fixed = _fixed(sub(*fact.args), 0) if fact.op == "eq" else None
         if len(names) == 2:
             alike.append((names[0], names[1]))
-        elif values:
-            found.setdefault(names[0], values[0])
+        elif fixed is not None and fixed[1] >= 0:
+            found.setdefault(*fixed)
     for _ in alike:
         for a, b in (*alike, *((b, a) for a, b in alike)):
             if a in found:
                 found.setdefault(b, found[a])
     return found
+
+
+def _fixed(e: Expr, value: int) -> tuple[str, int] | None:
+    """The rank that `e == value` fixes: 2 for `max(0, x.ndim - 1) + 1 == 2`."""
+    literal = next((a.value for a in e.args if a.value is not None), 0) if e.op == "add" else 0
+    rest, value = sub(e, literal), value - literal
+    if _is_rank(rest):
+        return rest.args[0].name.removesuffix(".ndim"), value
+    if _is_rank(neg(rest)):
+        return neg(rest).args[0].name.removesuffix(".ndim"), -value
+    if rest.op == "max" and ZERO in rest.args and value >= 1:
+        return _fixed(next(a for a in rest.args if a is not ZERO), value)
+    return None
 
 
 def _is_rank(e: object) -> bool:

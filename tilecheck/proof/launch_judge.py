@@ -17,6 +17,7 @@ from tilecheck.ir.expr import (
     all_of,
     any_of,
     bool_sym,
+    conjuncts,
     eq,
     evaluate,
     le,
@@ -66,7 +67,7 @@ from tilecheck.proof.solver import Answer, Model, satisfiable
 
 _LEAST = (1, 8, 70, 300, 2000, 0)  # how large host inputs are, at least: tried in turn, 0 last
 _SEARCHES = 2  # for inputs of some size that may end undecided before no more are made
-_NEAR = 4  # what is asked of few premises takes the fewer steps
+_NEAR = 2  # what is asked of few premises takes the fewer steps
 # Of the budget of a question: launches have many, most of which take little.
 _SHARE, _SEARCH, _QUICK = 10, 30, 50
 # What a tuner out of view may choose: sizes of tiles, and other numbers, such as of tiles in a group.
@@ -391,7 +392,9 @@ class Judge:
         # tile does not compile.
         limits = (le(g, MOST_BLOCKS) for g in (self.launch.grid or ())[1:] if g is not None)
         compiles = (f for f in map(self.rewritten, self.kernel.facts) if f is not TRUE and is_of_host(f))
-        return (*facts, *compiles, *(le(1, g) for g in grids), *limits, *(le(0, sym(s)) for s in counts))
+        divided = _quotients((*facts, *grids, *self.known.values()))
+        ran = (*(le(1, g) for g in grids), *limits)
+        return (*facts, *compiles, *divided, *ran, *(le(0, sym(s)) for s in counts))
 
     def follows(self, wanted: Expr, *, quick: bool = False) -> bool:
         """Whether every host input meets `wanted`; with `quick` only what takes few steps is found."""
@@ -553,3 +556,16 @@ def is_of_host(rewritten: Expr) -> bool:
 def _divisions(*exprs: Expr) -> Iterator[tuple[Expr, ...]]:
     """What is divided by what."""
     return (e.args for e in walk(*exprs) if e.op in ("floordiv", "mod"))
+
+
+def _quotients(exprs: Sequence[Expr]) -> Iterator[Expr]:
+    """What is divided by a number that may be negative, and is none itself, gives none that is above 0, rounded
+    down or towards 0."""
+    stated = {part for e in exprs if e.is_bool for part in conjuncts(e)}
+    for e in walk(*exprs):
+        if e.op != "floordiv":
+            continue
+        number, divisor = e.args
+        own = divisor.op == "sym" and divisor.args[0].origin in (ARGUMENT, OPAQUE)
+        if own and stated.isdisjoint((le(1, divisor), lt(0, divisor))):
+            yield any_of(le(1, divisor), lt(number, 0), le(e, 0))

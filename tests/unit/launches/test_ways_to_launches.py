@@ -813,3 +813,19 @@ def test_elements_that_a_loop_stores(worst, body: str, expected: str) -> None:
 def test_either_of_two_starred_sequences(worst) -> None:
     body = "s = (m, n) if m > 3 else (n, m)\nout = torch.empty(*s)\nn = m * n"
     assert worst(host(body)) == "holds"
+
+
+def test_a_rank_that_a_part_of_a_shape_fixes(worst) -> None:
+    body = (
+        "s = torch.empty((3,) + x.shape[:-1]).permute(-1, -2)\nout = torch.empty(x.shape[0])\nn = x.shape[-2]"
+    )
+    assert worst(host(body, "x: torch.Tensor")) == "holds"
+
+
+@pytest.mark.parametrize(("exact", "expected"), [("x.shape[1] % g == 0", "holds"), ("g != 7", "not holds")])
+def test_what_is_divided_by_what_may_be_negative(worst, exact: str, expected: str) -> None:
+    """Then nothing is left, and there is no block."""
+    body = (
+        f"assert x.ndim == 2 and {exact}\nout = torch.empty(x.shape[0] * (x.shape[1] // g))\nn = x.numel() // g"
+    )
+    assert (worst(host(body, "x: torch.Tensor, g: int")) == "holds") == (expected == "holds")
