@@ -54,7 +54,7 @@ from tilecheck.ir.host import (
 )
 from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import HostTensor, Launch
-from tilecheck.ir.launch_ranks import with_known_ranks
+from tilecheck.ir.launch_ranks import map_launch, with_known_ranks
 from tilecheck.model import Literal
 from tilecheck.proof.launch_inputs import Inputs
 from tilecheck.proof.launch_shapes import some_shapes_have
@@ -95,9 +95,23 @@ def judge_of(kernel: Kernel, launch: Launch, session: Session) -> Judge:
     launch = with_known_ranks(launch, ranks_of(kernel, launch))
     if kernel.language == "triton":
         launch = replace(launch, facts=(*launch.facts, *span_facts(launch, pointers_of(kernel))))
-    launch = replace(launch, facts=(*launch.facts, *_whole_numbers(kernel, launch)))
+    launch = _with_literals(replace(launch, facts=(*launch.facts, *_whole_numbers(kernel, launch))))
     usual = usual_layout(launch, [p.name for p in kernel.params if p.is_array])
     return Judge(kernel, launch, host_values(kernel, launch), session, usual)
+
+
+def _with_literals(launch: Launch) -> Launch:
+    """The launch with literals where its facts say that a value is one: `assert x.stride(1) == 1`."""
+    said: dict[Expr, Expr] = {}
+    for fact in launch.facts:
+        if fact.op == "eq":
+            literal, *others = sorted(fact.args, key=lambda e: e.value is None)
+            if literal.value is not None and others[0].op == "sym" and others[0].args[0].kind is Kind.HOST:
+                said.setdefault(others[0], literal)
+    if not said:
+        return launch
+    kept = frozenset(eq(value, literal) for value, literal in said.items())
+    return map_launch(launch, lambda e: e if e in kept else substitute(e, said))
 
 
 def _whole_numbers(kernel: Kernel, launch: Launch) -> Iterator[Expr]:
