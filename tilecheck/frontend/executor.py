@@ -544,6 +544,16 @@ class Executor:
         """`guard`, and `cond` as well."""
         return self.decided(E.all_of(guard, cond), guard, cond)
 
+    def changes_so_far(self) -> Any:
+        """What has changed objects so far: one branch does not see what the other one changes."""
+        return None
+
+    def set_changes(self, changes: Any) -> None:
+        """Go on as after these changes alone."""
+
+    def add_changes(self, changes: Any) -> None:
+        """Go on as after these changes too."""
+
     def note_name(self, name: str, value: Any) -> None:
         """Remember what the author calls a block-dependent integer; reports use it."""
         if not isinstance(value, Num) or value.shape or value.kind != "int" or value.elem is None:

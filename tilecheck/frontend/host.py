@@ -34,7 +34,7 @@ from tilecheck.frontend import (
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.executor import Arguments, Executor
-from tilecheck.frontend.host_changes import Events, plain, read_number
+from tilecheck.frontend.host_changes import Changes, Events, plain, read_number
 from tilecheck.frontend.host_contents import Held
 from tilecheck.frontend.host_values import (
     Axes,
@@ -275,6 +275,15 @@ class HostExecutor(Executor):
     def assume(self, fact: Expr) -> None:
         """Execution goes on only where `fact` holds: it would have raised elsewhere."""
         self.guard = E.all_of(self.guard, fact)
+
+    def changes_so_far(self) -> Changes:
+        return self.events.so_far()
+
+    def set_changes(self, changes: Changes) -> None:
+        self.events.set_to(changes)
+
+    def add_changes(self, changes: Changes) -> None:
+        self.events.add(changes)
 
     @contextlib.contextmanager
     def before_call(self) -> Iterator[None]:

@@ -44,6 +44,9 @@ _LIBRARIES = frozenset(
 )
 
 
+Changes = tuple[tuple[dict[str, int], ...], tuple[int, int, int]]
+
+
 @dataclass(slots=True, eq=False)
 class Events:
     """The changes that a run has met so far. Mutable.
@@ -69,6 +72,23 @@ class Events:
     rebound: set[tuple[str, str]] = field(default_factory=set)
     callers: list[Frame] = field(default_factory=list)
     names: dict[tuple[str, int], str] = field(default_factory=dict)
+
+    def so_far(self) -> Changes:
+        """When what last changed."""
+        by_name = tuple(dict(held) for held in (self.inside, self.itself, self.attributes, self.mutated))
+        return by_name, (self.items, self.elements, self.anything)
+
+    def set_to(self, changes: Changes) -> None:
+        by_name, (self.items, self.elements, self.anything) = changes
+        self.inside, self.itself, self.attributes, self.mutated = (dict(held) for held in by_name)
+
+    def add(self, changes: Changes) -> None:
+        by_name, (items, elements, anything) = changes
+        own = (self.inside, self.itself, self.attributes, self.mutated)
+        for held, more in zip(own, by_name, strict=True):
+            held.update((name, max(event, held.get(name, 0))) for name, event in more.items())
+        self.items, self.elements = max(self.items, items), max(self.elements, elements)
+        self.anything = max(self.anything, anything)
 
     def reach(self, owner: str) -> int:
         """The last event that may have changed what an object of this name holds."""

@@ -247,14 +247,16 @@ def branch(
     if cond is E.TRUE or cond is E.FALSE:
         run_block(x, body if cond is E.TRUE else orelse, frame)
         return
-    before, names = x.guard, dict(frame.names)
+    before, names, changes = x.guard, dict(frame.names), x.changes_so_far()
     then_guard = x.guard = x.narrowed(before, cond)
     run_block(x, body, frame)
-    then_end, then_names = x.guard, frame.names
+    then_end, then_names, then_changes = x.guard, frame.names, x.changes_so_far()
     frame.names = names
     else_guard = x.guard = x.narrowed(before, E.negate(cond))
+    x.set_changes(changes)
     run_block(x, orelse, frame)
     else_end = x.guard
+    x.add_changes(then_changes)
     if then_end is E.FALSE or else_end is E.FALSE:
         if else_end is E.FALSE:
             frame.names = then_names
