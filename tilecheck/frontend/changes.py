@@ -26,7 +26,10 @@ _CHANGING = frozenset(
 _READING = frozenset(
     "get items keys values index count copy run warmup apply replace_hints __getitem__ __len__".split()
 )
-_ASKING = frozenset("join index count format startswith endswith isdisjoint issubset issuperset".split())
+_ASKING = frozenset(
+    "join index count format startswith endswith isdisjoint issubset issuperset "
+    "view reshape permute expand repeat".split()  # of a tensor, that are given sizes or axes
+)
 # Functions of Python's that keep no hold of what they are given, and those that give out its items; all others
 # may change it.
 _KEEPING = frozenset(

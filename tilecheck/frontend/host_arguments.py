@@ -9,7 +9,8 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_shapes
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_values import Axes, Dims, HostShape, Tensor, Unknown
-from tilecheck.frontend.values import Const, Named, Num, Seq, Token
+from tilecheck.frontend.values import Choice, Const, Named, Num, Seq, Token
+from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, conjuncts
 from tilecheck.ir.host import ranks_in
 
@@ -55,6 +56,19 @@ def sizes(x: HostExecutor, args: Arguments) -> host_shapes.Parts:
     if not given or any(isinstance(value, HostShape | Dims) for value in given):
         raise unsupported("sizes that are not given")
     return tuple(x.scalar(value, "size") for value in given)
+
+
+def iterable(x: HostExecutor, value: Any, unless: Expr = E.FALSE) -> Any:
+    """A value that is iterated over, `unless` nothing is done: Python raises where it is a number."""
+    match value:
+        case Choice(first=Num(), second=other):
+            x.assume(E.any_of(unless, E.negate(value.cond)))
+            return other
+        case Choice(first=other, second=Num()):
+            x.assume(E.any_of(unless, value.cond))
+            return other
+        case _:
+            return value
 
 
 def integers(x: HostExecutor, args: Arguments, names: tuple[str, ...] = _SIZES) -> list[Expr]:

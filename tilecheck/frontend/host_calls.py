@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import libcst as cst
-
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_descriptors, host_shapes, numbers
 from tilecheck.frontend import host_tensors as T
@@ -15,6 +13,7 @@ from tilecheck.frontend.expressions import call, operate, static_items
 from tilecheck.frontend.host_arguments import in_format, number, sizes, without
 from tilecheck.frontend.host_blank import blank
 from tilecheck.frontend.host_changes import read_element, read_number, read_sequence
+from tilecheck.frontend.host_effects import calls_nothing
 from tilecheck.frontend.host_iterators import is_used_at_once
 from tilecheck.frontend.host_library import FUNCTIONS, OPERATIONS, of_sizes, only_size, operation
 from tilecheck.frontend.host_methods import DEVICE_COUNTS, allocated, device_count, product
@@ -38,7 +37,6 @@ from tilecheck.frontend.host_values import (
     Unknown,
     Updated,
 )
-from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Choice, Const, Function, Named, Num, Range, Record, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -443,11 +441,7 @@ def _in_order(x: HostExecutor, args: Arguments) -> Any:
     """`sorted(dims, key=lambda d: stride[d])`: some numbers. A key that calls nothing changes nothing."""
     value, given = args.at(0), dict(args.keywords)
     key = given.get("key")
-    if key is not None and not (
-        isinstance(key, Function)
-        and isinstance(key.node, cst.Lambda)
-        and not any(isinstance(n, cst.Call) for n in walk(key.node))
-    ):
+    if key is not None and not calls_nothing(key):
         raise UnsupportedConstruct("sorted")
     if isinstance(value, Seq) and len(value.items) == 1:
         return Seq(value.items, True)

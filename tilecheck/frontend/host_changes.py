@@ -28,7 +28,7 @@ import libcst as cst
 
 from tilecheck.frontend.host_contents import forget_shared, forget_tensor
 from tilecheck.frontend.host_sharing import given_back, unread_of
-from tilecheck.frontend.host_values import Config, Dims, Table, Tensor, Unknown
+from tilecheck.frontend.host_values import Config, Dims, Order, Table, Tensor, Unknown
 from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import Choice, Frame, Function, Method, Named, Record, Seq
 from tilecheck.ir.sharing import is_under
@@ -324,7 +324,7 @@ def _add_either(x: HostExecutor, lost: set[int]) -> None:
 
 def is_mutable(value: Any) -> bool:
     is_list = isinstance(value, Seq | Dims) and value.is_list
-    return is_list or isinstance(value, Table | Record | Config)
+    return is_list or isinstance(value, Table | Record | Config | Order)
 
 
 def holds_mutable(value: Any) -> bool:

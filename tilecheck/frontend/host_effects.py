@@ -148,9 +148,20 @@ def _library_call(x: HostExecutor, name: str, args: Arguments, given: list[Any],
 
 
 def _is_handed_code(args: Arguments) -> bool:
-    """Whether a call is given a function, as far as its text shows."""
+    """Whether a call is given a function that may change something, as far as its text shows."""
+    keys = (value for name, value in args.keywords if name == "key")
     values = (*args.positional, *(value for _, value in args.keywords))
-    return "key" in dict(args.keywords) or any(isinstance(value, Function | Method) for value in values)
+    given = (*keys, *(value for value in values if isinstance(value, Function | Method)))
+    return not all(map(calls_nothing, given))
+
+
+def calls_nothing(function: Any) -> bool:
+    """Whether it is a lambda that only computes: `lambda d: stride[d]`."""
+    return (
+        isinstance(function, Function)
+        and isinstance(function.node, cst.Lambda)
+        and not any(isinstance(n, cst.Call | cst.NamedExpr) for n in walk(function.node.body))
+    )
 
 
 def _method_is_quiet(owner: Any, name: str, args: Arguments) -> bool:

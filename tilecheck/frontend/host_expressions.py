@@ -11,7 +11,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import expressions, host_shapes, host_sharing, numbers
 from tilecheck.frontend.expressions import binds_nothing, evaluate
 from tilecheck.frontend.host import HostExecutor, facts_of, is_nameless
-from tilecheck.frontend.host_arguments import literal
+from tilecheck.frontend.host_arguments import iterable, literal
 from tilecheck.frontend.host_doubts import doubt, parts
 from tilecheck.frontend.host_effects import forget_effects
 from tilecheck.frontend.host_elementwise import elementwise
@@ -21,8 +21,9 @@ from tilecheck.frontend.host_library import matmul
 from tilecheck.frontend.host_names import attribute_node, name, subscript
 from tilecheck.frontend.host_operators import compare, operate
 from tilecheck.frontend.host_targets import forget_named
-from tilecheck.frontend.host_values import Dims, HostShape, Members, Table, Tensor, Unknown, named_in
+from tilecheck.frontend.host_values import Dims, HostShape, Members, Order, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.statements import assign
+from tilecheck.frontend.syntax import walk
 from tilecheck.frontend.values import (
     Choice,
     Const,
@@ -200,6 +201,9 @@ def _over(x: HostExecutor, node: cst.ListComp | cst.GeneratorExp, source: Any, f
             lambda: _over(x, node, source.second, frame),
         )
     if _is_of_any_length(source) and node.for_in.inner_for_in is None:
+        order = _order(x, node, source, frame) if isinstance(node, cst.ListComp) else None
+        if order is not None:
+            return order
         return _of_any_items(x, node, source, frame)
     return Seq(tuple(_comprehended(x, node.elt, node.for_in, source, frame)), isinstance(node, cst.ListComp))
 
@@ -212,6 +216,28 @@ def _is_of_any_length(source: Any) -> bool:
             return any(n.elem is None or n.elem.value is None for n in (source.start, source.stop, source.step))
         case _:
             return False
+
+
+def _order(x: HostExecutor, node: cst.ListComp, source: Any, frame: Frame) -> Order | None:
+    """`[i for i in range(x.ndim) if i not in (d,)]`: all axes but one, in their order."""
+    tests = [test.test for test in node.for_in.ifs]
+    match node.for_in.target, node.elt, source, tests:
+        case cst.Name(i), cst.Name(elt), Range(start, stop, step), [cst.Comparison(cst.Name(left), [asked])]:
+            whole = start.elem is E.ZERO and step.elem is E.ONE and stop.elem is not None
+        case _:
+            return None
+    if not whole or {elt, left} != {i} or any(n.value == i for n in walk(asked) if isinstance(n, cst.Name)):
+        return None
+    axis = evaluate(x, asked.comparator, frame)
+    if isinstance(asked.operator, cst.NotIn):
+        among = iterable(x, axis, E.le(stop.elem or E.ZERO, 0))
+        if not isinstance(among, Seq) or len(among.items) != 1:
+            return None
+        axis = among.items[0]
+    elif not isinstance(asked.operator, cst.NotEqual):
+        return None
+    number = x.scalar(axis, "axis") if isinstance(axis, Num | Unknown) else None
+    return None if number is None else Order(stop.elem or E.ZERO, number)
 
 
 def _of_any_items(x: HostExecutor, node: cst.ListComp | cst.GeneratorExp, source: Any, frame: Frame) -> Unknown:

@@ -15,7 +15,7 @@ from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostExecutor
-from tilecheck.frontend.host_arguments import sizes
+from tilecheck.frontend.host_arguments import iterable, sizes
 from tilecheck.frontend.host_calls import checks_contracts
 from tilecheck.frontend.host_changes import MUTATORS, anything_changed, elements_changed, read_once, used_up
 from tilecheck.frontend.host_doubts import doubt
@@ -72,6 +72,7 @@ _OF_SIZES = frozenset(
     "view reshape expand empty zeros ones rand randn new_empty new_zeros new_ones permute".split()
 )
 _OF_TYPE = ("dtype", "device", "layout", "requires_grad")  # keywords
+_ITERATING = frozenset("sorted list tuple set sum len enumerate reversed".split())
 _CONTAINERS = ("dict", "types.SimpleNamespace")
 _CHECKS = re.compile(
     r"_*(check|validate|verify|ensure|require|assert)"
@@ -299,6 +300,8 @@ def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any
             if spelled is not None:
                 function, args = spelled
             args = _of_any_type(function, args)
+            if isinstance(function, Named) and function.name in _ITERATING and args.positional:
+                args = replace(args, positional=(iterable(x, args.positional[0]), *args.positional[1:]))
             try:
                 if isinstance(function, Named) and function.name in _CONTAINERS:
                     return x.dialect.call(x, function.name, args)  # what it holds may be undecided

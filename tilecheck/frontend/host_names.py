@@ -15,7 +15,7 @@ from tilecheck.frontend.host_changes import is_mutable, lose_objects, read_globa
 from tilecheck.frontend.host_effects import stop_at_reshaping
 from tilecheck.frontend.host_sharing import kept, unread_of
 from tilecheck.frontend.host_targets import kept_attribute, of_form
-from tilecheck.frontend.host_values import Dims, Gridded, Table, Unknown
+from tilecheck.frontend.host_values import Dims, Gridded, Order, Table, Unknown
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.values import (
     Choice,
@@ -64,7 +64,7 @@ def used(x: HostExecutor, node: cst.BaseExpression, frame: Frame) -> Any:
 
 def _is_flat(container: Any) -> bool:
     """Whether a container holds none that could be changed in it."""
-    if isinstance(container, Dims):
+    if isinstance(container, Dims | Order):
         return True
     if not isinstance(container, Seq | Table):
         return False

@@ -11,7 +11,17 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import expressions, host_bits, host_calls, host_shapes, numbers
 from tilecheck.frontend.host_elementwise import elementwise
-from tilecheck.frontend.host_values import BitLength, Device, Dims, HostShape, Members, Ratio, Tensor, Unknown
+from tilecheck.frontend.host_values import (
+    BitLength,
+    Device,
+    Dims,
+    HostShape,
+    Members,
+    Order,
+    Ratio,
+    Tensor,
+    Unknown,
+)
 from tilecheck.frontend.values import Choice, Const, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.host import (
@@ -53,6 +63,8 @@ def operate(x: HostExecutor, op: str, a: Any, b: Any) -> Any:
             return host_calls.power_above(x, b.of)
         case (HostShape() | Dims(), HostShape() | Dims() | Seq()) | (Seq(), HostShape() | Dims()) if op == "+":
             return _joined(x, a, b)
+        case Order(last=False), Seq((Num(elem=axis),), True) if op == "+" and axis is a.axis:
+            return replace(a, last=True)
         case Seq(), Num(elem=E.Expr() as times) if op == "*" and times.value is None and a.items:
             return host_shapes.repeated(x, a, times)
         case (Num() | Unknown() | Ratio(), Num() | Unknown()) if op == "/":

@@ -99,6 +99,15 @@ class Dims:
 
 
 @dataclass(frozen=True, slots=True)
+class Order:
+    """The axes below `count` in their order, but for one that is left out, or comes `last`."""
+
+    count: Expr
+    axis: Expr
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Ratio:
     """`a / b` of integers, waiting for `math.ceil`, `math.floor` or `int`."""
 

@@ -17,7 +17,7 @@ from tilecheck.frontend.host_arguments import (
     unsupported,
 )
 from tilecheck.frontend.host_types import full_type, width
-from tilecheck.frontend.host_values import Axes, HostShape, Pieces, Split, Tensor, Unknown
+from tilecheck.frontend.host_values import Axes, HostShape, Order, Pieces, Split, Tensor, Unknown
 from tilecheck.frontend.values import Named, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
@@ -260,8 +260,25 @@ def _swapped(x: HostExecutor, t: Tensor, a: int, b: int) -> Tensor:
 
 
 def _permute(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
+    if len(args.positional) == 1 and isinstance(args.positional[0], Order):
+        return _put_last(x, t, args.positional[0])
     axes = constants(x, args)
     return known(T.permuted(x.has_rank(t, len(axes)), axes))
+
+
+def _put_last(x: HostExecutor, t: Tensor, order: Order) -> Tensor:
+    """`t.permute(order)` where one axis comes last: torch raises unless `order` has each axis once."""
+    parts = host_shapes.parts_of(x, HostShape(t.shape_of)) if t.shape is None and t.shape_of else t.shape
+    whole = parts is not None and E.sub(host_shapes.rank(parts), order.count) is E.ZERO
+    if parts is None or not whole or not order.last or not host_shapes.is_read(order.axis):
+        raise unsupported("order of axes")
+    x.assume(E.all_of(E.le(0, order.axis), E.lt(order.axis, order.count)))
+    ways = host_shapes.divided(x, parts, order.axis)
+    axis = None if ways is None else host_shapes.item(ways[1], 0)
+    after = None if ways is None else host_shapes.sliced(ways[1], 1, None)
+    if ways is None or axis is None or after is None:
+        raise unsupported("order of axes")
+    return x.shaped(reordered(x, t, f"{t.name}.permute()"), (*ways[0], *after, axis))
 
 
 def _movedim(x: HostExecutor, t: Tensor, args: Arguments) -> Any:

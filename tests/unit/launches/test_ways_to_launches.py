@@ -829,3 +829,74 @@ def test_what_is_divided_by_what_may_be_negative(worst, exact: str, expected: st
         f"assert x.ndim == 2 and {exact}\nout = torch.empty(x.shape[0] * (x.shape[1] // g))\nn = x.numel() // g"
     )
     assert (worst(host(body, "x: torch.Tensor, g: int")) == "holds") == (expected == "holds")
+
+
+LAST = """
+def put_last(x, dims):
+    if isinstance(dims, int):
+        dims = [dims]
+    strides = x.stride()
+    others = [i for i in range(x.ndim) if i not in dims]
+    return x.permute(others + sorted(dims, key=lambda d: strides[d])).contiguous()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "n", "expected"),
+    [
+        ("y = put_last(x, d)", "y.size(-1)", "holds"),
+        ("y = x.permute([i for i in range(x.ndim) if i != d] + [d])", "y.size(-1)", "holds"),
+        ("y = x.permute([i for i in range(x.ndim) if i != d] + [k])", "y.size(-1)", "not holds"),
+        ("y = x.permute([i for i in range(y.ndim) if i != d] + [d])", "y.size(-1)", "not holds"),
+        ("y = put_last(x, d)", "y.size(0)", "not holds"),
+        (
+            "o = [i for i in range(x.ndim) if i != d]\no.reverse()\ny = x.permute(o + [d])",
+            "x.size(0) // y.size(0) * x.size(d)",
+            "not holds",
+        ),
+        (
+            "o = [i for i in range(x.ndim) if i != d]\no[0], o[1] = o[1], o[0]\ny = x.permute(o + [d])",
+            "x.size(0) // y.size(0) * x.size(d)",
+            "not holds",
+        ),
+    ],
+)
+def test_an_axis_that_is_put_last(worst, made: str, n: str, expected: str) -> None:
+    body = f"d = d % x.ndim\nout = torch.empty(x.size(d))\n{made}\nn = {n}"
+    found = worst(LAST + host(body, "x: torch.Tensor, y: torch.Tensor, d: int, k: int"))
+    assert (found == "holds") == (expected == "holds")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            "if m:\n    unread()\n    out = torch.empty(n)\nelse:\n    out = torch.empty(c.n)\n    n = c.n",
+            "holds",
+        ),
+        ("if m:\n    unread()\nout = torch.empty(c.n)\nunread()\nn = c.n", "not holds"),
+        ("k = c.n\nif m:\n    unread()\nelse:\n    pass\nout = torch.empty(k)\nn = c.n", "not holds"),
+        ("if m:\n    unread(outs)\nelse:\n    outs[0].fill_(1)\nout = outs[0]", "not holds"),
+        (
+            "if m:\n    unread()\n    out = torch.empty(n)\nelse:\n    t = c.t\n    t2 = c.t\n    out = t",
+            "caller",
+        ),
+    ],
+)
+def test_one_branch_does_not_see_what_the_other_changes(worst, body: str, expected: str) -> None:
+    found = worst(host(body, "outs, c, m: int, n: int"))
+    assert (found != "holds") if expected == "not holds" else found == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("if m:\n    pass\nelse:\n    pass\nout = torch.empty(n)", "holds"),
+        ("if m:\n    xs.append(1)\nelse:\n    pass\nout = torch.empty(n)", "not holds"),
+        ("if m:\n    pass\nelse:\n    xs.append(1)\nout = torch.empty(n)", "not holds"),
+        ("if m:\n    if n:\n        xs.append(1)\nout = torch.empty(n)", "not holds"),
+    ],
+)
+def test_what_a_branch_changes_is_changed_after_it(worst, before: str, expected: str) -> None:
+    text = f"n = len(xs)\nout = None\n{before}\nif out is None:\n    out = torch.empty(n)\nn = len(xs)"
+    assert (worst(host(text, "xs: list, m: int")) == "holds") == (expected == "holds")
