@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -286,17 +286,31 @@ def _extreme(op: str) -> Handler:
         if not items or args.keywords:
             raise UnsupportedConstruct(op)
         combine = E.minimum if op == "min" else E.maximum
-        result = x.scalar(items[0], op)
-        for item in items[1:]:
-            result = combine(result, x.scalar(item, op))
-        return number(result)
+        numbers = [_perhaps_whole(x, item, op) for item in items]
+        result = numbers[0][0]
+        for item, _ in numbers[1:]:
+            result = combine(result, item)
+        return _of_numbers(result, numbers)
 
     return handler
 
 
+def _perhaps_whole(x: HostExecutor, value: Any, what: str) -> tuple[Expr, bool]:
+    """A number, and whether the text says that it is an integer."""
+    found = None if isinstance(value, Token) else x.number_of(value, what)
+    if found is None or found.elem is None or found.elem.is_bool:
+        raise UnsupportedConstruct(what)
+    return found.elem, found.kind == "int" or x.is_integer_memory(found.elem)
+
+
+def _of_numbers(found: Expr, parts: Sequence[tuple[Expr, bool]]) -> Num:
+    """What is made of numbers: an integer, if all of them are."""
+    return Num((), found, "int" if all(whole for _, whole in parts) else "any", None)
+
+
 def _abs(x: HostExecutor, args: Arguments) -> Any:
-    value = x.scalar(args.at(0), "abs")
-    return number(E.maximum(value, E.neg(value)))
+    value, whole = _perhaps_whole(x, args.at(0), "abs")
+    return _of_numbers(E.maximum(value, E.neg(value)), [(value, whole)])
 
 
 def _len(x: HostExecutor, args: Arguments) -> Any:
@@ -360,8 +374,8 @@ def _tuple(x: HostExecutor, args: Arguments) -> Any:
 
 
 def _sum(x: HostExecutor, args: Arguments) -> Any:
-    items = static_items(x, args.at(0), "sum")
-    return number(E.add(_start(x, args, E.ZERO), *(x.scalar(i, "sum") for i in items)))
+    items = [_perhaps_whole(x, item, "sum") for item in static_items(x, args.at(0), "sum")]
+    return _of_numbers(E.add(_start(x, args, E.ZERO), *(item for item, _ in items)), items)
 
 
 def _start(x: HostExecutor, args: Arguments, usual: Expr) -> Expr:
@@ -466,8 +480,6 @@ def _isinstance(x: HostExecutor, args: Arguments) -> Any:
         return Num((), E.TRUE, "bool", None)
     if len(asked) == len(kinds) and asked <= _TYPES:
         return Num((), E.FALSE, "bool", None)
-    if isinstance(kind, Named) and kind.name == "int" and isinstance(value, Unknown):
-        x.integers_seen.add(value.name)
     names = [v.name for v in (value, *kinds) if isinstance(v, Unknown | Named | Tensor | Token)]
     if len(names) == 1 + len(kinds):
         of = names[1] if len(kinds) == 1 else f"({', '.join(names[1:])})"

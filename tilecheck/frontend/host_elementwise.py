@@ -70,9 +70,10 @@ def joined(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     """`torch.where(t, a, b)`, `t.add(a)`: of several operands, which are broadcast."""
     if not args.positional or any(name not in ("alpha", "rounding_mode") for name, _ in args.keywords):
         raise unsupported("operands of a library function")
+    found: Any = t
     for other in args.positional:
-        t = elementwise(x, t, other)
-    return t
+        found = elementwise(x, x.tensor(found), other)
+    return found
 
 
 def elementwise(x: HostExecutor, a: Any, b: Any) -> Any:

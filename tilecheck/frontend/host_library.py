@@ -363,7 +363,9 @@ def empty_strided(x: HostExecutor, args: Arguments) -> Tensor:
         x.assume(E.le(0, value))  # else it raises
     found = T.fresh("empty", x.storage("empty"), sizes)
     shared = not T.is_apart(sizes, steps)
-    return replace(found, strides=steps, contiguous=False, dense=False, expanded=shared)
+    last = E.add(E.ONE, *(E.mul(E.sub(size, 1), step) for size, step in zip(sizes, steps, strict=True)))
+    room = E.ite(E.any_of(*(E.eq(size, 0) for size in sizes)), E.ZERO, last)
+    return replace(found, strides=steps, contiguous=False, dense=False, expanded=shared, room=room)
 
 
 def eye(x: HostExecutor, args: Arguments) -> Tensor:
