@@ -17,6 +17,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_elementwise, host_shapes
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.host_blocks import meet
+from tilecheck.frontend.host_changes import MUTATORS, holds_mutable
 from tilecheck.frontend.host_sharing import kept
 from tilecheck.frontend.host_tensors import fresh_to_given
 from tilecheck.frontend.host_values import Tensor, Unknown
@@ -153,10 +154,12 @@ def take_over(x: HostExecutor, backward: cst.FunctionDef, frame: Frame, handed: 
     x.made_contiguous.update({name: t for name, t in run.made_contiguous.items() if name not in names})
     x.assume(handed.guard)
     x.context = names[0] if run.context not in run.exposed else ""
-    changed = _changed(backward, names[0])
     for name, value in handed.attributes.items():
-        if name not in changed:  # with `retain_graph` it runs again, and finds what it left
-            frame.names[f"{names[0]}.{name}"] = value
+        path = f"{names[0]}.{name}"
+        frame.names[path] = value
+        if _may_change(backward, names[0], name, value):  # with `retain_graph` it finds what it left
+            lost = frame.names[path] = x.unread(path)
+            x.computed.add(lost.name)
     if x.followed and not any(
         isinstance(n, cst.Attribute) and n.attr.value == "set_materialize_grads" for n in _texts(run)
     ):
@@ -206,21 +209,32 @@ def _texts(run: HostExecutor) -> Iterator[cst.CSTNode]:
         yield from walk(node)
 
 
-def _changed(backward: cst.FunctionDef, context: str) -> set[str]:
-    """The attributes of the context that a text may change: those that it assigns to, or calls a method of."""
-    found: set[str] = set()
-    for node in walk(backward.body):
-        match node:
-            case cst.AssignTarget(target) | cst.AugAssign(target) | cst.AnnAssign(target):
-                places = [n for n in walk(target) if isinstance(n, cst.Attribute)]
-            case cst.Del(target):
-                places = [n for n in walk(target) if isinstance(n, cst.Attribute)]
-            case cst.Call(cst.Attribute(cst.Attribute() as owner)):
-                places = [owner]
-            case _:
-                places = []
-        found.update(n.attr.value for n in places if dotted(n.value) == context)
-    return found
+def _may_change(backward: cst.FunctionDef, context: str, attribute: str, value: Any) -> bool:
+    """Whether a text may give an attribute of the context another value, or change the object that it has."""
+    nodes = list(walk(backward.body))
+    attributes = [n for n in nodes if isinstance(n, cst.Attribute) and dotted(n.value) == context]
+    if len(attributes) != sum(isinstance(n, cst.Name) and n.value == context for n in nodes):
+        return True  # it has another name, or other code has it
+    own = [n for n in attributes if n.attr.value == attribute]
+    targets = [t for n in nodes for t in _targets(n)]
+    stored = [n for target in targets for n in walk(target)]
+    called = any(isinstance(n, cst.Call) and any(n.func is a for a in attributes) for n in nodes)
+    changes = any(isinstance(n, cst.Subscript) for n in stored) or any(map(_calls_mutator, nodes))
+    return called or any(n is a for n in stored for a in own) or (changes and holds_mutable(value))
+
+
+def _targets(node: cst.CSTNode) -> list[cst.CSTNode]:
+    match node:
+        case cst.AssignTarget() | cst.AugAssign() | cst.AnnAssign() | cst.Del() | cst.For() | cst.CompFor():
+            return [node.target]
+        case cst.AsName():
+            return [node.name]
+        case _:
+            return []
+
+
+def _calls_mutator(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Call) and dotted(node.func).rpartition(".")[2] in MUTATORS
 
 
 def _names(function: cst.FunctionDef) -> list[str]:

@@ -285,7 +285,8 @@ def _forget_places(x: HostExecutor, node: cst.For | cst.While, frame: Frame) -> 
     plain = statements.assigned_names(node)
     for name in assigned(node):
         if name not in plain and not isinstance(frame.names.get(name), Tensor):  # whose elements change alone
-            frame.names[name] = x.unread(name)
+            lost = frame.names[name] = x.unread(name)
+            x.computed.add(lost.name)
     forget_effects(x, node, frame)
 
 

@@ -240,7 +240,7 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
     held_in = {name: plain(_container(name)) for name in spoken if _is_variable(x, _container(name))}
     computed = {name for name, variable in held_in.items() if variable not in kept}
     lies_in = tuple(f"{name}{mark}" for name in x.computed for mark in ("[", "."))
-    sized = {name for name in spoken if name in x.computed or name.startswith(lies_in)}
+    sized = {n for n in spoken if n in x.computed or n.startswith(lies_in) or _is_stored(x, n)}
     computed |= {name for name in sized if not _is_said(x, name, (*sizes, *counts))}
     stacked = {name for name in x.stacked if any(_is_later_item(n, name) for n in spoken)}
     doubted = x.doubted | x.raising | stacked | _cut_otherwise(x, said) | _made_of_numbers(x, said) | computed
@@ -253,6 +253,14 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
 def _is_variable(x: HostExecutor, name: str) -> bool:
     """Whether it is what a variable holds after code that is not followed, as a loop: nobody hands that in."""
     return plain(name).isidentifier() and not x.is_given(name) and name not in x.shapes and name not in x.counts
+
+
+def _is_stored(x: HostExecutor, name: str) -> bool:
+    """Whether it is read where the text may have stored it before: in an item, or as an attribute."""
+    text = plain(name)
+    if text == name or not x.is_given(text):
+        return False
+    return text.rpartition(".")[2] in x.events.attributes or (text.endswith("]") and x.events.items > 0)
 
 
 def _container(name: str) -> str:

@@ -92,16 +92,16 @@ def test_a_name_bound_inside_an_expression(between: str, verified) -> None:
         ("", "holds"),
         ("t.other = torch.empty(1)", "holds"),
         ("m.zero_()", "holds"),
-        ("unread(m)", "caller"),
+        ("unread(m)", "unread"),
         ("t.save_for_backward(m)", "holds"),
         ("t.reset()", "unread"),
         ("unread(t)", "unread"),
-        ("shrink(t)", "caller"),
-        ("setattr(t, 'out', m)", "caller"),
-        ("u = t\n        u.out = torch.empty(1)", "caller"),
+        ("shrink(t)", "unread"),
+        ("setattr(t, 'out', m)", "unread"),
+        ("u = t\n        u.out = torch.empty(1)", "unread"),
         ("u = t\n        u.reset()", "unread"),
         ("t = unread(m)", "unread"),
-        ("for t in m:\n            pass", "caller"),
+        ("for t in m:\n            pass", "unread"),
     ],
 )
 def test_an_attribute(between: str, expected: str, verified) -> None:
@@ -125,7 +125,7 @@ def test_an_attribute_in_a_function_with_a_parameter_of_that_name(verified) -> N
             ct.launch(stream, (ct.cdiv(n, T),), fill, (t.out,))
         run(u)
     """
-    assert one(body, "fill", verified) == "caller"
+    assert one(body, "fill", verified) == "unread"
 
 
 def test_a_name_that_a_function_given_away_assigns(verified) -> None:

@@ -900,3 +900,60 @@ def test_one_branch_does_not_see_what_the_other_changes(worst, body: str, expect
 def test_what_a_branch_changes_is_changed_after_it(worst, before: str, expected: str) -> None:
     text = f"n = len(xs)\nout = None\n{before}\nif out is None:\n    out = torch.empty(n)\nn = len(xs)"
     assert (worst(host(text, "xs: list, m: int")) == "holds") == (expected == "holds")
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "expected"),
+    [
+        ("ctx.n = x.numel()", "n = ctx.n", "holds"),
+        ("ctx.n = x.numel()", "n = ctx.n\nhelper(ctx)", "unread"),
+        ("ctx.n = x.numel()", "n = ctx.n\nsetattr(ctx, 'n', 2 * n)", "unread"),
+        ("ctx.n = x.numel()", "n = ctx.n\nfor ctx.n in (1, 2):\n    pass", "unread"),
+        ("ctx.d = [x.numel()]", "n = ctx.d[0]", "holds"),
+        ("ctx.d = [x.numel()]", "n = ctx.d[0]\nd = ctx.d\nd[0] = 2 * n", "unread"),
+        ("ctx.buf = torch.empty(1)", "n = x.numel()\nout = ctx.buf", "broken"),
+        ("ctx.buf = torch.empty(1)", "n = x.numel()\nout = ctx.buf\nctx.buf.zero_()", "broken"),
+        ("ctx.buf = torch.empty(1)", "n = x.numel()\nout = ctx.buf\nctx.buf = None", "unread"),
+    ],
+)
+def test_what_backward_changes_in_the_context(worst, forward: str, backward: str, expected: str) -> None:
+    parts = (
+        textwrap.indent(t, "        ")
+        for t in (f"{forward}\nreturn x", f"out = torch.empty_like(x)\n{backward}")
+    )
+    found = worst(
+        GRADIENT.replace("        ctx.n = x.numel()\n", "").format(
+            **dict(zip(("forward", "backward"), parts, strict=True))
+        )
+    )
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        "xs[0] = torch.empty(1)\nout = xs[0]",
+        "xs.append(torch.empty(1))\nout = xs[-1]",
+        "if m > 2:\n    c.buf = torch.empty(1)\nout = c.buf",
+        "c.buf = torch.empty(n)\nfor i in range(m):\n    out = c.buf\n    c.buf = torch.empty(1)\nout = c.buf",
+    ],
+)
+def test_nobody_hands_in_what_a_host_stores(worst, stored: str) -> None:
+    assert worst(host(stored, "xs, c, m: int, n: int")) in ("unread", "unmet", "broken")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("r = min(ratio, 1.0)\nassert 0 < r\nout = torch.empty(int(n * r))", "not holds"),
+        ("r = abs(ratio)\nassert 0 < r\nout = torch.empty(int(n * r))", "not holds"),
+        ("out = torch.empty(max(n, 4))", "holds"),
+        ("if isinstance(k, int):\n    print(k)\nout = torch.empty(int(k))\nn = 3 if k > 2 else 0", "not holds"),
+        ("buf = torch.empty_strided((8, 8), (0, 1))\nout = buf[4:]\nn = 32", "broken"),
+        ("buf = torch.empty_strided((16, 32), (64, 1))\nout = buf[8:]\nn = 7 * 64 + 32", "holds"),
+        ("out = torch.where(x > 0, x, 0)", "not holds"),
+    ],
+)
+def test_fractions_and_rooms(worst, body: str, expected: str) -> None:
+    found = worst(host(body, "x: torch.Tensor, n: int, k, ratio: float = 0.5"))
+    assert (found != "holds") if expected == "not holds" else found == expected
