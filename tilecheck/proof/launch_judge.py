@@ -67,7 +67,7 @@ from tilecheck.proof.solver import Answer, Model, satisfiable
 
 _LEAST = (1, 8, 70, 300, 2000, 0)  # how large host inputs are, at least: tried in turn, 0 last
 _SEARCHES = 2  # for inputs of some size that may end undecided before no more are made
-_NEAR = 2  # what is asked of few premises takes the fewer steps
+_NEAR = 4  # what is asked of few premises takes the fewer steps
 # Of the budget of a question: launches have many, most of which take little.
 _SHARE, _SEARCH, _QUICK = 10, 30, 50
 # What a tuner out of view may choose: sizes of tiles, and other numbers, such as of tiles in a group.
