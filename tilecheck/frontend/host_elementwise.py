@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
@@ -13,6 +14,7 @@ from tilecheck.frontend.host_values import HostShape, Ratio, Tensor, Unknown
 from tilecheck.frontend.values import Const, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
+from tilecheck.ir.host import STRIDE, axis_of, exact_quotient, owner
 
 if TYPE_CHECKING:
     from tilecheck.frontend.executor import Arguments
@@ -54,7 +56,7 @@ def same(x: HostExecutor, t: Tensor, args: Arguments) -> Tensor:
     if any(name in ("inplace", "out") for name, _ in args.keywords):
         raise unsupported("result that is an operand")
     laid = x.laid_out(x.known_rank(t))
-    return computed(x, parts_of(x, t), contiguous=laid.contiguous and not laid.expanded)
+    return _in_order_of(x, computed(x, parts_of(x, t), contiguous=laid.contiguous and not laid.expanded), t)
 
 
 def _is_plain(value: Any) -> bool:
@@ -90,7 +92,8 @@ def elementwise(x: HostExecutor, a: Any, b: Any) -> Any:
         if any(x.known_rank(t).shape is None for t in tensors):
             return x.new_object("result")
         shapes = [shape_of(x, t) for t in tensors]
-        return x.with_layout(computed(x, broadcast(x, *shapes), contiguous=False), "result")
+        found = _in_order_of(x, computed(x, broadcast(x, *shapes), contiguous=False), *tensors)
+        return x.with_layout(found, "result")
     contiguous = all(t.contiguous for t in tensors)
     storage = x.storage("result")
     found = replace(
@@ -112,7 +115,28 @@ def elementwise(x: HostExecutor, a: Any, b: Any) -> Any:
         dtype="",
         room=T.numel(one),
     )
-    return x.with_layout(found, storage)
+    return x.with_layout(_in_order_of(x, found, *tensors), storage)
+
+
+def _in_order_of(x: HostExecutor, found: Tensor, *operands: Tensor) -> Tensor:
+    """A result, which torch lays out as its operands: where the text has exchanged axes of these, its strides
+    are no more those of a contiguous tensor if what is handed in is one."""
+    if found.shape is None or found.contiguous or not any(_is_turned(x, t) for t in operands):
+        return found
+    return replace(found, strides=tuple(x.natural("stride").elem or E.ZERO for _ in found.shape))
+
+
+def _is_turned(x: HostExecutor, t: Tensor) -> bool:
+    """Whether an axis has a longer stride than one before it, as its axes were exchanged."""
+    t = x.laid_out(x.known_rank(t))
+    strides = None if t.contiguous else T.strides_of(t)
+    return any(_is_longer(later, earlier) for earlier, later in combinations(strides or (), 2))
+
+
+def _is_longer(a: Expr, b: Expr) -> bool:
+    if a.op == b.op == "sym" and a.args[0].origin == b.args[0].origin == STRIDE:
+        return owner(a.args[0]) == owner(b.args[0]) and axis_of(a.args[0]) < axis_of(b.args[0])
+    return a is not b and (b is E.ONE or exact_quotient(a, b) is not None)
 
 
 def _may_be_tensor(x: HostExecutor, value: Any) -> bool:

@@ -957,3 +957,33 @@ def test_nobody_hands_in_what_a_host_stores(worst, stored: str) -> None:
 def test_fractions_and_rooms(worst, body: str, expected: str) -> None:
     found = worst(host(body, "x: torch.Tensor, n: int, k, ratio: float = 0.5"))
     assert (found != "holds") if expected == "not holds" else found == expected
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("torch.empty(64, m).t() + 1", "not caller"),
+        ("x.contiguous().t() * 2", "not caller"),
+        ("x.t() * 2", "not caller"),
+        ("torch.relu(torch.empty(64, m).t())", "not caller"),
+        ("x * 2", "caller"),
+        ("x[:, :4] * 2", "caller"),
+    ],
+)
+def test_results_are_laid_out_as_operands(worst, made: str, expected: str) -> None:
+    text = f"""
+def host(x: torch.Tensor, m: int):
+    assert x.ndim == 2
+    out = {made}
+    by_rows[(out.shape[0],)](out, out.stride(0), out.stride(1), out.shape[1], BLOCK=64)
+"""
+    assert (worst(BY_ROWS + text, "by_rows") == "caller") == (expected == "caller")
+
+
+BY_ROWS = """
+@triton.jit
+def by_rows(o_ptr, s0, s1, n, BLOCK: tl.constexpr):
+    for i in range(0, n, BLOCK):
+        offs = i + tl.arange(0, BLOCK)
+        tl.store(o_ptr + tl.program_id(0) * s0 + offs * s1, 1, mask=offs < n)
+"""
