@@ -479,6 +479,8 @@ def _add_parameters(frame: Frame, table: ModuleTable, function: cst.FunctionDef)
         plain = p.annotation is not None and isinstance(p.annotation.annotation, cst.Name | cst.Attribute)
         tensor = note.array and not note.array_list and plain and not optional
         scalar = note.scalar if plain and not optional else ""
+        if p.annotation is None and isinstance(p.default, cst.Float):
+            scalar = "float"  # as it is in a call that leaves it out
         frame.names[p.name.value] = parameter(p.name.value, scalar, tensor=tensor)
     for star in (params.star_arg, params.star_kwarg):
         if isinstance(star, cst.Param):

@@ -987,3 +987,14 @@ def by_rows(o_ptr, s0, s1, n, BLOCK: tl.constexpr):
         offs = i + tl.arange(0, BLOCK)
         tl.store(o_ptr + tl.program_id(0) * s0 + offs * s1, 1, mask=offs < n)
 """
+
+
+def test_a_default_that_is_a_float_says_what_a_parameter_is(worst) -> None:
+    text = """
+def host(k=64.5):
+    if k >= 65:
+        return
+    out = torch.empty(64)
+    flat[(2,)](out, k, BLOCK=64)
+"""
+    assert worst(text) != "holds"
