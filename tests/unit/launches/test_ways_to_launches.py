@@ -998,3 +998,16 @@ def host(k=64.5):
     flat[(2,)](out, k, BLOCK=64)
 """
     assert worst(text) != "holds"
+
+
+def test_a_float_that_a_kernel_converts(worst) -> None:
+    text = """
+@triton.jit
+def shifted(o_ptr, n, eps, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o_ptr + offs, eps.to(tl.float32) + 1, mask=offs < n)
+
+def host(n: int, eps: float):
+    shifted[(triton.cdiv(n, 64),)](torch.empty(n), n, eps, BLOCK=64)
+"""
+    assert worst(text, "shifted") == "holds"

@@ -847,6 +847,8 @@ class Triton:
                     return operate(x, _METHODS[name], value, args.bind(("other",), name)["other"])
                 forwarded = Arguments((value, *args.positional), args.keywords, args.node, args.table)
                 return call(x, Named(f"triton.language.{name}"), forwarded)
+            case Token() if name == "to":  # a float that is passed
+                return self.method(x, x.number_of(value, "operand"), name, args)
             case Const(value=float()):  # a variable that holds a literal is a scalar of the kernel
                 return self.method(x, x.number_of(value, "operand"), name, args)
             case _:
@@ -862,7 +864,8 @@ class Triton:
     def attribute(self, x: Executor, value: Any, name: str) -> Any:
         match value:
             case Token():
-                return Method(value, name) if name.startswith("is_") else Token(f"{value.name}.{name}")
+                called = name.startswith("is_") or name == "to"
+                return Method(value, name) if called else Token(f"{value.name}.{name}")
             case Pointer() | Param() if name in ("dtype", "type"):
                 return Token(f"{value.array if isinstance(value, Pointer) else value.name}.dtype")
             case BlockPointer() if name in ("dtype", "type"):
