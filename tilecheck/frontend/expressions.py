@@ -307,7 +307,7 @@ BINARY = {
     cst.BitOr: "|",
     cst.BitXor: "^",
 }
-_COMPARE = {
+COMPARE = {
     cst.LessThan: "<",
     cst.LessThanEqual: "<=",
     cst.GreaterThan: ">",
@@ -569,7 +569,7 @@ def compare(x: Executor, operator: cst.BaseCompOp, a: Any, b: Any) -> Any:
     if isinstance(operator, cst.In | cst.NotIn):
         found = _contains(x, a, b)
         return numbers.invert(found, x) if isinstance(operator, cst.NotIn) else found
-    op = _COMPARE[type(operator)]
+    op = COMPARE[type(operator)]
     if op in ("==", "!=") and not (_numeric(a) and _numeric(b)):
         same = asked_of_unread(x, equal, a, b)
         return numbers.invert(same, x) if op == "!=" else same

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import expressions, host_bits, host_calls, host_shapes, numbers
+from tilecheck.frontend.comparisons import compared
 from tilecheck.frontend.host_elementwise import elementwise
 from tilecheck.frontend.host_values import (
     BitLength,
@@ -38,14 +38,6 @@ from tilecheck.ir.host import (
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
-
-
-_ORDERS: Mapping[type, Callable[[E.Expr, E.Expr], E.Expr]] = {
-    cst.LessThan: E.lt,
-    cst.LessThanEqual: E.le,
-    cst.GreaterThan: E.gt,
-    cst.GreaterThanEqual: E.ge,
-}
 
 
 def operate(x: HostExecutor, op: str, a: Any, b: Any) -> Any:
@@ -134,15 +126,15 @@ def compare(x: HostExecutor, operator: cst.BaseCompOp, a: Any, b: Any) -> Any:
 def _if_whole(x: HostExecutor, operator: cst.BaseCompOp, a: Any, b: Any, found: Any) -> Any:
     """The order of numbers of which the text does not say that they are integers: where they are, it is that of
     integers, and else what was `found`."""
-    order = _ORDERS.get(type(operator))
+    op = expressions.COMPARE.get(type(operator), "==")
     numeric = all(isinstance(v, Num | Unknown) for v in (a, b))
-    if order is None or not numeric or not isinstance(found, Num) or found.elem is None:
+    if op in ("==", "!=") or not numeric or not isinstance(found, Num) or found.elem is None:
         return found
     u, v = (x.number_of(value, "operand") for value in (a, b))
     if u.elem is None or v.elem is None or "bool" in (u.kind, v.kind):
         return found
     names = [s.name for s in scalars(E.add(u.elem, v.elem)) if s.name not in x.integer_names]
-    exact = order(u.elem, v.elem)
+    exact = compared(op, u.elem, v.elem)
     if not names or exact is found.elem:
         return found
     return replace(found, elem=E.either(E.all_of(*map(is_whole, names)), exact, found.elem))
