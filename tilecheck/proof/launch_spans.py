@@ -214,7 +214,7 @@ def usual_layout(launch: Launch, pointers: Collection[str]) -> dict[Expr, Expr]:
         if shape is not None and 0 <= axis_of(symbol) < len(shape):
             strides = row_major(shape[::-1])[::-1] if name in turned else row_major(shape)
             found[sym(symbol)] = strides[axis_of(symbol)]
-    for name in {t.span_of for t in tensors if t.span_of and t.span_of == t.shape_of}:
+    for name in dict.fromkeys(t.span_of for t in tensors if t.span_of and t.span_of == t.shape_of):
         if name not in shapes:
             found |= _of_unknown_rank(name, launch)
     return found

@@ -35,6 +35,18 @@ KERNELS = (
     ("triton/rows/rms_norm.py", "rms_norm_rows_overlapping"),
     ("triton/rows/layer_norm_backward.py", "weight_gradient_locked"),
 )
+
+
+def _printed(program: str, folder: Path, seed: str) -> str:
+    """What a program prints under a hash seed."""
+    environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-c", program, str(Path(__file__).parent)]
+    # Not in the checkout, where Python would find folders that shadow what is installed.
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
 LAUNCHED = ("triton/launch/vector_add.py", "triton/launch/rows.py")
 PARTS = 6
 
@@ -102,17 +114,42 @@ for file, name in KERNELS[1:3]:
     decided(file, name, work)
     print(work.spent)
 """
-    outputs = set()
-    for seed in ("0", "1"):
-        environment = os.environ | {
-            "PYTHONHASHSEED": seed,
-            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-        }
-        command = [sys.executable, "-c", program, str(Path(__file__).parent)]
-        # Not in the checkout, where Python would find folders that shadow what is installed.
-        ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-        outputs.add(ran.stdout)
+    outputs = {_printed(program, tmp_path, seed) for seed in ("0", "1")}
     assert len(outputs) == 1
+
+
+UNRANKED = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def add(x, y, z, o, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n) + tl.load(z + i, mask=i < n)
+    tl.store(o + i, total, mask=i < n)
+
+def host(x, y, z, o):
+    add[(triton.cdiv(x.shape[0], 256),)](x, y, z, o, x.shape[0] * x.stride(0) + y.stride(0) + z.stride(0), 256)
+"""
+
+
+def test_what_is_asked_about_a_launch_does_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
+    """Its tensors have no known rank: several facts of a kind are written for each."""
+    (tmp_path / "host.py").write_text(UNRANKED, encoding="utf-8")
+    program = """
+from tilecheck import verify_paths
+from tilecheck.ir.expr import render
+from tilecheck.proof.launch_judge import Judge
+answer = Judge._answer
+def printed(self, goal, budget):
+    print([render(fact) for fact in goal])
+    return answer(self, goal, budget)
+Judge._answer = printed
+verify_paths(["host.py"])
+"""
+    outputs = {_printed(program, tmp_path, seed) for seed in ("0", "1", "2")}
+    assert len(outputs) == 1
+    assert "z.stride(0)" in next(iter(outputs))
 
 
 def test_limits_grow_with_the_budget_and_leave_launches_something() -> None:
