@@ -551,8 +551,8 @@ class Executor:
     def set_changes(self, changes: Any) -> None:
         """Go on as after these changes alone."""
 
-    def add_changes(self, changes: Any) -> None:
-        """Go on as after these changes too."""
+    def join_changes(self, others: Any, *, ended: tuple[bool, bool]) -> None:
+        """Go on as after another branch or this one; `ended` says of each whether it left the function."""
 
     def note_name(self, name: str, value: Any) -> None:
         """Remember what the author calls a block-dependent integer; reports use it."""

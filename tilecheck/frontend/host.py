@@ -36,6 +36,7 @@ from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.host_changes import Changes, Events, plain, read_number
 from tilecheck.frontend.host_contents import Held
+from tilecheck.frontend.host_doubts import Header
 from tilecheck.frontend.host_values import (
     Axes,
     BitLength,
@@ -128,9 +129,10 @@ class HostExecutor(Executor):
     storages: dict[str, int] = field(default_factory=dict)
     context: str = ""  # the parameter for which torch makes an object of its own at each call
     doubted: set[str] = field(default_factory=set)  # what unread code may have checked
+    doubted_after: set[str] = field(default_factory=set)  # and is doubted after the function that is executed
     finals: list[tuple[Frame, tuple[cst.CSTNode, ...]]] = field(default_factory=list)  # that a `return` runs
     raising: set[str] = field(default_factory=set)  # what decides whether the open handlers are run
-    deciding: list[set[str]] = field(default_factory=list)  # what the open compound statements ask
+    deciding: list[Header] = field(default_factory=list)  # of the open statements
     line: tuple[cst.CSTNode, Frame] | None = None  # the simple statement that is executed
     handed_on: set[str] = field(default_factory=set)  # storages that other code was given, or finds
     exposed: set[str] = field(default_factory=set)  # those among them that other code may write
@@ -276,14 +278,28 @@ class HostExecutor(Executor):
         """Execution goes on only where `fact` holds: it would have raised elsewhere."""
         self.guard = E.all_of(self.guard, fact)
 
-    def changes_so_far(self) -> Changes:
-        return self.events.so_far()
+    def changes_so_far(self) -> tuple[Changes, frozenset[str], bool]:
+        return self.events.so_far(), frozenset(self.doubted), any(h.ran for h in self.deciding[-1:])
 
-    def set_changes(self, changes: Changes) -> None:
-        self.events.set_to(changes)
+    def set_changes(self, changes: tuple[Changes, frozenset[str], bool]) -> None:
+        events, doubted, ran = changes
+        self.events.set_to(events)
+        self.doubted = set(doubted)
+        for header in self.deciding[-1:]:
+            header.ran = ran
 
-    def add_changes(self, changes: Changes) -> None:
-        self.events.add(changes)
+    def join_changes(self, others: tuple[Changes, frozenset[str], bool], *, ended: tuple[bool, bool]) -> None:
+        self.events.add(others[0])
+        branches = (others, self.changes_so_far())
+        self.doubted = set()
+        for (_, doubted, ran), is_end in zip(branches, ended, strict=True):
+            names = doubted.union(*(h.names for h in self.deciding[-1:] if ran))
+            if is_end:  # what follows in the function is not reached from there, what follows its call may be
+                self.doubted_after |= names
+            else:
+                self.doubted |= names
+        for header in self.deciding[-1:]:
+            header.ran = False
 
     @contextlib.contextmanager
     def before_call(self) -> Iterator[None]:
@@ -294,6 +310,20 @@ class HostExecutor(Executor):
             yield
         finally:
             self.guard, self.doubted, self.deciding, self.line = guard, doubted, deciding, line
+
+    @contextlib.contextmanager
+    def in_function(self) -> Iterator[None]:
+        """Inside a function that is called: the header that a call stands in decides nothing about it."""
+        header, after = self.deciding[-1:], self.doubted_after
+        self.doubted_after = set()
+        if header and header[0].at_once:
+            self.deciding[-1] = replace(header[0], names=frozenset())
+        try:
+            yield
+        finally:
+            self.deciding[-1:] = header
+            self.doubted |= self.doubted_after
+            self.doubted_after = after
 
     def is_tensor(self, value: Any) -> bool:
         """Whether a value is a tensor for certain, as the path to here asks `isinstance(x, torch.Tensor)`."""

@@ -8,6 +8,7 @@ Naming too many of them costs a finding, never a proof: no facts are made from t
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -49,6 +50,7 @@ _CONVERSIONS = ("int", "round")  # of Python: they fail for what they are given,
 _REDUCTIONS = ("sum", "any", "all", "mean", "max", "min")
 _OF_TYPE = frozenset({"device", "dtype", "is_cuda", "requires_grad", "layout"})
 _LEAVING = (cst.Return, cst.Raise, cst.Assert)
+_CONDITIONAL = (cst.BooleanOperation, cst.IfExp, cst.Lambda, cst.CompFor)
 _STRINGS = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
 
 
@@ -123,8 +125,10 @@ def doubt(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     runs = (n for n in walk(node) if isinstance(n, cst.Call) and not _is_conversion(n, frame))
     if not any(runs):
         return  # no code is run that might look at anything else, or raise whatever it is given
-    for names in x.deciding:
-        x.doubted |= names
+    for header in x.deciding[-1:]:
+        x.doubted |= header.names
+    for header in x.deciding[:-1]:
+        header.ran = True
     if x.line is not None:
         x.doubted |= about(*x.line)
 
@@ -157,17 +161,36 @@ def _last_name(node: cst.BaseExpression) -> str:
     return node.attr.value if isinstance(node, cst.Attribute) else dotted(node)
 
 
-def deciding(node: cst.CSTNode, frame: Frame) -> set[str]:
-    """What the header of a compound statement asks."""
+@dataclass(slots=True)
+class Header:
+    """The tensors and numbers that the header of a statement asks: they decide whether its body runs.
+
+    A header that is computed `at_once` does not decide which calls in itself are made. Mutable: `ran` says that
+    unread code stood in the body. It may have raised: then execution goes on after the statement only for those
+    inputs that the header does not lead there.
+    """
+
+    names: frozenset[str] = frozenset()
+    at_once: bool = True
+    ran: bool = False
+
+
+def header_of(node: cst.CSTNode, frame: Frame) -> Header:
+    """The header of a statement; a simple one has none that asks anything."""
     match node:
-        case cst.If() | cst.While():
-            return about(node.test, frame)
-        case cst.For():
-            return about(node.iter, frame)
-        case cst.Match():
-            return about(node.subject, frame)
+        case cst.If(test=header) | cst.For(iter=header) | cst.Match(subject=header):
+            at_once = not any(map(_is_conditional, walk(header)))
+            return Header(frozenset(about(header, frame)), at_once)
+        case cst.While(test=header):  # after its body it is computed again
+            return Header(frozenset(about(header, frame)), at_once=False)
         case _:
-            return set()
+            return Header()
+
+
+def _is_conditional(node: cst.CSTNode) -> bool:
+    """Whether what comes first in an expression decides whether the rest of it is computed."""
+    chained = isinstance(node, cst.Comparison) and len(node.comparisons) > 1
+    return chained or isinstance(node, _CONDITIONAL)
 
 
 def doubt_loop(x: HostExecutor, node: cst.For | cst.While, frame: Frame) -> None:

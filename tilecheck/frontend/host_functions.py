@@ -395,10 +395,11 @@ def _inline(x: HostExecutor, function: Function, args: Arguments, frame: Frame) 
     x.events.callers.append(frame)
     before, cached = x.guard, _is_cached(function)
     try:
-        if not cached:
-            return call_function(x, function, args)
-        read_once(x)
-        return _cached(x, function, args)
+        with x.in_function():
+            if not cached:
+                return call_function(x, function, args)
+            read_once(x)
+            return _cached(x, function, args)
     except UnsupportedConstruct:
         x.guard = before
         return unread_call(x, function, args.node, args, frame)

@@ -20,7 +20,7 @@ from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate, joined
 from tilecheck.frontend.host_blocks import run_match, run_try, run_with
 from tilecheck.frontend.host_changes import container_changed, elements_changed, item_stored, used_up
-from tilecheck.frontend.host_doubts import deciding, doubt, doubt_loop
+from tilecheck.frontend.host_doubts import doubt, doubt_loop, header_of
 from tilecheck.frontend.host_effects import defined, forget_effects, rebinds
 from tilecheck.frontend.host_iterators import may_change_source
 from tilecheck.frontend.host_operators import operate
@@ -41,13 +41,13 @@ _MOST_UNROLLED = 16  # items of a loop that is run item by item
 
 def execute(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> bool:
     """Execute a statement if it needs a way of its own, or if the usual way turns out not to read it."""
-    if isinstance(node, cst.FunctionDef):
-        defined(x, node, frame)
-        return False
     before, outer = x.guard, x.line
-    x.deciding.append(deciding(node, frame))
+    x.deciding.append(header_of(node, frame))
     x.line = None
     try:
+        if isinstance(node, cst.FunctionDef):
+            defined(x, node, frame)
+            return False
         if isinstance(node, cst.BaseSmallStatement):  # of a body on the line of its `if`, `for` or `def`
             _small(x, node, frame)
         elif type(node) in _HANDLERS:
@@ -58,7 +58,8 @@ def execute(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> bool:
         x.guard = before
         _lose(x, node, frame)
     finally:
-        x.deciding.pop()
+        header = x.deciding.pop()
+        x.doubted |= header.names if header.ran else set()
         x.line = outer
     return True
 

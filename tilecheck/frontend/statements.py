@@ -256,7 +256,7 @@ def branch(
     x.set_changes(changes)
     run_block(x, orelse, frame)
     else_end = x.guard
-    x.add_changes(then_changes)
+    x.join_changes(then_changes, ended=(then_end is E.FALSE, else_end is E.FALSE))
     if then_end is E.FALSE or else_end is E.FALSE:
         if else_end is E.FALSE:
             frame.names = then_names

@@ -77,6 +77,12 @@ UNREAD = [
     "while c:\n    assert n % 256 == 0",
     "if n % 256:\n    exit(1)",
     "torch.empty(n).vsplit(n // 256)",
+    "if n % 256:\n    m = 3\n    unread()\nelse:\n    unread(c)",
+    "if n % 256:\n    if c:\n        return\n    unread()",
+    "if n % 256 and unread():\n    m = 3",
+    "def check():\n    if n % 256:\n        return unread()\ncheck()",
+    "def check():\n    return unread()\nif n % 256 and check():\n    m = 3",
+    "for d in range(n % 256):\n    unread()",
     "{0: c}[n % 256]()",
 ]
 
@@ -110,12 +116,26 @@ BLAMED = [
     "if m:\n    sys.exit(1)",
     "with nvtx.annotate('x'):\n    assert m > 0",
     "with unread(c):\n    assert n % 2 == 0",
+    "if c:\n    unread(n)\n    return",
+    "if c:\n    unread(n)\n    raise ValueError",
+    "if n % 2:\n    unread()\n    return",
+    "def is_small(k):\n    unread()\n    return k < 1\nif is_small(n):\n    return",
 ]
 
 
 @pytest.mark.parametrize("before", BLAMED)
 def test_what_says_nothing_of_them_does_not(before: str, status) -> None:
     assert status(before) == "broken"
+
+
+def test_what_one_branch_turns_away_the_other_launches(status) -> None:
+    branches = f"if c:\n    unread(n % 256)\nelse:\n    {LAUNCH}"
+    assert status("pass", launch=branches) == "broken"
+    assert status("pass", launch=branches.replace("    unread", f"    {LAUNCH}\n    unread")) == "broken"
+
+
+def test_a_header_turns_none_away_in_its_own_body(status) -> None:
+    assert status("pass", launch=f"if n > 8:\n    unread()\n    {LAUNCH}") == "broken"
 
 
 def test_a_decorator_of_a_library_calls_for_every_input(status) -> None:
