@@ -40,14 +40,15 @@ _OF_TENSOR = frozenset({EXTENT, NUMEL, STRIDE, RANK, SPAN})
 def callers(judge: Judge, conditions: Sequence[Expr]) -> tuple[Expr, ...]:
     """The conditions, of those that the host's text leaves open, for which the caller answers."""
     found: list[Expr] = []
-    asked = [*judge.ordinarily]
-    several = judge.more_blocks()[0]
-    if judge.possible(all_of(*asked, *several)):  # some launches have one block whatever is passed
-        asked += several
+    ordinary = judge.ordinary
+    asked = [*ordinary.more_blocks()[0]]
+    if not ordinary.possible(all_of(*asked)):  # some launches have one block whatever is passed
+        asked.clear()
     for condition in conditions:
-        if _is_callers(judge, condition) and judge.possible(all_of(*asked, judge.rewritten(condition))):
+        wanted = ordinary.rewritten(condition)
+        if _is_callers(judge, condition) and ordinary.possible(all_of(*asked, wanted)):
             found.append(condition)
-            asked.append(judge.rewritten(condition))
+            asked.append(wanted)
     return tuple(found)
 
 
@@ -59,7 +60,7 @@ def _is_callers(judge: Judge, condition: Expr) -> bool:
         return False
     if is_of_layout(judge, condition):
         return True
-    return relates_inputs(judge, ordinary) and judge.possible(all_of(ordinary, *judge.ordinarily))
+    return relates_inputs(judge, ordinary) and judge.ordinary.possible(ordinary)
 
 
 def is_of_layout(judge: Judge, condition: Expr) -> bool:
@@ -67,7 +68,7 @@ def is_of_layout(judge: Judge, condition: Expr) -> bool:
     wanted = judge.rewritten(condition)
     ordinary = judge.in_ordinary_call(wanted)
     speaks = ordinary is not wanted or any(s.origin in (STRIDE, SPAN) for s in symbols(wanted))
-    return speaks and judge.impossible((*judge.ordinarily, negate(ordinary)))
+    return speaks and not judge.ordinary.possible(negate(ordinary))
 
 
 def is_of_given_layout(judge: Judge, condition: Expr) -> bool:

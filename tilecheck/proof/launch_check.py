@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 
-from tilecheck.ir.expr import TRUE, Expr, Kind, all_of, le, negate, sym, symbols
+from tilecheck.ir.expr import Expr, Kind, all_of, le, negate, sym, symbols
 from tilecheck.ir.host import ARGUMENT
 from tilecheck.ir.kernel import Contract, Kernel
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
@@ -230,7 +230,7 @@ class _Check:
         """Whether a condition is met wherever the numbers in it that are handed in are above 0: like an empty
         tensor, a size of 0 is nothing that a launch is blamed for."""
         sizes = [le(1, sym(s)) for s in symbols(wanted) if s.kind is Kind.HOST and s.origin == ARGUMENT]
-        return bool(sizes) and self.judge.impossible((*self.judge.ordinarily, *sizes, negate(wanted)))
+        return bool(sizes) and not self.judge.ordinary.possible(all_of(*sizes, negate(wanted)))
 
     def _undecided(self) -> None:
         """Harm where no conditions were found under which an obligation holds.
@@ -264,10 +264,8 @@ class _Check:
     @cached_property
     def _ordinary(self) -> LaunchedKernel:
         """The same in a call with contiguous tensors and default numbers."""
-        judge = self.judge
-        known = {symbol: judge.in_ordinary_call(value) for symbol, value in judge.known.items()}
-        premises = dict.fromkeys(map(judge.in_ordinary_call, (*judge.premises, *judge.ordinarily)))
-        return LaunchedKernel(judge.kernel, known, tuple(p for p in premises if p is not TRUE))
+        ordinary = self.judge.ordinary
+        return LaunchedKernel(ordinary.kernel, ordinary.known, ordinary.premises)
 
     def _not_proved(
         self, asked: Sequence[Obligation], *given: Expr, of: LaunchedKernel | None = None

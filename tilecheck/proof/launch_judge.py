@@ -245,6 +245,16 @@ class Judge:
         return substitute(wanted, {**self.usual, **self.defaults})
 
     @cached_property
+    def ordinary(self) -> Judge:
+        """The launch in an ordinary call. Its strides and default numbers are written in, not only said to be
+        equal: both have the same inputs, and this one takes fewer steps."""
+        launch = map_launch(self.launch, self.in_ordinary_call)
+        facts = dict.fromkeys(map(self.in_ordinary_call, (*self.launch.facts, *self.ordinarily)))
+        known = {value: self.in_ordinary_call(given) for value, given in self.known.items()}
+        launch = replace(launch, facts=tuple(f for f in facts if f is not TRUE))
+        return Judge(self.kernel, launch, known, self.session, {})
+
+    @cached_property
     def defaults(self) -> dict[Expr, Expr]:
         """The host function's own defaults of its numbers."""
         return {sym(host_scalar(name)): value for name, value in self.launch.defaults}
