@@ -14,6 +14,7 @@ from itertools import product
 from typing import Any
 
 from soundness_launch_truth import REFUSALS, load
+from soundness_launch_ways import function, rewritten
 from soundness_virtual_machine import Machine, Outcome, Storage
 from soundness_virtual_tensors import Tensor, row_major
 
@@ -94,8 +95,19 @@ def triton_flat(d: Draw) -> Parts:
         "x = x.contiguous()", "x = x.reshape(-1)", "assert x.is_contiguous()", "", "x = x.view(-1)"
     )
     output = d.part(
-        ("torch.empty_like(x)", "torch.empty(n, device=x.device)", "x.new_empty(x.shape)"),
+        (
+            "torch.empty_like(x)",
+            "torch.empty(n, device=x.device)",
+            "x.new_empty(x.shape)",
+            "torch.empty((n, 2), device=x.device)[:, 0].contiguous()",
+            "torch.empty(2 * n, device=x.device)[:n].clone()",
+            "torch.empty(2 * n, device=x.device)[n:]",
+            "torch.empty(1, device=x.device).expand(n).contiguous()",
+        ),
         "torch.empty(n - 1, device=x.device)",
+        "torch.empty(2 * n, device=x.device)[:n - 1].clone()",
+        "torch.empty(2 * n, device=x.device)[n + 1:]",
+        "torch.empty(1, device=x.device).expand(n).reshape(-1)",
         f"torch.empty(n // {block}, device=x.device)",
         "torch.empty((n, 2), device=x.device)[:, 0]",
         "torch.empty(1, device=x.device).expand(n)",
@@ -141,8 +153,12 @@ def triton_tiles(d: Draw) -> Parts:
             "torch.empty_like(x)",
             "torch.empty((M, N), device=x.device)",
             "torch.empty((N, M), device=x.device).t()",
+            "torch.empty((M, N + 2), device=x.device)[:, :N].contiguous()",
+            "torch.empty((1, N), device=x.device).expand(M, N).contiguous()",
         ),
         "torch.empty((N, M), device=x.device)",
+        "torch.empty((M, 2 * N), device=x.device)[:, :N - 1].contiguous()",
+        "torch.empty((1, N), device=x.device).expand(M, N).reshape(M, N)",
         "torch.empty((1, N), device=x.device).expand(M, N)",
         "torch.empty((M, N + 2), device=x.device)[:, :N]",
         "torch.empty((M, 1), device=x.device).expand(M, N)",
@@ -183,7 +199,13 @@ def triton_rows(d: Draw) -> Parts:
     pitch = d.part(("y.stride(0)", "n"), "x.stride(0)", "n - 1", "m", "x.shape[0]")
     row = d.part(("r",), "r // 2", "r + 1")
     output = d.part(
-        ("torch.empty((m, n), device=x.device)", "torch.empty_like(x)"),
+        (
+            "torch.empty((m, n), device=x.device)",
+            "torch.empty_like(x)",
+            "torch.empty(*x.shape, device=x.device)",
+            "torch.empty((m, 2 * n), device=x.device)[:, n:].contiguous()",
+        ),
+        "torch.empty((m, 2 * n), device=x.device)[1:, n:].contiguous()",
         "torch.empty((m, n - 1), device=x.device)",
         "torch.empty((n, m), device=x.device)",
         "torch.empty((m - 1, n), device=x.device)",
@@ -388,8 +410,11 @@ def cutile_tiles(d: Draw) -> Parts:
             "torch.empty_like(x)",
             "torch.empty((m, n), device=x.device)",
             "torch.empty((n, m), device=x.device).t()",
+            "torch.empty((2 * m, n), device=x.device)[m:]",
+            "torch.empty((1, n), device=x.device).expand(m, n).contiguous()",
         ),
         "torch.empty((n, m), device=x.device)",
+        "torch.empty((1, n), device=x.device).expand(m, n).reshape(m, n)",
         "torch.empty((1, n), device=x.device).expand(m, n)",
         "torch.zeros(m * 2 + n, device=x.device).as_strided((m, n), (1, 1))",
         "torch.empty((m, 1), device=x.device)",
@@ -488,12 +513,10 @@ def made(rng: random.Random, number: int) -> Made:
     family = rng.choice(sorted(FAMILIES))
     parts = FAMILIES[family](Draw(rng, rng.choice((0, 0, 1, 1, 2, 3))))
     name, host = f"kernel_{number}", f"host_{number}"
-    takes = ", ".join(f"{n}{t}" if isinstance(t, str) and t.startswith("=") else n for n, t in parts.takes)
-    lines = [line for line in parts.host if line]
-    text = "\n".join(
-        [*parts.kernel, "", "", f"def {host}({takes}):", *(f"    {line}" for line in lines), "    return y"]
-    )
-    text = text.replace("return y", "return part") if "part = " in text else text
+    lines = rewritten(rng, [line for line in parts.host if line])
+    result = "part" if any("part = " in line for line in parts.host) else "y"
+    host_text = function(rng, host, parts.takes, [*lines, f"return {result}"])
+    text = "\n".join([*parts.kernel, "", "", host_text])
     return Made(
         name, host, text.replace("{k}", name).replace("{{", "{").replace("}}", "}"), tuple(parts.takes), family
     )
