@@ -259,6 +259,7 @@ def undecided(kernel: Kernel, decision: Decision, path: str) -> Iterator[Diagnos
             kernel=kernel.name,
             label=_why(settled.reason),
             related=tuple(Related(s, "the other access") for s in settled.obligation.sites[1:]),
+            notes=_outside_notes(kernel, settled, decision, path),
             help=_advice(kernel, settled),
         )
 
@@ -299,6 +300,19 @@ def _collision_notes(
             element = f"{found.array}{list(found.element)}"
             return (f"blocks {blocks} both update `{element}` where {cells} = {found.value}",)
     return ()
+
+
+def _outside_notes(kernel: Kernel, settled: Settled, decision: Decision, path: str) -> tuple[str, ...]:
+    """The element that is touched outside its array with some values of others, where a run shows it."""
+    from tilecheck.proof.collisions import outside  # lazy: loads NumPy
+
+    needs_contract = settled.reason == Reason.NEEDS_CONTRACT.value
+    found = outside(kernel, settled.obligation, decision.conditions, path) if needs_contract else None
+    if found is None:
+        return ()
+    cells = " = ".join(f"{array}{list(at)}" for array, at in found.cells)
+    element = f"{found.array}{list(found.element)}"
+    return (f"block {block_text(found.block)} touches `{element}` where {cells} = {found.value}",)
 
 
 def unneeded_unsafe(kernel: Kernel, decision: Decision) -> Iterator[Diagnostic]:

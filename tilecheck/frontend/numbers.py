@@ -261,9 +261,14 @@ def compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
 
 
 def origin(*values: Expr | None) -> str:
-    """Where an unknown made from `values` comes from: "atomic" if any of them does, else "data"."""
+    """Where an unknown made from `values` comes from: "atomic" if any of them does, else "data", or "data of
+    memory" if one was loaded."""
     known = [v for v in values if v is not None]
-    return "atomic" if any(s.origin.startswith("atomic") for s in E.symbols(*known)) else "data"
+    found = E.symbols(*known)
+    if any(s.origin.startswith("atomic") for s in found):
+        return "atomic"
+    names = frozenset[str]().union(*map(E.memory_names, known))
+    return "data of memory" if names - {s.name for s in found if s.origin == "untyped"} else "data"
 
 
 def _comparable(a: Num, machine: Machine) -> bool:

@@ -64,9 +64,9 @@ class Symbol:
     `name` is what a user would call it (`ct.bid(0)`, `x.shape[1]`, `i`); `uid` tells apart symbols of one
     name. `bound` is the exclusive upper bound of a BLOCK or LANE symbol. `instance` is 0 in the IR, and
     1 or 2 in a query about two blocks. For an OPAQUE symbol, `origin` says where it came from ("memory" for
-    a load, "atomic" for an atomic's result, "data" for arithmetic that is not modelled, "converted" for what is
-    made an integer of a number that may be a float or an integer) and `per_lane` whether the lanes of one block
-    may see different values.
+    a load, "atomic" for an atomic's result, "data" for arithmetic that is not modelled, "data of memory" where
+    a load is in it, "converted" for what is made an integer of a number that may be a float or an integer) and
+    `per_lane` whether the lanes of one block may see different values.
     """
 
     name: str

@@ -30,7 +30,14 @@ from tilecheck.ir.expr import Kind, Symbol, symbols, walk
 from tilecheck.ir.kernel import Effect, Kernel, extent_symbol, grid_symbol, made_of
 from tilecheck.jit.reference import Launch, Log, NotInterpretable, ReplayError
 from tilecheck.model import Site, Witness
-from tilecheck.proof.claims import deciding, is_between_blocks, is_memory, is_of_contents, terms_of
+from tilecheck.proof.claims import (
+    deciding,
+    depends_on_memory,
+    is_between_blocks,
+    is_memory,
+    is_of_contents,
+    terms_of,
+)
 from tilecheck.proof.concrete import (
     FILLS,
     ROWS,
@@ -127,14 +134,14 @@ def _made_of(found: Iterable[Symbol]) -> list[Symbol]:
 
 
 def _is_beyond_the_end(obligation: Obligation, kernel: Kernel, witness: Witness) -> bool:
-    """Whether a launch could do without the claim: where flat memory ends is for launches to decide, and that
-    an index which is read from memory is not negative, for a contract."""
+    """Whether a launch could do without the claim: where flat memory ends is for launches to decide. That an
+    index which is read from memory is not negative is for a contract, as is where memory allows an access."""
     goal = obligation.goal
     if kernel.language != "triton" or not isinstance(goal, Holds) or witness.kind != "bounds":
         return False
     if goal.access is None or goal.access.checked or witness.element is None:
         return False
-    return witness.element[0] >= 0 or any(map(is_memory, walk(goal.access.axes[0].coordinate)))
+    return witness.element[0] >= 0 or depends_on_memory(goal.access.axes[0].coordinate, goal.given)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilecheck.ir.expr import Expr, walk
+from tilecheck.ir.expr import Expr, symbols, walk
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 
 
@@ -49,3 +49,8 @@ def is_memory(node: Expr) -> bool:
     if node.op == "read":
         return True
     return node.op in ("sym", "bsym") and node.args[0].origin.startswith(("memory", "atomic"))
+
+
+def depends_on_memory(*terms: Expr) -> bool:
+    """Whether what memory holds decides terms: as a number, or as a truth about it that is not followed."""
+    return any(map(is_memory, walk(*terms))) or any(s.origin == "data of memory" for s in symbols(*terms))

@@ -1,12 +1,12 @@
-"""Two values of a table that send two blocks to one element, shown by a run.
+"""Values in memory that send two blocks to one element, or one block before the start of an array.
 
-What depends on values in memory is no violation: a contract may exclude them. But a race is easier to believe
-with the values that make it.
+What depends on values in memory is no violation: a contract may exclude them. But it is easier to believe with
+values that lead there, in a run that shows it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from tilecheck.proof.concrete import Concrete, arguments, is_admitted, launch_sy
 from tilecheck.proof.context import Context
 from tilecheck.proof.fuel import Fuel, OutOfFuel
 from tilecheck.proof.needed import tables_of
-from tilecheck.proof.obligation import Disjoint, Obligation
+from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.replay import Sighting, seen
 
 _STATEMENTS = 2000
@@ -38,6 +38,17 @@ class Collision:
     value: int
 
 
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """A block, the element before the start of an array that it touches, and the cells that it read before."""
+
+    block: tuple[int, ...]
+    array: str
+    element: tuple[int, ...]
+    cells: tuple[tuple[str, tuple[int, ...]], ...]
+    value: int
+
+
 def collision(
     kernel: Kernel, obligation: Obligation, conditions: Sequence[Expr], path: str
 ) -> Collision | None:
@@ -45,6 +56,36 @@ def collision(
     tables = tables_of(obligation)
     if not tables or not isinstance(obligation.goal, Disjoint) or 0 not in kernel.grid_axes:
         return None
+    for found, log, starts in _runs(kernel, obligation, conditions, path):
+        if found.element is not None and len(set(found.blocks)) > 1:
+            own = {name: start for name, start in starts.items() if name in tables}
+            return _collision(found, log, own, max(kernel.grid_axes) + 1)
+    return None
+
+
+def outside(kernel: Kernel, obligation: Obligation, conditions: Sequence[Expr], path: str) -> Outside | None:
+    """Where a block reaches before the start of an array, because of values that it has read; None if no small
+    run shows it. Where an array ends, launches decide."""
+    if not isinstance(obligation.goal, Holds) or obligation.goal.access is None or 0 not in kernel.grid_axes:
+        return None
+    for found, log, starts in _runs(kernel, obligation, conditions, path):
+        if found.element is None or min(found.element, default=0) >= 0:
+            continue
+        own = [r for r in log.accesses if r.block == found.blocks[0] and r.effect == "read" and len(r.elements)]
+        cells = {
+            r.array: _element(r, found.lanes[0] if found.lanes else ()) for r in own if r.array != found.array
+        }
+        values = {int(starts[array][at]) for array, at in cells.items()}
+        if len(values) == 1:
+            block = found.blocks[0][: max(kernel.grid_axes) + 1]
+            return Outside(block, found.array, found.element, tuple(cells.items()), values.pop())
+    return None
+
+
+def _runs(
+    kernel: Kernel, obligation: Obligation, conditions: Sequence[Expr], path: str
+) -> Iterator[tuple[Sighting, Log, dict[str, Any]]]:
+    """What breaks an obligation in small runs over arrays of ones, with what the arrays held at the start."""
     context = Context(kernel).under(*conditions)
     fuel = Fuel(_STATEMENTS)
     for size, tile in _TRIALS:
@@ -52,15 +93,14 @@ def collision(
         given = arguments(concrete, kernel) if is_admitted(concrete, context) else None
         if given is None:
             continue
-        starts = {name: value.copy() for name, value in given.items() if name in tables}
+        starts = {name: value.copy() for name, value in given.items() if hasattr(value, "copy")}
         try:
             log = fuel.run(Run(path, kernel.name, concrete.grid(kernel), given, None, _STATEMENTS))
         except (OutOfFuel, ReplayError):
             continue
         found = seen(obligation, log, layouts(given))
-        if found is not None and found.element is not None and len(set(found.blocks)) > 1:
-            return _collision(found, log, starts, max(kernel.grid_axes) + 1)
-    return None
+        if found is not None:
+            yield found, log, starts
 
 
 def _values(context: Context, size: int, tile: int) -> dict[Any, int]:

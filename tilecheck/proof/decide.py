@@ -29,7 +29,7 @@ from tilecheck.ir.kernel import CheckKind, Kernel
 from tilecheck.model import Reason, Witness
 from tilecheck.proof.cases import cases
 from tilecheck.proof.cases import settled as settled_by_guards
-from tilecheck.proof.claims import is_memory
+from tilecheck.proof.claims import depends_on_memory, is_memory
 from tilecheck.proof.context import Context, Outcome
 from tilecheck.proof.contracts import some_memory
 from tilecheck.proof.deriving import derived, possible
@@ -474,7 +474,8 @@ def _reason(obligation: Obligation, outcome: Outcome) -> str:
         return f"{Reason.UNSUPPORTED.value}:order of a program's threads without a barrier"
     if outcome.reason == Reason.BUDGET.value:
         return outcome.reason
-    return Reason.NEEDS_CONTRACT.value if _reads_memory(obligation) else Reason.NONLINEAR.value
+    of_memory = _reads_memory(obligation) or depends_on_memory(*_terms(obligation))
+    return Reason.NEEDS_CONTRACT.value if of_memory else Reason.NONLINEAR.value
 
 
 def _reads_memory(obligation: Obligation) -> bool:
