@@ -5,16 +5,18 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from tilecheck.errors import SourceError
-from tilecheck.frontend.source import read
+from tilecheck.frontend.source import read_bytes
 from tilecheck.ir.expr import Expr, Kind, render, symbols, walk
 from tilecheck.ir.kernel import Access, Effect, Kernel, Ownership
 from tilecheck.model import Diagnostic, Related, Site
 from tilecheck.proof.decide import Settled
 from tilecheck.proof.needed import tables_of
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
+from tilecheck.text import Source, decode
 
 LAUNCH = "TC402"
 _PLAIN = 2  # arguments of an access without a mask: the pointer, and what is stored
@@ -41,60 +43,83 @@ def masking(kernel: Kernel, access: Access) -> str | None:
     """How to keep an unchecked access inside its array, in the names of the kernel's own text."""
     if access.checked:
         return None
-    call = _call_at(access.site)
+    call, masks = _call_at(access.site)
     line = "" if call is None else f" in line {call.lineno}"
     what = {Effect.READ: "load", Effect.WRITE: "store", Effect.ATOMIC: "atomic"}[access.effect]
     if kernel.language != "triton":
         padding = ", with a `padding_mode` if what lies outside is used" if access.effect is Effect.READ else ""
         return f"keep the bounds check of the {what}{line}: leave out `check_bounds=False`{padding}"
-    offset = None if call is None else _offset(call, access.array)
-    if call is None or offset is None:
+    array, offset = (None if call is None else _pointer(call)) or ("", None)
+    if call is None or offset is None or array != access.array:
         return None
     if tables_in(access):
         inside = f"({offset} >= 0) & ({offset} < {_count(kernel, access.array, tables_in(access))})"
         return f"let the mask of the {what}{line} leave out indices that lie outside: `{inside}`"
     if any(keyword.arg in ("mask", "boundary_check") for keyword in call.keywords) or len(call.args) > _PLAIN:
         return None
-    mask = _mask_of(kernel, offset) or f"{offset} < {_count(kernel, access.array)}"
+    named = {a.array for a in kernel.accesses}
+    known = (mask for (other, at), mask in masks.items() if at == offset and other in named)
+    mask = next(known, f"{offset} < {_count(kernel, access.array)}")
     return f"mask the {what}{line}: `mask={mask}`"
 
 
-def _call_at(site: Site) -> ast.Call | None:
-    """The call that a site covers."""
+@dataclass(frozen=True)
+class _Calls:
+    """The calls of a text by the bytes that they cover, with the masks of the function around each by their
+    places. A text is walked once: a kernel may have thousands of findings."""
+
+    at: Mapping[tuple[int, int], tuple[ast.Call, Mapping[tuple[str, str], str]]]
+
+    @classmethod
+    def of(cls, source: Source) -> _Calls:
+        found: dict[tuple[int, int], tuple[ast.Call, Mapping[tuple[str, str], str]]] = {}
+        for function in ast.walk(source.tree()):
+            masks: dict[tuple[str, str], str] = {}
+            for node in ast.walk(function) if isinstance(function, ast.FunctionDef) else ():
+                if (
+                    isinstance(node, ast.Call)
+                    and node.end_lineno is not None
+                    and node.end_col_offset is not None
+                ):
+                    start = source.utf8_offset(node.lineno, node.col_offset)
+                    end = source.utf8_offset(node.end_lineno, node.end_col_offset)
+                    found[start, end] = node, masks
+                    place, mask = (
+                        _pointer(node),
+                        next((k.value for k in node.keywords if k.arg == "mask"), None),
+                    )
+                    if place is not None and mask is not None:
+                        masks.setdefault(place, ast.unparse(mask))
+        return cls(found)
+
+
+@lru_cache(maxsize=4)
+def _calls_of(path: str, data: bytes) -> _Calls | None:
     try:
-        source = read(site.file)
-        tree = source.tree()
+        return _Calls.of(decode(path, data))
     except (SourceError, SyntaxError, ValueError, RecursionError):
         return None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and node.end_lineno is not None and node.end_col_offset is not None:
-            start = source.utf8_offset(node.lineno, node.col_offset)
-            end = source.utf8_offset(node.end_lineno, node.end_col_offset)
-            if (start, end) == (site.span.start, site.span.end):
-                return node
-    return None
 
 
-def _offset(call: ast.Call, array: str) -> str | None:
-    """The text that is added to the pointer: `offs` of `tl.load(x_ptr + offs)`."""
+def _call_at(site: Site) -> tuple[ast.Call | None, Mapping[tuple[str, str], str]]:
+    """The call that a site covers, and the masks of the function around it."""
+    try:
+        calls = _calls_of(site.file, read_bytes(site.file))
+    except SourceError:
+        calls = None
+    return (None, {}) if calls is None else calls.at.get((site.span.start, site.span.end), (None, {}))
+
+
+def _pointer(call: ast.Call) -> tuple[str, str] | None:
+    """The pointer of an access and the text that is added: `x_ptr` and `offs` of `tl.load(x_ptr + offs)`."""
     pointer = call.args[0] if call.args else None
     terms: list[ast.expr] = []
     while isinstance(pointer, ast.BinOp) and isinstance(pointer.op, ast.Add):
         terms.append(pointer.right)
         pointer = pointer.left
-    if not isinstance(pointer, ast.Name) or pointer.id != array or not terms:
+    if not isinstance(pointer, ast.Name) or not terms:
         return None
-    return " + ".join(ast.unparse(term) for term in reversed(terms))
-
-
-def _mask_of(kernel: Kernel, offset: str) -> str | None:
-    """The mask of another access of the kernel at the same offset."""
-    for access in kernel.accesses:
-        call = _call_at(access.site)
-        masks = [] if call is None else [k.value for k in call.keywords if k.arg == "mask"]
-        if call is not None and masks and _offset(call, access.array) == offset:
-            return ast.unparse(masks[0])
-    return None
+    return pointer.id, " + ".join(ast.unparse(term) for term in reversed(terms))
 
 
 def _count(kernel: Kernel, array: str, tables: Sequence[str] = ()) -> str:
@@ -192,7 +217,7 @@ def _of_update(kernel: Kernel, obligation: Obligation) -> str | None:
     if not isinstance(goal, Disjoint) or not is_update(kernel, obligation):
         return None
     store = next(a for a in (goal.first, goal.second) if a.effect is Effect.WRITE)
-    call = _call_at(store.site)
+    call, _ = _call_at(store.site)
     first = store.array if call is None or not call.args else ast.unparse(call.args[0])
     atomic = f"tl.atomic_add({first}, ...)" if kernel.language == "triton" else f"ct.atomic_add({first}, ...)"
     return f"update `{store.array}` by `{atomic}` in place of the load and the store"

@@ -8,6 +8,7 @@ import pytest
 
 from tilecheck import check_source
 from tilecheck.model import Diagnostic
+from tilecheck.text import Source
 
 TRITON = "import torch\nimport triton\nimport triton.language as tl\n\n\n@triton.jit\n"
 CUTILE = "import cuda.tile as ct\n\n\n@ct.kernel\n"
@@ -113,3 +114,29 @@ def test_two_divisors_of_one_number_are_named() -> None:
     asked = "`tl.program_id(0) // across` goes with `tl.program_id(0) % across`"
     assert races
     assert all(asked in (race.help or "") for race in races)
+
+
+FLAGS = """
+def marked(ends, flags, out):
+    i = tl.program_id(0)
+    if tl.load(flags + i) >= 0:
+        tl.store(out + i, tl.load(ends + i - 1))
+"""
+
+
+def test_where_values_in_memory_let_an_access_happen_the_element_is_named() -> None:
+    """A contract may say that the first flag is below 0: nothing is violated."""
+    [undecided] = found(TRITON, FLAGS)
+    assert undecided.code == "TC906"
+    assert "depends on values in memory" in undecided.label
+    assert undecided.notes == ("block (0,) touches `ends[-1]` where flags[0] = 1",)
+
+
+def test_a_text_is_not_parsed_again_for_each_finding_about_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads = "\n".join(f"    total += tl.load(x + tl.program_id(0) * n - {k})" for k in range(1, 20))
+    kernel = f"def before(x, out, n):\n    total = 0.0\n{loads}\n    tl.store(out, total)\n"
+    parsed = []
+    tree = Source.tree
+    monkeypatch.setattr(Source, "tree", lambda source: parsed.append(source) or tree(source))
+    assert len(found(TRITON, kernel)) >= 10
+    assert len(parsed) <= 2
