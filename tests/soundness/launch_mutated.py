@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from soundness_launch_guess import hosts
+from soundness_launch_judged import holds
 from soundness_launch_mutate import Change, mutants
 from soundness_launch_truth import PROCESSORS, REFUSALS, Host, inputs, load
 from soundness_virtual_machine import Machine, Outcome
@@ -28,7 +29,12 @@ _LITERAL_BLOCKS = 1 << 12
 
 @dataclass(frozen=True)
 class Mutant:
-    """One mutant. `truth` is `wrong`, `harmless`, `never` (no input starts it any more) or `not run`."""
+    """One mutant.
+
+    `truth` is `wrong`, `harmless`, `never` (no input starts it any more), `not run`, or `caller's`: it passes,
+    and each call that does harm breaks a condition that is left to the caller, who hands in several things
+    apart. The same text is right for other calls.
+    """
 
     file: str
     change: Change
@@ -61,11 +67,21 @@ def of_file(path: Path, shown: str, most: int | None = None, seed: int = 0) -> l
         return [_judged(text, shown, change, known[change.kernel], beside / path.name) for change in changes]
 
 
-def _verdicts(path: Path, kernel: str | None = None) -> dict[str, str]:
-    """What each kernel of a file comes to, by name, or one of them."""
-    report = to_object(verify_paths([str(path) if kernel is None else f"{path}::{kernel}"], Options()))
+def _verdicts(path: Path) -> dict[str, str]:
+    """What each kernel of a file comes to, by name."""
+    return {name: came for name, (came, _) in _reports(str(path)).items()}
+
+
+def _reports(target: str) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """What each kernel comes to, and the conditions that are left to the callers of its launches."""
+    report = to_object(verify_paths([target], Options()))
     errors = {d["kernel"] for d in report["diagnostics"] if d["severity"] == "error"}
-    return {k["name"]: _came(k, k["name"] in errors) for k in report["kernels"]}
+    return {k["name"]: (_came(k, k["name"] in errors), _callers(k)) for k in report["kernels"]}
+
+
+def _callers(kernel: Mapping[str, Any]) -> tuple[str, ...]:
+    conditions = (c for launch in kernel["launches"] for c in launch["conditions"])
+    return tuple(c["text"] for c in conditions if c["status"] == "caller")
 
 
 def _came(kernel: Mapping[str, Any], is_error: bool) -> str:
@@ -129,21 +145,29 @@ def _calls(runner: Runner, host: Host, kernel: str, rng: random.Random) -> Itera
 def _judged(text: str, shown: str, change: Change, known: Known | None, place: Path) -> Mutant:
     """The mutant, which is written to `place` if it is wrong."""
     changed = change.applied(text)
-    truth, example = ("not run", "") if known is None else _truth(changed, change.kernel, known)
+    if known is None:
+        return Mutant(shown, change, "not run")
+    truth, harmful = _truth(changed, change.kernel, known)
     if truth != "wrong":
         return Mutant(shown, change, truth)
     place.write_text(changed, encoding="utf-8")
-    return Mutant(shown, change, truth, _verdicts(place, change.kernel).get(change.kernel, "missing"), example)
+    came, callers = _reports(f"{place}::{change.kernel}").get(change.kernel, ("missing", ()))
+    excused = all(any(holds(c, outcome) is False for c in callers) for outcome, _ in harmful)
+    if came == "passed" and excused and len(harmful[0][1]) > 1:
+        truth = "caller's"
+    outcome, given = harmful[0]
+    return Mutant(shown, change, truth, came, f"{given} grid {outcome.grid} {outcome.harms[0]}")
 
 
-def _truth(text: str, kernel: str, known: Known) -> tuple[str, str]:
-    started, runner = False, Runner(text)
+def _truth(text: str, kernel: str, known: Known) -> tuple[str, list[tuple[Outcome, dict[str, Any]]]]:
+    """What a mutant does at calls at which the original does no harm, and the launches that do some."""
+    started, harmful, runner = False, [], Runner(text)
     try:
         for given, processors in known.calls:
             for outcome in runner.launches(known.host, given, processors) or ():
                 started = started or (outcome.kernel == kernel and outcome.started)
                 if outcome.kernel == kernel and outcome.is_harmful:
-                    return "wrong", f"{given} grid {outcome.grid} {outcome.harms[0]}"
+                    harmful.append((outcome, given))
     except Exception:  # noqa: BLE001 - as above
-        return "not run", ""
-    return ("harmless" if started else "never"), ""
+        return "not run", []
+    return ("wrong" if harmful else "harmless" if started else "never"), harmful
