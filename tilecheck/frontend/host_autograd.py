@@ -20,11 +20,11 @@ from tilecheck.frontend.host_blocks import meet
 from tilecheck.frontend.host_changes import MUTATORS, holds_mutable
 from tilecheck.frontend.host_sharing import kept
 from tilecheck.frontend.host_tensors import fresh_to_given
-from tilecheck.frontend.host_values import Tensor, Unknown
+from tilecheck.frontend.host_values import Ratio, Tensor, Unknown
 from tilecheck.frontend.syntax import walk
-from tilecheck.frontend.values import Choice, Const, Frame, Seq
+from tilecheck.frontend.values import Choice, Const, Frame, Num, Seq
 from tilecheck.ir import expr as E
-from tilecheck.ir.host import host_stride
+from tilecheck.ir.host import host_stride, owners
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
@@ -269,6 +269,12 @@ def _shape(x: HostExecutor, result: Any) -> Any:
             return Choice(result.cond, _shape(x, result.first), _shape(x, result.second))
         case Tensor() | Unknown():
             return host_shapes.shape_of_parts(host_elementwise.parts_of(x, x.tensor(result)))
+        case Num(elem=E.Expr()) | Ratio():
+            # Arithmetic on one thing that is handed in. A result that is no tensor has no gradient.
+            made_of = (result.top, result.bottom) if isinstance(result, Ratio) else (result.elem,)
+            names = owners(*made_of)
+            one = len(names) == 1 and x.is_given(names[0])
+            return _shape(x, Unknown(names[0])) if one else None
         case _:
             return None
 

@@ -495,6 +495,24 @@ def test_a_gradient_has_the_shape_of_either_result(worst, op: str, expected: str
     assert (worst(text) == "holds") == (expected == "holds")
 
 
+OF_ONE = "ctx.n = x.numel()\nctx.save_for_backward(x)\nreturn {}"
+
+
+@pytest.mark.parametrize(
+    ("result", "made", "expected"),
+    [
+        ("x * x", "dy", "holds"),
+        ("1 - 2 * x", "dy", "holds"),
+        ("x / 2", "dy[1:]", "broken"),
+        ("x * k", "dy[1:]", "unread"),  # if `k` is a tensor, the result is as large as both say
+    ],
+)
+def test_a_gradient_has_the_shape_of_what_arithmetic_is_on(
+    worst, result: str, made: str, expected: str
+) -> None:
+    assert worst(autograd(OF_ONE.format(result), f"out = torch.empty_like({made})")) == expected
+
+
 PLACED = """
 def placed(v, where):
     if isinstance(v, torch.Tensor):
