@@ -484,6 +484,19 @@ class Judge:
         passed = symbols(*self.known.values(), *(g for g in self.launch.grid or () if g is not None))
         return frozenset((*passed, *(s for s in symbols(*self.launch.facts) if s.origin in (RANK, ARGUMENT))))
 
+    def _is_of_shape(self, symbol: Symbol) -> bool:
+        """Whether a value of the host says something of a shape that is passed."""
+        if owner(symbol) in self._row_major:
+            return True
+        return symbol in self._passed and symbol.origin != STRIDE
+
+    @cached_property
+    def _row_major(self) -> frozenset[str | None]:
+        """The tensors of unknown rank that are handed in, with strides that are asked for."""
+        strides = [s for value in self.usual.values() for s in symbols(value) if s.origin == STRIDE]
+        last = (s for value in self.usual for s in symbols(value) if s.origin == STRIDE and axis_of(s) < 0)
+        return frozenset(owner(s) for s in (*strides, *last))
+
     @cached_property
     def is_made(self) -> bool:
         """Whether some host input may lead to this launch."""
@@ -524,7 +537,7 @@ class Judge:
             return None
 
     def broken(self, rule: str, text: str, model: Model, expanded: tuple[str, ...] = ()) -> Broken | None:
-        if not some_shapes_have({s: v for s, v in model.symbols.items() if s in self._passed}):
+        if not some_shapes_have({s: v for s, v in model.symbols.items() if self._is_of_shape(s)}):
             return None
         concrete: dict[Symbol, int | bool] = {}
         for kernel_value, host_value in self.known.items():

@@ -2,7 +2,8 @@
 
 Where the text does not give the rank of a tensor, its sizes have many names: `x.shape[0]`, `x.shape[-1]`,
 `x.shape[1:].numel()`, and those of `x.shape[:d]` and `x.shape[d:]` for each `d` at which it is cut. The facts
-say little of how these go together. A launch is blamed only for sizes that some shape has.
+say little of how these go together. A launch is blamed only for sizes that some shape has, and for strides of
+contiguous tensors that go with it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from itertools import product
 from math import prod
 
 from tilecheck.ir.expr import Symbol
-from tilecheck.ir.host import EXTENT, NUMEL, RANK, axis_of, owner, part_of_shape, whole
+from tilecheck.ir.host import EXTENT, NUMEL, RANK, STRIDE, axis_of, owner, part_of_shape, whole
 
 _MOST_AXES = 6
 _MOST_TRIES = 5000  # of extents for one tensor; who needs more is believed
@@ -22,10 +23,10 @@ _Said = tuple[range, int]  # the product of the extents along these axes
 
 
 def some_shapes_have(sizes: _Sizes) -> bool:
-    """Whether each tensor that is spoken of may have its sizes."""
+    """Whether each tensor that is spoken of may have its sizes, and the strides of row-major order."""
     tensors: dict[str, dict[Symbol, int]] = {}
     for symbol, value in sizes.items():
-        name = owner(symbol) if symbol.origin in (EXTENT, NUMEL, RANK) else None
+        name = owner(symbol) if symbol.origin in (EXTENT, NUMEL, RANK, STRIDE) else None
         if name is not None:
             tensors.setdefault(whole(name), {})[symbol] = int(value)
     numbers = {s.name: int(v) for s, v in sizes.items() if not isinstance(v, bool)}
@@ -80,7 +81,8 @@ def _said(name: str, sizes: Mapping[Symbol, int], rank: int, cuts: Mapping[str, 
             start, stop = part_of_shape(symbol)
             found.append((axes[start:stop], value))
         elif -len(axes) <= (k := axis_of(symbol)) < len(axes):
-            found.append((axes[k : k + 1 or None], value))
+            own = axes[k : k + 1 or None]
+            found.append((axes[own.stop :] if symbol.origin == STRIDE else own, value))
         elif not asked:  # reading it raises; where the text asks for the rank, it may be read for others only
             return None
     return sorted(found, key=lambda one: len(one[0]))
