@@ -139,6 +139,7 @@ class HostExecutor(Executor):
     blank: dict[str, int] = field(default_factory=dict)  # storages that `empty` made, and after which event
     returned: tuple[Any, ...] = ()  # the values that the function returned
     allocated: set[str] = field(default_factory=set)  # storages of allocations in view
+    any_shape: set[str] = field(default_factory=set)  # gradients of arithmetic on what may have any shape
     computed: set[str] = field(default_factory=set)  # those of sizes that a library computes
     stacked: set[str] = field(default_factory=set)  # lists of which all items have one shape, else it raises
     said_of: dict[str, frozenset[int]] = field(default_factory=dict)  # axes of these of which the text says all

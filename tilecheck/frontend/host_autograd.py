@@ -165,6 +165,8 @@ def take_over(x: HostExecutor, backward: cst.FunctionDef, frame: Frame, handed: 
     ):
         for name, result in zip(names[1:], handed.results, strict=False):
             _shape_gradient(x, name, result, frame)
+            if _may_have_any_shape(handed, result):
+                x.any_shape.add(name)
 
 
 def _saves_plainly(forward: cst.FunctionDef, context: str) -> bool:
@@ -269,14 +271,27 @@ def _shape(x: HostExecutor, result: Any) -> Any:
             return Choice(result.cond, _shape(x, result.first), _shape(x, result.second))
         case Tensor() | Unknown():
             return host_shapes.shape_of_parts(host_elementwise.parts_of(x, x.tensor(result)))
-        case Num(elem=E.Expr()) | Ratio():
+        case Num() | Ratio():
             # Arithmetic on one thing that is handed in. A result that is no tensor has no gradient.
-            made_of = (result.top, result.bottom) if isinstance(result, Ratio) else (result.elem,)
-            names = owners(*made_of)
-            one = len(names) == 1 and x.is_given(names[0])
-            return _shape(x, Unknown(names[0])) if one else None
+            names = _made_of(result)
+            return _shape(x, Unknown(names[0])) if len(names) == 1 and x.is_given(names[0]) else None
         case _:
             return None
+
+
+def _made_of(result: Num | Ratio) -> tuple[str, ...]:
+    """What arithmetic is on, which may be tensors or numbers."""
+    if isinstance(result, Ratio):
+        return owners(result.top, result.bottom)
+    return () if result.elem is None else owners(result.elem)
+
+
+def _may_have_any_shape(handed: Handed, result: Any) -> bool:
+    """Whether a result is arithmetic on things that are handed in and of which nothing is asked: one of them
+    may have any shape, and the others one element."""
+    names = _made_of(result) if isinstance(result, Num | Ratio) else ()
+    asked = {*owners(handed.guard), *handed.run.doubted}
+    return len(names) > 0 and all(map(handed.run.is_given, names)) and asked.isdisjoint(names)
 
 
 def _saved(value: Any, context: str) -> Any:

@@ -241,7 +241,8 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
     computed = {name for name, variable in held_in.items() if variable not in kept}
     lies_in = tuple(f"{name}{mark}" for name in x.computed for mark in ("[", "."))
     sized = {n for n in spoken if n in x.computed or n.startswith(lies_in) or _is_stored(x, n)}
-    computed |= {name for name in sized if not _is_said(x, name, (*sizes, *counts))}
+    free = x.any_shape if len(spoken) == 1 else set()  # with other tensors its shape may go together
+    computed |= {name for name in sized - free if not _is_said(x, name, (*sizes, *counts))}
     stacked = {name for name in x.stacked if any(_is_later_item(n, name) for n in spoken)}
     doubted = x.doubted | x.raising | stacked | _cut_otherwise(x, said) | _made_of_numbers(x, said) | computed
     found = replace(found, doubted=tuple(sorted(doubted)))

@@ -513,6 +513,23 @@ def test_a_gradient_has_the_shape_of_what_arithmetic_is_on(
     assert worst(autograd(OF_ONE.format(result), f"out = torch.empty_like({made})")) == expected
 
 
+COLUMNS = "m, n = dy.shape\nout = torch.empty({})"
+
+
+@pytest.mark.parametrize(
+    ("forward", "made", "expected"),
+    [
+        ("return x + k", "n", "holds"),
+        ("return x + k", "m", "broken"),
+        ("return x + k", "x.shape[0]", "unread"),  # how these go together nothing says
+        ("unread(x)\nreturn x + k", "m", "unread"),
+    ],
+)
+def test_a_gradient_of_a_sum_may_have_any_shape(worst, forward: str, made: str, expected: str) -> None:
+    text = autograd(f"ctx.save_for_backward(x)\n{forward}", COLUMNS.format(made))
+    assert worst(text.replace("ctx.n", "n")) == expected
+
+
 PLACED = """
 def placed(v, where):
     if isinstance(v, torch.Tensor):
