@@ -252,6 +252,26 @@ class LaunchTerms:
 
 
 @dataclass(frozen=True, slots=True)
+class Touched:
+    """The arrays that a part of a kernel loads, and those that it stores or updates atomically."""
+
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchOrder:
+    """What a kernel touches before and after it waits for the launches before its own.
+
+    It waits `always` if each of its programs does, whatever the launch.
+    """
+
+    always: bool
+    before: Touched
+    after: Touched
+
+
+@dataclass(frozen=True, slots=True)
 class KernelReport:
     """What the user learns of one kernel."""
 
@@ -268,6 +288,7 @@ class KernelReport:
     premises: tuple[Premise, ...] = ()
     params: tuple[ParamReport, ...] = ()
     obligations: tuple[ObligationReport, ...] = ()
+    launch_order: LaunchOrder | None = None  # None when it never waits for other launches
     terms: LaunchTerms | None = None  # None when the kernel could not be read
     cached: bool = False
     time_ms: float = 0.0

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tilecheck.advice import with_repairs
+from tilecheck.analysis.dependent import launch_order
 from tilecheck.analysis.facts import Facts
 from tilecheck.analysis.limits import int32_limits, values_in_memory
 from tilecheck.analysis.ordering import laid_out_alike, large_tiles
@@ -70,6 +71,7 @@ def conclude(
         trusted=_trusted(kernel, decision),
         premises=premises_of(kernel, launched.reports),
         params=_params(facts),
+        launch_order=launch_order(kernel),
         terms=LaunchTerms(
             kernel.files,
             kernel.grid_axes,

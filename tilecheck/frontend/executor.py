@@ -52,6 +52,7 @@ from tilecheck.ir.kernel import (
     CheckKind,
     Effect,
     Exchange,
+    LaunchWait,
     RunningSum,
     UnsafeBlock,
 )
@@ -239,6 +240,7 @@ class Executor:
     arithmetic: list[Arithmetic] = field(default_factory=list)
     unsafe_blocks: list[UnsafeBlock] = field(default_factory=list)
     barriers: list[Barrier] = field(default_factory=list)
+    launch_waits: list[LaunchWait] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
     sums: list[RunningSum] = field(default_factory=list)
     # Arrays with a pointer whose offset is a sum of several, or the negative of one. An offset into another

@@ -306,6 +306,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         sums=tuple(with_moves(x, s) for s in x.sums),
         folds_planes=x.folds_planes,
         splits_warps=x.splits_warps,
+        launch_waits=tuple(x.launch_waits),
         waits=tuple(x.waits),
         globals=tuple(g for (file, name), value in x.globals.items() for g in _meanings(file, name, value)),
         tuning=_tuning(definition),

@@ -13,11 +13,19 @@ from tilecheck.frontend.tiles import data
 from tilecheck.frontend.values import ArrayList, Const, Num, Param, Range, Seq, Shape, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
+from tilecheck.ir.kernel import LaunchWait
 
 Handler = Callable[[Executor, Arguments], Any]
 
 
 def nothing(x: Executor, args: Arguments) -> Const:
+    return Const(None)
+
+
+def wait_for_launches(x: Executor, args: Arguments) -> Const:
+    """`gdc_wait()`, `grid_dependency_control_wait()`."""
+    if not x.dry:
+        x.launch_waits.append(LaunchWait(x.guard, x.number(), tuple(k for k, _ in x.nest)))
     return Const(None)
 
 

@@ -257,6 +257,16 @@ class Barrier:
 
 
 @dataclass(frozen=True, slots=True)
+class LaunchWait:
+    """A wait of a program for the launches before its own, with programmatic dependent launch: they have ended
+    after it, and their writes are seen. Fields as those of an access."""
+
+    guard: Expr
+    position: int
+    loops: tuple[Symbol, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Exchange:
     """A Triton operation by which threads see values that other threads loaded: a reduction, a product, a
     change of shape, a value of few elements used beside more. `whole` says that it is a reduction to one
@@ -416,6 +426,7 @@ class Kernel:
     sums: tuple[RunningSum, ...] = ()
     folds_planes: bool = True  # tiles of several axes may be reduced, reshaped, ..., or indices turned back
     splits_warps: bool = False  # a loop of its may be dealt out to several groups of warps
+    launch_waits: tuple[LaunchWait, ...] = ()
     waits: tuple[Access, ...] = ()  # atomics that a `while` loop ended with, as executed that last time
     globals: tuple[GlobalName, ...] = ()  # what the names of modules that it reads were taken for
     tuning: Tuning | None = None

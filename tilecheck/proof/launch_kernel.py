@@ -90,6 +90,7 @@ class LaunchedKernel:
             contracts=tuple(replace(c, bounds=tuple(map(of, c.bounds))) for c in kernel.contracts),
             powers_of_two=tuple(map(of, kernel.powers_of_two)),
             barriers=tuple(replace(b, guard=of(b.guard)) for b in kernel.barriers),
+            launch_waits=tuple(replace(w, guard=of(w.guard)) for w in kernel.launch_waits),
             exchanges=tuple(
                 replace(e, guard=of(e.guard), shape=tuple(map(of, e.shape))) for e in kernel.exchanges
             ),

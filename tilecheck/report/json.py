@@ -6,7 +6,16 @@ import json
 from typing import Any
 
 from tilecheck.demand import passes
-from tilecheck.model import ConditionAt, Diagnostic, KernelReport, Premise, Report, Verdict, Witness
+from tilecheck.model import (
+    ConditionAt,
+    Diagnostic,
+    KernelReport,
+    LaunchOrder,
+    Premise,
+    Report,
+    Verdict,
+    Witness,
+)
 from tilecheck.report.places import Places, in_order, kernels_in_order
 from tilecheck.report.run import Run
 from tilecheck.report.verdicts import PASSES
@@ -55,6 +64,7 @@ def _kernel(kernel: KernelReport, places: Places) -> dict[str, Any]:
         "trusted": [{"line": places.of(t.site).line, "reason": t.reason} for t in kernel.trusted],
         "premises": [premise(p) for p in kernel.premises],
         "params": [{"name": p.name, "ownership": p.ownership, "declared": p.declared} for p in kernel.params],
+        "launch_order": None if kernel.launch_order is None else _launch_order(kernel.launch_order),
         "obligations": [
             {
                 "rule": o.rule,
@@ -69,6 +79,12 @@ def _kernel(kernel: KernelReport, places: Places) -> dict[str, Any]:
         "cached": kernel.cached,
         "time_ms": round(kernel.time_ms, 3),
     }
+
+
+def _launch_order(order: LaunchOrder) -> dict[str, Any]:
+    parts = {"before": order.before, "after": order.after}
+    touched = {name: {"reads": list(part.reads), "writes": list(part.writes)} for name, part in parts.items()}
+    return {"waits": "always" if order.always else "sometimes", **touched}
 
 
 def _condition(condition: ConditionAt) -> dict[str, Any]:

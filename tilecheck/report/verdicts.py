@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilecheck.demand import has_decided_launches, has_unread_launches, passes, rests_on_promises
-from tilecheck.model import KernelReport, LaunchReport, Premise, Report, Verdict
+from tilecheck.model import KernelReport, LaunchOrder, LaunchReport, Premise, Report, Touched, Verdict
 from tilecheck.report.places import Places, kernels_in_order
 from tilecheck.report.run import Run
 from tilecheck.report.style import Line, Piece, line
@@ -42,6 +42,8 @@ def grounds(kernel: KernelReport, places: Places) -> Iterator[str]:
     if kernel.verdict in (Verdict.CONDITIONAL, Verdict.TRUSTED):
         yield from (f"if {condition}" for condition in kernel.conditions)
         yield from map(given, kernel.premises)
+    if kernel.launch_order is not None:
+        yield ordered(kernel.launch_order)
     # One call may be several launches, by the choices before it.
     yield from dict.fromkeys(launch_line(la, kernel, places) for la in kernel.launches if _is_told(la, kernel))
     for block in kernel.trusted:
@@ -52,6 +54,22 @@ def given(premise: Premise) -> str:
     """A contract that a verdict rests on, on one line."""
     reason = f" -- {premise.reason}" if premise.reason else ""
     return f"given: {premise.text}{reason} ({premise.origin}, {premise.status})"
+
+
+def ordered(order: LaunchOrder) -> str:
+    """What a kernel touches before and after it waits for the launches before its own, on one line."""
+    wait = (
+        "its wait for earlier launches" if order.always else "a wait for earlier launches that it may not make"
+    )
+    return f"before {wait}: {_listed(order.before)}; after it: {_listed(order.after)}"
+
+
+def _listed(touched: Touched) -> str:
+    parts = (("loads", touched.reads), ("stores", touched.writes))
+    return (
+        ", ".join(f"{verb} {' and '.join(f'`{n}`' for n in names)}" for verb, names in parts if names)
+        or "nothing"
+    )
 
 
 def _is_told(launch: LaunchReport, kernel: KernelReport) -> bool:

@@ -16,7 +16,15 @@ from tilecheck.frontend import numbers
 from tilecheck.frontend.cutile import memory
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import call, operate, static_items
-from tilecheck.frontend.python_functions import PYTHON, Handler, absolute, division, math_function, nothing
+from tilecheck.frontend.python_functions import (
+    PYTHON,
+    Handler,
+    absolute,
+    division,
+    math_function,
+    nothing,
+    wait_for_launches,
+)
 from tilecheck.frontend.tiles import (
     as_tuple,
     assume_where_compiled,
@@ -420,7 +428,7 @@ _DSL: Mapping[str, Handler] = {
     "assert_": nothing,
     "print": nothing,
     "printf": nothing,
-    "grid_dependency_control_wait": nothing,
+    "grid_dependency_control_wait": wait_for_launches,
     "grid_dependency_control_launch_dependents": nothing,
     "assume_divisible_by": _assume_divisible,
     "Slice": _slice,

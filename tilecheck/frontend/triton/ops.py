@@ -21,7 +21,14 @@ from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import call, operate, static_items
 from tilecheck.frontend.made import UNARY, by_extreme, by_fma, by_function
-from tilecheck.frontend.python_functions import PYTHON, Handler, absolute, math_function, nothing
+from tilecheck.frontend.python_functions import (
+    PYTHON,
+    Handler,
+    absolute,
+    math_function,
+    nothing,
+    wait_for_launches,
+)
 from tilecheck.frontend.tiles import (
     as_tuple,
     assume_where_compiled,
@@ -379,11 +386,22 @@ _TOUCHES_MEMORY = re.compile(
 )
 
 
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_OF_LAUNCHES = {"griddepcontrol.wait": wait_for_launches, "griddepcontrol.launch_dependents": nothing}
+
+
 def _inline_assembly(x: Executor, args: Arguments) -> Any:
-    """`tl.inline_asm_elementwise`: where it is declared pure and is given no pointer, a function of data."""
+    """`tl.inline_asm_elementwise`: where it is declared pure and is given no pointer, a function of data. What
+    `gdc_wait` and `gdc_launch_dependents` are made of is read as these are."""
     given = args.bind(("asm", "constraints", "args", "dtype", "is_pure", "pack"), "inline assembly")
     text = given["asm"].value if isinstance(given["asm"], Const) else None
     operands = static_items(x, given["args"], "operands")
+    lines = _COMMENT.sub("", text).split(";") if isinstance(text, str) else []
+    orders = [line.strip() for line in lines if line.strip()]
+    if orders and _OF_LAUNCHES.keys() >= set(orders) and x.truth(given["is_pure"]) is E.FALSE and not operands:
+        for order in orders:
+            _OF_LAUNCHES[order](x, args)
+        return _to(x, data(()), given["dtype"])
     known = isinstance(text, str) and _TOUCHES_MEMORY.search(text) is None
     if not known or x.truth(given["is_pure"]) is not E.TRUE:
         raise UnsupportedConstruct("inline assembly that may touch memory")
@@ -698,9 +716,8 @@ _DSL: Mapping[str, Handler] = {
     "device_print": nothing,
     "assume": nothing,  # an unchecked promise of the author's: not a fact to us
     "debug_barrier": _barrier,
-    # They order launches of one stream: they touch no memory, and no part of this launch waits for
-    # another, so they are no barriers either.
-    "gdc_wait": nothing,
+    # They order launches of one stream. No part of this launch waits for another: they are no barriers.
+    "gdc_wait": wait_for_launches,
     "gdc_launch_dependents": nothing,
     "load": memory.load,
     "store": memory.store,
