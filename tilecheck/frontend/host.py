@@ -292,10 +292,13 @@ class HostExecutor(Executor):
     def join_changes(self, others: tuple[Changes, frozenset[str], bool], *, ended: tuple[bool, bool]) -> None:
         self.events.add(others[0])
         branches = (others, self.changes_so_far())
+        left = any(h.is_of_loop for h in self.deciding)  # perhaps by `break`
         self.doubted = set()
         for (_, doubted, ran), is_end in zip(branches, ended, strict=True):
             names = doubted.union(*(h.names for h in self.deciding[-1:] if ran))
-            if is_end:  # what follows in the function is not reached from there, what follows its call may be
+            if (
+                is_end and not left
+            ):  # what follows in the function is not reached from there, what follows its call may be
                 self.doubted_after |= names
             else:
                 self.doubted |= names

@@ -165,13 +165,14 @@ def _last_name(node: cst.BaseExpression) -> str:
 class Header:
     """The tensors and numbers that the header of a statement asks: they decide whether its body runs.
 
-    A header that is computed `at_once` does not decide which calls in itself are made. Mutable: `ran` says that
-    unread code stood in the body. It may have raised: then execution goes on after the statement only for those
-    inputs that the header does not lead there.
+    A header that is computed `at_once` does not decide which calls in itself are made. Execution may leave the
+    body of a loop and go on after it. Mutable: `ran` says that unread code stood in the body. It may have
+    raised: then execution goes on after the statement only for inputs that the header does not lead there.
     """
 
     names: frozenset[str] = frozenset()
     at_once: bool = True
+    is_of_loop: bool = False
     ran: bool = False
 
 
@@ -180,9 +181,9 @@ def header_of(node: cst.CSTNode, frame: Frame) -> Header:
     match node:
         case cst.If(test=header) | cst.For(iter=header) | cst.Match(subject=header):
             at_once = not any(map(_is_conditional, walk(header)))
-            return Header(frozenset(about(header, frame)), at_once)
+            return Header(frozenset(about(header, frame)), at_once, isinstance(node, cst.For))
         case cst.While(test=header):  # after its body it is computed again
-            return Header(frozenset(about(header, frame)), at_once=False)
+            return Header(frozenset(about(header, frame)), at_once=False, is_of_loop=True)
         case _:
             return Header()
 

@@ -83,6 +83,12 @@ UNREAD = [
     "def check():\n    if n % 256:\n        return unread()\ncheck()",
     "def check():\n    return unread()\nif n % 256 and check():\n    m = 3",
     "for d in range(n % 256):\n    unread()",
+    "while True:\n    if c:\n        unread(n % 256 == 0)\n        break\n    else:\n        return",
+    "for d in (1, 2):\n    if c:\n        unread(n % 256 == 0)\n        continue\n    return",
+    "try:\n    if c:\n        unread(n % 256)\n        raise KeyError\n    return\nexcept KeyError:\n    c = 0",
+    "with contextlib.suppress(KeyError):\n    if c:\n        unread(n % 256)\n        c[0]\n    return",
+    "def f():\n    if c:\n        unread(n % 256 == 0)\n        return 1\n    raise ValueError\nf()",
+    "match c:\n    case 1:\n        unread(n % 256 == 0)\n    case _:\n        return",
     "{0: c}[n % 256]()",
 ]
 
