@@ -38,13 +38,17 @@ _INNER = (cst.FunctionDef, cst.Lambda, cst.ListComp, cst.GeneratorExp, cst.SetCo
 @dataclass(frozen=True, slots=True)
 class Handed:
     """What a run of `forward` leaves behind: its state, the attributes of its context and what it returns.
-    `saves_always` says that it saves tensors whenever it returns."""
+
+    `saves_always` says that it saves tensors whenever it returns. `named` are the names in the text of each
+    result, where one statement returns them.
+    """
 
     run: HostExecutor
     saves_always: bool
     guard: E.Expr
     attributes: Mapping[str, Any]
     results: tuple[Any, ...]
+    named: tuple[frozenset[str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +130,16 @@ def handed_over(x: HostExecutor, forward: cst.FunctionDef, frame: Frame) -> Hand
         x.guard,
         attributes,
         results.items if isinstance(results, Seq) else (results,),
+        _named_in_results(forward),
     )
+
+
+def _named_in_results(forward: cst.FunctionDef) -> tuple[frozenset[str], ...]:
+    returned = [n.value for n in walk(forward.body) if isinstance(n, cst.Return) and n.value is not None]
+    if len(returned) != 1:
+        return ()
+    parts = [e.value for e in returned[0].elements] if isinstance(returned[0], cst.Tuple) else returned
+    return tuple(frozenset(n.value for n in walk(part) if isinstance(n, cst.Name)) for part in parts)
 
 
 def take_over(x: HostExecutor, backward: cst.FunctionDef, frame: Frame, handed: Handed) -> None:
@@ -163,10 +176,13 @@ def take_over(x: HostExecutor, backward: cst.FunctionDef, frame: Frame, handed: 
     if x.followed and not any(
         isinstance(n, cst.Attribute) and n.attr.value == "set_materialize_grads" for n in _texts(run)
     ):
-        for name, result in zip(names[1:], handed.results, strict=False):
+        for k, (name, result) in enumerate(zip(names[1:], handed.results, strict=False)):
+            if isinstance(result, Num | Ratio):
+                if handed.named[k : k + 1] != (frozenset(_made_of(result)),):
+                    continue  # `x * 0 + y` is `y` as a number, and no tensor in the shape of `y`
+                if _may_have_any_shape(handed, result):
+                    x.any_shape.add(name)
             _shape_gradient(x, name, result, frame)
-            if _may_have_any_shape(handed, result):
-                x.any_shape.add(name)
 
 
 def _saves_plainly(forward: cst.FunctionDef, context: str) -> bool:
@@ -286,10 +302,10 @@ def _made_of(result: Num | Ratio) -> tuple[str, ...]:
     return () if result.elem is None else owners(result.elem)
 
 
-def _may_have_any_shape(handed: Handed, result: Any) -> bool:
+def _may_have_any_shape(handed: Handed, result: Num | Ratio) -> bool:
     """Whether a result is arithmetic on things that are handed in and of which nothing is asked: one of them
     may have any shape, and the others one element."""
-    names = _made_of(result) if isinstance(result, Num | Ratio) else ()
+    names = _made_of(result)
     asked = {*owners(handed.guard), *handed.run.doubted}
     return len(names) > 0 and all(map(handed.run.is_given, names)) and asked.isdisjoint(names)
 

@@ -504,6 +504,7 @@ OF_ONE = "ctx.n = x.numel()\nctx.save_for_backward(x)\nreturn {}"
         ("x * x", "dy", "holds"),
         ("1 - 2 * x", "dy", "holds"),
         ("x / 2", "dy[1:]", "broken"),
+        ("x * 0 + 1", "dy", "unread"),
         ("x * k", "dy[1:]", "unread"),  # if `k` is a tensor, the result is as large as both say
     ],
 )
@@ -521,6 +522,7 @@ COLUMNS = "m, n = dy.shape\nout = torch.empty({})"
     [
         ("return x + k", "n", "holds"),
         ("return x + k", "m", "broken"),
+        ("return x * 0 + k", "m", "unread"),
         ("return x + k", "x.shape[0]", "unread"),  # how these go together nothing says
         ("unread(x)\nreturn x + k", "m", "unread"),
     ],
