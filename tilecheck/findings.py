@@ -10,12 +10,15 @@ from tilecheck.ir.kernel import Access, Effect, Kernel
 from tilecheck.model import Diagnostic, Reason, Related, Severity, Site, Witness
 from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.decide import Decision, Settled
+from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.registry import rule_files
 
 UNSUPPORTED = "TC905"
 UNDECIDED = "TC906"
 UNNEEDED_UNSAFE = "TC105"
+
+_STATEMENTS = 20_000  # that are run to show where accesses of one kernel reach
 
 
 def rule_name(code: str) -> str:
@@ -245,6 +248,7 @@ def undecided(kernel: Kernel, decision: Decision, path: str) -> Iterator[Diagnos
     for update in updates(kernel, open_):
         yield _undecided_update(kernel, update, decision, path)
     shared = {id(s) for update in updates(kernel, open_) for s in update}
+    fuel = Fuel(_STATEMENTS)
     for settled in open_:
         key = (settled.obligation.rule, settled.obligation.sites)
         if key in seen or id(settled) in shared:
@@ -259,7 +263,7 @@ def undecided(kernel: Kernel, decision: Decision, path: str) -> Iterator[Diagnos
             kernel=kernel.name,
             label=_why(settled.reason),
             related=tuple(Related(s, "the other access") for s in settled.obligation.sites[1:]),
-            notes=_outside_notes(kernel, settled, decision, path),
+            notes=_outside_notes(kernel, settled, decision, path, fuel),
             help=_advice(kernel, settled),
         )
 
@@ -302,12 +306,14 @@ def _collision_notes(
     return ()
 
 
-def _outside_notes(kernel: Kernel, settled: Settled, decision: Decision, path: str) -> tuple[str, ...]:
+def _outside_notes(
+    kernel: Kernel, settled: Settled, decision: Decision, path: str, fuel: Fuel
+) -> tuple[str, ...]:
     """The element that is touched outside its array with some values of others, where a run shows it."""
     from tilecheck.proof.collisions import outside  # lazy: loads NumPy
 
     needs_contract = settled.reason == Reason.NEEDS_CONTRACT.value
-    found = outside(kernel, settled.obligation, decision.conditions, path) if needs_contract else None
+    found = outside(kernel, settled.obligation, decision.conditions, path, fuel) if needs_contract else None
     if found is None:
         return ()
     cells = " = ".join(f"{array}{list(at)}" for array, at in found.cells)

@@ -21,7 +21,7 @@ from tilecheck.proof.needed import tables_of
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.replay import Sighting, seen
 
-_STATEMENTS = 2000
+_STATEMENTS = 2000  # of one obligation
 # Sizes of arrays and numbers, and of tiles, in a grid of two blocks.
 _TRIALS = ((128, 64), (16, 8), (1024, 512), (64, 64), (2, 1))
 _FILL = "ones"  # each element of a table is the same
@@ -56,19 +56,21 @@ def collision(
     tables = tables_of(obligation)
     if not tables or not isinstance(obligation.goal, Disjoint) or 0 not in kernel.grid_axes:
         return None
-    for found, log, starts in _runs(kernel, obligation, conditions, path):
+    for found, log, starts in _runs(kernel, obligation, conditions, path, Fuel(_STATEMENTS)):
         if found.element is not None and len(set(found.blocks)) > 1:
             own = {name: start for name, start in starts.items() if name in tables}
             return _collision(found, log, own, max(kernel.grid_axes) + 1)
     return None
 
 
-def outside(kernel: Kernel, obligation: Obligation, conditions: Sequence[Expr], path: str) -> Outside | None:
+def outside(
+    kernel: Kernel, obligation: Obligation, conditions: Sequence[Expr], path: str, fuel: Fuel
+) -> Outside | None:
     """Where a block reaches before the start of an array, because of values that it has read; None if no small
     run shows it. Where an array ends, launches decide."""
     if not isinstance(obligation.goal, Holds) or obligation.goal.access is None or 0 not in kernel.grid_axes:
         return None
-    for found, log, starts in _runs(kernel, obligation, conditions, path):
+    for found, log, starts in _runs(kernel, obligation, conditions, path, fuel):
         if found.element is None or min(found.element, default=0) >= 0:
             continue
         own = [r for r in log.accesses if r.block == found.blocks[0] and r.effect == "read" and len(r.elements)]
@@ -83,11 +85,10 @@ def outside(kernel: Kernel, obligation: Obligation, conditions: Sequence[Expr], 
 
 
 def _runs(
-    kernel: Kernel, obligation: Obligation, conditions: Sequence[Expr], path: str
+    kernel: Kernel, obligation: Obligation, conditions: Sequence[Expr], path: str, fuel: Fuel
 ) -> Iterator[tuple[Sighting, Log, dict[str, Any]]]:
     """What breaks an obligation in small runs over arrays of ones, with what the arrays held at the start."""
     context = Context(kernel).under(*conditions)
-    fuel = Fuel(_STATEMENTS)
     for size, tile in _TRIALS:
         concrete = Concrete(_values(context, size, tile), fill=_FILL).settled(kernel)
         given = arguments(concrete, kernel) if is_admitted(concrete, context) else None
