@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tilecheck.advice import repair, sources, updates
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols, walk
@@ -13,6 +14,9 @@ from tilecheck.proof.decide import Decision, Settled
 from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.registry import rule_files
+
+if TYPE_CHECKING:
+    from tilecheck.proof.collisions import Reached
 
 UNSUPPORTED = "TC905"
 UNDECIDED = "TC906"
@@ -299,10 +303,7 @@ def _collision_notes(
     for settled in update:
         found = collision(kernel, settled.obligation, decision.conditions, path)
         if found is not None:
-            blocks = " and ".join(map(block_text, found.blocks))
-            cells = " = ".join(f"{array}{list(at)}" for array, at in found.cells)
-            element = f"{found.array}{list(found.element)}"
-            return (f"blocks {blocks} both update `{element}` where {cells} = {found.value}",)
+            return (f"blocks {_reached(found, 'both update')}",)
     return ()
 
 
@@ -310,15 +311,19 @@ def _outside_notes(
     kernel: Kernel, settled: Settled, decision: Decision, path: str, fuel: Fuel
 ) -> tuple[str, ...]:
     """The element that is touched outside its array with some values of others, where a run shows it."""
+    if settled.reason != Reason.NEEDS_CONTRACT.value:
+        return ()
     from tilecheck.proof.collisions import outside  # lazy: loads NumPy
 
-    needs_contract = settled.reason == Reason.NEEDS_CONTRACT.value
-    found = outside(kernel, settled.obligation, decision.conditions, path, fuel) if needs_contract else None
-    if found is None:
-        return ()
+    found = outside(kernel, settled.obligation, decision.conditions, path, fuel)
+    return () if found is None else (f"block {_reached(found, 'touches')}",)
+
+
+def _reached(found: Reached, verb: str) -> str:
+    """The element that blocks touch, and the cells of memory that lead them there."""
+    blocks = " and ".join(map(block_text, found.blocks))
     cells = " = ".join(f"{array}{list(at)}" for array, at in found.cells)
-    element = f"{found.array}{list(found.element)}"
-    return (f"block {block_text(found.block)} touches `{element}` where {cells} = {found.value}",)
+    return f"{blocks} {verb} `{found.array}{list(found.element)}` where {cells} = {found.value}"
 
 
 def unneeded_unsafe(kernel: Kernel, decision: Decision) -> Iterator[Diagnostic]:

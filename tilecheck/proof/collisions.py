@@ -1,7 +1,7 @@
 """Values in memory that send two blocks to one element, or one block before the start of an array.
 
-What depends on values in memory is no violation: a contract may exclude them. But it is easier to believe with
-values that lead there, in a run that shows it.
+A contract may exclude such values, so they show no violation. A report names them, so that its reader sees
+what a contract has to exclude.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from tilecheck.ir.expr import Expr, Kind
 from tilecheck.ir.kernel import Kernel
@@ -28,8 +30,9 @@ _FILL = "ones"  # each element of a table is the same
 
 
 @dataclass(frozen=True, slots=True)
-class Collision:
-    """Two blocks, the element that they meet at, and the two cells of a table that lead there."""
+class Reached:
+    """The element that blocks touch, and for each block the cell of memory that leads it there: all hold one
+    value."""
 
     blocks: tuple[tuple[int, ...], ...]
     array: str
@@ -38,20 +41,7 @@ class Collision:
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class Outside:
-    """A block, the element before the start of an array that it touches, and the cells that it read before."""
-
-    block: tuple[int, ...]
-    array: str
-    element: tuple[int, ...]
-    cells: tuple[tuple[str, tuple[int, ...]], ...]
-    value: int
-
-
-def collision(
-    kernel: Kernel, obligation: Obligation, conditions: Sequence[Expr], path: str
-) -> Collision | None:
+def collision(kernel: Kernel, obligation: Obligation, conditions: Sequence[Expr], path: str) -> Reached | None:
     """What two blocks do where a table holds one value twice; None if no small run shows it."""
     tables = tables_of(obligation)
     if not tables or not isinstance(obligation.goal, Disjoint) or 0 not in kernel.grid_axes:
@@ -59,28 +49,23 @@ def collision(
     for found, log, starts in _runs(kernel, obligation, conditions, path, Fuel(_STATEMENTS)):
         if found.element is not None and len(set(found.blocks)) > 1:
             own = {name: start for name, start in starts.items() if name in tables}
-            return _collision(found, log, own, max(kernel.grid_axes) + 1)
+            return _reached(found, log, own, max(kernel.grid_axes) + 1)
     return None
 
 
 def outside(
     kernel: Kernel, obligation: Obligation, conditions: Sequence[Expr], path: str, fuel: Fuel
-) -> Outside | None:
-    """Where a block reaches before the start of an array, because of values that it has read; None if no small
-    run shows it. Where an array ends, launches decide."""
+) -> Reached | None:
+    """Where a block reaches before the start of an array, after it has read another one; None if no small run
+    shows it. Where an array ends, launches decide."""
     if not isinstance(obligation.goal, Holds) or obligation.goal.access is None or 0 not in kernel.grid_axes:
         return None
     for found, log, starts in _runs(kernel, obligation, conditions, path, fuel):
-        if found.element is None or min(found.element, default=0) >= 0:
-            continue
-        own = [r for r in log.accesses if r.block == found.blocks[0] and r.effect == "read" and len(r.elements)]
-        cells = {
-            r.array: _element(r, found.lanes[0] if found.lanes else ()) for r in own if r.array != found.array
-        }
-        values = {int(starts[array][at]) for array, at in cells.items()}
-        if len(values) == 1:
-            block = found.blocks[0][: max(kernel.grid_axes) + 1]
-            return Outside(block, found.array, found.element, tuple(cells.items()), values.pop())
+        if found.element is not None and min(found.element, default=0) < 0:
+            others = {name: start for name, start in starts.items() if name != found.array}
+            reached = _reached(found, log, others, max(kernel.grid_axes) + 1)
+            if reached is not None:
+                return reached
     return None
 
 
@@ -94,7 +79,7 @@ def _runs(
         given = arguments(concrete, kernel) if is_admitted(concrete, context) else None
         if given is None:
             continue
-        starts = {name: value.copy() for name, value in given.items() if hasattr(value, "copy")}
+        starts = {name: value.copy() for name, value in given.items() if isinstance(value, np.ndarray)}
         try:
             log = fuel.run(Run(path, kernel.name, concrete.grid(kernel), given, None, _STATEMENTS))
         except (OutOfFuel, ReplayError):
@@ -111,7 +96,8 @@ def _values(context: Context, size: int, tile: int) -> dict[Any, int]:
     return {**found, **grid}
 
 
-def _collision(found: Sighting, log: Log, starts: dict[str, Any], axes: int) -> Collision | None:
+def _reached(found: Sighting, log: Log, starts: dict[str, Any], axes: int) -> Reached | None:
+    """What blocks touched, with the first element that each has read of the arrays in `starts`."""
     cells = []
     for number, block in enumerate(found.blocks):
         lane = () if found.lanes is None else found.lanes[number]
@@ -120,11 +106,17 @@ def _collision(found: Sighting, log: Log, starts: dict[str, Any], axes: int) -> 
         if record is None:
             return None
         cells.append((record.array, _element(record, lane)))
+    if len(set(cells)) != len(cells) or not all(_is_inside(at, starts[array].shape) for array, at in cells):
+        return None
     values = {int(starts[array][at]) for array, at in cells}
-    if len(values) != 1 or cells[0] == cells[1]:
+    if len(values) != 1:
         return None
     blocks = tuple(block[:axes] for block in found.blocks)
-    return Collision(blocks, found.array, found.element or (), tuple(cells), values.pop())
+    return Reached(blocks, found.array, found.element or (), tuple(cells), values.pop())
+
+
+def _is_inside(at: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    return len(at) == len(shape) and all(0 <= k < n for k, n in zip(at, shape, strict=True))
 
 
 def _element(record: AccessRecord, lane: tuple[int, ...]) -> tuple[int, ...]:

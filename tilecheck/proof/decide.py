@@ -474,7 +474,7 @@ def _reason(obligation: Obligation, outcome: Outcome) -> str:
         return f"{Reason.UNSUPPORTED.value}:order of a program's threads without a barrier"
     if outcome.reason == Reason.BUDGET.value:
         return outcome.reason
-    of_memory = _reads_memory(obligation) or depends_on_memory(*_terms(obligation))
+    of_memory = _is_synchronised(obligation) or depends_on_memory(*_terms(obligation))
     return Reason.NEEDS_CONTRACT.value if of_memory else Reason.NONLINEAR.value
 
 
