@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from tilecheck.errors import SourceError
@@ -16,9 +16,10 @@ from tilecheck.model import Diagnostic, Related, Site
 from tilecheck.proof.decide import Settled
 from tilecheck.proof.needed import tables_of
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
-from tilecheck.text import Source, decode
+from tilecheck.text import decode
 
 LAUNCH = "TC402"
+_Call = tuple[ast.Call, Mapping[tuple[str, str], str]]  # with the masks of its function, by `_pointer`
 _PLAIN = 2  # arguments of an access without a mask: the pointer, and what is stored
 BARRIER = "put `tl.debug_barrier()` between the two accesses"
 
@@ -63,51 +64,36 @@ def masking(kernel: Kernel, access: Access) -> str | None:
     return f"mask the {what}{line}: `mask={mask}`"
 
 
-@dataclass(frozen=True)
-class _Calls:
-    """The calls of a text by the bytes that they cover, with the masks of the function around each by their
-    places. A text is walked once: a kernel may have thousands of findings."""
-
-    at: Mapping[tuple[int, int], tuple[ast.Call, Mapping[tuple[str, str], str]]]
-
-    @classmethod
-    def of(cls, source: Source) -> _Calls:
-        found: dict[tuple[int, int], tuple[ast.Call, Mapping[tuple[str, str], str]]] = {}
-        for function in ast.walk(source.tree()):
-            masks: dict[tuple[str, str], str] = {}
-            for node in ast.walk(function) if isinstance(function, ast.FunctionDef) else ():
-                if (
-                    isinstance(node, ast.Call)
-                    and node.end_lineno is not None
-                    and node.end_col_offset is not None
-                ):
-                    start = source.utf8_offset(node.lineno, node.col_offset)
-                    end = source.utf8_offset(node.end_lineno, node.end_col_offset)
-                    found[start, end] = node, masks
-                    place, mask = (
-                        _pointer(node),
-                        next((k.value for k in node.keywords if k.arg == "mask"), None),
-                    )
-                    if place is not None and mask is not None:
-                        masks.setdefault(place, ast.unparse(mask))
-        return cls(found)
-
-
 @lru_cache(maxsize=4)
-def _calls_of(path: str, data: bytes) -> _Calls | None:
+def _calls(path: str, data: bytes) -> Mapping[tuple[int, int], _Call]:
+    """The calls inside the functions of a text, by the bytes that they cover. A text is walked once: a kernel
+    may have thousands of findings."""
+    found: dict[tuple[int, int], _Call] = {}
     try:
-        return _Calls.of(decode(path, data))
+        source = decode(path, data)
+        functions = [node for node in ast.walk(source.tree()) if isinstance(node, ast.FunctionDef)]
     except (SourceError, SyntaxError, ValueError, RecursionError):
-        return None
+        return found
+    for function in functions:
+        masks: dict[tuple[str, str], str] = {}
+        for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
+            start = source.utf8_offset(call.lineno, call.col_offset)
+            end = source.utf8_offset(call.end_lineno or 0, call.end_col_offset or 0)
+            found[start, end] = call, masks
+            pointer = _pointer(call)
+            mask = next((k.value for k in call.keywords if k.arg == "mask"), None)
+            if pointer is not None and mask is not None:
+                masks.setdefault(pointer, ast.unparse(mask))
+    return found
 
 
-def _call_at(site: Site) -> tuple[ast.Call | None, Mapping[tuple[str, str], str]]:
+def _call_at(site: Site) -> _Call | tuple[None, Mapping[tuple[str, str], str]]:
     """The call that a site covers, and the masks of the function around it."""
     try:
-        calls = _calls_of(site.file, read_bytes(site.file))
+        data = read_bytes(site.file)
     except SourceError:
-        calls = None
-    return (None, {}) if calls is None else calls.at.get((site.span.start, site.span.end), (None, {}))
+        return None, {}
+    return _calls(site.file, data).get((site.span.start, site.span.end), (None, {}))
 
 
 def _pointer(call: ast.Call) -> tuple[str, str] | None:
