@@ -69,7 +69,7 @@ def _launched(rng: random.Random, line: str) -> list[str]:
 def function(
     rng: random.Random, host: str, takes: Sequence[tuple[str, int | str]], lines: Sequence[str]
 ) -> str:
-    """A host function of these lines, of which the last returns; now and then an autograd function has them."""
+    """A host function with these lines. Now and then it calls an autograd function that has them."""
     params = ", ".join(f"{name}{kind}" if str(kind).startswith("=") else name for name, kind in takes)
     names = [name for name, _ in takes]
     way = rng.choice(("plain", "plain", "plain", "plain", "forward", "backward"))

@@ -554,7 +554,8 @@ class Executor:
         """Go on as after these changes alone."""
 
     def join_changes(self, others: Any, *, ended: tuple[bool, bool]) -> None:
-        """Go on as after another branch or this one; `ended` says of each whether it left the function."""
+        """Go on as after either of two branches: one that changed `others`, and this one. `ended` says of each
+        whether it left the function."""
 
     def note_name(self, name: str, value: Any) -> None:
         """Remember what the author calls a block-dependent integer; reports use it."""

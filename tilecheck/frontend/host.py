@@ -296,9 +296,7 @@ class HostExecutor(Executor):
         self.doubted = set()
         for (_, doubted, ran), is_end in zip(branches, ended, strict=True):
             names = doubted.union(*(h.names for h in self.deciding[-1:] if ran))
-            if (
-                is_end and not left
-            ):  # what follows in the function is not reached from there, what follows its call may be
+            if is_end and not left:  # from there only what follows the call of the function is reached
                 self.doubted_after |= names
             else:
                 self.doubted |= names

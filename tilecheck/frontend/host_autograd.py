@@ -288,7 +288,7 @@ def _shape(x: HostExecutor, result: Any) -> Any:
         case Tensor() | Unknown():
             return host_shapes.shape_of_parts(host_elementwise.parts_of(x, x.tensor(result)))
         case Num() | Ratio():
-            # Arithmetic on one thing that is handed in. A result that is no tensor has no gradient.
+            # It has the shape of its only operand. If that is a number, there is no gradient.
             names = _made_of(result)
             return _shape(x, Unknown(names[0])) if len(names) == 1 and x.is_given(names[0]) else None
         case _:
@@ -296,15 +296,15 @@ def _shape(x: HostExecutor, result: Any) -> Any:
 
 
 def _made_of(result: Num | Ratio) -> tuple[str, ...]:
-    """What arithmetic is on, which may be tensors or numbers."""
+    """The operands of arithmetic, which may be tensors or numbers."""
     if isinstance(result, Ratio):
         return owners(result.top, result.bottom)
     return () if result.elem is None else owners(result.elem)
 
 
 def _may_have_any_shape(handed: Handed, result: Num | Ratio) -> bool:
-    """Whether a result is arithmetic on things that are handed in and of which nothing is asked: one of them
-    may have any shape, and the others one element."""
+    """Whether the caller may give the result of arithmetic any shape: `forward` asks nothing of the operands.
+    One of them may have that shape, and the others one element."""
     names = _made_of(result)
     asked = {*owners(handed.guard), *handed.run.doubted}
     return len(names) > 0 and all(map(handed.run.is_given, names)) and asked.isdisjoint(names)

@@ -198,9 +198,8 @@ def _truncated(x: Executor, elem: Expr, *, per_lane: bool, wide: bool = False) -
         case _:
             origin = numbers.origin(elem)
             is_untyped = any(s.origin == "untyped" for s in E.symbols(elem))
-            return x.fresh(
-                "converted" if origin.startswith("data") and is_untyped else origin, per_lane=per_lane
-            )
+            converted = origin.startswith("data") and is_untyped
+            return x.fresh("converted" if converted else origin, per_lane=per_lane)
 
 
 def _beside_integers(elem: Expr, integers: Collection[str], *, wide: bool) -> set[str]:

@@ -76,7 +76,7 @@ def test_what_stands_before_the_wait_is_touched_before_it(call: str) -> None:
     ],
 )
 def test_other_assembly_is_no_wait(call: str) -> None:
-    """A compiler may leave out or move what is called pure."""
+    """A compiler may move or remove assembly that the author calls pure."""
     found = report(TRITON + f"    {call}\n    {LOAD.format('x')}\n    {STORE}\n")
     assert (found.verdict.value, found.launch_order) == ("unknown", None)
 

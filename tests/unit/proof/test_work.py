@@ -41,7 +41,7 @@ def _printed(program: str, folder: Path, seed: str) -> str:
     """What a program prints under a hash seed."""
     environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-c", program, str(Path(__file__).parent)]
-    # Not in the checkout, where Python would find folders that shadow what is installed.
+    # In the checkout Python would find folders that shadow the installed package.
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=True
     ).stdout
