@@ -114,7 +114,7 @@ def test_json_keys_are_the_documented_ones(case: tuple[str, Report]) -> None:
     for kernel in found["kernels"]:
         assert list(kernel) == [
             "file", "line", "name", "language", "verdict", "reason", "conditions", "standing", "launches",
-            "trusted", "premises", "params", "obligations", "accepted", "cached", "time_ms",
+            "trusted", "premises", "params", "launch_order", "obligations", "accepted", "cached", "time_ms",
         ]  # fmt: skip
     for diagnostic in found["diagnostics"]:
         assert list(diagnostic) == [
