@@ -156,7 +156,7 @@ class _Trial:
     answers: set[bool | None] = field(default_factory=set)  # of the launches that were run
 
     def some_launch_is_clean(self, *, fill: str = FILLS[0]) -> bool:
-        launches = ordinary_launches(self.context, self.flags)
+        launches = ordinary_launches(self.context, self.flags, long=self._deciding_extents())
         return any(self._is_clean(replace(launch, fill=fill)) for launch in islice(launches, _LAUNCHES))
 
     def some_contents_are_clean(self) -> bool:
@@ -205,7 +205,8 @@ class _Trial:
         """Whether for some values of `numbers` every launch that performs the accesses is clean."""
         for values in self._choices(len(numbers)):
             fixed = dict(zip(numbers, values, strict=True))
-            launches = ordinary_launches(self.context, self.flags, fixed=fixed)
+            long = self._deciding_extents()
+            launches = ordinary_launches(self.context, self.flags, fixed=fixed, long=long)
             clean = False
             for launch in islice(launches, _LAUNCHES_FOR_NUMBERS):
                 answer = self._is_clean(launch)
@@ -216,6 +217,18 @@ class _Trial:
             if clean:
                 return True
         return False
+
+    def _deciding_extents(self) -> frozenset[Symbol] | None:
+        """The extents that a race speaks of, and those that conditions tie to these; None for other claims, and
+        where memory tells, of which there has to be enough."""
+        terms = terms_of(self.obligation)
+        found = {s for s in symbols(*terms) if s.kind is Kind.EXTENT}
+        if not found or depends_on_memory(*terms):
+            return None
+        facts = [{s for s in symbols(f) if s.kind is Kind.EXTENT} for f in self.context.uniform_facts]
+        while tied := [fact for fact in facts if fact & found and not fact <= found]:
+            found.update(*tied)
+        return frozenset(found)
 
     def _choices(self, count: int) -> Iterator[tuple[int, ...]]:
         """Values for some numbers: the smallest first, and if no launch performs the accesses there, others."""
@@ -298,6 +311,7 @@ def ordinary_launches(
     wide: bool = False,
     fixed: Mapping[Symbol, int] | None = None,
     scalars: Sequence[int] | None = None,
+    long: frozenset[Symbol] | None = None,
 ) -> Iterator[Concrete]:
     """Launches with several blocks and tiles on every axis.
 
@@ -308,6 +322,7 @@ def ordinary_launches(
         wide: the largest grids, over large arrays.
         fixed: launch values that are not varied.
         scalars: what others are, if not the usual numbers.
+        long: the extents of several tiles, if the others are to be of one: they take fewer steps.
     """
     scalars = scalars or (_ROOMY_SCALARS if roomy else _SCALARS)
     kernel = context.kernel
@@ -328,7 +343,10 @@ def ordinary_launches(
                 values[symbol] = _TILES[mixture.below(len(_TILES))]
             else:
                 values[symbol] = scalars[mixture.below(len(scalars))]
+        one = with_extents(dict(values), launch, kernel, int)
         values = with_extents(values, launch, kernel, counts[trial % len(counts)].__mul__)
+        if long is not None:
+            values |= {s: size for s, size in one.items() if s.kind is Kind.EXTENT and s not in long}
         meet_equalities(values, context)
         if _largest_array(values, kernel) > _MOST_ELEMENTS:
             continue

@@ -12,7 +12,7 @@ from tilecheck.proof.work import STATEMENT, Work
 if TYPE_CHECKING:
     from tilecheck.jit.reference import Launch, Log
 
-_KERNEL = 40_000  # a counterexample and the launches that confirm it take a few thousand
+_KERNEL = 60_000  # a counterexample and the launches that confirm it take a few thousand
 
 LAUNCHES = 10_000  # for the launches that are seen, and again for those that bind one buffer twice
 
