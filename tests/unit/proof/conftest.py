@@ -1,5 +1,5 @@
-"""Makes the modules of this folder that are not tests importable: `proof_patterns`, `proof_brute` and
-`proof_kernels`."""
+"""Makes the modules of this folder that are not tests importable: `proof_patterns`, `proof_brute`,
+`proof_kernels` and `proof_host_text`."""
 
 from __future__ import annotations
 
@@ -20,3 +20,4 @@ def _register(name: str, file: str) -> None:
 _register("proof_patterns", "patterns.py")
 _register("proof_brute", "brute.py")
 _register("proof_kernels", "kernels.py")
+_register("proof_host_text", "host_text.py")
