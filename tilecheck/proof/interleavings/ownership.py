@@ -44,7 +44,7 @@ class Ownership:
         self._captures: dict[str, int] = {}  # those that go on
         self._kept: dict[str, _Kept] = {}
         self._written: list[Access] = []  # by work that runs, and by the host
-        self._captured: list[tuple[int, Access]] = []  # writes that a graph keeps for later
+        self._captured: list[tuple[int, str, Access]] = []  # writes that a graph keeps for later
 
     def see(self, index: int, action: Action) -> Iterator[Hazard]:
         """The hazards of the action."""
@@ -103,24 +103,24 @@ class Ownership:
         self._moved.pop(name, None)
 
     def _use(self, index: int, action: Work | Touch) -> Iterator[_Found]:
-        runs = isinstance(action, Touch) or self._host.recording(action.stream) is self._host.device
-        regions = (
-            list(action.footprint.regions())
-            if isinstance(action, Touch)
-            else [*action.before.regions(), *action.after.regions()]
-        )
+        if isinstance(action, Touch):
+            graph, regions = None, [*action.footprint.regions()]
+        else:
+            graph = self._host.captured.get(action.stream)
+            regions = [*action.before.regions(), *action.after.regions()]
         accesses = self._host.accesses(regions)
         yield from self._moved_away(action.name, accesses)
         for access in accesses:
             if access.instance in self._pooled:
                 yield "TC413", self._pooled[access.instance], access.memory, corner(access.box), access.exact
-            if not runs and self._host.memory(access.memory).place is Place.PAGEABLE:
+            if graph is not None and self._host.memory(access.memory).place is Place.PAGEABLE:
                 yield from self._not_in_capture(access.memory)
-        if runs:
+        writes = [access for access in accesses if access.write]
+        if graph is None:
             yield from self._reads(accesses)
-            self._written.extend(access for access in accesses if access.write)
+            self._written.extend(writes)
         else:
-            self._captured.extend((index, access) for access in accesses if access.write)
+            self._captured.extend((index, graph, access) for access in writes)
 
     def _moved_away(self, by: str, accesses: Sequence[Access]) -> Iterator[_Found]:
         for access in accesses:
@@ -128,14 +128,14 @@ class Ownership:
             if moved is not None and into != by:
                 yield "TC412", moved, access.memory, corner(access.box), access.exact
 
-    def _reads(self, accesses: Sequence[Access]) -> Iterator[_Found]:
-        """Reads of elements that only work in graphs has written, none of which was replayed."""
+    def _reads(self, accesses: Sequence[Access], by: str = "") -> Iterator[_Found]:
+        """Reads of elements that only work in other graphs has written, none of which was replayed."""
         for access in accesses:
             if access.write or self._host.memory(access.memory).handed_in:
                 continue
             mine = [done for done in self._written if done.instance == access.instance]
-            for index, write in self._captured:
-                if write.instance != access.instance:
+            for index, graph, write in self._captured:
+                if graph == by or write.instance != access.instance:
                     continue
                 both = intersection(access.box, write.box)
                 if both is None:
@@ -151,7 +151,7 @@ class Ownership:
         if graph in self._host.destroyed:
             yield "TC421", self._host.destroyed[graph], graph, None, True
             return
-        runs = self._host.recording(action.stream) is self._host.device
+        outer = self._host.captured.get(action.stream)
         held = self._host.graphs.get(graph)
         for item in held.items if held else ():
             for name, bound in item.frozen:
@@ -160,10 +160,10 @@ class Ownership:
                     yield "TC423" if name in self._host.program.by_name else "TC424", now, name, None, True
             yield from self._moved_away(graph, item.accesses)
             writes = [access for access in item.accesses if access.write]
-            if not runs:  # into another graph
-                self._captured.extend((index, access) for access in writes)
+            if outer is not None:
+                self._captured.extend((index, outer, access) for access in writes)
                 continue
-            yield from self._reads(item.accesses)
+            yield from self._reads(item.accesses, graph)
             self._written.extend(writes)
             for kept in self._kept.values():
                 if kept.overwritten is None and any(w.instance == kept.instance for w in writes):
