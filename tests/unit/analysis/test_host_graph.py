@@ -13,6 +13,7 @@ from tilecheck.analysis.hosts.regions import Answer, by_text
 from tilecheck.ir.expr import Kind, Symbol, add, const, le, sym
 from tilecheck.ir.host_program import (
     Action,
+    Allocate,
     Await,
     Back,
     Capture,
@@ -188,8 +189,38 @@ def test_moved_memory_is_not_used() -> None:
     assert found(graph) == [("TC412", 0, 1)]
     assert found(graph_of(Move(SITE, "x", "operation"), Move(SITE, "x", "other"))) == [("TC412", 0, 1)]
     assert found(graph_of(Move(SITE, "x", "operation"), Back(SITE, "x"), use)) == []
+    assert found(graph_of(Move(SITE, "x", "use"), use)) == []
+    graph.graph.add_edge("step:0", "memory:x", kind="moves")
+    assert found(graph) == [("TC412", 0, 1)], "no step gives it back"
     cut(graph, "memory:x", "step:0", "moves")
     assert found(graph) == []
+
+
+def test_a_replay_uses_moved_memory() -> None:
+    write = captured(WRITE_A)
+    graph = graph_of(*write, Move(SITE, "x", "operation"), Replay(SITE, "g", "a"))
+    assert found(graph) == [("TC412", 3, 4)]
+    assert found(graph_of(*write, Move(SITE, "x", "g"), Replay(SITE, "g", "a"))) == []
+    cut(graph, "start:4", "captured:1", "borrows")
+    assert found(graph) == []
+
+
+def test_each_allocation_is_memory_of_its_own() -> None:
+    renewed = (Free(SITE, "x"), Allocate(SITE, "x"))
+    assert found(graph_of(*renewed, WRITE_A)) == []
+    assert found(graph_of(READ_B, *renewed, WRITE_A)) == [("TC413", 0, 1)]
+
+
+def test_the_host_waits_for_copies_of_ordinary_memory() -> None:
+    memories = (Memory("x", SITE, Place.PAGEABLE), *MEMORIES[1:])
+    fill, look = (Touch(SITE, "host", Footprint(*part)) for part in (((), (X,)), ((X,), ())))
+    up, down = (work("a", *parts, is_launch=False) for parts in (((X,), (Y,)), ((Y,), (X,))))
+    assert found(graph_of(fill, up, fill, memories=memories)) == []
+    graph = graph_of(down, look, memories=memories)
+    assert found(graph) == []
+    cut(graph, "end:0", "step:1", "happens-before")
+    assert found(graph) == [("TC415", 0, 1)]
+    assert found(graph_of(*captured(up), memories=memories)) == [("TC422", 0, 1)]
 
 
 # ---- graphs ----------------------------------------------------------------------------------------------
@@ -201,7 +232,7 @@ def captured(*inside: Action, graph: str = "g", stream: str = "a") -> tuple[Acti
 
 def test_captured_work_runs_at_the_replay() -> None:
     write = captured(WRITE_A)
-    assert found(graph_of(*write, READ_B)) == []
+    assert found(graph_of(*write, work("b", writes=(X,)))) == []
     graph = graph_of(*write, Replay(SITE, "g", "a"), READ_B)
     assert found(graph) == [("TC411", 3, 4)]
     assert found(graph_of(*write, Replay(SITE, "g", "a"), work("a", reads=(X,)))) == []
@@ -223,7 +254,7 @@ def test_replays_of_one_graph_do_not_overlap() -> None:
     graph = graph_of(*captured(WRITE_A), Replay(SITE, "g", "a"), Replay(SITE, "g", "b"))
     assert found(graph) == []
     cut(graph, "end:3", "start:4", "happens-before")
-    assert found(graph) == [("TC411", 3, 4)]
+    assert found(graph) == [("TC425", 3, 4)]
 
 
 def test_replays_of_two_graphs_overlap() -> None:
@@ -248,11 +279,65 @@ def test_a_released_graph_is_not_replayed() -> None:
     assert found(graph) == []
 
 
+def test_a_graph_that_is_captured_again_is_whole() -> None:
+    again = (*captured(WRITE_A), Destroy(SITE, "g"), *captured(WRITE_A), Replay(SITE, "g", "a"))
+    assert found(graph_of(*again)) == []
+
+
+def test_a_pool_hands_memory_out_again() -> None:
+    memories = tuple(Memory(name, SITE, stream="a", pool="g") for name in "xy")
+    inside = (Allocate(SITE, "x"), WRITE_A, Free(SITE, "x"), Allocate(SITE, "y"))
+    late = work("a", writes=(Y,))
+    assert found(graph_of(*captured(*inside, late), Replay(SITE, "g", "a"), memories=memories)) == []
+    fork = (Record(SITE, "e", "a"), *inside, Await(SITE, "b", "e"), work("b", writes=(Y,)))
+    graph = graph_of(*captured(*fork), Replay(SITE, "g", "a"), memories=memories)
+    assert found(graph) == [("TC413", 3, 7)]
+    cut(graph, "memory:x", "memory:y", "moves")
+    assert found(graph) == []
+    late_use = graph_of(*captured(Allocate(SITE, "x"), Free(SITE, "x"), WRITE_A), memories=memories)
+    assert found(late_use) == [("TC413", 2, 3)]
+
+
+def test_a_released_pool_goes_to_the_next_owner() -> None:
+    memories = (Memory("x", SITE, stream="a", pool="g"),)
+    inside = captured(Allocate(SITE, "x"), WRITE_A, Free(SITE, "x"))
+    graph = graph_of(*inside, Replay(SITE, "g", "a"), Destroy(SITE, "g"), memories=memories)
+    assert found(graph) == []
+    cut(graph, "end:5", "free:6.memory:x", "happens-before")
+    assert found(graph) == [("TC421", 5, 6)]
+
+
+def test_a_replay_inside_a_graph() -> None:
+    inner = captured(WRITE_A)
+    outer = captured(Replay(SITE, "g", "a"), graph="h")
+    graph = graph_of(*inner, *outer, Replay(SITE, "h", "a"), READ_B)
+    assert found(graph) == [("TC411", 6, 7)]
+    assert found(graph_of(*inner, *outer, Replay(SITE, "h", "a"), work("a", reads=(X,)))) == []
+    before = captured(READ_B, graph="h", stream="b")
+    assert found(graph_of(*inner, *before, Replay(SITE, "h", "b"))) == [("TC426", 1, 6)]
+
+
+def test_what_only_captured_work_has_written_is_not_read() -> None:
+    read = work("a", reads=(X,))
+    graph = graph_of(*captured(WRITE_A), read, Replay(SITE, "g", "a"))
+    assert found(graph) == [("TC426", 1, 3)]
+    assert found(graph_of(*captured(WRITE_A), Replay(SITE, "g", "a"), read)) == []
+    assert found(graph_of(WRITE_A, *captured(WRITE_A), read)) == []
+    half = work("a", writes=(Region("x", ((const(0), const(4)),)),))
+    assert found(graph_of(half, *captured(WRITE_A), read)) == [("TC426", 2, 4)]
+    cut(graph, "captured:1", next(graph.of_kind("region")), "borrows")
+    assert found(graph) == []
+
+
 def test_a_synchronisation_is_not_captured() -> None:
     sync = Forbidden(SITE, "item", "a read of the host")
     graph = graph_of(*captured(WRITE_A, sync))
     assert found(graph) == [("TC422", 0, 2)]
     assert found(graph_of(sync, *captured(WRITE_A))) == []
+    assert found(graph_of(*captured(Join(SITE, stream="b"), Allocate(SITE, "x")))) == [
+        ("TC422", 0, 1),
+        ("TC422", 0, 2),
+    ]
     cut(graph, "graph:g", "step:2", "owns")
     assert found(graph) == []
 
@@ -313,15 +398,16 @@ def test_work_after_a_wait_that_perhaps_happens_orders_nothing_else() -> None:
     sometimes = dependent(after=Footprint(writes=(Y,)), waits=False)
     ends = (Record(SITE, "e", "a"), Await(SITE, "b", "e"))
     assert found(graph_of(WRITE_A, sometimes, *ends, work("b", reads=(Y,)))) == []
-    assert found(graph_of(WRITE_A, sometimes, *ends, work("b", reads=(X,)))) == [("TC411", 0, 4)]
+    assert found(graph_of(WRITE_A, sometimes, *ends, work("b", reads=(X,)))) == [("TC433", 0, 4)]
 
 
 def test_joins_wait_for_all_items_of_a_stream() -> None:
     never = dependent(waits=False)
     assert found(graph_of(WRITE_A, never, Join(SITE, stream="a"), work("b", reads=(X,)))) == []
     event = (Record(SITE, "e", "a"), Join(SITE, event="e"))
-    assert found(graph_of(WRITE_A, never, *event, work("b", reads=(X,)))) == [("TC411", 0, 4)]
-    assert found(graph_of(WRITE_A, never, Free(SITE, "x"))) == []
+    assert found(graph_of(WRITE_A, never, *event, work("b", reads=(X,)))) == [("TC433", 0, 4)]
+    assert found(graph_of(WRITE_A, never, Free(SITE, "x"))) == [("TC413", 0, 2)]
+    assert found(graph_of(WRITE_A, never, Join(SITE), Free(SITE, "x"))) == []
 
 
 # ---- regions ---------------------------------------------------------------------------------------------
@@ -336,6 +422,22 @@ def test_regions_are_compared_by_their_text() -> None:
     assert overlap(low, Region("x", ((const(8), const(9)),))).answer is Answer.APART
     assert overlap(low, Region("x", ((const(7), const(9)),))).answer is Answer.OPEN
     assert overlap(high, high).answer is Answer.MEET
-    ends = [Region("x", ((const(a), const(b)),)) for a, b in ((0, 5), (3, 9))]
-    assert overlap(*ends).element == (3,)
     assert overlap(low, Region("x", ((const(0), n), (const(0), n)))).answer is Answer.OPEN
+
+
+def test_what_is_left_of_a_region() -> None:
+    def box(*bounds: int) -> Region:
+        return Region("x", tuple((const(a), const(b)) for a, b in zip(bounds[::2], bounds[1::2], strict=True)))
+
+    overlap = by_text(HostProgram("run", SITE, MEMORIES, ()))
+    assert overlap(box(0, 5), box(3, 9)).element == (3,)
+    assert overlap(box(0, 5), box(3, 9), (box(0, 4),)).element == (4,)
+    assert overlap(box(0, 5), box(3, 9), (box(0, 4), box(4, 5))).answer is Answer.APART
+    assert overlap(box(0, 5), box(3, 9), (box(3, 9),)).answer is Answer.APART
+    square = box(0, 2, 0, 2)
+    assert overlap(square, square, (box(0, 1, 0, 2), box(1, 2, 0, 1))).element == (1, 1)
+    assert overlap(X, X, (box(0, 4),)).answer is Answer.MEET
+    assert overlap(X, X, (X,)).answer is Answer.APART
+    shaped = HostProgram("run", SITE, (Memory("x", SITE, extents=(const(4),)),), ())
+    assert by_text(shaped)(X, X, (box(0, 4),)).answer is Answer.APART
+    assert by_text(shaped)(X, box(4, 5)).answer is Answer.APART

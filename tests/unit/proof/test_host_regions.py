@@ -62,3 +62,13 @@ def test_a_whole_memory_meets_all_but_what_is_empty(session: Session) -> None:
     assert overlap(region(), region((2, 5))).element == (2,)
     assert overlap(region(), region((N, N))).answer is Answer.APART
     assert overlap(region((0, 1)), region((0, 1), (0, 1))).answer is Answer.OPEN
+
+
+def test_what_is_left_of_a_region(session: Session) -> None:
+    overlap = by_solver(program(lt(const(2), N)), session)
+    whole, head, tail = region((0, N)), region((0, sub(N, 1))), region((1, N))
+    left = overlap(whole, whole, (head,))
+    assert left.answer is Answer.MEET
+    assert left.element == (left.values[COUNT] - 1,)
+    assert overlap(whole, whole, (head, tail)).answer is Answer.APART
+    assert overlap(region(), region(), (whole,)).element is not None

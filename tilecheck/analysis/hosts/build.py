@@ -1,19 +1,13 @@
-"""Builds the host borrow graph of a program by walking its actions once, as the machine would enqueue them."""
+"""Builds the host borrow graph of a program by walking its actions once, as the machine would take them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import networkx as nx
 
-from tilecheck.analysis.hosts.graph import (
-    AFTER,
-    BEFORE,
-    HostGraph,
-    memory_node,
-    step_node,
-)
+from tilecheck.analysis.hosts.graph import AFTER, BEFORE, HostGraph, step_node
+from tilecheck.analysis.hosts.queues import Held, Item, Streams
 from tilecheck.ir.host_program import (
     Action,
     Allocate,
@@ -39,293 +33,303 @@ from tilecheck.ir.host_program import (
     Work,
 )
 
-_Captured = list[tuple[int, Action]]
-
 
 def build(program: HostProgram) -> HostGraph:
     """The borrow graph of a host program."""
-    builder = _Builder(program)
-    builder.add_memories()
+    graph = nx.MultiDiGraph()
+    builder = _Builder(program, Streams(graph))
+    builder.begin()
     for index, action in enumerate(program.actions):
         builder.step(index, action)
-    builder.add_return()
-    return HostGraph(program, builder.graph)
+    builder.end()
+    return HostGraph(program, graph)
 
 
-@dataclass(slots=True)
-class _Queue:
-    """The items of one stream. `last` is the end of the last one, `launch` its start if it is a launch. `ends`
-    have ended only when all items have: the last item may end before one further back."""
+@dataclass(slots=True, eq=False)
+class _Capturing:
+    """One capture: the graph, the step that began it, and what it holds so far."""
 
-    last: str | None = None
-    launch: str | None = None
-    ends: list[str] = field(default_factory=list)
-
-    def push(self, end: str, launch: str | None = None, *, implies: bool = True) -> None:
-        """Add an item whose end, if it `implies` so, follows that of the item before it."""
-        if implies and self.last in self.ends:
-            self.ends.remove(self.last)
-        self.ends.append(end)
-        self.last, self.launch = end, launch
+    graph: str
+    begun: str
+    items: list[Item] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _World:
-    """Streams and events as the device sees them, or as one replay of a graph sees those captured into it.
-    `prefix` tells the items of different replays apart."""
+@dataclass(frozen=True, slots=True)
+class _Pooled:
+    """Memory that was given back to the pool of a graph, during the capture `by` if one went on. It is `shared`
+    if other streams than its own had used it."""
 
-    prefix: str = ""
-    graph: str = ""
-    replay: int | None = None
-    queues: dict[str, _Queue] = field(default_factory=dict)
-    events: dict[str, str] = field(default_factory=dict)
-
-    def queue(self, stream: str) -> _Queue:
-        return self.queues.setdefault(stream, _Queue())
-
-    def ends(self, streams: Iterable[str]) -> list[str]:
-        return [end for stream in streams for end in self.queue(stream).ends]
+    node: str
+    memory: Memory
+    by: _Capturing | None
+    shared: bool
 
 
 @dataclass(slots=True)
 class _Builder:
-    """The state of the walk. Mutable: streams, events and graphs change from action to action."""
+    """The state of the walk. Mutable: streams, events, graphs and memories change from action to action."""
 
     program: HostProgram
-    graph: nx.MultiDiGraph = field(default_factory=nx.MultiDiGraph)
-    device: _World = field(default_factory=_World)
-    capturing: dict[str, str] = field(default_factory=dict)  # by stream: the graph that it is captured into
-    recorded_in: dict[str, str] = field(default_factory=dict)  # by event: the same for its last record
-    captured: dict[str, _Captured] = field(default_factory=dict)
-    replayed: dict[str, str] = field(default_factory=dict)  # by graph: the end of its last replay
-    regions: dict[Region, str] = field(default_factory=dict)
+    streams: Streams
+    captures: dict[str, _Capturing] = field(default_factory=dict)  # by graph: those that go on
+    captured: dict[str, _Capturing] = field(default_factory=dict)  # by stream: the same
+    recorded_in: dict[str, _Capturing] = field(default_factory=dict)  # by event: where it was recorded last
+    graphs: dict[str, _Capturing] = field(default_factory=dict)  # those that are complete
+    destroyed: set[str] = field(default_factory=set)
+    memories: dict[str, str] = field(default_factory=dict)  # by name: the node of the memory that it means now
+    regions: dict[tuple[str, Region], str] = field(default_factory=dict)
+    pooled: list[_Pooled] = field(default_factory=list)
+    waits: list[tuple[str, str]] = field(default_factory=list)  # what the next step of the host comes after
 
-    # ---- nodes and edges -----------------------------------------------------------------------------------
+    # ---- memory --------------------------------------------------------------------------------------------
 
-    def precede(self, first: str | None, second: str, why: str) -> None:
-        if first is not None:
-            self.graph.add_edge(first, second, kind="happens-before", why=why)
-
-    def borrow(self, holder: str, footprint: Footprint) -> None:
-        for region, written in footprint.regions():
-            node = self.region(region)
-            self.graph.add_edge(holder, node, kind="borrows", mode="mutable" if written else "shared")
-
-    def region(self, region: Region) -> str:
-        if region not in self.regions:
-            node = self.regions[region] = f"region:{len(self.regions)}"
-            self.graph.add_node(node, kind="region", region=region)
-            self.graph.add_edge(memory_node(region.memory), node, kind="owns")
-        return self.regions[region]
-
-    def own(self, owner: str, owned: str) -> None:
-        self.graph.add_edge(owner, owned, kind="owns")
-
-    def named(self, kind: str, name: str) -> str:
-        """The node of a stream, graph, variable or kept result."""
-        node = f"{kind}:{name}"
-        if node not in self.graph:
-            self.graph.add_node(node, kind=kind, name=name)
+    def add_memory(self, memory: Memory) -> str:
+        """A node for memory that a name means from here on: each allocation is memory of its own."""
+        graph = self.streams.graph
+        known = self.memories.get(memory.name)
+        if known is not None and not graph.out_degree(known):
+            return known
+        node = f"memory:{memory.name}" + ("" if known is None else f"#{graph.number_of_nodes()}")
+        graph.add_node(node, kind="memory", memory=memory)
+        if memory.pool is not None:
+            self.streams.own(self.streams.named("graph", memory.pool), node)
+        self.memories[memory.name] = node
         return node
 
-    def add_memories(self) -> None:
+    def held(self, footprint: Footprint) -> tuple[tuple[str, str], ...]:
+        return tuple(
+            (self.region(self.memories[region.memory], region), "mutable" if write else "shared")
+            for region, write in footprint.regions()
+        )
+
+    def region(self, owner: str, region: Region) -> str:
+        if (owner, region) not in self.regions:
+            node = self.regions[owner, region] = f"region:{len(self.regions)}"
+            self.streams.graph.add_node(node, kind="region", region=region)
+            self.streams.own(owner, node)
+        return self.regions[owner, region]
+
+    # ---- the caller ----------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
         """The memories, and the caller's work that wrote those on the device."""
         for memory in self.program.memories:
-            self.graph.add_node(memory_node(memory.name), kind="memory", memory=memory)
-            if memory.pool is not None:
-                self.own(self.named("graph", memory.pool), memory_node(memory.name))
-        self.graph.add_node(BEFORE, kind="caller")
-        self.borrow(BEFORE, Footprint(writes=tuple(Region(m.name) for m in self.handed_in())))
-        self.device.queue(self.program.caller).push(BEFORE)
+            self.add_memory(memory)
+        given = tuple(Region(m.name) for m in self.handed_in() if m.place is Place.DEVICE)
+        self.streams.node(BEFORE, "caller", (-1,))
+        self.streams.borrow(BEFORE, self.held(Footprint(writes=given)))
+        self.streams.device.queue(self.program.caller).push(BEFORE)
 
     def handed_in(self) -> list[Memory]:
-        return [m for m in self.program.memories if m.handed_in and m.place is Place.DEVICE]
+        return [memory for memory in self.program.memories if memory.handed_in]
 
-    def add_return(self) -> None:
+    def end(self) -> None:
         """The caller's work that uses what it gets back."""
-        self.graph.add_node(AFTER, kind="caller")
-        back = tuple(Region(m.name) for m in self.handed_in())
-        self.borrow(AFTER, Footprint(reads=self.program.returned, writes=back))
-        self.precede(self.device.queue(self.program.caller).last, AFTER, "the caller's stream")
-        if self.program.actions:
-            self.precede(step_node(len(self.program.actions) - 1), AFTER, "the host")
+        self.streams.node(AFTER, "caller", (len(self.program.actions),))
+        back = tuple(Region(memory.name) for memory in self.handed_in())
+        self.streams.borrow(AFTER, self.held(Footprint(reads=self.program.returned, writes=back)))
+        self.streams.precede(self.streams.device.queue(self.program.caller).last, AFTER, "the caller's stream")
+        self.go_on(AFTER, len(self.program.actions))
 
-    # ---- actions -------------------------------------------------------------------------------------------
+    # ---- the host ------------------------------------------------------------------------------------------
+
+    def go_on(self, here: str, index: int) -> None:
+        """The host gets to a step after the step before it, and after what it waits for there."""
+        if index:
+            self.streams.precede(step_node(index - 1), here, "the host")
+        for node, why in self.waits:
+            self.streams.precede(node, here, why)
+        self.waits = []
 
     def step(self, index: int, action: Action) -> None:
         """One action of the host, and what it enqueues."""
-        here = step_node(index)
-        self.graph.add_node(here, kind="step", index=index)
-        if index:
-            self.precede(step_node(index - 1), here, "the host")
-        for graph in dict.fromkeys(self.capturing.values()):
-            self.own(self.named("graph", graph), here)
-        into = self.into(action)
-        if into is not None:
-            self.capture(into, index, action)
-        elif isinstance(action, Work | Record | Await | Replay):
-            self.enqueue(self.device, index, action, here)
+        here = self.streams.node(step_node(index), "step", (index,))
+        self.go_on(here, index)
+        within = next(reversed(self.captures.values()), None)
+        if within is not None:
+            self.streams.own(self.streams.named("graph", within.graph), here, since=within.begun)
+        if isinstance(action, Work | Record | Await | Replay):
+            self.enqueue(index, action, here)
         else:
             self.host(index, action, here)
 
-    def into(self, action: Action) -> str | None:
-        """The graph that an action is captured into. A stream that awaits an event of a captured stream is
-        captured from there on."""
-        if not isinstance(action, Work | Record | Await | Replay):
-            return None
-        if isinstance(action, Await) and action.stream not in self.capturing:
-            joined = self.recorded_in.get(action.event)
-            if joined in self.capturing.values():
-                self.capturing[action.stream] = str(joined)
-        return self.capturing.get(action.stream)
-
-    def capture(self, graph: str, index: int, action: Action) -> None:
-        """Write an item into a graph."""
-        self.captured[graph].append((index, action))
-        node = f"captured:{index}"
-        self.graph.add_node(node, kind="captured", index=index)
-        self.own(self.named("graph", graph), node)
-        self.precede(step_node(index), node, "capture")
-        if isinstance(action, Record):
-            self.recorded_in[action.event] = graph
-            self.device.events.pop(action.event, None)
-        elif isinstance(action, Work):
-            self.borrow(node, action.before)
-            self.borrow(node, action.after)
-            for name in action.frozen:
-                self.graph.add_edge(node, self.named("variable", name), kind="borrows", mode="frozen")
-
     def host(self, index: int, action: Action, here: str) -> None:
         """What the host does itself."""
+        streams, graph = self.streams, self.streams.graph
         match action:
             case Join(stream=stream, event=event):
                 self.join(here, stream, event)
             case Touch(footprint=footprint):
-                self.borrow(here, footprint)
-            case Capture(graph=graph, stream=stream):
-                self.capturing[stream] = graph
-                self.captured[graph] = []
-                self.own(self.named("graph", graph), here)
-            case EndCapture(graph=graph):
-                self.capturing = {s: g for s, g in self.capturing.items() if g != graph}
-            case Free(memory=memory, also_after=streams):
-                self.free(index, memory, streams)
-            case Move(memory=memory):
-                self.graph.add_edge(memory_node(memory), here, kind="moves")
-            case Back(memory=memory) | Allocate(memory=memory):
-                self.graph.add_edge(here, memory_node(memory), kind="moves")
+                streams.borrow(here, self.held(footprint))
+            case Capture(graph=name, stream=stream):
+                self.captures[name] = self.captured[stream] = _Capturing(name, here)
+                self.destroyed.discard(name)
+                graph.add_edge(here, streams.named("graph", name), kind="moves")
+            case EndCapture(graph=name):
+                self.graphs[name] = self.captures.pop(name)
+                self.captured = {s: c for s, c in self.captured.items() if c.graph != name}
+            case Allocate(memory=name):
+                self.allocate(name, here)
+            case Free(memory=name, also_after=others):
+                self.free(index, name, others, here)
+            case Move(memory=name, into=into):
+                graph.add_edge(self.memories[name], here, kind="moves", into=into)
+            case Back(memory=name):
+                graph.add_edge(here, self.memories[name], kind="moves")
             case Rebind(name=name):
-                self.graph.add_edge(self.named("variable", name), here, kind="moves")
-            case Destroy(graph=graph):
-                self.graph.add_edge(self.named("graph", graph), here, kind="moves")
-            case Keep(memory=memory, name=name):
-                self.own(self.named("kept", name), here)
-                self.graph.add_edge(here, memory_node(memory), kind="borrows", mode="kept")
-            case UseKept(name=name):
-                self.graph.add_edge(here, self.named("kept", name), kind="borrows", mode="shared")
+                graph.add_edge(streams.named("variable", name), here, kind="moves")
+            case Destroy(graph=name):
+                self.destroy(index, name, here)
+            case Keep(memory=name, name=result):
+                streams.own(streams.named("kept", result), here)
+                graph.add_edge(here, self.memories[name], kind="borrows", mode="kept")
+            case UseKept(name=result):
+                graph.add_edge(here, streams.named("kept", result), kind="borrows", mode="shared")
             case _:
                 pass
 
     def join(self, here: str, stream: str | None, event: str | None) -> None:
-        """Keep the host from going on."""
+        """Keep the host from going on before a stream, an event or the device has ended."""
+        device = self.streams.device
         if event is not None:
-            self.precede(self.device.events.get(event), here, f"the host waits for event `{event}`")
+            self.streams.precede(device.events.get(event), here, f"the host waits for event `{event}`")
             return
-        streams = list(self.device.queues) if stream is None else [stream]
         why = "the host waits for " + ("the device" if stream is None else f"stream `{stream}`")
-        for end in self.device.ends(streams):
-            self.precede(end, here, why)
+        for end in device.ends() if stream is None else device.queue(stream).ends:
+            self.streams.precede(end, here, why)
 
-    def free(self, index: int, memory: str, also_after: tuple[str, ...]) -> None:
+    # ---- allocation ----------------------------------------------------------------------------------------
+
+    def allocate(self, name: str, here: str) -> None:
+        """New memory. During a capture it may lie in memory that the same stream gave back to the pool; but not
+        where other streams had used that in the same capture, in which no event ends."""
+        memory = self.program.by_name[name]
+        node = self.add_memory(memory)
+        self.streams.graph.add_edge(here, node, kind="moves")
+        if memory.pool is None or not self.captures:
+            return
+        for old in self.pooled:
+            alike = (old.memory.pool, old.memory.stream) == (memory.pool, memory.stream)
+            if alike and not (old.shared and old.by in self.captures.values()):
+                self.streams.graph.add_edge(old.node, node, kind="moves")
+
+    def free(self, index: int, name: str, others: tuple[str, ...], here: str) -> None:
+        """Give memory back, to the pool that it came from or to the allocator."""
+        memory = self.program.by_name[name]
+        if memory.pool is not None and memory.pool not in self.destroyed:
+            self.streams.graph.add_edge(self.memories[name], here, kind="moves")
+            by = next(iter(self.captures.values()), None)
+            shared = bool(set(others) - {memory.stream})
+            self.pooled.append(_Pooled(self.memories[name], memory, by, shared))
+            return
+        owner = self.next_owner(f"free:{index}", index, self.memories[name], here)
+        for stream in (memory.stream, *others):
+            if stream is not None:
+                why = f"the allocator reuses memory in the order of stream `{stream}`"
+                self.streams.precede(self.streams.device.queue(stream).last, owner, why)
+
+    def next_owner(self, node: str, index: int, memory: str, here: str) -> str:
         """The next owner of memory. No work comes after its own: it may write at any time from then on."""
-        freed = self.program.by_name[memory]
-        node = f"free:{index}"
-        self.graph.add_node(node, kind="free", index=index)
-        self.borrow(node, Footprint(writes=(Region(memory),)))
-        self.precede(step_node(index), node, "the host")
-        streams = (*([] if freed.stream is None else [freed.stream]), *also_after)
-        if freed.place is Place.DEVICE:
-            for stream in streams:
-                for end in self.device.queue(stream).ends:
-                    self.precede(end, node, f"the allocator reuses memory in the order of stream `{stream}`")
+        self.streams.node(node, "free", (index,))
+        whole = self.region(memory, Region(self.streams.graph.nodes[memory]["memory"].name))
+        self.streams.borrow(node, [(whole, "mutable")])
+        self.streams.precede(here, node, "the host")
+        return node
+
+    def destroy(self, index: int, name: str, here: str) -> None:
+        """Release a graph. What was freed to its pool goes to the next owner, after all that was enqueued."""
+        self.streams.graph.add_edge(self.streams.named("graph", name), here, kind="moves")
+        self.graphs.pop(name, None)
+        self.destroyed.add(name)
+        for old in [old for old in self.pooled if old.memory.pool == name]:
+            self.pooled.remove(old)
+            owner = self.next_owner(f"free:{index}.{old.node}", index, old.node, here)
+            for end in self.streams.device.ends():
+                self.streams.precede(end, owner, "the pool is released")
 
     # ---- items of streams ----------------------------------------------------------------------------------
 
-    def enqueue(self, world: _World, index: int, action: Action, root: str) -> None:
-        """Add an item to its stream. It starts after `root`: the host's step, or the start of a replay."""
+    def enqueue(self, index: int, action: Work | Record | Await | Replay, here: str) -> None:
+        """Put an item into its stream, or into the graph that the stream is captured into."""
+        into = self.into(action)
+        if into is not None:
+            self.capture(into, index, action, here)
+            return
+        if isinstance(action, Record):
+            self.recorded_in.pop(action.event, None)
+        item = self.item(index, action)
+        if isinstance(action, Work) and not action.is_launch:
+            item = self.copied(item, here)
+        end = self.streams.enqueue(self.streams.device, item, here)
+        if isinstance(action, Work) and not action.is_launch and self.is_pageable(action, writes=True):
+            self.waits.append((str(end), "the host waits for a copy to pageable memory"))
+        if isinstance(action, Replay):
+            self.runs(f"start:{index}", action)
+
+    def item(self, index: int, action: Action) -> Item:
+        if isinstance(action, Work):
+            return Item(index, action, Held(self.held(action.before), self.held(action.after)))
+        if isinstance(action, Replay) and action.graph in self.graphs:
+            return Item(index, action, inside=tuple(self.graphs[action.graph].items))
+        return Item(index, action)
+
+    def into(self, action: Work | Record | Await | Replay) -> _Capturing | None:
+        """The capture that an item goes into. A stream that awaits an event of a captured stream is captured
+        from there on."""
+        if isinstance(action, Await) and action.stream not in self.captured:
+            recorded = self.recorded_in.get(action.event)
+            if recorded in self.captures.values() and recorded is not None:
+                self.captured[action.stream] = recorded
+        return self.captured.get(action.stream)
+
+    def capture(self, into: _Capturing, index: int, action: Work | Record | Await | Replay, here: str) -> None:
+        """Write an item into a graph."""
+        item = self.item(index, action)
+        into.items.append(item)
+        node = self.streams.node(f"captured:{index}", "captured", (index,), graph=into.graph)
+        self.streams.own(self.streams.named("graph", into.graph), node, since=into.begun)
+        self.streams.precede(here, node, "capture")
         match action:
+            case Record(event=event):
+                self.recorded_in[event] = into
+                self.streams.device.events.pop(event, None)
             case Work():
-                self.work(world, index, action, root)
-            case Record(event=event, stream=stream):
-                node = f"event:{world.prefix}{index}"
-                self.graph.add_node(node, kind="event", index=index, name=event)
-                self.precede(world.queue(stream).last, node, f"event `{event}`")
-                world.events[event] = node
-                if world is self.device:
-                    self.recorded_in.pop(event, None)
-            case Await(stream=stream, event=event):
-                node = f"await:{world.prefix}{index}"
-                self.graph.add_node(node, kind="await", index=index)
-                queue = world.queue(stream)
-                self.precede(root, node, self.why_root(world))
-                self.precede(queue.last, node, f"stream `{stream}`")
-                self.precede(world.events.get(event), node, f"event `{event}`")
-                queue.push(node)
-            case Replay(graph=graph, stream=stream):
-                self.replay(world, index, graph, stream, root)
+                self.streams.borrow(node, (*item.held.before, *item.held.after))
+                frozen = ((self.streams.named("variable", name), "frozen") for name in action.frozen)
+                self.streams.borrow(node, frozen)
+            case Replay():
+                self.runs(node, action)
+            case _:
+                pass
 
-    def why_root(self, world: _World) -> str:
-        return "the host" if world is self.device else "replay"
+    def runs(self, node: str, action: Replay) -> None:
+        """A replay borrows the captured work that it runs."""
+        self.streams.own(self.streams.named("graph", action.graph), node)
+        held = self.graphs.get(action.graph)
+        for item in held.items if held is not None else ():
+            if isinstance(item.action, Work | Replay):
+                self.streams.borrow(node, [(f"captured:{item.index}", "replay")])
 
-    def work(self, world: _World, index: int, action: Work, root: str) -> None:
-        """The parts of a piece of work. Only a dependent launch right after a launch starts before its end."""
-        key = f"{world.prefix}{index}"
-        queue = world.queue(action.stream)
-        overlaps = action.dependent and queue.launch is not None
-        start, before, wait, after, end = (
-            f"{part}:{key}" for part in ("start", "before", "wait", "after", "end")
+    # ---- copies of ordinary host memory --------------------------------------------------------------------
+
+    def copied(self, item: Item, here: str) -> Item:
+        """The host itself reads the pageable memory of a copy before it goes on."""
+        read = [
+            (r, m) for r, m in (*item.held.before, *item.held.after) if m == "shared" and self.lies_there(r)
+        ]
+        self.streams.borrow(here, read)
+        before, after = (
+            tuple(h for h in held if h not in read) for held in (item.held.before, item.held.after)
         )
-        data = {"index": index, "graph": world.graph, "replay": world.replay, "overlaps": overlaps}
-        certain = action.waits or not overlaps
-        for node, kind, sure in (
-            (start, "start", True),
-            (before, "part", True),
-            (wait, "wait", True),
-            (after, "part", certain),
-            (end, "end", True),
-        ):
-            self.graph.add_node(node, kind=kind, certain=sure, **data)
-        self.own(self.named("stream", action.stream), start)
-        self.precede(root, start, self.why_root(world))
-        stream = f"stream `{action.stream}`"
-        self.precede(queue.launch if overlaps else queue.last, start, stream)
-        self.precede(start, before, "start")
-        self.precede(start, wait, "start")
-        if overlaps:
-            self.precede(queue.last, wait, "wait of a dependent launch")
-        self.precede(wait, after, "wait" if overlaps else "start")
-        self.precede(before, end, "end")
-        self.precede(after, end, "end")
-        self.borrow(before, action.before)
-        self.borrow(after, action.after)
-        queue.push(end, start if action.is_launch else None, implies=certain)
+        return Item(item.index, item.action, Held(before, after))
 
-    def replay(self, world: _World, index: int, graph: str, stream: str, root: str) -> None:
-        """A graph as one item, with all that was captured into it."""
-        key = f"{world.prefix}{index}"
-        start, end = f"start:{key}", f"end:{key}"
-        for node, kind in ((start, "start"), (end, "end")):
-            self.graph.add_node(node, kind=kind, index=index, graph=graph, replay=index)
-        self.own(self.named("stream", stream), start)
-        queue = world.queue(stream)
-        self.precede(root, start, self.why_root(world))
-        self.precede(queue.last, start, f"stream `{stream}`")
-        self.precede(self.replayed.get(graph), start, f"replays of graph `{graph}` do not overlap")
-        inside = _World(f"{key}.", graph, index)
-        for number, action in self.captured.get(graph, []):
-            self.enqueue(inside, number, action, start)
-        self.precede(start, end, "replay")
-        for last in inside.ends(list(inside.queues)):
-            self.precede(last, end, "replay")
-        queue.push(end)
-        self.replayed[graph] = end
+    def lies_there(self, region: str) -> bool:
+        name = self.streams.graph.nodes[region]["region"].memory
+        return self.program.by_name[name].place is Place.PAGEABLE
+
+    def is_pageable(self, action: Work, *, writes: bool) -> bool:
+        regions = (*action.before.regions(), *action.after.regions())
+        return any(
+            write is writes and self.program.by_name[region.memory].place is Place.PAGEABLE
+            for region, write in regions
+        )

@@ -3,73 +3,90 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from tilecheck.analysis.hosts.findings import HostFinding
 from tilecheck.analysis.hosts.graph import AFTER, Borrow, HostGraph, Order
-from tilecheck.analysis.hosts.regions import Answer, Overlap
-from tilecheck.ir.host_program import Place, Touch, Work
+from tilecheck.analysis.hosts.regions import APART, Answer, Meeting, Overlap
+from tilecheck.ir.host_program import Place, Work
 
 
-def races(graph: HostGraph, order: Order, overlap: Overlap) -> Iterator[HostFinding]:
+@dataclass(frozen=True, slots=True)
+class Races:
     """Every two borrows of one memory, one of them mutable, that may be held at once (H1, H3-H5, G5, P1-P3)."""
-    for memory in graph.memories():
-        # What is captured runs in the replays alone.
-        borrows = [b for b in graph.borrows(memory.name) if graph.node(b.holder)["kind"] != "captured"]
-        borrows.sort(key=lambda b: graph.place(b.holder))
-        for number, first in enumerate(borrows):
-            for second in borrows[number + 1 :]:
-                if not (first.mutable or second.mutable) or order.ordered(first.holder, second.holder):
-                    continue
-                if not _is_one_piece(graph, first.holder, second.holder):
-                    yield from _race(graph, memory.place, first, second, overlap)
 
+    graph: HostGraph
+    order: Order
+    plain: Order  # as if no launch started before the one before it has ended
+    overlap: Overlap
 
-def _race(
-    graph: HostGraph, where: Place, first: Borrow, second: Borrow, overlap: Overlap
-) -> Iterator[HostFinding]:
-    meeting = overlap(first.region, second.region)
-    if meeting.answer is Answer.APART:
-        return
-    pair = (first.holder, second.holder)
-    indices = _indices(graph, *pair)
-    exact = first.region.exact and second.region.exact
-    yield HostFinding(_code(graph, where, *pair), *indices, first.region.memory, exact, meeting, pair)
+    def found(self) -> Iterator[HostFinding]:
+        for memory in self.graph.of_kind("memory"):
+            borrows = self._borrows(memory)
+            for number, first in enumerate(borrows):
+                for second in borrows[number + 1 :]:
+                    yield from self._race(memory, first, second, again=False)
+            for other, _ in self.graph.edges_from(memory, "moves"):
+                if self.graph.node(other)["kind"] == "memory":
+                    for first in borrows:
+                        for second in self._borrows(other):
+                            yield from self._race(memory, first, second, again=True)
 
+    def _borrows(self, memory: str) -> list[Borrow]:
+        """In the order of the program. What is captured runs in the replays alone."""
+        found = (b for b in self.graph.borrows(memory) if self.graph.node(b.holder)["kind"] != "captured")
+        return sorted(found, key=lambda borrow: borrow.path)
 
-def _is_one_piece(graph: HostGraph, first: str, second: str) -> bool:
-    """Whether both are parts of one launch: what its programs do to each other is judged in the kernel."""
-    keys = {holder.partition(":")[2] for holder in (first, second)}
-    return len(keys) == 1 and {graph.node(first)["kind"], graph.node(second)["kind"]} == {"part"}
+    def _race(self, memory: str, first: Borrow, second: Borrow, *, again: bool) -> Iterator[HostFinding]:
+        """The finding for two borrows: of one memory, or of two where a pool handed memory out `again`."""
+        if not (first.mutable or second.mutable) or first.path == second.path:
+            return  # two parts of one launch are judged in its kernel
+        if self.order.ordered(first.holder, second.holder):
+            return
+        meeting = self._anywhere(first, second) if again else self.overlap(first.region, second.region)
+        if meeting.answer is Answer.APART:
+            return
+        if second.path < first.path:
+            first, second = second, first
+        level = next(k for k, (a, b) in enumerate(zip(first.path, second.path, strict=False)) if a != b)
+        replayed = [len(borrow.path) > level + 1 for borrow in (first, second)]
+        code = self._code(self.graph.memory(memory).place, first.holder, second.holder, replayed)
+        if code is None:
+            code = "TC413" if again else self._dependent_code(first.holder, second.holder)
+        yield HostFinding(
+            code,
+            first.path[level],
+            second.path[level],
+            self.graph.memory(memory).name,
+            first.region.exact and second.region.exact,
+            meeting,
+            (first.holder, second.holder),
+        )
 
+    def _anywhere(self, first: Borrow, second: Borrow) -> Meeting:
+        """Where one memory lies in the other is not known: they meet if neither region is empty."""
+        found = [self.overlap(borrow.region, borrow.region) for borrow in (first, second)]
+        return APART if APART in found else Meeting(Answer.MEET, found[0].values)
 
-def _indices(graph: HostGraph, first: str, second: str) -> tuple[int, int]:
-    """The actions that a finding names: for what a replay runs the replay, but for two pieces of work of one
-    replay what was captured."""
-    places = graph.place(first), graph.place(second)
-    return (places[0][1], places[1][1]) if places[0][0] == places[1][0] else (places[0][0], places[1][0])
-
-
-def _code(graph: HostGraph, where: Place, first: str, second: str) -> str:
-    """The rule that a race breaks, by what the two are."""
-    data = [graph.node(first), graph.node(second)]
-    replays = [d.get("replay") for d in data]
-    if "free" in (d["kind"] for d in data):
-        if where is not Place.DEVICE:
+    def _code(self, where: Place, first: str, second: str, replayed: list[bool]) -> str | None:
+        """The rule that follows from what the two are; None if both are work."""
+        kinds = [self.graph.node(holder)["kind"] for holder in (first, second)]
+        if "free" in kinds:
+            if any(replayed):
+                return "TC421"
+            return "TC415" if where is not Place.DEVICE and kinds[1] == "free" else "TC413"
+        if second == AFTER:
+            return "TC414"
+        if "step" in kinds:
             return "TC415"
-        return "TC413" if replays == [None, None] else "TC421"
-    if AFTER in (first, second):
-        return "TC414"
-    if any(isinstance(graph.action(holder), Touch) for holder in (first, second)):
-        return "TC415"
-    if None not in replays and data[0]["graph"] != data[1]["graph"]:
-        return "TC425"
-    return _dependent_code(graph, first, second)
+        return "TC425" if all(replayed) else None
 
-
-def _dependent_code(graph: HostGraph, first: str, second: str) -> str:
-    overlapping = [h for h in (second, first) if graph.node(h).get("overlaps")]
-    for holder in overlapping:
-        action = graph.action(holder)
-        if isinstance(action, Work) and holder.startswith("before:"):
-            return "TC431" if action.waits else "TC432"
-    return "TC433" if overlapping else "TC411"
+    def _dependent_code(self, first: str, second: str) -> str:
+        """The rule that two pieces of work break: one of dependent launches if that alone keeps no order."""
+        if not self.plain.ordered(first, second):
+            return "TC411"
+        action = self.graph.action(second)
+        start = "start:" + second.partition(":")[2]
+        if not second.startswith("before:") or self.graph.node(start)["overlaps"] is None:
+            return "TC433"
+        return "TC431" if isinstance(action, Work) and action.waits else "TC432"

@@ -1,13 +1,16 @@
 """The host borrow graph of a program: memory and its owners, work and what it borrows, and the order of both.
 
-Nodes are intervals of time. A `happens-before` edge from one to another says that the first has ended when
-the second starts; its `why` names the reason. Each item of a stream has a node for its start and one for its
-end, with the parts of its work before and after its wait between them. A part that is not `certain` (a wait
-that only some programs reach) hands no order on: a path may begin or end there, but not lead through.
+Nodes are intervals of time. A `happens-before` edge from one to another says that the first has ended when the
+second starts; its `why` names the reason. Each item of a stream has a node for its start and one for its end,
+with the parts of its work before and after its wait between them. A part that is not `certain` (a wait that
+only some programs reach) hands no order on: a path may begin or end there, but not lead through.
 
-A `borrows` edge leads from whoever touches memory to the region, `mode` shared or mutable. `owns` leads from a
-memory to its regions, from a stream to its items, and from a graph to what was captured into it. `moves` leads
-from a memory or a host variable to the step that takes it away, and back from the step that returns it.
+A `borrows` edge leads from whoever touches memory to the region (`mode` shared or mutable), from captured work
+to the host variables that it froze, from a replay to the captured work that it runs, and from a step to a
+result that it keeps or uses. `owns` leads from a memory to its regions, from a stream to its items, and from a
+graph to what was captured into it. `moves` leads from a memory, a host variable or a graph to the step that
+takes it away, from a step to the memory that it gives, and from freed memory of a pool to the memory that may
+get its place.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import networkx as nx
 from tilecheck.ir.host_program import Action, HostProgram, Memory, Region
 
 BEFORE, AFTER = "caller:before", "caller:after"
+Path = tuple[int, ...]  # an action; of what a replay runs, the replay and then the captured action
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,7 @@ class Borrow:
     holder: str
     region: Region
     mutable: bool
+    path: Path
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,10 +53,24 @@ class HostGraph:
         found: Mapping[str, Any] = self.graph.nodes[name]
         return found
 
+    def path(self, node: str) -> Path:
+        """Where a node stands in the program."""
+        found: Path = self.graph.nodes[node]["path"]
+        return found
+
     def action(self, node: str) -> Action | None:
         """The action that a node belongs to; None for what the caller does."""
-        index = self.graph.nodes[node].get("index")
-        return None if index is None else self.program.actions[index]
+        index = self.path(node)[-1]
+        return self.program.actions[index] if 0 <= index < len(self.program.actions) else None
+
+    def step_of(self, node: str) -> str:
+        """The step of the host that enqueued a node."""
+        return step_node(self.path(node)[0])
+
+    def memory(self, node: str) -> Memory:
+        """The memory of a node."""
+        found: Memory = self.graph.nodes[node]["memory"]
+        return found
 
     def edges_from(self, node: str, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Where the edges of one kind lead from a node."""
@@ -63,35 +82,51 @@ class HostGraph:
             (start, data) for start, _, data in self.graph.in_edges(node, data=True) if data["kind"] == kind
         )
 
-    def place(self, holder: str) -> tuple[int, int]:
-        """Where a holder stands in the program: what a replay runs stands at the replay."""
-        if holder in (BEFORE, AFTER):
-            return (-1, 0) if holder == BEFORE else (len(self.program.actions), 0)
-        data = self.graph.nodes[holder]
-        replay = data.get("replay")
-        return (data["index"], 0) if replay is None else (replay, data["index"])
+    def steps_from(self, node: str, kind: type[Action]) -> list[str]:
+        """The steps of one kind that take a memory, a variable or a graph away."""
+        return [
+            to
+            for to, _ in self.edges_from(node, "moves")
+            if self.graph.nodes[to]["kind"] == "step" and isinstance(self.action(to), kind)
+        ]
 
-    def step_of(self, holder: str) -> str:
-        """The step of the host that enqueued it."""
-        return step_node(self.place(holder)[0])
-
-    def memories(self) -> Iterator[Memory]:
-        """The memories, in the order of the program."""
-        return (self.graph.nodes[node]["memory"] for node in self.of_kind("memory"))
+    def steps_to(self, node: str, kind: type[Action]) -> list[str]:
+        """The steps of one kind that give a memory or a graph."""
+        return [
+            start
+            for start, _ in self.edges_to(node, "moves")
+            if self.graph.nodes[start]["kind"] == "step" and isinstance(self.action(start), kind)
+        ]
 
     def borrows(self, memory: str) -> Iterator[Borrow]:
-        """Who borrows a region that the memory owns, shared or mutably."""
-        for region, _ in self.edges_from(memory_node(memory), "owns"):
+        """Who borrows a region that the memory (its node) owns, shared or mutably."""
+        for region, _ in self.edges_from(memory, "owns"):
             for holder, edge in self.edges_to(region, "borrows"):
-                yield Borrow(holder, self.graph.nodes[region]["region"], edge["mode"] == "mutable")
+                found = self.graph.nodes[region]["region"]
+                yield Borrow(holder, found, edge["mode"] == "mutable", self.path(holder))
 
-    def owned(self, owner: str, kind: str) -> Iterator[str]:
-        """The nodes of one kind that a node owns."""
-        return (n for n, _ in self.edges_from(owner, "owns") if self.graph.nodes[n]["kind"] == kind)
+    def borrowed_by(self, holder: str) -> Iterator[tuple[str, Borrow]]:
+        """The regions that a node borrows, each with the node of the memory that owns it."""
+        for region, edge in self.edges_from(holder, "borrows"):
+            if self.graph.nodes[region]["kind"] == "region":
+                found = self.graph.nodes[region]["region"]
+                for owner, _ in self.edges_to(region, "owns"):
+                    yield owner, Borrow(holder, found, edge["mode"] == "mutable", self.path(holder))
 
-    def order(self) -> Order:
-        """The happens-before order as the edges have it now."""
-        return Order.of(self.graph)
+    def replayed(self, node: str) -> Iterator[str]:
+        """The captured work that a replay runs, that of graphs inside its graph included."""
+        for captured, edge in self.edges_from(node, "borrows"):
+            if edge["mode"] == "replay":
+                yield captured
+                yield from self.replayed(captured)
+
+    def order(self, *, plain: bool = False) -> Order:
+        """The happens-before order as the edges have it now.
+
+        Args:
+            plain: the order as it would be if no launch started before the one before it has ended.
+        """
+        return Order.of(self.graph, plain=plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +137,13 @@ class Order:
     later: Mapping[str, int]
 
     @classmethod
-    def of(cls, graph: nx.MultiDiGraph) -> Order:
+    def of(cls, graph: nx.MultiDiGraph, *, plain: bool) -> Order:
         steps = nx.DiGraph()
         steps.add_nodes_from(graph)
         steps.add_edges_from((u, v) for u, v, kind in graph.edges(data="kind") if kind == "happens-before")
+        if plain:
+            overlapped = ((node, data.get("overlaps")) for node, data in graph.nodes(data=True))
+            steps.add_edges_from((last, node) for node, last in overlapped if last is not None)
         ordered = list(nx.topological_sort(steps))
         position = {node: index for index, node in enumerate(ordered)}
         later: dict[str, int] = {}
@@ -113,7 +151,7 @@ class Order:
             reached = 0
             for after in steps.successors(node):
                 reached |= 1 << position[after]
-                if graph.nodes[after].get("certain", True):
+                if plain or graph.nodes[after].get("certain", True):
                     reached |= later[after]
             later[node] = reached
         return cls(position, later)
@@ -125,10 +163,6 @@ class Order:
     def ordered(self, first: str, second: str) -> bool:
         """Whether one of them has always ended when the other starts."""
         return self.before(first, second) or self.before(second, first)
-
-
-def memory_node(name: str) -> str:
-    return f"memory:{name}"
 
 
 def step_node(index: int) -> str:
