@@ -26,7 +26,7 @@ from tilecheck.jit.layouts import Layout, layout_of
 from tilecheck.jit.records import Record
 
 MANIFEST = "kernels.json"
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 _REMEMBERED = 1024  # combinations of layouts and numbers with a plan; beyond them a kernel starts to forget
 # Element types by cuTile's names: the `struct` letter of a scalar, and the type string of an array interface.
 _SCALARS = {"int32": "i", "int64": "q", "float32": "f", "float64": "d", "bool_": "?"}

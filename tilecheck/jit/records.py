@@ -21,7 +21,7 @@ from tilecheck.model import StatedContract
 if TYPE_CHECKING:
     from tilecheck.model import GlobalName, KernelReport, Report
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 ACCEPTED = ("proved", "conditional", "trusted")
 VERDICTS = (*ACCEPTED, "violated", "unknown")
 LANGUAGES = ("cutile", "triton")
@@ -80,6 +80,16 @@ class Global:
 
 
 @dataclass(frozen=True, slots=True)
+class Waits:
+    """How a kernel waits for the launch before its own: whether all of its programs do, whatever the launch,
+    and the arrays that it reads and writes before."""
+
+    always: bool
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """One kernel.
 
@@ -106,6 +116,7 @@ class Record:
     contracts: tuple[StatedContract, ...] = ()
     globals: tuple[Global, ...] = ()
     language: str = "cutile"
+    waits: Waits | None = None  # None if it never waits for the launch before its own
     report: str = field(default="", compare=False)
 
     @property
@@ -134,7 +145,7 @@ def records_of(report: Report) -> tuple[Record, ...]:
 def _record(kernel: KernelReport, report: Report) -> Record:
     from tilecheck.report.places import Places  # lazy: a machine that only launches makes no records
 
-    terms = kernel.terms
+    terms, order = kernel.terms, kernel.launch_order
     file = kernel.site.file
     main = {file: digest(report.sources[file])} if file in report.sources else {}
     files = {**main, **dict(() if terms is None else terms.files)}
@@ -169,6 +180,7 @@ def _record(kernel: KernelReport, report: Report) -> Record:
         contracts=() if terms is None else terms.contracts,
         globals=() if terms is None else tuple(_global(g, folder) for g in terms.globals),
         language=kernel.language,
+        waits=None if order is None else Waits(order.always, order.before.reads, order.before.writes),
         report="" if kernel.verdict.value in ACCEPTED else _text(kernel, report),
     )
 
@@ -314,6 +326,7 @@ def record_from(item: dict[str, Any]) -> Record:
             "arguments": tuple(_argument(argument) for argument in _list(item["arguments"])),
             "contracts": tuple(_contract(contract) for contract in _list(item["contracts"])),
             "globals": tuple(Global(**name) for name in _list(item["globals"])),
+            "waits": _waits_from(item["waits"]),
         }
     )
     names = [a.name for a in record.arguments]
@@ -328,6 +341,7 @@ def record_from(item: dict[str, Any]) -> Record:
         and all(a.rank is None or type(a.rank) is int for a in record.arguments)
         and all(a.ownership in OWNERSHIPS for a in record.arguments)
         and record.verdict in VERDICTS
+        and (record.waits is None or {*record.waits.reads, *record.waits.writes} <= {*names})
         and all(c.kind in CONTRACTS and {*c.arrays} <= {*names} for c in record.contracts)
         and len(set(names)) == len(names)
         and Path(record.file).name in record.sources
@@ -341,6 +355,15 @@ def _argument(item: dict[str, Any]) -> Argument:
     if item.keys() != Argument.__dataclass_fields__.keys():
         raise KeyError("an argument with other fields")
     return Argument(**item)
+
+
+def _waits_from(item: dict[str, Any] | None) -> Waits | None:
+    if item is None:
+        return None
+    waits = Waits(**{**item, "reads": tuple(_list(item["reads"])), "writes": tuple(_list(item["writes"]))})
+    if type(waits.always) is not bool:
+        raise ValueError("no order of launches")
+    return waits
 
 
 def _contract(item: dict[str, Any]) -> StatedContract:

@@ -114,7 +114,7 @@ def test_what_is_written_is_read(tmp_path, compiled):
 
 @pytest.mark.parametrize(
     "text",
-    [b"", b"{", b"null", b"[]", b"{}", b"[" * 100_000, b"\xff", b'{"schema_version": 3, "kernels": [1]}'],
+    [b"", b"{", b"null", b"[]", b"{}", b"[" * 100_000, b"\xff", b'{"schema_version": 4, "kernels": [1]}'],
 )
 def test_what_is_no_manifest_is_not_read(tmp_path, text):
     (tmp_path / MANIFEST).write_bytes(text)

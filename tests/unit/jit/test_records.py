@@ -10,7 +10,7 @@ import pytest
 
 from tilecheck.errors import UsageError
 from tilecheck.jit import records
-from tilecheck.jit.records import Argument, Global
+from tilecheck.jit.records import Argument, Global, Waits
 from tilecheck.pipeline import verify_paths
 
 KERNELS = """
@@ -71,6 +71,60 @@ def test_a_record_says_what_a_launch_must_meet(found, folder):
     assert shift.sources == {
         name: records.digest((folder / name).read_bytes()) for name in ("k.py", "sizes.py")
     }
+
+
+WAITING = """
+import cuda.tile as ct
+import triton
+import triton.language as tl
+
+
+@ct.kernel
+def listed(parts, out):
+    tile = ct.load(parts[0], (ct.bid(0),), shape=(64,))
+    ct.grid_dependency_control_wait()
+    ct.store(out, (ct.bid(0),), tile + ct.load(parts[1], (ct.bid(0),), shape=(64,)))
+
+
+@triton.jit
+def sometimes(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if n > 4:
+        tl.extra.cuda.gdc_wait()
+    tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < n), mask=at < n)
+
+
+@triton.jit
+def never(out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, 1.0, mask=at < n)
+"""
+
+
+def test_a_record_says_how_a_kernel_waits_for_the_launch_before(tmp_path):
+    (tmp_path / "k.py").write_text(WAITING)
+    found = {r.name: r for r in records.records_of(verify_paths([str(tmp_path / "k.py")]))}
+    assert found["listed"].waits == Waits(always=True, reads=("parts",))
+    assert found["sometimes"].waits == Waits(always=False, reads=("x_ptr",), writes=("out_ptr",))
+    assert found["never"].waits is None
+    for record in found.values():
+        assert records.record_from(json.loads(json.dumps(records.as_json(record)))) == record
+
+
+@pytest.mark.parametrize(
+    "waits",
+    [
+        {"always": 1, "reads": [], "writes": []},
+        {"always": True, "reads": ["y"], "writes": []},
+        {"always": True, "reads": "x", "writes": []},
+        {"always": True, "reads": []},
+        {"always": True, "reads": [], "writes": [], "other": 1},
+    ],
+)
+def test_an_order_of_launches_is_read_whole(found, waits):
+    item = {**json.loads(json.dumps(records.as_json(found[0]))), "waits": waits}
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        records.record_from(item)
 
 
 def test_a_record_says_what_names_were_taken_for(found):
@@ -168,12 +222,12 @@ def test_what_is_written_is_read(found, emitted):
         b"[]",
         b"{}",
         b"[" * 100_000,
-        b'{"schema_version": 3}',
-        b'{"schema_version": 3, "kernels": {}}',
-        b'{"schema_version": 3, "kernels": "ab"}',
-        b'{"schema_version": 3, "kernels": [null]}',
-        b'{"schema_version": 3, "kernels": [{}]}',
-        b'{"schema_version": 3' + b"0" * 5000 + b"}",
+        b'{"schema_version": 4}',
+        b'{"schema_version": 4, "kernels": {}}',
+        b'{"schema_version": 4, "kernels": "ab"}',
+        b'{"schema_version": 4, "kernels": [null]}',
+        b'{"schema_version": 4, "kernels": [{}]}',
+        b'{"schema_version": 4' + b"0" * 5000 + b"}",
     ],
 )
 def test_what_is_no_verdict_file_is_not_read(tmp_path, text):
