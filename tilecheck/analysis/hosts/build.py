@@ -87,7 +87,7 @@ class _Builder:
         """A node for memory that a name means from here on: each allocation is memory of its own."""
         graph = self.streams.graph
         known = self.memories.get(memory.name)
-        if known is not None and not graph.out_degree(known):
+        if known is not None and graph.degree(known) == (memory.pool is not None):  # nothing has used it yet
             return known
         node = f"memory:{memory.name}" + ("" if known is None else f"#{graph.number_of_nodes()}")
         graph.add_node(node, kind="memory", memory=memory)
@@ -258,13 +258,19 @@ class _Builder:
         if isinstance(action, Record):
             self.recorded_in.pop(action.event, None)
         item = self.item(index, action)
-        if isinstance(action, Work) and not action.is_launch:
-            item = self.copied(item, here)
-        end = self.streams.enqueue(self.streams.device, item, here)
-        if isinstance(action, Work) and not action.is_launch and self.is_pageable(action, writes=True):
-            self.waits.append((str(end), "the host waits for a copy to pageable memory"))
-        if isinstance(action, Replay):
-            self.runs(f"start:{index}", action)
+        match action:
+            case Replay(graph=graph) if graph not in self.graphs:  # released: nothing is left that would run
+                start = self.streams.node(f"start:{index}", "start", (index,))
+                self.streams.precede(here, start, "the host")
+                self.streams.own(self.streams.named("graph", graph), start)
+            case Work(is_launch=False):
+                end = self.streams.enqueue(self.streams.device, self.copied(item, here), here)
+                if end is not None and self.writes_pageable(action):
+                    self.waits.append((end, "the host waits for a copy to pageable memory"))
+            case _:
+                self.streams.enqueue(self.streams.device, item, here)
+                if isinstance(action, Replay):
+                    self.runs(f"start:{index}", action)
 
     def item(self, index: int, action: Action) -> Item:
         if isinstance(action, Work):
@@ -327,9 +333,6 @@ class _Builder:
         name = self.streams.graph.nodes[region]["region"].memory
         return self.program.by_name[name].place is Place.PAGEABLE
 
-    def is_pageable(self, action: Work, *, writes: bool) -> bool:
-        regions = (*action.before.regions(), *action.after.regions())
-        return any(
-            write is writes and self.program.by_name[region.memory].place is Place.PAGEABLE
-            for region, write in regions
-        )
+    def writes_pageable(self, action: Work) -> bool:
+        regions = (*action.before.writes, *action.after.writes)
+        return any(self.program.by_name[region.memory].place is Place.PAGEABLE for region in regions)

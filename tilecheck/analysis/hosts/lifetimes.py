@@ -42,27 +42,32 @@ def moved(graph: HostGraph, order: Order) -> Iterator[HostFinding]:
             if any(away(other, step) for other in moves):
                 continue  # what follows is held against the first move
             into = next(data["into"] for to, data in graph.edges_from(node, "moves") if to == step)
-            for use in (*_uses(graph, node, into), *moves):
+            for use, exact in (*_uses(graph, node, into), *((other, True) for other in moves)):
                 if away(step, use):
-                    yield _found(graph, "TC412", step, use, graph.memory(node).name)
+                    yield _found(graph, "TC412", step, use, graph.memory(node).name, exact=exact)
 
 
-def _uses(graph: HostGraph, memory: str, by: str) -> Iterator[str]:
-    """The steps of the host that use memory, by work or by the replay of a graph, but for one user."""
+def _uses(graph: HostGraph, memory: str, by: str) -> Iterator[tuple[str, bool]]:
+    """The steps of the host that use memory, by work or by the replay of a graph, but for one user; and whether
+    they surely do."""
     users = _users(graph, memory)
-    for user in users:
+    for user, exact in users.items():
         action = graph.action(user)
         if len(graph.path(user)) == 1 and isinstance(action, Work | Touch) and action.name != by:
-            yield graph.step_of(user)
+            yield graph.step_of(user), exact
     for replay, name in _replays(graph):
-        if name != by and users.keys() & set(graph.replayed(replay)):
-            yield graph.step_of(replay)
+        if name != by:
+            yield from ((graph.step_of(replay), users[c]) for c in graph.replayed(replay) if c in users)
 
 
-def _users(graph: HostGraph, memory: str) -> dict[str, None]:
-    """The work and the steps that touch memory, but for its next owner and the caller."""
-    kinds = ("part", "step", "captured")
-    return dict.fromkeys(b.holder for b in graph.borrows(memory) if graph.node(b.holder)["kind"] in kinds)
+def _users(graph: HostGraph, memory: str) -> dict[str, bool]:
+    """The work and the steps that touch memory, but for its next owner and the caller; and whether they surely
+    do."""
+    found: dict[str, bool] = {}
+    for borrow in graph.borrows(memory):
+        if graph.node(borrow.holder)["kind"] in ("part", "step", "captured"):
+            found[borrow.holder] = found.get(borrow.holder, False) or borrow.region.exact
+    return found
 
 
 def _replays(graph: HostGraph) -> Iterator[tuple[str, str]]:
@@ -85,11 +90,11 @@ def returned_to_pool(graph: HostGraph, order: Order) -> Iterator[HostFinding]:
             for s in graph.steps_from(owner, Destroy)
         ]
         for step in freed[:1]:
-            for user in _users(graph, node):
+            for user, exact in _users(graph, node).items():
                 use = graph.step_of(user)
                 gone = any(order.before(step, s) and order.before(s, use) for s in released)
                 if len(graph.path(user)) == 1 and order.before(step, use) and not gone:
-                    yield _found(graph, "TC413", step, use, graph.memory(node).name)
+                    yield _found(graph, "TC413", step, use, graph.memory(node).name, exact=exact)
 
 
 def destroyed(graph: HostGraph, order: Order) -> Iterator[HostFinding]:
@@ -220,5 +225,8 @@ def _unwritten(
         )
 
 
-def _found(graph: HostGraph, code: str, first: str, second: str, what: str) -> HostFinding:
-    return HostFinding(code, graph.path(first)[0], graph.path(second)[0], what, True, _CERTAIN, (first, second))
+def _found(
+    graph: HostGraph, code: str, first: str, second: str, what: str, *, exact: bool = True
+) -> HostFinding:
+    places = graph.path(first)[0], graph.path(second)[0]
+    return HostFinding(code, *places, what, exact, _CERTAIN, (first, second))
