@@ -258,7 +258,7 @@ TWINS = (
         ? await side e
         replay h side""",
         "TC425 9 12 t",
-        "t@pool=g:s u@pool=g:s",
+        "t:s@pool=g u:s@pool=g",
     ),
     Twin(
         "an output that no replay has made",

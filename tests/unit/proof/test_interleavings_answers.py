@@ -59,7 +59,7 @@ def test_steps_of_replays_name_both_actions() -> None:
 def test_an_exact_pair_is_preferred_to_one_that_may_not_be() -> None:
     (maybe,) = hazards(program("launch a writes x~[0:4]\nlaunch b reads x[0:4]"))
     assert not maybe.exact
-    (surely,) = hazards(program("launch a reads x~[0:4] writes x[2:4]\nlaunch b reads x[0:4]"))
+    (surely,) = hazards(program("launch a writes x~[0:4] x[2:4]\nlaunch b reads x[0:4]"))
     assert surely.exact
     assert surely.element == (2,)
 

@@ -240,18 +240,71 @@ MACHINE = (
         replay h a""",
         "TC426 1 6 x",
     ),
+    (
+        "a graph in a graph, beside other work",
+        """capture g a
+        launch a writes x
+        end g
+        capture h a
+        record e a
+        await b e
+        replay g a
+        launch b reads x
+        record f b
+        await a f
+        end h
+        launch main writes x
+        replay h main""",
+        "TC411 6 7 x",
+    ),
+    (
+        "a graph that was put into another has not run",
+        """capture g a
+        launch a writes x
+        end g
+        capture h a
+        replay g a
+        end h
+        launch a reads x""",
+        "TC426 1 6 x, TC426 4 6 x",
+    ),
+    (
+        "a graph that reads what itself writes later",
+        """capture g a
+        launch a reads x writes y
+        launch a writes x
+        end g
+        replay g a""",
+        "",
+    ),
+    (
+        "the first replay that overwrites a result",
+        """launch a writes x
+        capture g a
+        launch a writes x
+        end g
+        keep x result
+        replay g a
+        replay g a
+        use result""",
+        "TC426 5 7 x",
+    ),
+    ("an own allocation is not moved", "move x op\nallocate x\nlaunch a writes x", ""),
+    ("a graph that was captured anew", "capture g a\nend g\ndestroy g\ncapture g a\nend g\nreplay g a", ""),
 )
 HOST_MEMORY = (
     ("a pageable source was read when the host goes on", "copy a reads p writes x\ntouch writes p", ""),
     ("a pageable copy is complete when the host goes on", "copy a reads x writes p\ntouch reads p", ""),
     (
-        "a pageable source is read without a wait",
-        "copy a reads x writes q\ncopy b reads p writes x",
+        "but the copy of it may not have ended",
+        "copy a reads p writes x\nlaunch b reads x",
         "TC411 0 1 x",
     ),
     ("a launch on pageable memory goes on", "launch a reads p\ntouch writes p", "TC415 0 1 p"),
     ("the host reads while it is read", "copy a reads q writes x\ntouch reads q", ""),
     ("pinned memory that was freed", "free q\ncopy a reads q writes x", "TC413 0 1 q"),
+    ("pageable memory in a capture", "capture g a\nallocate p\nend g", ""),
+    ("pinned memory in a capture", "capture g a\nallocate q\nend g", "TC422 0 1 q"),
     ("the host alone", "touch writes q\ntouch reads q", ""),
 )
 
@@ -277,41 +330,11 @@ def test_host_memory(text: str, found: str) -> None:
     assert _keys(text, "x p@pageable q@pinned") == _expected(found)
 
 
-POOL = "t@pool=g:a u@pool=g:{} "
-
-
-def test_a_pool_hands_out_again_in_the_order_of_one_stream() -> None:
-    text = """capture g a
-        allocate t
-        record e a
-        await b e
-        launch b writes t
-        free t{}
-        allocate u
-        launch a writes u
-        record f b
-        await a f
-        end g
-        replay g main"""
-    assert _keys(text.format(""), POOL.format("a")) == {("TC413", 4, 7, "t")}
-    assert _keys(text.format(""), POOL.format("b")) == set()  # reuse follows the stream
-    assert _keys(text.format(" after b"), POOL.format("a")) == set()
-
-
-def test_memory_of_a_pool_is_not_used_when_it_was_given_back() -> None:
-    text = "capture g a\nallocate t\nlaunch a writes t\nend g\nreplay g a\nfree t\nlaunch a reads t"
-    assert _keys(text, POOL.format("a")) == {("TC413", 5, 6, "t")}
-
-
-def test_what_the_program_owns_outlives_the_pool() -> None:
-    text = "capture g a\nallocate t\nlaunch a writes t\nend g\nreplay g a\ndestroy g\nlaunch a reads t"
-    assert _keys(text, POOL.format("a")) == set()
-
-
 def test_the_caller_uses_what_was_handed_in_and_what_is_returned() -> None:
     assert _keys("launch main reads x", "x@in") == set()
     assert _keys("launch main writes x", "x@in", "x") == set()
     assert _keys("launch side reads p", "p@in@pinned") == {("TC414", 0, 1, "p")}
     assert _keys("launch side writes x[0:2]", "x", "x[2:4]") == set()
     assert _keys("launch side reads x", "x", "x") == set()
+    assert _keys("capture g a\nlaunch a writes x\nend g\nlaunch main reads x", "x@in") == set()
     assert _keys("", "x@in", "x") == set()
