@@ -18,7 +18,7 @@ from soundness_triton_sources import triton_source
 
 from tilecheck import check_source
 
-KERNELS = 70
+KERNELS = 40
 LAUNCHES = 30
 
 Draw = Callable[[int], Source]

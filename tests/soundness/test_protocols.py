@@ -14,7 +14,7 @@ from tilecheck.pipeline import verify_paths
 KERNELS = 16  # for each seed
 
 
-@pytest.mark.parametrize(("make", "seed"), [*((random_roles, s) for s in range(4)), (falling_roles, 0)])
+@pytest.mark.parametrize(("make", "seed"), [*((random_roles, s) for s in range(2)), (falling_roles, 0)])
 def test_no_verdict_contradicts_an_interleaving(make, seed: int, tmp_path: Path) -> None:
     """What is called safe has no race in any interleaving, and what is called violated has one."""
     found: Counter[tuple[str, bool | None]] = Counter()
