@@ -60,6 +60,7 @@ class Machine:
             self._of_item.append((1 << len(self.parts)) - (1 << first))
         self.waits = [self._all(numbers) for numbers in waits]
         self.optional = sum(part.bit for part in self.parts if part.optional)
+        self._reached: dict[int, int] = {}
         self._of_step: dict[int, list[Part]] = {}
         for part in self.parts:
             self._of_step.setdefault(part.step, []).append(part)
@@ -100,22 +101,41 @@ class Machine:
         out, is best made by leaving it out, unless it is one of the two: that counts as ended at once.
         """
         held = one.bit | other.bit
+        for mine, its in ((one, other), (other, one)):
+            # Cheaper, once for each part: what is not reached with one end held is not with two.
+            if not its.optional and not self._reached_with(mine) & its.bit:
+                return None
+        started, done = self._run(held)
+        return self._needed(done, held) if started & held == held else None
+
+    def _reached_with(self, part: Part) -> int:
+        """The parts that start without the end of this one."""
+        if part.number not in self._reached:
+            self._reached[part.number], _ = self._run(part.bit)
+        return self._reached[part.number]
+
+    def _run(self, held: int) -> tuple[int, list[tuple[Verb, int]]]:
+        """Do all that can be done without the end of some parts: what has started, and the steps.
+
+        A step of the host comes with the action, a step of a part with the number of the part.
+        """
         started, ended = 0, self.optional & ~held
-        done: list[tuple[Verb, int]] = []  # the step of the host, or the number of the part
+        done: list[tuple[Verb, int]] = []
         for step in range(BEFORE, len(self.waits) + 1):
             if step > 0 and self.waits[step - 1] & ~ended:
                 break
             done.append((Verb.HOST, step))
             # Guards name only what was enqueued earlier: one pass does all that can be done.
             for part in self._of_step.get(step, ()):
-                if part.bit & ended or part.needs_started & ~started or part.needs_ended & ~ended:
+                bit = 1 << part.number
+                if bit & ended or part.needs_started & ~started or part.needs_ended & ~ended:
                     continue
-                started |= part.bit
+                started |= bit
                 done.append((Verb.START, part.number))
-                if not part.bit & held:
-                    ended |= part.bit
+                if not bit & held:
+                    ended |= bit
                     done.append((Verb.END, part.number))
-        return self._needed(done, held) if started & held == held else None
+        return started, done
 
     def _needed(self, done: list[tuple[Verb, int]], started: int) -> tuple[Step, ...]:
         """The steps that lead to the start of some parts: those that a later one needs, from the last on."""
