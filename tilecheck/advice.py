@@ -225,10 +225,12 @@ def _of_zeroing(kernel: Kernel, goal: Disjoint) -> str | None:
 def _of_divisors(goal: Disjoint) -> str | None:
     """`b // across` beside `b % down`: the digits of a number have one divisor."""
     nodes = list(walk(*(axis.coordinate for a in (goal.first, goal.second) for axis in a.axes)))
-    quotients = [n for n in nodes if n.op == "floordiv" and _is_of_block(n)]
-    for rest in (n for n in nodes if n.op == "mod" and _is_of_block(n)):
+    rests = [n for n in nodes if n.op == "mod" and _is_of_block(n)]
+    paired = {rest.args for rest in rests}  # a quotient with its own remainder beside it is no mistake
+    quotients = [n for n in nodes if n.op == "floordiv" and _is_of_block(n) and n.args not in paired]
+    for rest in rests:
         same = [q for q in quotients if q.args[0] is rest.args[0]]
-        if same and all(q.args[1] is not rest.args[1] for q in same):
+        if same:
             first, second = render(same[0]), render(rest)
             wanted = f"{render(rest.args[0])} % {render(same[0].args[1])}"
             return f"`{first}` and `{second}` divide by different numbers: `{first}` goes with `{wanted}`"

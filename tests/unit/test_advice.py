@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 
 import pytest
 
 from tilecheck import check_source
 from tilecheck.model import Diagnostic
+from tilecheck.pipeline import verify_paths
 from tilecheck.text import Source
 
+ROOT = Path(__file__).parents[2]
 TRITON = "import torch\nimport triton\nimport triton.language as tl\n\n\n@triton.jit\n"
 CUTILE = "import cuda.tile as ct\n\n\n@ct.kernel\n"
 HISTOGRAM = """
@@ -114,6 +117,13 @@ def test_two_divisors_of_one_number_are_named() -> None:
     asked = "`tl.program_id(0) // across` goes with `tl.program_id(0) % across`"
     assert races
     assert all(asked in (race.help or "") for race in races)
+
+
+def test_divisors_of_a_swizzle_are_not_blamed_for_another_race() -> None:
+    """`t % size` stands beside `t // area`, which has its own remainder `t % area`."""
+    report = verify_paths(ROOT / "fixtures/cutile/swizzle/every_batch_to_the_first.py")
+    [race] = about_races(report.diagnostics)
+    assert "divide by different" not in (race.help or "")
 
 
 FLAGS = """
