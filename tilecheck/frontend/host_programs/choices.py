@@ -1,0 +1,53 @@
+"""All paths through a host function, each read from its start: a path is the list of choices made on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Choices:
+    """The choices of one path: those of `planned` first, then the first way of each. Mutable."""
+
+    planned: list[int] = field(default_factory=list)
+    made: list[tuple[int, int]] = field(default_factory=list)  # which way, of how many
+
+    def pick(self, ways: int) -> int:
+        """One of `ways` ways to go on."""
+        at = len(self.made)
+        way = self.planned[at] if at < len(self.planned) else 0
+        self.made.append((way, ways))
+        return way
+
+    def next(self) -> Choices | None:
+        """The choices of the next path; None behind the last one."""
+        made = list(self.made)
+        while made:
+            way, ways = made.pop()
+            if way + 1 < ways:
+                return Choices([*(w for w, _ in made), way + 1])
+        return None
+
+
+class TooManyPaths(Exception):
+    """There are more paths than it is worth to read."""
+
+
+def every_path(run: Callable[[Choices], T], limit: int) -> list[T]:
+    """What `run` gives on each path.
+
+    Raises:
+        TooManyPaths: there are more than `limit`.
+    """
+    found: list[T] = []
+    choices: Choices | None = Choices()
+    while choices is not None:
+        if len(found) == limit:
+            raise TooManyPaths
+        found.append(run(choices))
+        choices = choices.next()
+    return found

@@ -1,0 +1,435 @@
+"""Evaluates expressions of host code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import libcst as cst
+
+from tilecheck.frontend.host_programs import names, views
+from tilecheck.frontend.host_programs import values as V
+from tilecheck.frontend.host_programs.arguments import Arguments
+from tilecheck.frontend.host_programs.calls import call, method_of_unknown
+from tilecheck.frontend.host_programs.iteration import comprehension
+from tilecheck.frontend.host_programs.kinds import as_number, as_tensor, key_of, resolved, truth
+from tilecheck.frontend.host_programs.machine import Machine, PathEnds
+from tilecheck.frontend.host_programs.numbers import binary, compare
+from tilecheck.frontend.host_programs.tensors import read_on_host
+from tilecheck.frontend.host_programs.torch_calls import operator
+from tilecheck.frontend.host_programs.views import Slice
+
+
+def evaluate(m: Machine, node: cst.CSTNode) -> V.Value:
+    """The value of an expression.
+
+    Raises:
+        Unread: it may touch streams, graphs or memory in a way that is not understood.
+        PathEnds: it raises.
+    """
+    m.step(node)
+    handler = _HANDLERS.get(type(node))
+    if handler is None:
+        raise m.unread(node, "this expression is not read")
+    return resolved(m, handler(m, node))
+
+
+def held(m: Machine, nodes: Sequence[cst.BaseExpression]) -> list[V.Value]:
+    """The values of expressions, each held while those behind it are evaluated. None of them is what the
+    statement assigns."""
+    (target, m.target), mark = (m.target, ""), len(m.pending)
+    found = []
+    try:
+        for node in nodes:
+            found.append(evaluate(m, node))
+            m.pending.append(found[-1])
+    finally:
+        m.target = target
+        del m.pending[mark:]
+    return found
+
+
+def _name(m: Machine, node: cst.Name) -> V.Value:
+    return V.Const(node.value == "True") if node.value in ("True", "False") else _named(m, node)
+
+
+def _named(m: Machine, node: cst.Name) -> V.Value:
+    return V.NONE if node.value == "None" else names.value_of(m, node.value, node)
+
+
+def _integer(m: Machine, node: cst.Integer) -> V.Value:
+    return V.number(node.evaluated_value)
+
+
+def _constant(m: Machine, node: cst.SimpleString | cst.Float | cst.ConcatenatedString) -> V.Value:
+    value = node.evaluated_value
+    return V.Const(value) if value is not None else _plain(m, node)
+
+
+def _formatted(m: Machine, node: cst.FormattedString) -> V.Value:
+    for part in node.parts:
+        if isinstance(part, cst.FormattedStringExpression):
+            value = evaluate(m, part.expression)
+            if isinstance(value, V.Tensor):
+                read_on_host(m, node, "format", value)
+    return _plain(m, node)
+
+
+def _plain(m: Machine, node: cst.CSTNode) -> V.Value:
+    return V.Unknown(m.scope.table.text(node), given=False, plain=True)
+
+
+def _attribute(m: Machine, node: cst.Attribute) -> V.Value:
+    return names.attribute(m, evaluate(m, node.value), node.attr.value, node)
+
+
+# ---- operators ---------------------------------------------------------------------------------------------
+
+
+def _binary(m: Machine, node: cst.BinaryOperation) -> V.Value:
+    left, right = held(m, [node.left, node.right])
+    if isinstance(left, V.Tensor) or isinstance(right, V.Tensor):
+        return operator(m, node, _operator_text(node.operator), [left, right])
+    if isinstance(left, (V.Event, V.Stream)):
+        return _plain(m, node)
+    return binary(m, node.operator, left, right, m.scope.table.text(node))
+
+
+_TEXTS = {
+    "Add": "+",
+    "Subtract": "-",
+    "Multiply": "*",
+    "Divide": "/",
+    "FloorDivide": "//",
+    "Modulo": "%",
+    "Power": "**",
+    "MatrixMultiply": "@",
+    "BitAnd": "&",
+    "BitOr": "|",
+    "BitXor": "^",
+    "LeftShift": "<<",
+    "RightShift": ">>",
+    "LessThan": "<",
+    "LessThanEqual": "<=",
+    "GreaterThan": ">",
+    "GreaterThanEqual": ">=",
+    "Equal": "==",
+    "NotEqual": "!=",
+    "Minus": "-",
+    "Plus": "+",
+    "BitInvert": "~",
+}
+
+
+def _operator_text(node: cst.CSTNode) -> str:
+    name = type(node).__name__
+    return _TEXTS.get(name) or _TEXTS.get(name.removesuffix("Assign"), name)
+
+
+def _unary(m: Machine, node: cst.UnaryOperation) -> V.Value:
+    (value,) = held(m, [node.expression])
+    if isinstance(node.operator, cst.Not):
+        return V.Const(not truth(m, value, node))
+    if isinstance(value, V.Tensor):
+        return operator(m, node, _operator_text(node.operator), [value])
+    if isinstance(node.operator, cst.Minus) and (isinstance(value, V.Number)):
+        return binary(m, cst.Subtract(), V.number(0), value, "")
+    return _plain(m, node)
+
+
+def _boolean(m: Machine, node: cst.BooleanOperation) -> V.Value:
+    left = evaluate(m, node.left)
+    if truth(m, left, node.left) == isinstance(node.operator, cst.And):
+        return evaluate(m, node.right)
+    return left
+
+
+def _comparison(m: Machine, node: cst.Comparison) -> V.Value:
+    values = held(m, [node.left, *(target.comparator for target in node.comparisons)])
+    for target, left, right in zip(node.comparisons, values, values[1:], strict=False):
+        is_test = isinstance(target.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn))
+        tensors = isinstance(left, V.Tensor) or isinstance(right, V.Tensor)
+        if tensors and not is_test and V.NONE not in (left, right):
+            if len(node.comparisons) > 1:
+                raise m.unread(node, "a chain of comparisons of tensors")
+            return operator(m, node, _operator_text(target.operator), [left, right])
+        if not compare(m, target.operator, left, right):
+            return V.Const(value=False)
+    return V.Const(value=True)
+
+
+def _conditional(m: Machine, node: cst.IfExp) -> V.Value:
+    taken = truth(m, evaluate(m, node.test), node.test)
+    return evaluate(m, node.body if taken else node.orelse)
+
+
+def _walrus(m: Machine, node: cst.NamedExpr) -> V.Value:
+    value = evaluate(m, node.value)
+    m.bind(m, node.target, value)
+    return value
+
+
+# ---- containers --------------------------------------------------------------------------------------------
+
+
+def _items(m: Machine, node: cst.List | cst.Tuple | cst.Set) -> V.Value:
+    found: list[V.Value] = []
+    mark = len(m.pending)
+    try:
+        for element in node.elements:
+            value = evaluate(m, element.value)
+            m.pending.append(value)
+            if isinstance(element, cst.StarredElement):
+                if not isinstance(value, V.Sequence):
+                    return _plain(m, node)
+                found += value.items
+            else:
+                found.append(value)
+    finally:
+        del m.pending[mark:]
+    return V.Sequence(found, isinstance(node, cst.Tuple))
+
+
+def _dictionary(m: Machine, node: cst.Dict) -> V.Value:
+    found: dict[object, V.Value] = {}
+    for element in node.elements:
+        value = evaluate(m, element.value)
+        if isinstance(element, cst.DictElement):
+            found[key_of(evaluate(m, element.key))] = value
+        elif isinstance(value, V.Mapping):
+            found.update(value.items)
+        else:
+            return _plain(m, node)
+    return V.Mapping(found)
+
+
+def _comprehension(m: Machine, node: cst.ListComp | cst.GeneratorExp | cst.SetComp | cst.DictComp) -> V.Value:
+    return comprehension(m, node)
+
+
+def _lambda(m: Machine, node: cst.Lambda) -> V.Value:
+    return V.Function(node, m.scope.table, m.scope)
+
+
+def _yield(m: Machine, node: cst.Yield) -> V.Value:
+    """The caller takes what is yielded, uses it on its stream, and comes back."""
+    if isinstance(node.value, cst.From):
+        raise m.unread(node, "what another generator yields is not read")
+    value = V.NONE if node.value is None else evaluate(m, node.value)
+    if m.inside_yield and m.calls and m.calls[-1] is m.inside_yield[-1][0]:
+        _, body = m.inside_yield.pop()
+        body(value)
+        return V.NONE
+    m.hand_out(node, value)
+    return V.Unknown(m.unique("sent"), given=False, plain=True)
+
+
+def _starred(m: Machine, node: cst.StarredElement) -> V.Value:
+    return evaluate(m, node.value)
+
+
+# ---- subscripts --------------------------------------------------------------------------------------------
+
+
+def indices_of(m: Machine, node: cst.Subscript) -> list[V.Value | Slice]:
+    """The items of a subscript."""
+    found: list[V.Value | Slice] = []
+    for element in node.slice:
+        part = element.slice
+        if isinstance(part, cst.Slice):
+            low, high = (None if b is None else evaluate(m, b) for b in (part.lower, part.upper))
+            step = None if part.step is None else as_number(m, evaluate(m, part.step))
+            found.append(Slice(low, high, holes=part.step is not None and step != V.number(1)))
+        elif isinstance(part, cst.Index):
+            value = evaluate(m, part.value)
+            if isinstance(value, V.Sequence) and value.is_tuple and len(node.slice) == 1:
+                found += value.items
+            else:
+                found.append(value)
+    return found
+
+
+def _subscript(m: Machine, node: cst.Subscript) -> V.Value:
+    (value,) = held(m, [node.value])
+    if isinstance(value, (V.Kernel, V.Function, V.Gridded)):
+        held(m, [s.slice.value for s in node.slice if isinstance(s.slice, cst.Index)])
+        return V.Gridded(value)
+    m.pending.append(value)
+    try:
+        indices = indices_of(m, node)
+    finally:
+        m.pending.pop()
+    return item(m, value, indices, node)
+
+
+def item(m: Machine, value: V.Value, indices: list[V.Value | Slice], node: cst.CSTNode) -> V.Value:
+    """`value[indices]`."""
+    first = indices[0] if len(indices) == 1 else None
+    match value:
+        case V.Sequence(items=items):
+            return _of_items(m, value, items, first, node)
+        case V.Mapping(items=items):
+            return _of_mapping(m, items, first, node)
+        case V.Method(owner=V.Tensor() as tensor, name="shape"):
+            at = None if first is None or isinstance(first, Slice) else as_number(m, first)
+            if at is None or at.value is None:
+                return _plain(m, node)
+            return names.shape_number(m, tensor, at.value)
+        case V.Tensor():
+            return _of_tensor(m, value, indices, node)
+        case V.Unknown() if not value.plain:
+            by_slices = len(indices) > 1 or isinstance(first, Slice)
+            if by_slices or value.name in m.knowledge.tensor_names:
+                whole = as_tensor(m, value, node)
+                return _plain(m, node) if whole is None else _of_tensor(m, whole, indices, node)
+            return _of_unknown(m, value, first)
+        case V.Const(value=None):
+            raise PathEnds("None has no items")
+        case V.Library() | V.Class():
+            return value
+        case _:
+            return _plain(m, node)
+
+
+def _of_unknown(m: Machine, value: V.Unknown, index: V.Value) -> V.Value:
+    """An item of something unknown: the same item wherever the same is asked for."""
+    at = as_number(m, index) if isinstance(index, V.Number) else None
+    text = repr(m.settle(at.expr)) if at is not None else str(key_text(index))
+    path = f"{value.name}[{text}]"
+    m.elements[path] = value.name
+    return m.stored.get(path, V.Unknown(path, value.given, value.plain, value.site))
+
+
+def key_text(index: V.Value) -> str:
+    """A key of an unknown container as text."""
+    match index:
+        case V.Const(value=value):
+            return repr(value)
+        case V.Unknown(name=name):
+            return name
+        case _:
+            return str(key_of(index))
+
+
+def _of_items(
+    m: Machine, value: V.Sequence, items: list[V.Value], index: V.Value | Slice | None, node: cst.CSTNode
+) -> V.Value:
+    if isinstance(index, Slice):
+        low, high = (None if b is None or b == V.NONE else as_number(m, b) for b in (index.start, index.stop))
+        bounds = [None if b is None else m.settle(b.expr).value for b in (low, high)]
+        if index.holes or (low is not None and bounds[0] is None) or (high is not None and bounds[1] is None):
+            return _plain(m, node)
+        return V.Sequence(items[bounds[0] : bounds[1]], value.is_tuple)
+    at = None if index is None else as_number(m, index)
+    if at is None or not items:
+        if not items:
+            raise PathEnds("index out of range")
+        return _plain(m, node)
+    exact = m.settle(at.expr).value
+    if exact is None:  # any of them: each is a path
+        exact = m.choose(("item", id(value), at.expr), len(items))
+    if not -len(items) <= exact < len(items):
+        raise PathEnds("index out of range")
+    return items[exact]
+
+
+def _of_mapping(m: Machine, items: dict[object, V.Value], index: V.Value, node: cst.CSTNode) -> V.Value:
+    key = key_of(index)
+    if key in items:
+        return items[key]
+    if not items or (isinstance(key, str) and all(isinstance(k, str) for k in items)):
+        raise PathEnds("no such key")
+    return list(items.values())[m.choose(("item", id(items), key), len(items))]
+
+
+def _of_tensor(m: Machine, tensor: V.Tensor, indices: Sequence[V.Value | Slice], node: cst.CSTNode) -> V.Value:
+    view = views.subscript(m, tensor, indices)
+    if view is not None:
+        return view
+    # Tensors as indices gather: a copy, on the current stream.
+    others = [t for i in indices if not isinstance(i, Slice) and (t := as_tensor(m, i, node)) is not None]
+    return operator(m, node, "gather", [tensor.mixed(holes=True), *others])
+
+
+# ---- calls -------------------------------------------------------------------------------------------------
+
+
+def arguments(m: Machine, node: cst.Call) -> Arguments:
+    """The arguments of a call, each held while those behind it are evaluated."""
+    mark = len(m.pending)
+    positional: list[V.Value] = []
+    keywords: dict[str, V.Value] = {}
+    more: list[V.Value] = []
+    try:
+        for arg in node.args:
+            value = evaluate(m, arg.value)
+            m.pending.append(value)
+            if arg.keyword is not None:
+                keywords[arg.keyword.value] = value
+            elif arg.star == "*" and isinstance(value, V.Sequence):
+                positional += value.items
+            elif (
+                arg.star == "**"
+                and isinstance(value, V.Mapping)
+                and all(isinstance(k, str) for k in value.items)
+            ):
+                keywords.update({str(k): v for k, v in value.items.items()})
+            elif arg.star:
+                more.append(value)
+            else:
+                positional.append(value)
+    finally:
+        del m.pending[mark:]
+    return Arguments(node, tuple(positional), keywords, tuple(more))
+
+
+def _call(m: Machine, node: cst.Call) -> V.Value:
+    (target, m.target), mark = (m.target, ""), len(m.pending)
+    try:
+        owner = evaluate(m, node.func.value) if isinstance(node.func, cst.Attribute) else None
+        m.pending.append(owner)
+        if isinstance(owner, V.Unknown) and isinstance(node.func, cst.Attribute):
+            function = m.stored.get(f"{owner.name}.{node.func.attr.value}")
+        elif isinstance(node.func, cst.Attribute):
+            function = names.attribute(m, owner, node.func.attr.value, node.func)
+        else:
+            function = evaluate(m, node.func)
+        m.pending.append(function)
+        given = arguments(m, node)
+        m.pending += given.every()
+        m.target = target
+        if function is None and isinstance(owner, V.Unknown) and isinstance(node.func, cst.Attribute):
+            return method_of_unknown(m, owner, node.func.attr.value, given)
+        return call(m, function, given)
+    finally:
+        m.target = target
+        del m.pending[mark:]
+
+
+_HANDLERS: dict[type, Callable[..., V.Value]] = {
+    cst.Name: _name,
+    cst.Integer: _integer,
+    cst.SimpleString: _constant,
+    cst.ConcatenatedString: _plain,
+    cst.Float: _constant,
+    cst.FormattedString: _formatted,
+    cst.Attribute: _attribute,
+    cst.Subscript: _subscript,
+    cst.Call: _call,
+    cst.BinaryOperation: _binary,
+    cst.UnaryOperation: _unary,
+    cst.BooleanOperation: _boolean,
+    cst.Comparison: _comparison,
+    cst.IfExp: _conditional,
+    cst.NamedExpr: _walrus,
+    cst.Tuple: _items,
+    cst.List: _items,
+    cst.Set: _items,
+    cst.Dict: _dictionary,
+    cst.ListComp: _comprehension,
+    cst.GeneratorExp: _comprehension,
+    cst.SetComp: _comprehension,
+    cst.DictComp: _comprehension,
+    cst.Lambda: _lambda,
+    cst.Yield: _yield,
+    cst.Ellipsis: lambda m, node: V.Const(Ellipsis),
+}

@@ -1,0 +1,178 @@
+"""Launches of kernels: `kernel[grid](...)`, `ct.launch(...)`, and those of tilecheck."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import libcst as cst
+
+from tilecheck.frontend.annotations import read_annotation
+from tilecheck.frontend.definitions import Definition, Given
+from tilecheck.frontend.host_programs import values as V
+from tilecheck.frontend.host_programs.arguments import Arguments
+from tilecheck.frontend.host_programs.kinds import as_stream, as_tensor, resolved, truth
+from tilecheck.frontend.host_programs.machine import Machine
+from tilecheck.ir.host_program import Footprint, Region
+from tilecheck.ir.launch_footprint import KernelFootprint, ParameterUse
+
+_DEPENDENT = ("launch_pdl", "programmatic_dependent_launch")
+
+
+def launch(m: Machine, kernel: V.Kernel, a: Arguments, *, stream: str | None = None) -> V.Value:
+    """A launch with the arguments of a kernel, and options, as keywords."""
+    definition = kernel.definition
+    if a.more:
+        raise m.unread(a.node, "not all arguments of this launch are in view")
+    given = dict(zip(_parameters(definition), a.positional, strict=False))
+    options = {name: value for name, value in a.keywords.items() if name not in _parameters(definition)}
+    given.update({name: value for name, value in a.keywords.items() if name not in options})
+    dependent = any(name in options and truth(m, options[name], a.node) for name in _DEPENDENT)
+    _enqueue(m, definition, given, a, stream=stream, dependent=dependent)
+    return V.NONE
+
+
+def launch_by_call(m: Machine, a: Arguments) -> V.Value:
+    """`ct.launch(stream, grid, kernel, args)`."""
+    kernel, given = resolved(m, a.get(2, "kernel")), resolved(m, a.get(3, "args"))
+    if given is None:
+        given = resolved(m, a.get(3, "kernel_args"))
+    stream = as_stream(m, a.get(0, "stream"), a.node)
+    name = m.stream if stream is None else stream.name
+    items = given.items if isinstance(given, V.Sequence) else None
+    if not isinstance(kernel, V.Kernel) or items is None:
+        raise m.unread(a.node, "the kernel or its arguments are not in view")
+    dependent = any(n in a.keywords and truth(m, a.keywords[n], a.node) for n in _DEPENDENT)
+    values = dict(zip(_parameters(kernel.definition), items, strict=False))
+    _enqueue(m, kernel.definition, values, a, stream=name, dependent=dependent)
+    return V.NONE
+
+
+def unread_launch(m: Machine, name: str, a: Arguments) -> V.Value:
+    """A launch of a kernel that is not in view: it may read and write all tensors that it is passed."""
+    if any(option in a.keywords and truth(m, a.keywords[option], a.node) for option in _DEPENDENT):
+        raise m.unread(a.node, "whether this dependent launch waits is not known")
+    found = [t for value in a.every() for t in tensors_in(m, value, a.node)]
+    regions = [replace(r, exact=False) for t in found for r in m.regions(t)]
+    for tensor in found:
+        m.note_use(a.node, tensor)
+    m.enqueue(a.node, name, regions, regions)
+    return V.NONE
+
+
+def _enqueue(
+    m: Machine,
+    definition: Definition,
+    given: Mapping[str, V.Value],
+    a: Arguments,
+    *,
+    stream: str | None,
+    dependent: bool,
+) -> None:
+    footprint = m.footprint(_specialised(m, definition, given))
+    if footprint is None:
+        if dependent:
+            raise m.unread(a.node, f"the kernel `{definition.name}` of this dependent launch is not read")
+        footprint = _anything(given)
+    before = _footprint(m, given, footprint.before, a.node)
+    after = _footprint(m, given, footprint.after, a.node)
+    for use in (*footprint.before, *footprint.after):
+        if isinstance(given.get(use.name), V.Tensor):
+            m.note_use(a.node, given[use.name])
+    if not dependent:  # it starts when all before it has ended: its wait changes nothing
+        reads, writes = (*before.reads, *after.reads), (*before.writes, *after.writes)
+        m.enqueue(a.node, definition.name, reads, writes, stream=stream)
+        return
+    m.enqueue(
+        a.node,
+        definition.name,
+        after.reads,
+        after.writes,
+        stream=stream,
+        before=before,
+        dependent=True,
+        waits=footprint.waits,
+    )
+
+
+def _footprint(
+    m: Machine, given: Mapping[str, V.Value], uses: Iterable[ParameterUse], node: cst.CSTNode
+) -> Footprint:
+    """What the parameters that a kernel touches are at this launch.
+
+    The kernel may touch all of an argument. What it certainly touches is its first element, if that is known.
+    """
+    regions: dict[bool, list[Region]] = {False: [], True: []}
+    for use in uses:
+        for tensor in tensors_in(m, given.get(use.name), node):
+            regions[use.write] += [replace(region, exact=False) for region in m.regions(tensor)]
+            if use.certain and not tensor.aliases and not tensor.holes:
+                regions[use.write].append(m.first_element(tensor))
+            if not m.is_device(tensor):
+                m.copied[tensor.memory] = None
+    return Footprint(tuple(regions[False]), tuple(regions[True]))
+
+
+def tensors_in(m: Machine, value: V.Value | None, node: cst.CSTNode) -> list[V.Tensor]:
+    """The tensors of an argument: itself, or those of a list."""
+    if isinstance(value, V.Sequence):
+        return [t for item in value.items for t in tensors_in(m, item, node)]
+    if isinstance(value, V.Mapping):
+        return [t for item in value.items.values() for t in tensors_in(m, item, node)]
+    found = as_tensor(m, value, node)
+    return [] if found is None else [found]
+
+
+def _anything(given: Mapping[str, V.Value]) -> KernelFootprint:
+    """A kernel that is not read may read and write whatever it is passed, numbers apart."""
+    names = [name for name, value in given.items() if not isinstance(value, V.Number)]
+    return KernelFootprint(
+        (), tuple(ParameterUse(n, write) for n in names for write in (False, True)), waits=True
+    )
+
+
+def _specialised(m: Machine, definition: Definition, given: Mapping[str, V.Value]) -> Definition:
+    """The kernel with the compile-time parameters of this launch: a wait may stand under one of them."""
+    constants: list[tuple[str, int | bool]] = []
+    for name, param in _parameters(definition).items():
+        if _is_constant(definition, param):
+            found = _literal(m, given[name]) if name in given else _default(param)
+            constants += [] if found is None else [(name, found)]
+    if not constants:
+        return definition
+    own = Given((), tuple(constants), None, definition.table.site(definition.node.name), named=False)
+    return replace(definition, given=(*definition.given, own))
+
+
+def _literal(m: Machine, value: V.Value) -> int | bool | None:
+    match value:
+        case V.Number(expr=expr):
+            return m.settle(expr).value
+        case V.Const(value=bool(flag)):
+            return flag
+        case V.Unknown(name=name) if ("truth", name) in m.decided:  # a flag that also decides `launch_pdl`
+            return m.decided["truth", name] == 0
+        case _:
+            return None
+
+
+def _default(param: cst.Param) -> int | bool | None:
+    """The literal that a parameter has where the launch leaves it out."""
+    match param.default:
+        case cst.Integer():
+            return param.default.evaluated_value
+        case cst.Name(value="True" | "False" as word):
+            return word == "True"
+        case _:
+            return None
+
+
+def _parameters(definition: Definition) -> dict[str, cst.Param]:
+    params = definition.node.params
+    return {p.name.value: p for p in (*params.posonly_params, *params.params, *params.kwonly_params)}
+
+
+def _is_constant(definition: Definition, param: cst.Param) -> bool:
+    return (
+        param.annotation is not None and read_annotation(definition.table, param.annotation.annotation).constant
+    )

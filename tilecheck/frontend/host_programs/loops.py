@@ -1,0 +1,243 @@
+"""Loops: which rounds of a loop stand for all of them.
+
+All rounds of a loop run the same body. They differ by the counter, and by what the variables are bound to. The
+bindings recur after some rounds with some period (1 for most loops, k for a ring of k buffers): from there on
+round r does what round r + period does. Work keeps to its stream in corresponding rounds, so what is ordered
+before a round is ordered before all that correspond to it later. So a period and one round more have every pair
+of rounds that two rounds can be, as far as order goes. Parts of memory that move with the counter must move at
+one speed for this to hold of overlaps too (`moving_parts`); else they count as the whole memory, perhaps
+touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import libcst as cst
+
+from tilecheck.frontend.host_programs import values as V
+from tilecheck.frontend.host_programs.iteration import Items
+from tilecheck.frontend.host_programs.machine import (
+    BreakLoop,
+    ContinueLoop,
+    Loop,
+    Machine,
+    PathEnds,
+    Relearn,
+)
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr
+
+_LONGEST = 10  # rounds that are read of one loop
+_FEW = 3
+
+
+def run_for(m: Machine, node: cst.CSTNode, items: Callable[[], Items], body: Callable[[V.Value], None]) -> bool:
+    """Run a `for` loop; whether it ended without `break`. `items` is asked for inside the loop."""
+    with_loop = Loop(m.site(node), m.unique("loop"))
+    m.loops.append(with_loop)
+    try:
+        whole = items()
+        if whole.exact is not None:
+            for r, value in enumerate(whole.exact):
+                with_loop.round = r
+                if not _round(m, with_loop, lambda value=value: body(value), None):  # type: ignore[misc]
+                    return False
+            return True
+        states: list[object] = []
+        for r in _rounds_of(m, with_loop, node, whole):
+            with_loop.round = r
+            grown = _Carried(m, with_loop)
+            if not _round(m, with_loop, lambda r=r: body(whole.at(r)), grown):  # type: ignore[misc]
+                return False
+            states.append(_state(m, with_loop))
+        _check_recurs(m, with_loop, node, states)
+        return True
+    finally:
+        m.loops.pop()
+        _leave(m, with_loop)
+
+
+def run_while(m: Machine, node: cst.CSTNode, test: Callable[[], bool | None], body: Callable[[], None]) -> bool:
+    """Run a `while` loop; whether it ended without `break`. `test` gives None where the condition is open.
+
+    Raises:
+        PathEnds: the loop has no end but a `break`, and this path takes none.
+    """
+    loop = Loop(m.site(node), m.unique("loop"))
+    m.loops.append(loop)
+    most = _most_rounds(m, loop)
+    states: list[object] = []
+    try:
+        while True:
+            grown = _Carried(m, loop)
+            goes_on = test()
+            if goes_on is None:
+                goes_on = loop.round < most and m.choices.pick(2) == 0
+            if not goes_on:
+                _check_recurs(m, loop, node, states)
+                return True
+            if loop.round >= most:
+                _check_recurs(m, loop, node, states)
+                raise PathEnds("what more rounds do is read already")
+            if not _round(m, loop, body, grown):
+                return False
+            states.append(_state(m, loop))
+            loop.round += 1
+    finally:
+        m.loops.pop()
+        _leave(m, loop)
+
+
+def _round(m: Machine, loop: Loop, body: Callable[[], None], grown: _Carried | None) -> bool:
+    """One round; whether the loop goes on."""
+    try:
+        body()
+    except ContinueLoop:
+        pass
+    except BreakLoop:
+        return False
+    if grown is not None:
+        grown.learn()
+    return True
+
+
+def _most_rounds(m: Machine, loop: Loop) -> int:
+    """The number of rounds that have every pair of rounds: a period and one, behind those that differ."""
+    wanted = max(2, m.knowledge.rounds.get(loop.site, 0), m.knowledge.periods.get(loop.site, 1) + 1)
+    if wanted > _LONGEST:
+        raise m.unread_at(loop.site, "too many rounds of this loop differ")
+    return wanted
+
+
+def _rounds_of(m: Machine, loop: Loop, node: cst.CSTNode, whole: Items) -> list[int]:
+    """The numbers of the rounds that are read on this path.
+
+    A loop of a known number of rounds is read at both its ends; between them only whole periods are left out.
+    """
+    most = _most_rounds(m, loop)
+    period = m.knowledge.periods.get(loop.site, 1)
+    count = None if whole.count is None else m.settle(whole.count).value
+    if count is not None:
+        last = min(count, period + 1)
+        first = most + (count - last - most) % period
+        if first + last >= count:
+            return list(range(count))
+        return [*range(first), *range(count - last, count)]
+    ways = _ways(most, period) if m.is_relevant(node) else [most, 0]
+    rounds = ways[m.choices.pick(len(ways))]
+    if whole.count is not None:
+        m.know(whole.count, rounds)
+    return list(range(rounds))
+
+
+def _ways(most: int, period: int) -> list[int]:
+    """How many rounds there may be: none, one, or any number by its place in the period."""
+    if most <= _FEW:
+        return [*range(most, -1, -1)]
+    return list(dict.fromkeys((*range(most, most - period, -1), 2, 1, 0)))
+
+
+# ---- variables that change from round to round -------------------------------------------------------------
+
+
+class _Carried:
+    """The numbers that a loop changes: how each grows in a round is learned, and said of it in the next run."""
+
+    def __init__(self, m: Machine, loop: Loop) -> None:
+        self.m, self.loop, self.scope = m, loop, m.scope
+        known = m.knowledge.carried.get(loop.site, {})
+        for name, growth in known.items():
+            value = self.scope.names.get(name)
+            if isinstance(value, V.Number):
+                self.scope.names[name] = _growing(value, loop, growth)
+        self.before = {n: v for n, v in self.scope.names.items() if isinstance(v, V.Number)}
+
+    def learn(self) -> None:
+        """Raises: Relearn, if a number changes in another way than was known."""
+        known = self.m.knowledge.carried.setdefault(self.loop.site, {})
+        for name, before in self.before.items():
+            after = self.scope.names.get(name)
+            if not isinstance(after, V.Number) or any(n == self.loop.name for n, _ in after.slopes):
+                continue
+            growth = E.sub(after.expr, before.expr)
+            if growth is E.ZERO and name not in known:
+                continue
+            wanted: Expr | None = growth if known.get(name, growth) is growth else None
+            if name not in known or known[name] is not wanted:
+                known[name] = wanted
+                raise Relearn
+
+
+def _growing(value: V.Number, loop: Loop, growth: Expr | None) -> V.Number:
+    if growth is None:
+        return replace(value, curved=True)
+    others = tuple((name, slope) for name, slope in value.slopes if name != loop.name)
+    return replace(value, slopes=(*others, (loop.name, growth)))
+
+
+def _leave(m: Machine, loop: Loop) -> None:
+    """Behind the loop, its numbers stand for the rounds that were read alone."""
+    for scope in m.scopes:
+        for name, value in scope.names.items():
+            if isinstance(value, V.Number) and any(n == loop.name for n, _ in value.slopes):
+                scope.names[name] = V.Number(value.expr, (), curved=True)
+
+
+# ---- when bindings recur -----------------------------------------------------------------------------------
+
+
+def _state(m: Machine, loop: Loop) -> object:
+    """What the variables are bound to, with what the loop made called by its age."""
+    return tuple((name, _identity(loop, value, 0)) for name, value in sorted(_bindings(m)))
+
+
+def _bindings(m: Machine) -> list[tuple[str, V.Value]]:
+    found = list(m.scope.names.items())
+    for value in list(m.scope.names.values()):
+        if isinstance(value, V.Object):
+            found += [(f"{value.name}.{name}", field) for name, field in value.fields.items()]
+    return found
+
+
+_LATEST = 3  # items of a list that grows
+
+
+def _identity(loop: Loop, value: V.Value, depth: int) -> object:
+    match value:
+        case V.Stream(name=name) | V.Event(name=name) | V.Graph(name=name):
+            return (type(value).__name__, _age(loop, name))
+        case V.Tensor(memory=memory):
+            return ("Tensor", _age(loop, memory))
+        case V.Unknown(name=name):
+            return ("Unknown", _age(loop, name))
+        case V.Sequence(items=items) if depth < _LATEST:
+            return tuple(_identity(loop, item, depth + 1) for item in items[-_LATEST:])
+        case V.Const(value=constant):
+            return constant
+        case _:
+            return None
+
+
+def _age(loop: Loop, name: str) -> object:
+    if name not in loop.births:
+        return name
+    born, order = loop.births[name]
+    first = min(o for r, o in loop.births.values() if r == born)
+    return (loop.round - born, order - first)
+
+
+def _check_recurs(m: Machine, loop: Loop, node: cst.CSTNode, states: list[object]) -> None:
+    """Raises: Relearn, if the bindings do not recur with the period that is known."""
+    rounds = len(states)
+    period = m.knowledge.periods.get(loop.site, 1)
+    if rounds < _most_rounds(m, loop) or (rounds > period and states[-1] == states[-1 - period]):
+        return
+    for longer in range(1, rounds):
+        if states[-1] == states[-1 - longer]:
+            m.knowledge.learn_period(loop.site, longer)
+            m.knowledge.learn_rounds(loop.site, rounds + longer)
+    if rounds >= _LONGEST - 1:
+        raise m.unread(node, "the variables of this loop do not recur")
+    m.knowledge.learn_rounds(loop.site, rounds + 1)

@@ -1,0 +1,533 @@
+"""One path through a host function: what it has asked of the device so far, and what it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from math import lcm
+from typing import Any
+
+import libcst as cst
+
+from tilecheck.errors import TilecheckError
+from tilecheck.frontend.definitions import Definition
+from tilecheck.frontend.host_programs import values as V
+from tilecheck.frontend.host_programs.choices import Choices
+from tilecheck.frontend.modules import ModuleTable
+from tilecheck.ir import expr as E
+from tilecheck.ir import host_program as H
+from tilecheck.ir.expr import Expr, Kind, Symbol
+from tilecheck.ir.launch_footprint import KernelFootprint
+from tilecheck.model import Site
+
+CURRENT = "current"  # the stream that is current when the function is entered
+Footprints = Callable[[Definition], KernelFootprint | None]
+MAX_STEPS = 120_000  # nodes that are evaluated for one function
+MAX_ACTIONS = 1_500  # of one path
+
+
+class Unread(TilecheckError):
+    """Something that is not understood and may touch streams, graphs or memory in play."""
+
+    def __init__(self, site: Site, why: str) -> None:
+        super().__init__(why)
+        self.site, self.why = site, why
+
+
+class TooLong(TilecheckError):
+    """Reading the function takes more steps than it is worth."""
+
+    def __init__(self, site: Site, why: str) -> None:
+        super().__init__(why)
+        self.site, self.why = site, why
+
+
+class PathEnds(TilecheckError):
+    """The path raises, or never returns."""
+
+
+class BreakLoop(TilecheckError):
+    """`break`."""
+
+
+class ContinueLoop(TilecheckError):
+    """`continue`."""
+
+
+class Returned(TilecheckError):
+    """`return`."""
+
+    def __init__(self, value: V.Value, node: cst.CSTNode) -> None:
+        super().__init__("return")
+        self.value, self.node = value, node
+
+
+class Relearn(TilecheckError):
+    """The function must be read again with what was learned on this path."""
+
+
+@dataclass(slots=True)
+class Knowledge:
+    """What earlier readings of a function learned for the next ones. Mutable: it only grows."""
+
+    places: dict[str, H.Place] = field(default_factory=dict)  # of memory that the caller made
+    tensors: set[Site] = field(default_factory=set)  # calls of unknown functions that give a tensor
+    rounds: dict[Site, int] = field(default_factory=dict)  # that a loop needs at least
+    periods: dict[Site, int] = field(default_factory=dict)  # after so many rounds a loop's bindings recur
+    carried: dict[Site, dict[str, Expr | None]] = field(default_factory=dict)  # growth of numbers by round
+    tensor_names: set[str] = field(default_factory=set)  # values of the caller that are tensors
+    spread: set[str] = field(default_factory=set)  # memory of which rounds of loops touch unlike parts
+    opaque: set[cst.CSTNode] = field(default_factory=set)  # functions that are not read where they are called
+    reads_helpers: bool = True  # functions that use no streams are read where they are called
+    steps: int = 0
+
+    def learn_period(self, loop: Site, period: int) -> None:
+        """Raises: Relearn, if the loop is not read for this period yet."""
+        known = self.periods.get(loop, 1)
+        if lcm(known, period) != known:
+            self.periods[loop] = lcm(known, period)
+            raise Relearn
+
+    def learn_rounds(self, loop: Site, rounds: int) -> None:
+        """Raises: Relearn, if the loop is not read for so many rounds yet."""
+        if self.rounds.get(loop, 0) < rounds:
+            self.rounds[loop] = rounds
+            raise Relearn
+
+    def learn_place(self, memory: str, place: H.Place) -> None:
+        """Raises: Relearn, if it was taken to lie elsewhere."""
+        if self.places.get(memory) is not place:
+            self.places[memory] = place
+            raise Relearn
+
+
+@dataclass(slots=True)
+class Loop:
+    """A loop that is running. `births` are the names given in it, with their rounds and their order."""
+
+    site: Site
+    name: str
+    round: int = 0
+    births: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where a part of an axis starts in round 0 of a loop, and how far it moves in each round."""
+
+    loop: Site | None
+    slope: Expr
+    start: Expr
+
+
+@dataclass(slots=True)
+class OpenCapture:
+    """A capture that is running; `pool` is the graph in whose pool it allocates."""
+
+    graph: str
+    stream: str
+    pool: str
+    loops: tuple[Site, ...]
+
+
+_NOTHING = H.Footprint()
+_Key = tuple[object, str]  # of a variable: what holds it, and its name
+
+
+def _unset(*_: Any) -> Any:
+    raise AssertionError("a machine is made by `programs.machine`")
+
+
+@dataclass(slots=True, eq=False)
+class Machine:
+    """The state of one path. Mutable.
+
+    `given` says what unknown values were found to be, and `stored` what was stored into unknown objects, by
+    path. `owned` are the memories that the program must give back.
+    """
+
+    table: ModuleTable
+    choices: Choices
+    knowledge: Knowledge
+    footprint: Footprints
+    actions: list[H.Action] = field(default_factory=list)
+    memories: dict[str, H.Memory] = field(default_factory=dict)
+    facts: dict[Expr, None] = field(default_factory=dict)
+    settled: dict[Expr, Expr] = field(default_factory=dict)  # numbers that this path knows
+    decided: dict[object, int] = field(default_factory=dict)
+    stream: str = CURRENT
+    parameters: frozenset[str] = frozenset()  # names of unknown values that are whole parameters
+    enters_on_default: bool = False  # module code does
+    default_place: H.Place = H.Place.PAGEABLE  # where torch puts a tensor if nothing is said
+    given: dict[str, Any] = field(default_factory=dict)
+    stored: dict[str, Any] = field(default_factory=dict)
+    scopes: list[V.Scope] = field(default_factory=list)
+    globals: dict[str, V.Scope] = field(default_factory=dict)
+    pending: list[Any] = field(default_factory=list)  # values of expressions that are being evaluated
+    loops: list[Loop] = field(default_factory=list)
+    captures: list[OpenCapture] = field(default_factory=list)
+    owned: dict[str, None] = field(default_factory=dict)
+    live_graphs: dict[str, None] = field(default_factory=dict)
+    pools: dict[str, str] = field(default_factory=dict)  # of graphs and handles: the graph that has the pool
+    recorded: dict[str, list[str]] = field(default_factory=dict)  # streams of `record_stream`
+    copied: dict[str, None] = field(default_factory=dict)  # host memory that kernels touch
+    names: dict[str, int] = field(default_factory=dict)  # how often each name was given
+    target: str = ""  # the variable that the value being computed is for
+    calls: list[cst.CSTNode] = field(default_factory=list)  # functions that are running
+    cuts: dict[tuple[str, int], list[Cut]] = field(default_factory=dict)  # by memory and axis
+    reads: list[dict[_Key, tuple[str, Any]]] = field(default_factory=list)  # variables, by open statement
+    bound_in: dict[_Key, tuple[Site, ...]] = field(default_factory=dict)  # the loops around a binding
+    frozen: dict[_Key, tuple[str, Any]] = field(default_factory=dict)
+    inputs: dict[_Key, tuple[str, str]] = field(default_factory=dict)  # variables of what graphs read: memory
+    graph_writes: dict[str, dict[str, None]] = field(default_factory=dict)
+    graph_made: dict[str, dict[str, None]] = field(default_factory=dict)
+    replays: dict[str, int] = field(default_factory=dict)  # by memory that a graph writes
+    elements: dict[str, str] = field(default_factory=dict)  # items of unknown values, and of which
+    definitions: dict[str, dict[cst.CSTNode, Definition]] = field(default_factory=dict)  # by file
+    handed_out: list[Any] = field(default_factory=list)  # what the caller holds while the function goes on
+    # What runs where a context manager yields, by its function.
+    inside_yield: list[tuple[cst.CSTNode, Callable[[Any], None]]] = field(default_factory=list)
+    # What the modules above this one do.
+    evaluate: Callable[[Machine, Any], Any] = _unset
+    bind: Callable[[Machine, Any, Any], None] = _unset
+    set_attribute: Callable[[Machine, Any, str, Any, cst.CSTNode], None] = _unset
+    call_function: Callable[[Machine, V.Function, Any], Any] = _unset
+    run_function: Callable[[Machine, V.Function, Any], Any] = _unset
+    call_object: Callable[[Machine, Any, Any], Any] = _unset
+    super_of: Callable[[Machine, cst.CSTNode], Any] = _unset
+    is_relevant: Callable[[cst.CSTNode], bool] = _unset
+
+    # ---- places and names ----------------------------------------------------------------------------
+
+    @property
+    def scope(self) -> V.Scope:
+        return self.scopes[-1]
+
+    def site(self, node: cst.CSTNode) -> Site:
+        return self.scope.table.site(node)
+
+    def unread(self, node: cst.CSTNode, why: str) -> Unread:
+        """The error for a construct that is not understood."""
+        return Unread(self.site(node), f"{why}: `{self.scope.table.text(node)}`")
+
+    def unread_at(self, site: Site, why: str) -> Unread:
+        return Unread(site, why)
+
+    def step(self, node: cst.CSTNode) -> None:
+        self.knowledge.steps += 1
+        if self.knowledge.steps > MAX_STEPS or len(self.actions) > MAX_ACTIONS:
+            raise TooLong(self.site(node), "the function is too long to follow")
+
+    def unique(self, text: str) -> str:
+        """A name that no other thing of the program has."""
+        count = self.names.get(text, 0) + 1
+        self.names[text] = count
+        name = text if count == 1 else f"{text} ({count})"
+        for loop in self.loops:
+            loop.births[name] = (loop.round, len(loop.births))
+        return name
+
+    def fresh(self, text: str, *, given: bool = False) -> V.Unknown:
+        return V.Unknown(self.unique(text), given=given)
+
+    # ---- choices -------------------------------------------------------------------------------------
+
+    def choose(self, key: object, ways: int) -> int:
+        """A way to go on, the same on this path whenever the same is asked; None as key asks anew."""
+        if key is None:
+            return self.choices.pick(ways)
+        if key not in self.decided:
+            self.decided[key] = self.choices.pick(ways)
+        return self.decided[key]
+
+    def settle(self, e: Expr) -> Expr:
+        """The expression with the numbers that this path knows."""
+        return E.substitute(e, self.settled)
+
+    def holds(self, condition: Expr) -> bool:
+        """Whether a condition on numbers is true on this path; what is open is chosen."""
+        condition = self.settle(condition)
+        if condition is E.TRUE or condition is E.FALSE:
+            return condition is E.TRUE
+        if condition in self.facts or E.negate(condition) in self.facts:
+            return condition in self.facts
+        chosen = condition if self.choices.pick(2) == 0 else E.negate(condition)
+        self.facts[chosen] = None
+        return chosen is condition
+
+    def know(self, e: Expr, value: int) -> None:
+        """On this path a number has this value."""
+        self.settled[e] = E.const(value)
+        self.assume(E.eq(e, value))
+
+    def assume(self, condition: Expr) -> None:
+        if condition is not E.TRUE:
+            self.facts[condition] = None
+
+    # ---- memory --------------------------------------------------------------------------------------
+
+    def place(self, memory: str) -> H.Place:
+        return self.memories[memory].place
+
+    def is_device(self, tensor: V.Tensor) -> bool:
+        return not tensor.host_view and self.place(tensor.memory) is H.Place.DEVICE
+
+    def handed_in(self, name: str, node: cst.CSTNode, extents: tuple[Expr, ...] | None = None) -> V.Tensor:
+        """Memory that the caller made, under the path of the value that holds it."""
+        if name not in self.memories:
+            place = self.knowledge.places.get(name, H.Place.DEVICE)
+            stream = CURRENT if place is H.Place.DEVICE else None
+            self.memories[name] = H.Memory(name, self.site(node), place, stream, None, extents, handed_in=True)
+            self.names.setdefault(name, 1)
+        return V.Tensor(name)
+
+    def allocate(
+        self, node: cst.CSTNode, name: str, place: H.Place, extents: tuple[Expr, ...] | None = None
+    ) -> V.Tensor:
+        """New memory of the program: on the device that of the current stream, or of the pool of a capture."""
+        memory = self.unique(self.target or name)
+        on_device = place is H.Place.DEVICE
+        pool = self.captures[-1].pool if on_device and self.captures else None
+        stream = self.stream if on_device else None
+        self.memories[memory] = H.Memory(memory, self.site(node), place, stream, pool, extents)
+        self.owned[memory] = None
+        if self.captures and on_device:
+            self.graph_made[self.captures[-1].graph][memory] = None
+        self.actions.append(H.Allocate(self.site(node), memory))
+        return V.Tensor(memory)
+
+    def extent(self, memory: str, axis: int) -> Expr:
+        extents = self.memories[memory].extents
+        if extents is not None and axis < len(extents):
+            return extents[axis]
+        size = E.sym(Symbol(f"{memory}.shape[{axis}]", Kind.HOST))
+        self.assume(E.le(1, size))
+        return size
+
+    def regions(self, tensor: V.Tensor, *, exact: bool = True) -> tuple[H.Region, ...]:
+        """What a use of all of a tensor touches."""
+        whole = exact and not tensor.holes and not tensor.aliases
+        box: list[tuple[Expr, Expr]] = []
+        for axis, interval in enumerate(tensor.box):
+            bounds = None if interval is None else self._bounds(tensor.memory, axis, interval)
+            whole = whole and not (interval is not None and bounds is None)
+            box.append(bounds or (E.ZERO, self.extent(tensor.memory, axis)))
+        if all(interval is None for interval in tensor.box):
+            box = []
+        return (H.Region(tensor.memory, tuple(box), exact=whole), *tensor.aliases)
+
+    def _bounds(self, memory: str, axis: int, interval: tuple[V.Number, V.Number]) -> tuple[Expr, Expr] | None:
+        """The bounds of a cut; None where the rounds that are read do not stand for all others."""
+        start, stop = interval
+        if start.curved or stop.curved or start.slopes != stop.slopes or len(start.slopes) > 1:
+            return None
+        if memory in self.knowledge.spread:
+            return None
+        self.cuts.setdefault((memory, axis), []).append(self._cut(start))
+        return start.expr, stop.expr
+
+    def _cut(self, start: V.Number) -> Cut:
+        if not start.slopes:
+            return Cut(None, E.ZERO, start.expr)
+        (name, slope), *_ = start.slopes
+        loop = next((la for la in self.loops if la.name == name), None)
+        at = E.const(0 if loop is None else loop.round)
+        return Cut(None if loop is None else loop.site, slope, E.sub(start.expr, E.mul(at, slope)))
+
+    def first_element(self, tensor: V.Tensor) -> H.Region:
+        """The first element of a view; `finished` cuts its box down to as many axes as its memory has."""
+        box: list[tuple[Expr, Expr]] = []
+        for axis in range(MAX_RANK):
+            interval = tensor.box[axis] if axis < len(tensor.box) else None
+            start = E.ZERO if interval is None else interval[0].expr
+            box.append((start, E.add(start, 1)))
+        return H.Region(tensor.memory, tuple(box))
+
+    # ---- actions -------------------------------------------------------------------------------------
+
+    def act(self, action: H.Action) -> None:
+        self.actions.append(action)
+
+    def join(
+        self, node: cst.CSTNode, what: str, *, stream: str | None = None, event: str | None = None
+    ) -> None:
+        """The host waits; a capture does not allow it."""
+        if self.captures:
+            self.forbid(node, what, "it waits for the device")
+            return
+        self.act(H.Join(self.site(node), stream, event))
+
+    def forbid(self, node: cst.CSTNode, what: str, why: str) -> None:
+        self.act(H.Forbidden(self.site(node), what, why))
+
+    def touch(
+        self, node: cst.CSTNode, name: str, reads: Iterable[H.Region], writes: Iterable[H.Region] = ()
+    ) -> None:
+        """The host itself reads or writes memory."""
+        footprint = H.Footprint(_distinct(reads), _distinct(writes))
+        if footprint.reads or footprint.writes:
+            self.act(H.Touch(self.site(node), name, footprint))
+
+    def enqueue(
+        self,
+        node: cst.CSTNode,
+        name: str,
+        reads: Iterable[H.Region],
+        writes: Iterable[H.Region] = (),
+        *,
+        stream: str | None = None,
+        is_launch: bool = True,
+        before: H.Footprint = _NOTHING,
+        dependent: bool = False,
+        waits: bool = True,
+    ) -> None:
+        """Enqueue work on a stream, the current one if none is named."""
+        after = H.Footprint(_distinct(reads), _distinct(writes))
+        frozen: tuple[str, ...] = ()
+        if self.captures:
+            graph = self.captures[-1].graph
+            self.graph_writes[graph].update((r.memory, None) for r in (*after.writes, *before.writes))
+            frozen = self._freeze((*after.reads, *before.reads), graph)
+        self.act(
+            H.Work(
+                self.site(node), name, stream or self.stream, after, before, dependent, waits, is_launch, frozen
+            )
+        )
+
+    def note_use(self, node: cst.CSTNode, tensor: V.Tensor) -> None:
+        """A result that was kept under a name is used."""
+        if tensor.kept:
+            self.act(H.UseKept(self.site(node), tensor.kept))
+
+    # ---- what a graph keeps of host variables --------------------------------------------------------
+
+    def _freeze(self, reads: tuple[H.Region, ...], graph: str) -> tuple[str, ...]:
+        """The variables whose values captured work was given: numbers, and tensors that the graph did not make.
+
+        A variable that is bound anew in each round of a loop around the capture picks the graph, as a batch
+        size does; the graph is not stale when it changes.
+        """
+        found: dict[str, None] = {}
+        own = self.graph_made[graph]
+        memories = {region.memory for region in reads}
+        around = set(self.captures[-1].loops)
+        for key, (name, value) in (item for read in self.reads for item in read.items()):
+            if around & set(self.bound_in.get(key, ())):
+                continue
+            if isinstance(value, V.Number):
+                self.frozen[key] = (name, value)
+                found[name] = None
+            elif isinstance(value, V.Tensor) and value.memory in memories and value.memory not in own:
+                self.inputs[key] = (name, value.memory)
+                found[value.memory] = None
+        return tuple(found)
+
+    def note_read(self, holder: object, name: str, label: str, value: V.Value) -> None:
+        """A variable is read in the open statement."""
+        if self.reads:
+            self.reads[-1][_key(holder, name)] = (label, value)
+
+    def note_bound(self, node: cst.CSTNode, holder: object, name: str, value: V.Value) -> None:
+        """A variable gets a value: what graphs froze of it is stale if that is another one."""
+        key = _key(holder, name)
+        self.bound_in[key] = tuple(loop.site for loop in self.loops)
+        if key in self.frozen:
+            label, before = self.frozen[key]
+            if not (isinstance(value, V.Number) and value.expr is before.expr):
+                self.act(H.Rebind(self.site(node), label))
+        if key in self.inputs:
+            memory = self.inputs[key][1]
+            same = isinstance(value, V.Tensor) and value.memory == memory
+            if not same and memory not in self.reachable()[0]:  # with another handle the program can refresh it
+                self.act(H.Rebind(self.site(node), memory))
+
+    def keep(self, node: cst.CSTNode, value: V.Value, label: str) -> V.Value:
+        """A value under a name of its own. Of memory that a graph writes, this keeps the result of a replay."""
+        if not isinstance(value, V.Tensor) or not self.replays.get(value.memory):
+            return value
+        name = self.unique(label)
+        self.act(H.Keep(self.site(node), value.memory, name))
+        return replace(value, kept=name)
+
+    def hand_out(self, node: cst.CSTNode, value: V.Value) -> None:
+        """The caller uses a value on its stream before the function goes on, and holds it until the next."""
+        self.handed_out = [value]
+        tensors = [t for t in V.contents(value) if isinstance(t, V.Tensor)]
+        if tensors:
+            regions = [region for tensor in tensors for region in self.regions(tensor)]
+            self.enqueue(node, "the caller", regions, stream=CURRENT)
+
+    def give_to_caller(self, memory: str) -> None:
+        """Memory that was there before the function: the caller holds it."""
+        self.memories[memory] = replace(self.memories[memory], handed_in=True)
+
+    def used_streams(self) -> set[str]:
+        """The streams that have got work."""
+        return {action.stream for action in self.actions if isinstance(action, H.Work)}
+
+    # ---- who holds what ------------------------------------------------------------------------------
+
+    def reachable(self) -> tuple[set[str], set[str]]:
+        """The memories and the graphs that the program can still name."""
+        memories: set[str] = set()
+        graphs: set[str] = set()
+        seen: set[int] = set()
+        held = (self.scopes, self.globals.values(), self.stored.values(), self.pending, self.handed_out)
+        for root in (value for values in held for value in values):
+            for value in V.contents(root, seen):
+                match value:
+                    case V.Tensor(memory=memory, aliases=aliases):
+                        memories.add(memory)
+                        memories.update(region.memory for region in aliases)
+                    case V.Graph(name=name):
+                        graphs.add(name)
+                    case V.Unknown(name=name) if name in self.given:
+                        found = self.given[name]
+                        if isinstance(found, V.Tensor):
+                            memories.add(found.memory)
+        return memories, graphs
+
+    def sweep(self, node: cst.CSTNode) -> None:
+        """Give back what no name holds any more."""
+        if not self.owned and not self.live_graphs:
+            return
+        memories, graphs = self.reachable()
+        open_graphs = {capture.graph for capture in self.captures}
+        for memory in [m for m in self.owned if m not in memories]:
+            self.release(node, memory)
+        for graph in [g for g in self.live_graphs if g not in graphs and g not in open_graphs]:
+            del self.live_graphs[graph]
+            self.act(H.Destroy(self.site(node), graph))
+
+    def sweep_at_end(self, node: cst.CSTNode) -> None:
+        """The names of the function are gone. Graphs stay: no replay can follow of one that nobody holds."""
+        live, self.live_graphs = self.live_graphs, {}
+        self.sweep(node)
+        self.live_graphs = live
+
+    def release(self, node: cst.CSTNode, memory: str) -> None:
+        """The last name of an allocation is gone.
+
+        The allocator of pinned memory waits for the copies that use it, and a pageable copy has ended when its
+        call returns: giving host memory back is safe unless a kernel touches it.
+        """
+        del self.owned[memory]
+        if self.place(memory) is H.Place.DEVICE or memory in self.copied:
+            self.act(H.Free(self.site(node), memory, tuple(self.recorded.get(memory, ()))))
+
+
+MAX_RANK = 8
+
+
+def _key(holder: object, name: str) -> _Key:
+    return (holder if isinstance(holder, str) else id(holder), name)
+
+
+def _distinct(regions: Iterable[H.Region]) -> tuple[H.Region, ...]:
+    """Each region once, exact if one of them is."""
+    found: dict[tuple[object, ...], H.Region] = {}
+    for region in regions:
+        key = (region.memory, region.box)
+        known = found.get(key)
+        found[key] = region if known is None else replace(known, exact=known.exact or region.exact)
+    return tuple(found.values())

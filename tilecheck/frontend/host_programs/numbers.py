@@ -1,0 +1,192 @@
+"""Arithmetic and comparisons of host numbers, with how they grow in the rounds of loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+import libcst as cst
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.host_programs import values as V
+from tilecheck.frontend.host_programs.kinds import as_number, is_none, key_of, resolved
+from tilecheck.frontend.host_programs.machine import Machine
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr
+
+_MOST_ROUNDS = 12  # of a ring of buffers or streams
+
+Operation = Callable[[Expr, Expr], Expr]
+
+
+def binary(m: Machine, operator: cst.CSTNode, left: V.Value, right: V.Value, text: str) -> V.Value:
+    """`left <operator> right` of values that are no tensors."""
+    joined = _of_sequences(operator, left, right)
+    if joined is not None:
+        return joined
+    a, b = as_number(m, left), as_number(m, right)
+    if a is None or b is None:
+        return V.Unknown(text, given=False, plain=True)
+    try:
+        return _number(m, operator, a, b) or V.Unknown(text, given=False, plain=True)
+    except UnsupportedConstruct:
+        return V.Unknown(text, given=False, plain=True)
+
+
+def _of_sequences(operator: cst.CSTNode, left: V.Value, right: V.Value) -> V.Value | None:
+    match operator, left, right:
+        case cst.Add() | cst.AddAssign(), V.Sequence(), V.Sequence():
+            return V.Sequence([*left.items, *right.items], left.is_tuple)
+        case cst.Multiply(), V.Sequence(), V.Number(expr=expr) if expr.value is not None:
+            return V.Sequence(left.items * expr.value, left.is_tuple)
+    return None
+
+
+def _number(m: Machine, operator: cst.CSTNode, a: V.Number, b: V.Number) -> V.Number | None:
+    match operator:
+        case cst.Add() | cst.AddAssign():
+            return add(a, b)
+        case cst.Subtract() | cst.SubtractAssign():
+            return subtract(a, b)
+        case cst.Multiply() | cst.MultiplyAssign():
+            return _product(a, b)
+        case cst.FloorDivide() | cst.FloorDivideAssign() if b.value != 0:
+            return _curved(E.floordiv(a.expr, b.expr), a, b)
+        case cst.Modulo() | cst.ModuloAssign() if b.value != 0:
+            return _remainder(m, a, b)
+        case cst.Power() if a.value is not None and b.value is not None and 0 <= b.value < 64:
+            return _curved(E.const(a.value**b.value), a, b)
+        case _:
+            return None
+
+
+def add(a: V.Number, b: V.Number, sign: int = 1) -> V.Number:
+    """`a + b`, or `a - b` where the sign is -1."""
+    slopes = dict(a.slopes)
+    for loop, slope in b.slopes:
+        slopes[loop] = E.add(slopes.get(loop, E.ZERO), E.mul(sign, slope))
+    left = tuple((loop, slope) for loop, slope in slopes.items() if slope is not E.ZERO)
+    return V.Number(E.add(a.expr, E.mul(sign, b.expr)), left, a.curved or b.curved)
+
+
+def subtract(a: V.Number, b: V.Number) -> V.Number:
+    return add(a, b, -1)
+
+
+def _product(a: V.Number, b: V.Number) -> V.Number:
+    if a.slopes and b.slopes:
+        return V.Number(E.mul(a.expr, b.expr), (), curved=True)
+    grown, factor = (a, b) if a.slopes else (b, a)
+    slopes = tuple((loop, E.mul(slope, factor.expr)) for loop, slope in grown.slopes)
+    return V.Number(E.mul(a.expr, b.expr), slopes, a.curved or b.curved)
+
+
+def _curved(expr: Expr, a: V.Number, b: V.Number) -> V.Number:
+    return V.Number(expr, (), bool(a.slopes or b.slopes or a.curved or b.curved))
+
+
+def _remainder(m: Machine, a: V.Number, b: V.Number) -> V.Number:
+    """`a % b`. A counter taken modulo a literal picks from a ring: the loop must go round it once more."""
+    length = m.settle(b.expr).value
+    if a.slopes and not a.curved and not b.slopes and length is not None and 0 < length <= _MOST_ROUNDS:
+        for loop in m.loops:
+            if any(name == loop.name and slope.value is not None for name, slope in a.slopes):
+                m.knowledge.learn_period(loop.site, length)
+        # The remainders recur with the period that the loop is read for: no round has another one.
+        return V.Number(E.mod(m.settle(a.expr), E.const(length)))
+    return _curved(E.mod(a.expr, b.expr), a, b)
+
+
+_COMPARED: dict[type, Operation] = {
+    cst.LessThan: E.lt,
+    cst.LessThanEqual: E.le,
+    cst.GreaterThan: E.gt,
+    cst.GreaterThanEqual: E.ge,
+    cst.Equal: E.eq,
+    cst.NotEqual: E.ne,
+}
+
+
+def compare(m: Machine, operator: cst.CSTNode, left: V.Value, right: V.Value) -> bool:
+    """A comparison of values that are no tensors; what is open is chosen."""
+    left, right = resolved(m, left), resolved(m, right)
+    negative = isinstance(operator, (cst.IsNot, cst.NotEqual, cst.NotIn))
+    if isinstance(operator, (cst.Is, cst.IsNot)) and V.NONE in (left, right):
+        other = right if left == V.NONE else left
+        return is_none(m, other) != negative
+    numbers = _numbers(m, left, right)
+    if numbers is not None and type(operator) in _COMPARED:
+        a, b = numbers
+        note_condition(m, a, b)
+        return m.holds(_COMPARED[type(operator)](a.expr, b.expr))
+    if isinstance(operator, (cst.In, cst.NotIn)):
+        return _contains(m, right, left) != negative
+    known = _equal(left, right) if isinstance(operator, (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual)) else None
+    if known is not None:
+        return known != negative
+    name = (
+        "equal" if isinstance(operator, (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual)) else repr(type(operator))
+    )
+    return (m.choose((name, key_of(left), key_of(right)), 2) == 0) != negative
+
+
+def _numbers(m: Machine, left: V.Value, right: V.Value) -> tuple[V.Number, V.Number] | None:
+    if not isinstance(left, V.Number) and not isinstance(right, V.Number):
+        return None
+    a, b = as_number(m, left), as_number(m, right)
+    return None if a is None or b is None else (a, b)
+
+
+def note_condition(m: Machine, a: V.Number, b: V.Number) -> None:
+    """A condition on the round of a loop: the rounds that are read must reach behind where it turns.
+
+    The difference of the two sides grows by the slope in each round, so a turn lies where it is 0.
+    """
+    difference = subtract(a, b)
+    for loop in m.loops:
+        slope = next((s for name, s in difference.slopes if name == loop.name), None)
+        start = None if slope is None else m.settle(E.sub(difference.expr, E.mul(loop.round, slope))).value
+        if slope is None or slope.value is None or start is None:
+            continue
+        turn = -start // slope.value
+        if 0 <= turn <= _MOST_ROUNDS:
+            m.knowledge.learn_rounds(loop.site, turn + 2 + m.knowledge.periods.get(loop.site, 1))
+
+
+def _equal(left: V.Value, right: V.Value) -> bool | None:
+    """Whether two values are one; None where that is open."""
+    if isinstance(left, V.Unknown) or isinstance(right, V.Unknown):
+        return True if left == right else None
+    if isinstance(left, (V.Stream, V.Event, V.Graph, V.Const, V.Library)):
+        return type(left) is type(right) and bool(left == right)
+    if isinstance(left, V.Sequence) and isinstance(right, V.Sequence):
+        if len(left.items) != len(right.items):
+            return False
+        found = [_equal(a, b) for a, b in zip(left.items, right.items, strict=True)]
+        return None if None in found else all(found)
+    if isinstance(left, V.Number) and isinstance(right, V.Number):
+        return True if left.expr is right.expr else None
+    return left is right
+
+
+def _contains(m: Machine, whole: V.Value, item: V.Value) -> bool:
+    if isinstance(whole, V.Mapping):
+        key = key_of(item)
+        if key in whole.items or not whole.items:
+            return key in whole.items
+        fixed = [key, *whole.items]
+        if all(isinstance(k, str) for k in fixed):
+            return False
+        return m.choose(("in", id(whole), key), 2) == 0
+    if isinstance(whole, V.Sequence):
+        found = [_equal(item, other) for other in whole.items]
+        if True in found:
+            return True
+        return False if None not in found else m.choose(("in", id(whole), key_of(item)), 2) == 0
+    return m.choose(("in", key_of(whole), key_of(item)), 2) == 0
+
+
+def extreme(operation: Operation, numbers: list[V.Number]) -> V.Number:
+    """`min` or `max`."""
+    expr = reduce(operation, [n.expr for n in numbers])
+    return V.Number(expr, (), any(n.slopes or n.curved for n in numbers))

@@ -1,0 +1,314 @@
+"""From a function and a list of calls to the host programs of all its paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.host_programs import binding, functions, moving_parts
+from tilecheck.frontend.host_programs import values as V
+from tilecheck.frontend.host_programs.arguments import Arguments
+from tilecheck.frontend.host_programs.choices import Choices, TooManyPaths
+from tilecheck.frontend.host_programs.expressions import evaluate
+from tilecheck.frontend.host_programs.kinds import resolved
+from tilecheck.frontend.host_programs.machine import (
+    CURRENT,
+    MAX_RANK,
+    Footprints,
+    Knowledge,
+    Machine,
+    PathEnds,
+    Relearn,
+    Returned,
+    TooLong,
+    Unread,
+)
+from tilecheck.frontend.host_programs.relevance import Relevance
+from tilecheck.frontend.host_programs.statements import run_block
+from tilecheck.frontend.modules import ModuleTable
+from tilecheck.ir import expr as E
+from tilecheck.ir import host_program as H
+from tilecheck.ir.expr import Expr
+from tilecheck.model import Site
+
+MAX_PROGRAMS = 64
+MAX_PATHS = 400  # those that end in an exception count too
+_MAX_READINGS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the caller does: calls of functions, one after the other, on one object or none.
+
+    `made_by` is the class of the object; `inner` is a function that the first one defines.
+    """
+
+    name: str
+    site: Site
+    calls: tuple[cst.FunctionDef | cst.Module, ...]
+    made_by: cst.ClassDef | None = None
+    inner: cst.FunctionDef | None = None
+
+
+def read(
+    table: ModuleTable, relevance: Relevance, footprint: Footprints, entry: Entry
+) -> tuple[tuple[H.HostProgram, ...], str]:
+    """The programs of an entry, one for each path, and why they are not all."""
+    knowledge = Knowledge()
+    try:
+        for _ in range(_MAX_READINGS):
+            found = _reading(table, relevance, footprint, entry, knowledge)
+            if found is not None:
+                return found, ""
+    except TooManyPaths:
+        return (), "it has too many paths"
+    except TooLong as error:
+        return (), error.why
+    except RecursionError:
+        return (), "it is nested too deeply to follow"
+    return (), "what its values are does not settle"
+
+
+def _reading(
+    table: ModuleTable, relevance: Relevance, footprint: Footprints, entry: Entry, knowledge: Knowledge
+) -> tuple[H.HostProgram, ...] | None:
+    """The programs, or None if they must be read again with what was learned."""
+    try:
+        return _paths(table, relevance, footprint, entry, knowledge)
+    except Relearn:
+        return None
+    except TooManyPaths:
+        if not knowledge.reads_helpers:
+            raise
+        knowledge.reads_helpers = False
+        return None
+
+
+def _paths(
+    table: ModuleTable, relevance: Relevance, footprint: Footprints, entry: Entry, knowledge: Knowledge
+) -> tuple[H.HostProgram, ...]:
+    found: dict[H.HostProgram, None] = {}
+    choices: Choices | None = Choices()
+    runs = 0
+    while choices is not None:
+        runs += 1
+        if runs > MAX_PATHS or len(found) > MAX_PROGRAMS:
+            raise TooManyPaths
+        m = machine(table, relevance, footprint, knowledge, choices)
+        program = _run(m, entry)
+        if program is not None:
+            found[program] = None
+        choices = choices.next()
+    return tuple(found)
+
+
+def machine(
+    table: ModuleTable, relevance: Relevance, footprint: Footprints, knowledge: Knowledge, choices: Choices
+) -> Machine:
+    """A machine for one path, with what the modules above it do."""
+    m = Machine(table, choices, knowledge, footprint)
+    m.evaluate, m.bind, m.set_attribute = evaluate, binding.bind, binding.set_attribute
+    m.call_function, m.run_function = functions.call_function, functions.run_function
+    m.call_object, m.super_of = functions.call_object, functions.super_of
+    m.is_relevant = relevance.is_relevant
+    if "set_default_device" in table.parsed.words or "set_default_tensor_type" in table.parsed.words:
+        m.default_place = H.Place.DEVICE
+    return m
+
+
+def _run(m: Machine, entry: Entry) -> H.HostProgram | None:
+    """One path; None if it ends in an exception."""
+    m.scopes.append(V.Scope(m.table))
+    returned: V.Value = V.NONE
+    try:
+        returned = _calls(m, entry)
+    except PathEnds:
+        return None
+    except Unread as error:
+        return _finished(m, entry, (), ((error.site, error.why),))
+    except UnsupportedConstruct as error:
+        return _finished(m, entry, (), ((entry.site, error.construct),))
+    if m.captures:
+        return _finished(m, entry, (), ((entry.site, "a capture is still open at its end"),))
+    if m.stream != CURRENT:
+        return _finished(m, entry, (), ((entry.site, "it leaves another stream current"),))
+    return _finished(m, entry, _returned(m, returned), ())
+
+
+def _calls(m: Machine, entry: Entry) -> V.Value:
+    """Run what the entry calls; what the last call gives."""
+    scope = m.scopes[0]
+    owner: V.Value = None
+    if entry.made_by is not None:
+        owner = scope.names["the object"] = _object(m, entry.made_by)
+    value: V.Value = V.NONE
+    closure: V.Scope | None = None
+    for position, node in enumerate(entry.calls):
+        if position:
+            m.hand_out(node, _handed_back(value, owner))
+        if isinstance(node, cst.Module):
+            m.enters_on_default = True
+            own = m.globals[m.table.file] = V.Scope(m.table, function="<module>")
+        else:
+            around = closure if node is entry.inner else None
+            own = functions.entry_scope(m, V.Function(node, m.table, around, owner))
+            m.parameters |= {v.name for v in own.names.values() if isinstance(v, V.Unknown)}
+        closure = closure or own
+        value = _body(m, node, own, keeps=entry.inner is not None)
+    m.handed_out = []
+    return value
+
+
+def _body(m: Machine, node: cst.FunctionDef | cst.Module, own: V.Scope, *, keeps: bool) -> V.Value:
+    m.scopes.append(own)
+    m.calls.append(node)
+    last: cst.CSTNode = node
+    value: V.Value = V.NONE
+    try:
+        run_block(m, node.body if isinstance(node, cst.Module) else node.body.body)
+    except Returned as returned:
+        value, last = returned.value, returned.node
+    finally:
+        m.calls.pop()
+        m.scopes.pop()
+    m.pending.append(value)
+    if keeps:  # a function inside this one is called next: its names stay
+        m.pending.append(own)
+    else:
+        m.sweep_at_end(last)
+    m.pending.remove(value)
+    return value
+
+
+def _object(m: Machine, made_by: cst.ClassDef) -> V.Value:
+    """The object on which methods are called, made with arguments of the caller."""
+    of = V.Class(made_by, m.table)
+    m.target = "self"
+    init = functions.initializer(m, of)
+    if init is None:
+        m.target = ""
+        return V.Object(of, m.unique("self"))
+    scope = functions.entry_scope(m, V.Function(init.node, init.table, None, V.NONE))
+    m.parameters |= {v.name for v in scope.names.values() if isinstance(v, V.Unknown)}
+    _, *passed = scope.names.values()
+    named = dict(zip(list(scope.names)[1:], passed, strict=True))
+    found = functions.make_with(m, of, init, Arguments(init.node, (), named))
+    m.target = ""
+    return found
+
+
+def _handed_back(value: V.Value, owner: V.Value) -> V.Value:
+    return V.NONE if value is owner else value
+
+
+def _returned(m: Machine, value: V.Value) -> tuple[H.Region, ...]:
+    """What the caller gets: the tensors in the returned value."""
+    value = resolved(m, value)
+    found: dict[H.Region, None] = {}
+    for part in (resolved(m, item) for item in _parts(value)):
+        if isinstance(part, V.Tensor):
+            found.update(dict.fromkeys(m.regions(part)))
+    return tuple(found)
+
+
+def _parts(value: V.Value) -> list[V.Value]:
+    if isinstance(value, V.Sequence):
+        return [part for item in value.items for part in _parts(item)]
+    if isinstance(value, V.Mapping):
+        return [part for item in value.items.values() for part in _parts(item)]
+    return [value]
+
+
+# ---- the program -------------------------------------------------------------------------------------------
+
+
+def _finished(
+    m: Machine, entry: Entry, returned: Sequence[H.Region], unread: tuple[tuple[Site, str], ...]
+) -> H.HostProgram:
+    """The program of a path.
+
+    Raises:
+        Relearn: the rounds of loops that were read do not stand for the others.
+    """
+    _check_elements(m)
+    moving_parts.check(m)
+    ranks = _ranks(m, returned)
+
+    def region(of: H.Region) -> H.Region:
+        box = tuple((m.settle(low), m.settle(high)) for low, high in of.box)
+        rank = ranks.get(of.memory, 1)
+        if not box or len(box) == rank:
+            return replace(of, box=box)
+        if len(box) > rank:
+            return replace(of, box=box[:rank])
+        missing = [(E.ZERO, m.settle(m.extent(of.memory, axis))) for axis in range(len(box), rank)]
+        return replace(of, box=(*box, *missing))
+
+    actions = tuple(_with_regions(action, region) for action in m.actions)
+    last = tuple(map(region, returned))
+    used = dict.fromkeys(_memories(actions, last))
+    memories = tuple(
+        replace(memory, extents=memory.extents and tuple(map(m.settle, memory.extents)))
+        for memory in map(m.memories.__getitem__, used)
+    )
+    facts = _facts(m, actions, last)
+    return H.HostProgram(entry.name, entry.site, memories, actions, CURRENT, last, unread, facts)
+
+
+def _check_elements(m: Machine) -> None:
+    """Raises: Relearn, if a value of the caller was taken for a container, and is a tensor itself."""
+    for path, whole in m.elements.items():
+        if whole in m.memories and path in m.memories and whole not in m.knowledge.tensor_names:
+            m.knowledge.tensor_names.add(whole)
+            raise Relearn
+
+
+def _ranks(m: Machine, returned: Sequence[H.Region]) -> dict[str, int]:
+    """How many axes the boxes of each memory have: those of its longest cut, or of its shape."""
+    found: dict[str, int] = {}
+    for region in (*_regions(m.actions), *returned):
+        shape = m.memories[region.memory].extents
+        own = len(region.box) if len(region.box) < MAX_RANK else 1
+        found[region.memory] = max(found.get(region.memory, 1), own, len(shape or ()))
+    return found
+
+
+def _regions(actions: Sequence[H.Action]) -> list[H.Region]:
+    found: list[H.Region] = []
+    for action in actions:
+        prints: list[H.Footprint] = []
+        if isinstance(action, H.Work):
+            prints = [action.before, action.after]
+        elif isinstance(action, H.Touch):
+            prints = [action.footprint]
+        found += [region for footprint in prints for region, _ in footprint.regions()]
+    return found
+
+
+def _with_regions(action: H.Action, of: Callable[[H.Region], H.Region]) -> H.Action:
+    def footprint(old: H.Footprint) -> H.Footprint:
+        return H.Footprint(tuple(map(of, old.reads)), tuple(map(of, old.writes)))
+
+    if isinstance(action, H.Work):
+        return replace(action, before=footprint(action.before), after=footprint(action.after))
+    return replace(action, footprint=footprint(action.footprint)) if isinstance(action, H.Touch) else action
+
+
+def _memories(actions: Sequence[H.Action], returned: Sequence[H.Region]) -> list[str]:
+    found = [a.memory for a in actions if isinstance(a, H.Allocate | H.Free | H.Keep | H.Move | H.Back)]
+    return [*(r.memory for r in _regions(actions)), *found, *(r.memory for r in returned)]
+
+
+def _facts(m: Machine, actions: Sequence[H.Action], returned: Sequence[H.Region]) -> tuple[Expr, ...]:
+    """What is known of the sizes that stand in boxes."""
+    bounds = [b for region in (*_regions(actions), *returned) for pair in region.box for b in pair]
+    wanted = set(E.symbols(*bounds)) if bounds else set()
+    facts = [fact for fact in map(m.settle, m.facts) if fact is not E.TRUE]
+    while True:
+        more = {s for f in facts for s in E.symbols(f) if wanted & set(E.symbols(f))} - wanted
+        if not more:
+            return tuple(f for f in dict.fromkeys(facts) if wanted & set(E.symbols(f)))
+        wanted |= more

@@ -1,0 +1,152 @@
+"""Which code of a module uses streams, events, graphs, dependent launches or asynchronous copies."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from tilecheck.frontend.bindings import Import, dotted
+from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.syntax import children, walk
+
+# A file without any of these words has no such code.
+WORDS = re.compile(
+    r"\b(?:Stream|ExternalStream|set_stream|default_stream|wait_stream|wait_event|record_stream|record_event|"
+    r"CUDAGraph|make_graphed_callables|capture_begin|non_blocking|launch_pdl|programmatic_dependent_launch|"
+    r"cuda\.stream|cuda\.graph|replay|tilecheck\.host)\b|from torch\.cuda import|from tilecheck import"
+)
+_NAMES = frozenset(
+    f"torch.cuda.{name}"
+    for name in (
+        "Stream ExternalStream stream StreamContext set_stream default_stream CUDAGraph graph "
+        "make_graphed_callables graph_pool_handle"
+    ).split()
+) | {"torch.Stream"}
+_METHODS = frozenset(
+    "wait_stream wait_event record_stream record_event capture_begin capture_end replay".split()
+)
+_KEYWORDS = frozenset("non_blocking launch_pdl programmatic_dependent_launch".split())
+_IN_LOOPS = frozenset("record wait synchronize query".split())
+
+
+_Around = tuple[tuple[cst.FunctionDef, ...], cst.ClassDef | None]
+
+
+@dataclass(slots=True, eq=False)
+class Place:
+    """A function of a module, with what is around it."""
+
+    node: cst.FunctionDef
+    functions: tuple[cst.FunctionDef, ...]  # around it, outermost first
+    made_by: cst.ClassDef | None  # the class whose method it is
+
+
+@dataclass(slots=True, eq=False)
+class Relevance:
+    """The functions of a module that use streams, themselves or through helpers. Mutable: filled once."""
+
+    table: ModuleTable
+    places: list[Place] = field(default_factory=list)
+    known: dict[cst.CSTNode, bool] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)  # of functions that use them
+    called: dict[str, int] = field(default_factory=dict)  # how often each name is called, in the text
+
+    def __post_init__(self) -> None:
+        kernels = {definition.node for definition in find_kernels(self.table)}
+        self._collect(kernels)
+        direct = {place.node for place in self.places if self._uses(place.node)}
+        self.names = {node.name.value for node in direct if self._is_helper(node)}
+        while True:
+            more = {
+                place.node.name.value
+                for place in self.places
+                if self._is_helper(place.node)
+                and place.node.name.value not in self.names
+                and self._calls(place.node)
+            }
+            if not more:
+                break
+            self.names |= more
+        self.direct = direct
+
+    direct: set[cst.FunctionDef] = field(default_factory=set)
+
+    def _collect(self, kernels: set[cst.FunctionDef]) -> None:
+        stack: list[tuple[cst.CSTNode, _Around]] = [(self.table.parsed.module, ((), None))]
+        while stack:
+            node, (functions, made_by) = stack.pop()
+            around: _Around = (functions, made_by)
+            if isinstance(node, cst.FunctionDef):
+                if node in kernels:
+                    continue
+                self.places.append(Place(node, functions, made_by))
+                around = ((*functions, node), None)
+            elif isinstance(node, cst.ClassDef):
+                around = (functions, node)
+            elif isinstance(node, cst.Call):
+                name = _last(node.func)
+                self.called[name] = self.called.get(name, 0) + 1
+            stack.extend((child, around) for child in reversed(children(node)))
+
+    def _is_helper(self, node: cst.FunctionDef) -> bool:
+        """Whether a function is only called by this module: a private one, or one inside another."""
+        name = node.name.value
+        private = name.startswith("_") and not name.startswith("__")
+        nested = any(place.node is node and place.functions for place in self.places)
+        return (private or nested or name == "__init__") and name in self.called
+
+    def is_judged_where_called(self, node: cst.FunctionDef) -> bool:
+        return self._is_helper(node) and node.name.value != "__init__"
+
+    def _uses(self, node: cst.CSTNode) -> bool:
+        return any(self._is_use(part) for part in walk(node))
+
+    def _is_use(self, node: cst.CSTNode) -> bool:
+        match node:
+            case cst.Attribute(attr=cst.Name(value=name)) if name in _METHODS:
+                return True
+            case cst.Attribute() | cst.Name():
+                text = dotted(node)
+                full = self.table.full_name(text) if text else ""
+                if full == text and isinstance(self.table.local_imports.get(text.partition(".")[0]), Import):
+                    head, _, rest = text.partition(".")
+                    full = f"{self.table.local_imports[head].name}.{rest}".rstrip(".")
+                return full in _NAMES or full.startswith("tilecheck.host")
+            case cst.Arg(keyword=cst.Name(value=name)) if name in _KEYWORDS:
+                return not (isinstance(node.value, cst.Name) and node.value.value == "False")
+            case _:
+                return False
+
+    def _calls(self, node: cst.CSTNode) -> bool:
+        return any(isinstance(part, cst.Call) and _last(part.func) in self.names for part in walk(node))
+
+    def is_relevant(self, node: cst.CSTNode) -> bool:
+        """Whether code uses streams, or calls a helper that does."""
+        if node not in self.known:
+            in_loop = isinstance(node, cst.For | cst.While) and any(
+                isinstance(part, cst.Attribute) and part.attr.value in _IN_LOOPS for part in walk(node)
+            )
+            self.known[node] = in_loop or self._uses(node) or self._calls(node)
+        return self.known[node]
+
+    def module_body(self) -> bool:
+        """Whether the module's own statements use streams."""
+
+        def own(node: cst.CSTNode) -> bool:
+            return not isinstance(node, cst.FunctionDef | cst.ClassDef)
+
+        return any(
+            self._is_use(part) or (isinstance(part, cst.Call) and _last(part.func) in self.names)
+            for part in walk(self.table.parsed.module, own)
+        )
+
+
+def _last(node: cst.CSTNode) -> str:
+    match node:
+        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)):
+            return name
+        case _:
+            return ""

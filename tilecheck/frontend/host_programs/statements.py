@@ -1,0 +1,311 @@
+"""Runs the statements of host code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import libcst as cst
+
+from tilecheck.frontend.bindings import dotted, imports_of
+from tilecheck.frontend.host_programs import binding, names
+from tilecheck.frontend.host_programs import values as V
+from tilecheck.frontend.host_programs.expressions import evaluate
+from tilecheck.frontend.host_programs.iteration import items_of
+from tilecheck.frontend.host_programs.kinds import resolved, truth
+from tilecheck.frontend.host_programs.loops import run_for, run_while
+from tilecheck.frontend.host_programs.machine import (
+    BreakLoop,
+    ContinueLoop,
+    Machine,
+    PathEnds,
+    Returned,
+)
+from tilecheck.frontend.host_programs.numbers import binary
+from tilecheck.frontend.host_programs.torch_calls import in_place
+
+
+def run_block(m: Machine, body: Sequence[cst.CSTNode]) -> None:
+    """Run statements, one after the other.
+
+    Raises:
+        Unread: one of them is not understood and may touch streams, graphs or memory in play.
+        Returned, BreakLoop, ContinueLoop, PathEnds: the block is left.
+    """
+    for statement in body:
+        _run(m, statement)
+
+
+def _run(m: Machine, statement: cst.CSTNode) -> None:
+    m.step(statement)
+    if isinstance(statement, cst.SimpleStatementLine | cst.SimpleStatementSuite):
+        for small in statement.body:
+            _in_statement(m, small, _SIMPLE.get(type(small), _unread))
+        return
+    handler = _COMPOUND.get(type(statement), _unread)
+    handler(m, statement)
+
+
+def _in_statement(m: Machine, node: cst.CSTNode, handler: Callable[[Machine, cst.CSTNode], None]) -> None:
+    """Run a simple statement; when it has ended, what no name holds any more is given back."""
+    m.reads.append({})
+    try:
+        handler(m, node)
+    finally:
+        m.reads.pop()
+    m.sweep(node)
+
+
+def _unread(m: Machine, node: cst.CSTNode) -> None:
+    raise m.unread(node, "this statement is not read")
+
+
+def _nothing(m: Machine, node: cst.CSTNode) -> None:
+    """`pass`."""
+
+
+# ---- simple statements -------------------------------------------------------------------------------------
+
+
+def _expression(m: Machine, node: cst.Expr) -> None:
+    evaluate(m, node.value)
+
+
+def _assign(m: Machine, node: cst.Assign) -> None:
+    pairs = _pairs(node)
+    if pairs is not None:
+        found = []
+        mark = len(m.pending)
+        for target, value in pairs:
+            found.append((target, _for_target(m, target, value)))
+            m.pending.append(found[-1][1])
+        del m.pending[mark:]
+        for target, given in found:
+            binding.bind(m, target, given)
+        return
+    value = _for_target(m, node.targets[0].target, node.value)
+    for part in node.targets:
+        binding.bind(m, part.target, value)
+
+
+def _pairs(node: cst.Assign) -> list[tuple[cst.BaseExpression, cst.BaseExpression]] | None:
+    """`a, b = x, y`, one by one."""
+    if len(node.targets) != 1:
+        return None
+    match node.targets[0].target, node.value:
+        case cst.Tuple(elements=targets), cst.Tuple(elements=items) if len(targets) == len(items):
+            starred = [e for e in (*targets, *items) if isinstance(e, cst.StarredElement)]
+            return None if starred else [(t.value, i.value) for t, i in zip(targets, items, strict=True)]
+    return None
+
+
+def _for_target(m: Machine, target: cst.CSTNode, value: cst.BaseExpression) -> V.Value:
+    """The value for a variable: what is allocated for it gets its name."""
+    before = m.target
+    m.target = dotted(target) if isinstance(target, cst.Name | cst.Attribute) else ""
+    try:
+        return evaluate(m, value)
+    finally:
+        m.target = before
+
+
+def _annotated(m: Machine, node: cst.AnnAssign) -> None:
+    if node.value is not None:
+        binding.bind(m, node.target, _for_target(m, node.target, node.value))
+
+
+def _augmented(m: Machine, node: cst.AugAssign) -> None:
+    """`x += y`: of a tensor, work in place; of anything else, another value."""
+    before = evaluate(m, node.target)
+    m.pending.append(before)
+    try:
+        value = evaluate(m, node.value)
+    finally:
+        m.pending.pop()
+    text = type(node.operator).__name__.removesuffix("Assign")
+    if isinstance(before, V.Tensor):
+        in_place(m, node, f"{text.lower()}_", before, value)
+    elif isinstance(before, V.Sequence) and isinstance(value, V.Sequence) and not before.is_tuple:
+        before.items += value.items
+    else:
+        binding.bind(m, node.target, binary(m, node.operator, before, value, m.scope.table.text(node)))
+
+
+def _return(m: Machine, node: cst.Return) -> None:
+    raise Returned(V.NONE if node.value is None else evaluate(m, node.value), node)
+
+
+def _raise(m: Machine, node: cst.Raise) -> None:
+    raise PathEnds("raises")
+
+
+def _assert(m: Machine, node: cst.Assert) -> None:
+    """A path on which an assertion fails does not go on."""
+    if not truth(m, evaluate(m, node.test), node.test):
+        raise PathEnds("the assertion fails")
+
+
+def _delete(m: Machine, node: cst.Del) -> None:
+    targets = [e.value for e in node.target.elements] if isinstance(node.target, cst.Tuple) else [node.target]
+    for target in targets:
+        binding.delete(m, target)
+
+
+def _import(m: Machine, node: cst.Import | cst.ImportFrom) -> None:
+    for name, imported in imports_of(node):
+        binding.set_name(m, name, names.imported(m, imported, node), node)
+
+
+def _global(m: Machine, node: cst.Global) -> None:
+    m.scope.globals.update(item.name.value for item in node.names)
+
+
+def _nonlocal(m: Machine, node: cst.Nonlocal) -> None:
+    m.scope.outside.update(item.name.value for item in node.names)
+
+
+def _break(m: Machine, node: cst.Break) -> None:
+    raise BreakLoop("break")
+
+
+def _continue(m: Machine, node: cst.Continue) -> None:
+    raise ContinueLoop("continue")
+
+
+_SIMPLE: dict[type, Callable[..., None]] = {
+    cst.Expr: _expression,
+    cst.Assign: _assign,
+    cst.AnnAssign: _annotated,
+    cst.AugAssign: _augmented,
+    cst.Return: _return,
+    cst.Raise: _raise,
+    cst.Assert: _assert,
+    cst.Del: _delete,
+    cst.Import: _import,
+    cst.ImportFrom: _import,
+    cst.Global: _global,
+    cst.Nonlocal: _nonlocal,
+    cst.Break: _break,
+    cst.Continue: _continue,
+    cst.Pass: _nothing,
+}
+
+
+# ---- compound statements -----------------------------------------------------------------------------------
+
+
+def _header(m: Machine, node: cst.CSTNode, test: cst.BaseExpression) -> V.Value:
+    m.reads.append({})
+    try:
+        return evaluate(m, test)
+    finally:
+        m.reads.pop()
+
+
+def _if(m: Machine, node: cst.If) -> None:
+    taken = truth(m, _header(m, node, node.test), node.test)
+    m.sweep(node.test)
+    if taken:
+        run_block(m, node.body.body)
+    elif isinstance(node.orelse, cst.If):
+        _run(m, node.orelse)
+    elif isinstance(node.orelse, cst.Else):
+        run_block(m, node.orelse.body.body)
+
+
+def _for(m: Machine, node: cst.For) -> None:
+    if node.asynchronous is not None:
+        raise m.unread(node.iter, "an asynchronous loop")
+    whole = _header(m, node, node.iter)
+    m.pending.append(whole)  # the loop holds its iterator
+    name = node.target.value if isinstance(node.target, cst.Name) else ""
+
+    def body(value: V.Value) -> None:
+        binding.bind(m, node.target, value)
+        m.sweep(node.target)
+        run_block(m, node.body.body)
+
+    try:
+        ended = run_for(m, node, lambda: items_of(m, whole, node.iter, name), body)
+    finally:
+        m.pending.pop()
+    if ended and node.orelse is not None:
+        run_block(m, node.orelse.body.body)
+
+
+def _while(m: Machine, node: cst.While) -> None:
+    def test() -> bool | None:
+        value = resolved(m, _header(m, node, node.test))
+        return None if isinstance(value, V.Unknown) else truth(m, value, node.test)
+
+    if run_while(m, node, test, lambda: run_block(m, node.body.body)) and node.orelse is not None:
+        run_block(m, node.orelse.body.body)
+
+
+def _with(m: Machine, node: cst.With) -> None:
+    if node.asynchronous is not None:
+        raise m.unread(node.items[0].item, "an asynchronous context")
+    _enter(m, node, list(node.items))
+
+
+def _enter(m: Machine, node: cst.With, items: list[cst.WithItem]) -> None:
+    if not items:
+        run_block(m, node.body.body)
+        return
+    first, *rest = items
+    context = _header(m, node, first.item)
+    m.pending.append(context)
+    try:
+        binding.within(m, first, context, lambda: _enter(m, node, rest))
+    finally:
+        m.pending.pop()
+
+
+def _try(m: Machine, node: cst.Try) -> None:
+    """The body runs to its end unless it says that it raises: exceptions that code does not name are not
+    followed."""
+    try:
+        try:
+            run_block(m, node.body.body)
+        except PathEnds:
+            if not node.handlers:
+                raise
+            way = m.choices.pick(len(node.handlers))
+            handler = node.handlers[way]
+            if handler.name is not None and isinstance(handler.name.name, cst.Name):
+                error = V.Unknown("the exception", given=False, plain=True)
+                binding.set_name(m, handler.name.name.value, error, node)
+            run_block(m, handler.body.body)
+        else:
+            if node.orelse is not None:
+                run_block(m, node.orelse.body.body)
+    except (Returned, BreakLoop, ContinueLoop, PathEnds):
+        if node.finalbody is not None:
+            run_block(m, node.finalbody.body.body)
+        raise
+    if node.finalbody is not None:
+        run_block(m, node.finalbody.body.body)
+
+
+def _function(m: Machine, node: cst.FunctionDef) -> None:
+    value = names.function(m, m.scope.table, node, m.scope)
+    for decorator in reversed(node.decorators):
+        if isinstance(value, V.Function) and isinstance(decorator.decorator, cst.Call):
+            made = dotted(decorator.decorator.func)
+            if made.rpartition(".")[2] in ("capture", "graph"):
+                raise m.unread(decorator.decorator, "what this decorator makes of the function is not read")
+    binding.set_name(m, node.name.value, value, node)
+
+
+def _class(m: Machine, node: cst.ClassDef) -> None:
+    binding.set_name(m, node.name.value, V.Class(node, m.scope.table), node)
+
+
+_COMPOUND: dict[type, Callable[..., None]] = {
+    cst.If: _if,
+    cst.For: _for,
+    cst.While: _while,
+    cst.With: _with,
+    cst.Try: _try,
+    cst.FunctionDef: _function,
+    cst.ClassDef: _class,
+}

@@ -1,0 +1,290 @@
+"""The values that host code computes with, as far as the order of work on the device needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import libcst as cst
+
+from tilecheck.frontend.definitions import Definition
+from tilecheck.frontend.modules import ModuleTable
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr
+from tilecheck.ir.host_program import Region
+from tilecheck.model import Site
+
+Slopes = tuple[tuple[str, Expr], ...]  # by loop: how much a number grows in each round
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A Python constant that is no integer."""
+
+    value: object
+
+
+NONE = Const(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An integer. `slopes` says how it grows with the rounds of loops; where it is `curved`, it depends on the
+    round in another way, and stands for the rounds that are read alone."""
+
+    expr: Expr
+    slopes: Slopes = ()
+    curved: bool = False
+
+    @property
+    def value(self) -> int | None:
+        return self.expr.value
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A value that the text does not give. Two unknowns of one name are one value.
+
+    What is done with it decides what it is: a tensor, a stream, a number. `given` says that the caller made
+    it: a parameter, or a part of one; else `site` is the call of an unknown function that gave it. `plain`
+    says that it holds no tensor, stream or graph.
+    """
+
+    name: str
+    given: bool = True
+    plain: bool = False
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A view of memory: the box of elements that it covers.
+
+    `box` has an interval for each leading axis of the memory that is cut (None: all of that axis). `axes` are
+    the memory's axes behind the leading axes of the view, and `rest` is the one behind those that follow;
+    `rest` is None where a change of shape has mixed them, so that further cuts are not followed. `holes` says
+    that some elements of the box are not in the view, and `aliases` are other regions that the value may be
+    instead. `host_view` marks an array of the host over the same memory (`t.numpy()`), and `kept` is the name
+    under which the program kept the result of a replay.
+    """
+
+    memory: str
+    box: tuple[tuple[Number, Number] | None, ...] = ()
+    axes: tuple[int, ...] = ()
+    rest: int | None = 0
+    holes: bool = False
+    aliases: tuple[Region, ...] = ()
+    host_view: bool = False
+    kept: str = ""
+
+    def mixed(self, *, holes: bool = False) -> Tensor:
+        """The same elements under another shape."""
+        return replace(self, axes=(), rest=None, holes=self.holes or holes)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A stream, by its name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event, by its name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A CUDA graph, by its name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A pool of memory for captures: that of a graph, or a handle that graphs share."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a `with` statement enters: `stream`, `graph` or `nothing`, with the values that it was made of."""
+
+    kind: str
+    parts: tuple[Any, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Sequence:
+    """A list or a tuple of which all items are known. Mutable, as lists are."""
+
+    items: list[Any]
+    is_tuple: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Mapping:
+    """A dictionary of which all items are known, by a text for each key. Mutable."""
+
+    items: dict[Any, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A module, class or function of a library, by its full name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module of the project."""
+
+    table: ModuleTable
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """The names of one running function, and those of the functions around it. Mutable."""
+
+    table: ModuleTable
+    names: dict[str, Any] = field(default_factory=dict)
+    outer: Scope | None = None
+    function: str = ""
+    globals: set[str] = field(default_factory=set)
+    outside: set[str] = field(default_factory=set)  # nonlocal names
+
+    def find(self, name: str) -> Scope | None:
+        """The innermost scope that binds a name."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope
+            scope = scope.outer
+        return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A function of the project. `owner` is the object that it is a method of."""
+
+    node: cst.FunctionDef | cst.Lambda
+    table: ModuleTable
+    closure: Scope | None = None
+    owner: Any = None
+
+    @property
+    def name(self) -> str:
+        return "lambda" if isinstance(self.node, cst.Lambda) else self.node.name.value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Class:
+    """A class of the project."""
+
+    node: cst.ClassDef
+    table: ModuleTable
+
+
+@dataclass(slots=True, eq=False)
+class Object:
+    """An instance of a class of the project. Mutable, as its attributes are."""
+
+    made_by: Class
+    name: str
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Super:
+    """An object as a base class of its own sees it."""
+
+    owner: Object
+    base: Class
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """A kernel of the project."""
+
+    definition: Definition
+
+
+@dataclass(frozen=True, slots=True)
+class Gridded:
+    """A kernel with its grid: what `kernel[grid]` gives."""
+
+    kernel: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method of a value that is none of the project's objects."""
+
+    owner: Any
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """`range(start, stop, step)`."""
+
+    start: Number
+    stop: Number
+    step: Number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rounds:
+    """`enumerate(...)` or `zip(...)` (`kind`) of its arguments."""
+
+    kind: str
+    parts: tuple[Any, ...]
+
+
+Value = Any  # one of the classes of this module
+
+
+def number(value: int) -> Number:
+    return Number(E.const(value))
+
+
+def contents(value: Value, seen: set[int] | None = None) -> Iterator[Value]:
+    """A value and all that it holds, each mutable part once."""
+    seen = set() if seen is None else seen
+    yield value
+    match value:
+        case Sequence() | Mapping() | Object() | Scope():
+            if id(value) in seen:
+                return
+            seen.add(id(value))
+    match value:
+        case Sequence(items=items):
+            for item in items:
+                yield from contents(item, seen)
+        case Mapping(items=table):
+            for item in table.values():
+                yield from contents(item, seen)
+        case Object(fields=fields):
+            for item in fields.values():
+                yield from contents(item, seen)
+        case Scope(names=names, outer=outer):
+            for item in names.values():
+                yield from contents(item, seen)
+            if outer is not None:
+                yield from contents(outer, seen)
+        case Function(closure=closure, owner=owner):
+            if closure is not None:
+                yield from contents(closure, seen)
+            if owner is not None:
+                yield from contents(owner, seen)
+        case Method(owner=owner) | Gridded(kernel=owner):
+            yield from contents(owner, seen)
+        case Rounds(parts=parts):
+            for part in parts:
+                yield from contents(part, seen)
