@@ -2,9 +2,9 @@
 
     nice python benchmarks/host_mutants.py N SEED [-j N] [--most N] [--show N] [--text]
 
-The functions have the seeds SEED to SEED + N - 1, each with at most `--most` mutants. `--text` prints the module
-of SEED with the codes that each of its functions deserves, and verifies nothing. The exit code is 1 if a wrong
-function passes, or a function is refused for a rule that it does not break.
+The functions have the seeds SEED to SEED + N - 1, each with at most `--most` mutants. `--text` prints the
+module of SEED with the codes that each of its functions deserves, and verifies nothing. The exit code is 1 if a
+wrong function passes, or a function is refused for a rule that it does not break.
 """
 
 from __future__ import annotations
