@@ -254,6 +254,7 @@ class HostProgram:
     returned: tuple[Region, ...] = ()
     unread: tuple[tuple[Site, str], ...] = ()
     facts: tuple[Expr, ...] = ()  # boolean: what holds of the sizes in the regions
+    end: Site | None = None  # where the function returns
     by_name: dict[str, Memory] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

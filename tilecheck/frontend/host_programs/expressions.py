@@ -152,7 +152,8 @@ def _comparison(m: Machine, node: cst.Comparison) -> V.Value:
             if len(node.comparisons) > 1:
                 raise m.unread(node, "a chain of comparisons of tensors")
             return operator(m, node, _operator_text(target.operator), [left, right])
-        if not compare(m, target.operator, left, right):
+        first = names.shape_items(m, left, len(right.items)) if isinstance(right, V.Sequence) else None
+        if not compare(m, target.operator, first or left, right):
             return V.Const(value=False)
     return V.Const(value=True)
 

@@ -141,6 +141,8 @@ def key_of(value: V.Value) -> object:
             return (type(value).__name__, name)
         case V.Sequence(items=items, is_tuple=True):
             return tuple(map(key_of, items))
+        case V.Method(owner=owner, name=name):
+            return ("method", key_of(owner), name)
         case _:
             return ("object", id(value))
 

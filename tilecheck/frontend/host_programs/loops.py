@@ -126,6 +126,8 @@ def _rounds_of(m: Machine, loop: Loop, node: cst.CSTNode, whole: Items) -> list[
             return list(range(count))
         return [*range(first), *range(count - last, count)]
     ways = _ways(most, period) if m.is_relevant(node) else [most, 0]
+    if loop.site in m.knowledge.replaying:
+        ways.remove(0)  # a loop that replays is taken to do so: without it, what the graph writes is not there
     rounds = ways[m.choices.pick(len(ways))]
     if whole.count is not None:
         m.know(whole.count, rounds)

@@ -74,6 +74,7 @@ class Knowledge:
     tensors: set[Site] = field(default_factory=set)  # calls of unknown functions that give a tensor
     rounds: dict[Site, int] = field(default_factory=dict)  # that a loop needs at least
     periods: dict[Site, int] = field(default_factory=dict)  # after so many rounds a loop's bindings recur
+    replaying: set[Site] = field(default_factory=set)  # loops in which a graph is replayed
     carried: dict[Site, dict[str, Expr | None]] = field(default_factory=dict)  # growth of numbers by round
     tensor_names: set[str] = field(default_factory=set)  # values of the caller that are tensors
     spread: set[str] = field(default_factory=set)  # memory of which rounds of loops touch unlike parts
@@ -184,6 +185,7 @@ class Machine:
     replays: dict[str, int] = field(default_factory=dict)  # by memory that a graph writes
     elements: dict[str, str] = field(default_factory=dict)  # items of unknown values, and of which
     definitions: dict[str, dict[cst.CSTNode, Definition]] = field(default_factory=dict)  # by file
+    end: Site | None = None  # where the last function returned
     handed_out: list[Any] = field(default_factory=list)  # what the caller holds while the function goes on
     # What runs where a context manager yields, by its function.
     inside_yield: list[tuple[cst.CSTNode, Callable[[Any], None]]] = field(default_factory=list)

@@ -269,6 +269,17 @@ def has_unknown_base(m: Machine, of: V.Class, depth: int = 0) -> bool:
     return False
 
 
+def shape_items(m: Machine, value: V.Value, count: int) -> V.Sequence | None:
+    """The numbers of a shape that has so many; None if the value is no shape."""
+    match value:
+        case V.Method(owner=V.Tensor() as tensor, name="shape"):
+            return V.Sequence([shape_number(m, tensor, axis) for axis in range(count)], is_tuple=True)
+        case V.Unknown(name=name, given=given) if name.endswith(".shape"):
+            return V.Sequence([V.Unknown(f"{name}[{axis}]", given, plain=True) for axis in range(count)])
+        case _:
+            return None
+
+
 def shape_number(m: Machine, tensor: V.Tensor, axis: int) -> V.Value:
     """`t.shape[axis]`."""
     found = views.shape(m, tensor, axis)

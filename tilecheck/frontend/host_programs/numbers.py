@@ -121,13 +121,15 @@ def compare(m: Machine, operator: cst.CSTNode, left: V.Value, right: V.Value) ->
         return m.holds(_COMPARED[type(operator)](a.expr, b.expr))
     if isinstance(operator, (cst.In, cst.NotIn)):
         return _contains(m, right, left) != negative
-    known = _equal(left, right) if isinstance(operator, (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual)) else None
-    if known is not None:
-        return known != negative
-    name = (
-        "equal" if isinstance(operator, (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual)) else repr(type(operator))
-    )
-    return (m.choose((name, key_of(left), key_of(right)), 2) == 0) != negative
+    if not isinstance(operator, (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual)):
+        return m.choose((type(operator).__name__, key_of(left), key_of(right)), 2) == 0
+    if isinstance(left, V.Sequence) and isinstance(right, V.Sequence):
+        pairs = zip(left.items, right.items, strict=False)
+        same = len(left.items) == len(right.items) and all(compare(m, cst.Equal(), *pair) for pair in pairs)
+        return same != negative
+    known = _equal(left, right)
+    same = m.choose(("equal", key_of(left), key_of(right)), 2) == 0 if known is None else known
+    return same != negative
 
 
 def _numbers(m: Machine, left: V.Value, right: V.Value) -> tuple[V.Number, V.Number] | None:
@@ -157,16 +159,11 @@ def _equal(left: V.Value, right: V.Value) -> bool | None:
     """Whether two values are one; None where that is open."""
     if isinstance(left, V.Unknown) or isinstance(right, V.Unknown):
         return True if left == right else None
-    if isinstance(left, (V.Stream, V.Event, V.Graph, V.Const, V.Library)):
+    if isinstance(left, (V.Stream, V.Event, V.Graph, V.Const)):
         return type(left) is type(right) and bool(left == right)
-    if isinstance(left, V.Sequence) and isinstance(right, V.Sequence):
-        if len(left.items) != len(right.items):
-            return False
-        found = [_equal(a, b) for a, b in zip(left.items, right.items, strict=True)]
-        return None if None in found else all(found)
     if isinstance(left, V.Number) and isinstance(right, V.Number):
         return True if left.expr is right.expr else None
-    return left is right
+    return True if left is right else None
 
 
 def _contains(m: Machine, whole: V.Value, item: V.Value) -> bool:

@@ -174,6 +174,7 @@ def _body(m: Machine, node: cst.FunctionDef | cst.Module, own: V.Scope, *, keeps
     finally:
         m.calls.pop()
         m.scopes.pop()
+    m.end = m.site(last)
     m.pending.append(value)
     if keeps:  # a function inside this one is called next: its names stay
         m.pending.append(own)
@@ -251,11 +252,14 @@ def _finished(
     last = tuple(map(region, returned))
     used = dict.fromkeys(_memories(actions, last))
     memories = tuple(
-        replace(memory, extents=memory.extents and tuple(map(m.settle, memory.extents)))
-        for memory in map(m.memories.__getitem__, used)
+        # Where the shape is not known, the axes behind those that are cut count as part of the last one.
+        replace(m.memories[name], extents=tuple(m.settle(m.extent(name, k)) for k in range(ranks.get(name, 1))))
+        for name in used
     )
-    facts = _facts(m, actions, last)
-    return H.HostProgram(entry.name, entry.site, memories, actions, CURRENT, last, unread, facts)
+    bounds = [b for region in (*_regions(actions), *last) for pair in region.box for b in pair]
+    bounds += [extent for memory in memories for extent in memory.extents or ()]
+    facts = _facts(m, bounds)
+    return H.HostProgram(entry.name, entry.site, memories, actions, CURRENT, last, unread, facts, m.end)
 
 
 def _check_elements(m: Machine) -> None:
@@ -302,9 +306,8 @@ def _memories(actions: Sequence[H.Action], returned: Sequence[H.Region]) -> list
     return [*(r.memory for r in _regions(actions)), *found, *(r.memory for r in returned)]
 
 
-def _facts(m: Machine, actions: Sequence[H.Action], returned: Sequence[H.Region]) -> tuple[Expr, ...]:
+def _facts(m: Machine, bounds: Sequence[Expr]) -> tuple[Expr, ...]:
     """What is known of the sizes that stand in boxes."""
-    bounds = [b for region in (*_regions(actions), *returned) for pair in region.box for b in pair]
     wanted = set(E.symbols(*bounds)) if bounds else set()
     facts = [fact for fact in map(m.settle, m.facts) if fact is not E.TRUE]
     while True:

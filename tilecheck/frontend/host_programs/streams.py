@@ -9,7 +9,7 @@ import libcst as cst
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.kinds import as_event, as_stream
-from tilecheck.frontend.host_programs.machine import CURRENT, Machine, OpenCapture
+from tilecheck.frontend.host_programs.machine import CURRENT, Machine, OpenCapture, Relearn
 from tilecheck.ir import host_program as H
 
 DEFAULT = "default"  # the default stream, where the function may be entered on another
@@ -215,6 +215,10 @@ def graph_method(m: Machine, graph: V.Graph, name: str, a: Arguments) -> V.Value
 def replay(m: Machine, node: cst.CSTNode, graph: str) -> None:
     if m.captures:
         raise m.unread(node, "a graph is replayed inside a capture")
+    for loop in m.loops:
+        if loop.site not in m.knowledge.replaying:
+            m.knowledge.replaying.add(loop.site)
+            raise Relearn
     m.act(H.Replay(m.site(node), graph, m.stream))
     for memory in m.graph_writes.get(graph, ()):
         m.replays[memory] = m.replays.get(memory, 0) + 1
