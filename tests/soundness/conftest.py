@@ -25,8 +25,8 @@ _FILES = (
     " plain triton_plain triton_real shares sources triton_sources held planted ablation protocols"
     " virtual_machine virtual_tensors virtual_torch virtual_values virtual_triton virtual_cutile launch_truth"
     " launch_suite launch_ways launch_random launch_judged launch_guess launch_mutate launch_mutated"
-    " host_programs host_judged host_kernels host_plans host_truth host_texts host_families host_sources host_recorded"
-    " host_scored"
+    " host_programs host_judged host_kernels host_plans host_truth host_texts host_families host_sources"
+    " host_recorded host_scored"
 ).split()
 for _file in _FILES:
     _register(f"soundness_{_file}", _HERE / f"{_file}.py")
