@@ -27,6 +27,7 @@ ROOMS = (
     "tilecheck.config",
     "tilecheck.frontend",
     "tilecheck.gate",
+    "tilecheck.host",
     "tilecheck.ir",
     "tilecheck.jit",
     "tilecheck.kernels",
@@ -153,6 +154,7 @@ EDGES: dict[str, set[str] | None] = {
     # Shares no code with what it judges, only the name and bytes of what is not saved yet.
     "tilecheck.jit.reference": {"tilecheck.overlay"},
     "tilecheck.jit": EVERYTHING,
+    "tilecheck.host": BASE | {"tilecheck.ir", "tilecheck.jit", "tilecheck.proof.solver"},
     "tilecheck.show": EVERYTHING,
     "tilecheck.verdict": EVERYTHING,
     "tilecheck.findings": EVERYTHING,
@@ -164,6 +166,8 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.pipeline": EVERYTHING,
     "tilecheck.stages": EVERYTHING,
     "tilecheck.host_made": EVERYTHING,
+    "tilecheck.host_orders": EVERYTHING,
+    "tilecheck.host_wording": EVERYTHING,
     "tilecheck.initial_values": EVERYTHING,
     "tilecheck.proposing": EVERYTHING,
     "tilecheck.in_place": EVERYTHING,
@@ -358,6 +362,7 @@ def test_every_package_is_shipped() -> None:
 
 _FALLBACKS = {
     "tilecheck.config.files": {"tomllib": "Python 3.10 has it as `tomli`"},
+    "tilecheck.host.operations": {"zip": "overloads", "unzip": "overloads"},
 }
 
 

@@ -1,0 +1,136 @@
+"""The order of work on streams: what has ended when a piece of work starts.
+
+Every piece of work has a place in a *lane*: a sequence in which the end of each item implies the end of those
+before it. A stream is one lane, until a dependent launch that does not wait for the launch before it: its end
+implies nothing of that launch, so the stream goes on in a new lane. A *clock* maps lanes to how many of their
+items have ended; it is the vector clock of the order that streams, events and joins of the host make.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tilecheck.host.places import Place
+
+if TYPE_CHECKING:
+    from tilecheck.host.capture import Capture
+
+Clock: TypeAlias = Mapping[int, int]
+EMPTY: Clock = {}
+
+_lanes = itertools.count(1)
+
+
+def merged(first: Clock, second: Clock) -> Clock:
+    """What has ended when both of two moments have passed."""
+    if not first:
+        return second
+    found = dict(first)
+    for lane, count in second.items():
+        if found.get(lane, 0) < count:
+            found[lane] = count
+    return found
+
+
+class Item:
+    """A piece of work that was enqueued: its place in the order, and who asked for it where.
+
+    Mutable: a graph has one item, which moves to the place of its latest replay. Replays of one graph do not
+    overlap, so what is ordered after the latest is ordered after all of them.
+    """
+
+    __slots__ = ("is_replay", "lane", "mark", "name", "place", "queue", "seq")
+
+    def __init__(self, queue: Queue, name: str, place: Place, *, is_replay: bool = False) -> None:
+        self.queue = queue
+        self.name = name
+        self.place = place
+        self.is_replay = is_replay
+        self.lane = 0
+        self.seq = 0
+        self.mark: Mark | None = None  # an event right after it, where one was recorded
+
+
+class Mark:
+    """An event that was recorded: the driver's event, and what has ended when it has."""
+
+    __slots__ = ("capture", "clock", "event", "heads", "name", "queue")
+
+    def __init__(self, queue: Queue, event: Any, name: str) -> None:
+        self.queue = queue
+        self.event = event
+        self.clock = queue.end()
+        self.name = name
+        self.capture = queue.capture
+        self.heads = queue.heads
+
+
+class Queue:
+    """A stream as work on it is ordered. Mutable: its state after the last item that was enqueued.
+
+    `lane` and `seq` are the place of the last item, `before` what else has ended when that item has. If the
+    item is a launch (`is_launch`), a dependent launch after it starts when the item has started: `start` is
+    what has ended by then. `retired` are the last items of lanes that the stream has left.
+    """
+
+    __slots__ = (
+        "before", "capture", "handle", "heads", "is_launch", "lane", "name", "raw", "retired", "seq", "start",
+    )  # fmt: skip
+
+    def __init__(self, raw: Any, handle: int, name: str, capture: Capture | None = None) -> None:
+        self.raw = raw
+        self.handle = handle
+        self.name = name
+        self.capture = capture
+        self.lane = next(_lanes)
+        self.seq = 0
+        self.before: Clock = EMPTY
+        self.start: tuple[Clock, int, int] = (EMPTY, self.lane, 0)
+        self.is_launch = False
+        self.retired: Clock = EMPTY
+        self.heads: tuple[int, ...] = ()  # in a capture: the nodes that the next one comes after
+
+    def end(self) -> Clock:
+        """What has ended when the last item has."""
+        return {**self.before, self.lane: self.seq} if self.seq else self.before
+
+    def everything(self) -> Clock:
+        """What has ended when all items have."""
+        return merged(self.end(), self.retired)
+
+    def wait(self, clock: Clock) -> None:
+        """Have what is enqueued from here on start when `clock` has passed as well."""
+        self.before = merged(self.before, clock)
+        self.is_launch = False  # the wait is an item of its own: nothing overlaps across it
+
+    def push(self, item: Item, *, is_launch: bool) -> None:
+        """Enqueue an item that starts when the item before it has ended."""
+        self.start = (self.before, self.lane, self.seq)
+        self.seq += 1
+        self.is_launch = is_launch
+        item.lane = self.lane
+        item.seq = self.seq
+
+    def push_dependent(self, item: Item, *, waits: bool) -> None:
+        """Enqueue a launch that starts when the launch right before it has started.
+
+        The end of one that waits on every path implies the end of what came before, by its wait. The end of
+        one that may not wait implies no more than what had ended when it started.
+        """
+        if not waits:
+            before, lane, seq = self.start
+            self.retired = merged(self.retired, {self.lane: self.seq})
+            self.before = merged(before, {lane: seq}) if seq else before
+            self.lane = next(_lanes)
+            self.seq = 0
+            self.start = (self.before, self.lane, 0)
+        self.seq += 1
+        item.lane = self.lane
+        item.seq = self.seq
+
+
+def has_ended(item: Item, lane: int, seq: int, before: Clock) -> bool:
+    """Whether an item has ended where `seq` items of `lane`, and those that `before` counts, have."""
+    return (item.lane == lane and item.seq <= seq) or before.get(item.lane, 0) >= item.seq

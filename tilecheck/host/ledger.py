@@ -1,0 +1,365 @@
+"""Judges whether a piece of work may be enqueued now, and keeps what is in flight.
+
+Nothing here waits for the GPU but what is asked to: an access is compared with those in flight by their place
+in the order of streams and events. Only where that order leaves a conflict is the driver asked whether the
+other stream has ended meanwhile: what the host has seen to be complete is in order with all that it does later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn, TypeAlias
+
+from tilecheck.host.clocks import EMPTY, Clock, Item, Mark, Queue, has_ended, merged
+from tilecheck.host.driver import Driver
+from tilecheck.host.errors import HostRefused
+from tilecheck.host.places import Place, text_of
+from tilecheck.host.regions import Region
+from tilecheck.host.storage import Found, Storage
+
+if TYPE_CHECKING:
+    from tilecheck.host.handles import View
+    from tilecheck.host.owners import Owner
+    from tilecheck.host.recording import Recorder
+
+Order: TypeAlias = Literal["refuse", "events"]
+
+
+class Use(NamedTuple):
+    """One access of a piece of work: through which handle, which bytes, and what the work calls it."""
+
+    view: View
+    region: Region
+    write: bool
+    label: str
+
+
+class Dependence(NamedTuple):
+    """A launch that may start before the launch before it has ended: what it touches before it waits for that,
+    and whether all of its programs wait."""
+
+    early: Sequence[Use]
+    waits: bool
+
+
+class Ledger:
+    """The order of everything that was enqueued. Mutable; its user holds a lock."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self.queues: dict[int, Queue] = {}
+        self.done: Clock = EMPTY  # what the host knows to have ended
+        self.recorder: Recorder | None = None
+        self._events = 0
+
+    # ---- streams and events ----------------------------------------------------------------------------------
+
+    def queue(self, handle: int) -> Queue:
+        """The queue of a stream, by the stream's handle."""
+        found = self.queues.get(handle)
+        if found is None:
+            name = f"stream {handle:#x}" if handle else "the default stream"
+            found = self.queues[handle] = Queue(self.driver.stream_of(handle), handle, name)
+        return found
+
+    def mark(self, queue: Queue) -> Mark:
+        """Record an event behind what the stream holds."""
+        self._events += 1
+        mark = Mark(queue, self.driver.record(queue.raw), f"event {self._events}")
+        if self.recorder is not None:
+            self.recorder.record(mark)
+        return mark
+
+    def wait(self, queue: Queue, mark: Mark) -> None:
+        """Have the stream wait for the event."""
+        self.driver.wait(queue.raw, mark.event)
+        queue.wait(mark.clock)
+        queue.heads = tuple(dict.fromkeys((*queue.heads, *mark.heads)))
+        if self.recorder is not None:
+            self.recorder.wait(queue, mark)
+
+    def order_after(self, queue: Queue, mark: Mark) -> None:
+        """Have the stream wait for the event, unless the order is known already."""
+        if mark.queue is not queue and not self._passed(queue, mark.clock):
+            self.wait(queue, mark)
+
+    def _passed(self, queue: Queue, clock: Clock) -> bool:
+        known = merged(queue.end(), self.done)
+        return all(known.get(lane, 0) >= count for lane, count in clock.items())
+
+    def join(self, queue: Queue) -> None:
+        """Wait until the stream is empty."""
+        self.driver.sync(queue.raw)
+        self._joined(queue)
+
+    def join_mark(self, mark: Mark) -> None:
+        """Wait until the event has ended."""
+        self.driver.sync_event(mark.event)
+        self.passed(mark)
+
+    def passed(self, mark: Mark) -> None:
+        """Note that the event was seen to have ended."""
+        self.done = merged(self.done, mark.clock)
+        if self.recorder is not None:
+            self.recorder.join_mark(mark)
+
+    def join_all(self) -> None:
+        """Wait until the device is idle."""
+        self.driver.sync_device()
+        for queue in self.queues.values():
+            self.done = merged(self.done, queue.everything())
+        if self.recorder is not None:
+            self.recorder.join_all()
+
+    def saw_idle(self, queue: Queue) -> bool:
+        """Whether the stream is found empty; noted if it is."""
+        if not self.driver.is_idle(queue.raw):
+            return False
+        self._joined(queue)
+        return True
+
+    def _joined(self, queue: Queue) -> None:
+        self.done = merged(self.done, queue.everything())
+        queue.retired = EMPTY
+        if self.recorder is not None:
+            self.recorder.join(queue)
+
+    # ---- work ------------------------------------------------------------------------------------------------
+
+    def claim(
+        self,
+        queue: Queue,
+        uses: Sequence[Use],
+        item: Item,
+        order: Order,
+        *,
+        is_launch: bool = True,
+        dependence: Dependence | None = None,
+        graph: Owner | None = None,
+    ) -> None:
+        """Give a piece of work its place behind what the stream holds, if its accesses are in order there.
+
+        Args:
+            queue: the stream.
+            uses: all accesses of the work.
+            item: the work; it gets its place.
+            order: what to do about a conflict with another stream.
+            is_launch: whether a dependent launch after it may start early.
+            dependence: given if the launch itself may start early.
+            graph: the graph whose slots the work fills.
+
+        Raises:
+            HostRefused: an access is not in order.
+        """
+        lane = queue.lane
+        capture = queue.capture
+        if capture is None and dependence is None:
+            for use in uses:
+                if use[0].storage.tracks.lane != lane:
+                    break
+            else:  # all that is in flight on this memory is on this stream, before the work
+                queue.push(item, is_launch=is_launch)
+                seq = item.seq
+                for view, region, write, _ in uses:
+                    track = view.storage.tracks.only
+                    assert track is not None
+                    (track.writes if write else track.reads)[region] = item
+                    track.seq = seq
+                if self.recorder is not None:
+                    self.recorder.work(item, uses, is_launch=is_launch)
+                return
+        self._claim(queue, uses, item, order, is_launch, dependence, graph)
+
+    def _claim(
+        self,
+        queue: Queue,
+        uses: Sequence[Use],
+        item: Item,
+        order: Order,
+        is_launch: bool,
+        dependence: Dependence | None,
+        graph: Owner | None,
+    ) -> None:
+        waits = dependence is None or dependence.waits
+        try:
+            for use in uses:
+                self._check_owner(use, item, queue, graph)
+            for use in dependence.early if dependence is not None else ():
+                if not queue.is_launch:
+                    break  # nothing starts early behind a wait, such as one that a check has just inserted
+                self._check(queue, use, item, order, graph, early=True, waits=waits)
+            for use in uses:
+                self._check(queue, use, item, order, graph, early=False, waits=waits)
+        except HostRefused:
+            if self.recorder is not None:
+                self.recorder.work(item, uses, is_launch=is_launch, dependence=dependence, refused=True)
+            raise
+        if dependence is not None and queue.is_launch:
+            queue.push_dependent(item, waits=waits)
+        else:
+            queue.push(item, is_launch=is_launch)
+        for view, region, write, _ in uses:
+            storage = view.home()
+            if queue.capture is not None:
+                queue.capture.tracks(storage).add(region, item, write=write)
+                continue
+            tracks = storage.tracks
+            tracks.add(region, item, write=write)
+            if write and storage.is_blank:
+                storage.settle(is_blank=False)
+            for owner in storage.graphs:
+                if owner is not graph:
+                    owner.touched.add(storage)
+            if tracks.is_long():
+                tracks.prune(self.done)
+        if self.recorder is not None:
+            self.recorder.work(item, uses, is_launch=is_launch, dependence=dependence)
+
+    def check(self, queue: Queue, uses: Sequence[Use], item: Item, order: Order, graph: Owner) -> None:
+        """Check the accesses of a graph's launch, which the graph keeps itself.
+
+        Raises:
+            HostRefused: one is not in order.
+        """
+        try:
+            for use in uses:
+                self._check(queue, use, item, order, graph, early=False, waits=True)
+        except HostRefused:
+            if self.recorder is not None:
+                self.recorder.replay(graph.name, item, refused=True)
+            raise
+
+    def assume(self, item: Item, use: Use) -> None:
+        """Note an access that somebody else has enqueued on the item's stream before now.
+
+        It may be a launch: one of ours behind it that depends on its start would overlap with it.
+        """
+        item.queue.push(item, is_launch=True)
+        use.view.home().tracks.add(use.region, item, write=use.write)
+        if self.recorder is not None:
+            self.recorder.work(item, (use,), is_launch=True)
+
+    def _check_owner(self, use: Use, item: Item, queue: Queue, graph: Owner | None) -> None:
+        """Memory that a graph has captured is written by its replays and its slots alone, and holds what the
+        graph writes from the first replay on."""
+        storage = use.view.home()
+        use.view.check_current(item)
+        for owner in storage.graphs if queue.capture is None else ():
+            if owner is graph or not owner.holds(storage, use.region, written=not use.write):
+                continue
+            if use.write:
+                raise HostRefused(
+                    "TC423",
+                    f"{item.name} at {text_of(item.place)} writes `{use.label}`, which a graph has captured",
+                    f"the graph was captured at {text_of(owner.place)}",
+                    "help: declare the array as an input of the graph and use `graph.update(...)`",
+                )
+            if storage.is_blank:
+                raise HostRefused(
+                    "TC426",
+                    f"{item.name} at {text_of(item.place)} reads `{use.label}`, which only a graph writes that "
+                    "was not launched yet",
+                    f"the graph was captured at {text_of(owner.place)}",
+                    "help: launch the graph first",
+                )
+
+    def _check(
+        self,
+        queue: Queue,
+        use: Use,
+        item: Item,
+        order: Order,
+        graph: Owner | None,
+        *,
+        early: bool,
+        waits: bool,
+    ) -> None:
+        storage = use.view.home()
+        while True:
+            before, lane, seq = queue.start if early else (queue.before, queue.lane, queue.seq)
+            if queue.capture is None:
+                found = storage.conflict(use.region, lane, seq, before, self.done, write=use.write, but=graph)
+            else:
+                found = queue.capture.tracks(storage).conflict(
+                    use.region, lane, seq, before, EMPTY, write=use.write
+                )
+            if found is None:
+                return
+            if not self._put_in_order(queue, found[0], order):
+                self._refuse(use, item, found, queue, early=early, waits=waits)
+            if early and not queue.is_launch:
+                return
+
+    def _put_in_order(self, queue: Queue, other: Item, order: Order) -> bool:
+        """Order the stream after another item, if that may be done or is found to be so."""
+        if order == "events" and other.queue is not queue:
+            mark = other.mark or self.mark(other.queue)
+            if has_ended(other, 0, 0, mark.clock):
+                self.wait(queue, mark)
+                return True
+        # While a stream is captured, the driver allows no questions.
+        return queue.capture is None and other.queue.capture is None and self.saw_idle(other.queue)
+
+    def touch(
+        self, storage: Storage, region: Region, place: Place, what: str, order: Order, *, write: bool
+    ) -> None:
+        """Check that the host itself may read or write memory now.
+
+        Raises:
+            HostRefused: work in flight uses it.
+        """
+        while True:
+            found = storage.conflict(region, 0, 0, EMPTY, self.done, write=write)
+            if found is None:
+                break
+            other, theirs, writes = found
+            if self.saw_idle(other.queue):
+                continue
+            if order == "events":
+                self.join(other.queue)
+                continue
+            if self.recorder is not None:
+                self.recorder.touch(storage, region, place, what, write=write, refused=True)
+            raise HostRefused(
+                "TC415",
+                f"the host {'writes' if write else 'reads'} {what} at {text_of(place)} while work in flight "
+                f"{'writes' if writes else 'reads'} it",
+                f"{other.name} at {text_of(other.place)} on {other.queue.name}, {theirs.text(storage.start)}",
+                f"help: wait for {other.queue.name} first (`sync()`)",
+            )
+        if self.recorder is not None:
+            self.recorder.touch(storage, region, place, what, write=write)
+
+    def _refuse(
+        self, use: Use, item: Item, found: Found, queue: Queue, *, early: bool, waits: bool
+    ) -> NoReturn:
+        other, theirs, writes = found
+        base = use.view.home().start
+        code = "TC411"
+        if other.is_replay and item.is_replay:
+            code = "TC425"
+        elif other.queue is queue:
+            code = ("TC431" if waits else "TC432") if early else "TC433"
+        does = {True: "writes", False: "reads"}
+        when = " before it waits for the launch before it" if early else ""
+        notes = [
+            (
+                f"{item.name} at {text_of(item.place)} on {queue.name} {does[use.write]} `{use.label}`{when}, "
+                f"{use.region.text(base)}"
+            ),
+            (
+                f"{other.name} at {text_of(other.place)} on {other.queue.name} {does[writes]} "
+                f"{theirs.text(base)}, and may not have ended"
+            ),
+        ]
+        if code == "TC433":
+            notes.append("a launch between them need not wait: its end says nothing of what came before it")
+            help_ = f"wait for {queue.name} before it (`Stream.sync`)"
+        elif other.queue is queue:
+            help_ = "launch it without `dependent=True`, or have the kernel wait before this access"
+        else:
+            help_ = (
+                f"submit it on {other.queue.name}, have {queue.name} wait for that one (`Stream.wait`), or "
+                'pass order="events"'
+            )
+        raise HostRefused(code, f"{item.name} is not in order with {other.name}", *notes, f"help: {help_}")

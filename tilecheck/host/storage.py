@@ -1,0 +1,256 @@
+"""Memory that is in play, and the work in flight on it.
+
+A storage is a range of addresses that no other storage shares, so two accesses can meet only if they are of
+one storage. Ranges that turn out to overlap (two views through DLPack over one allocation) become one storage.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tilecheck.host.clocks import Clock, Item, Queue, has_ended
+from tilecheck.host.regions import Region, overlap
+from tilecheck.ir.host_program import Place as Kind
+from tilecheck.jit.layouts import Layout
+
+if TYPE_CHECKING:
+    from tilecheck.host.owners import Owner
+
+Found: TypeAlias = tuple[Item, Region, bool]
+"""An access that conflicts: its item, its region, and whether it writes."""
+
+SEVERAL = -1  # instead of the number of a lane: accesses in several lanes, or none
+_MOST = 64  # regions of one lane; from there on those that another covers are looked for
+
+
+class Track:
+    """The latest access of one lane to each region. Earlier ones of the lane have ended when these have."""
+
+    __slots__ = ("queue", "reads", "seq", "writes")
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+        self.seq = 0  # of the latest access
+        self.reads: dict[Region, Item] = {}
+        self.writes: dict[Region, Item] = {}
+
+
+class Tracks:
+    """The accesses to one storage that may be in flight, by lane. Replays of graphs are kept by the graphs.
+
+    `lane` and `only` are the one lane that has any, if there is one: its next access needs no look at regions.
+    """
+
+    __slots__ = ("by_lane", "lane", "limit", "only", "pinned")
+
+    def __init__(self) -> None:
+        self.by_lane: dict[int, Track] = {}
+        self.lane = SEVERAL
+        self.only: Track | None = None
+        self.pinned = False  # accesses are always looked at: a graph has captured the storage
+        self.limit = _MOST
+
+    def conflict(
+        self, region: Region, lane: int, seq: int, before: Clock, done: Clock, *, write: bool
+    ) -> Found | None:
+        """An access that meets `region`, one of the two a write, and may not have ended.
+
+        What has ended are `seq` items of `lane` and those that `before` and `done` count.
+        """
+        for other, track in self.by_lane.items():
+            known = max(before.get(other, 0), done.get(other, 0), seq if other == lane else 0)
+            if track.seq <= known:
+                continue
+            for theirs, item in track.writes.items():
+                if item.seq > known and overlap(region, theirs):
+                    return item, theirs, True
+            for theirs, item in track.reads.items() if write else ():
+                if item.seq > known and overlap(region, theirs):
+                    return item, theirs, False
+        return None
+
+    def add(self, region: Region, item: Item, *, write: bool) -> None:
+        """Note an access that is ordered after all that `conflict` finds for it."""
+        track = self.by_lane.get(item.lane)
+        if track is None:
+            track = self.by_lane[item.lane] = Track(item.queue)
+            self._settle()
+        kept = track.writes if write else track.reads
+        kept[region] = item
+        track.seq = max(track.seq, item.seq)
+        if write and len(self.by_lane) > 1:
+            self._forget_covered(region, item)
+
+    def _forget_covered(self, region: Region, item: Item) -> None:
+        """Forget what a write is ordered after and covers: what is ordered after the write is after it too."""
+        for lane, track in tuple(self.by_lane.items()):
+            for kept in (track.writes, track.reads):
+                for theirs in [r for r, other in kept.items() if other is not item and region.covers(r)]:
+                    del kept[theirs]
+            if not track.writes and not track.reads:
+                del self.by_lane[lane]
+        self._settle()
+
+    def prune(self, done: Clock) -> None:
+        """Forget what has ended."""
+        for lane, track in tuple(self.by_lane.items()):
+            count = done.get(lane, 0)
+            if track.seq <= count:
+                del self.by_lane[lane]
+            elif count:
+                for kept in (track.writes, track.reads):
+                    for region in [r for r, item in kept.items() if item.seq <= count]:
+                        del kept[region]
+        self._settle()
+
+    def is_long(self) -> bool:
+        """Whether it is time to look for what has ended. The limit doubles: the cost of looking is spread."""
+        count = sum(len(t.reads) + len(t.writes) for t in self.by_lane.values())
+        if count <= self.limit:
+            return False
+        self.limit = max(_MOST, 2 * count)
+        return True
+
+    def items(self) -> Iterator[Item]:
+        for track in self.by_lane.values():
+            yield from track.writes.values()
+            yield from track.reads.values()
+
+    def pin(self, *, pinned: bool) -> None:
+        self.pinned = pinned
+        self._settle()
+
+    def _settle(self) -> None:
+        self.lane, self.only = SEVERAL, None
+        if len(self.by_lane) == 1 and not self.pinned:
+            ((self.lane, self.only),) = self.by_lane.items()
+
+
+class Storage:
+    """One range of memory. Mutable: it grows where ranges are found to overlap."""
+
+    __slots__ = (
+        "end", "graphs", "handles", "into", "is_blank", "keep", "kind", "name", "regions", "start", "tracks",
+    )  # fmt: skip
+
+    def __init__(self, start: int, end: int, kind: Kind, name: str) -> None:
+        self.start = start
+        self.end = end
+        self.kind = kind
+        self.name = name
+        self.keep: list[Any] = []  # the objects that own the memory
+        self.handles = 0
+        self.is_blank = False  # allocated here, and written by nothing that has run
+        self.graphs: list[Owner] = []  # those that have captured it
+        self.into: Storage | None = None  # what it has become part of
+        self.tracks = Tracks()
+        self.regions: dict[tuple[int, Layout], Region] = {}
+
+    def region(self, start: int, layout: Layout) -> Region:
+        """The one object that stands for these bytes: accesses are kept by region."""
+        key = (start, layout)
+        found = self.regions.get(key)
+        if found is None:
+            found = self.regions[key] = Region(start, layout)
+        return found
+
+    def conflict(
+        self,
+        region: Region,
+        lane: int,
+        seq: int,
+        before: Clock,
+        done: Clock,
+        *,
+        write: bool,
+        but: Owner | None = None,
+    ) -> Found | None:
+        """As `Tracks.conflict`, with the replays of the graphs that have captured the storage, one excepted."""
+        found = self.tracks.conflict(region, lane, seq, before, done, write=write)
+        for graph in self.graphs if found is None else ():
+            item = graph.item
+            if graph is but or has_ended(item, lane, seq, before) or has_ended(item, 0, 0, done):
+                continue
+            for use in graph.uses_of(self):
+                if (write or use.write) and overlap(region, use.region):
+                    return item, use.region, use.write
+        return found
+
+    def retain(self, owner: Any) -> None:
+        if not any(kept is owner for kept in self.keep):
+            self.keep.append(owner)
+
+    def settle(self, *, is_blank: bool) -> None:
+        """Say whether work that has run has written it. Accesses are looked at while none has, and while a
+        graph has captured it."""
+        self.is_blank = is_blank
+        self.tracks.pin(pinned=is_blank or bool(self.graphs))
+
+    def is_idle(self, done: Clock) -> bool:
+        """Whether all work on it is known to have ended."""
+        return not self.graphs and all(has_ended(i, 0, 0, done) for i in self.tracks.items())
+
+
+class Table:
+    """All storages, by address."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._by_start: dict[int, Storage] = {}
+
+    def __iter__(self) -> Iterator[Storage]:
+        return iter(tuple(self._by_start.values()))
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def at(self, start: int, end: int, kind: Kind, name: str) -> Storage:
+        """The storage that holds a range; storages that the range connects become one."""
+        met = list(self._meeting(start, end))
+        if len(met) == 1 and met[0].start <= start and end <= met[0].end:
+            return met[0]
+        whole = Storage(min([start, *(s.start for s in met)]), max([end, *(s.end for s in met)]), kind, name)
+        for part in met:
+            self.remove(part)
+            _absorb(whole, part)
+        bisect.insort(self._starts, whole.start)
+        self._by_start[whole.start] = whole
+        return whole
+
+    def remove(self, storage: Storage) -> None:
+        if self._by_start.get(storage.start) is storage:
+            del self._by_start[storage.start]
+            del self._starts[bisect.bisect_left(self._starts, storage.start)]
+
+    def _meeting(self, start: int, end: int) -> Iterator[Storage]:
+        at = bisect.bisect_right(self._starts, start)
+        if at:
+            before = self._by_start[self._starts[at - 1]]
+            if before.end > start or before.start == start:
+                yield before
+        while at < len(self._starts) and self._starts[at] < end:
+            yield self._by_start[self._starts[at]]
+            at += 1
+
+
+def _absorb(whole: Storage, part: Storage) -> None:
+    """Make a storage part of another, with all that is known of it."""
+    whole.name = part.name
+    whole.handles += part.handles
+    whole.keep += part.keep
+    for graph in part.graphs:
+        graph.has_grown(part, whole)
+        if graph not in whole.graphs:
+            whole.graphs.append(graph)
+    for lane, track in part.tracks.by_lane.items():
+        mine = whole.tracks.by_lane.setdefault(lane, Track(track.queue))
+        mine.seq = max(mine.seq, track.seq)
+        mine.reads.update(track.reads)
+        mine.writes.update(track.writes)
+    whole.settle(is_blank=False)
+    whole.regions.update(part.regions)
+    part.into = whole
+    # A handle that still names the part finds its tracks here, and takes the slow way, which follows `into`.
+    part.tracks = Tracks()
