@@ -16,7 +16,7 @@ from tilecheck.jit.jitted import function_of, plain
 from tilecheck.jit.records import Record
 from tilecheck.jit.verdicts import record_for
 
-_Forward = Callable[[Any, Any, Any], None]
+_Forward = Callable[..., None]
 _ready: weakref.WeakKeyDictionary[Any, _Forward] = weakref.WeakKeyDictionary()
 # The checks of contracts too, for each limit that was asked for.
 _with_contracts: weakref.WeakKeyDictionary[Any, dict[int, Check]] = weakref.WeakKeyDictionary()
@@ -77,11 +77,42 @@ def _contracts_of(kernel: Any, most: int) -> Check:
 def _forwarding(kernel: Any, check: Check, launch_tile: Callable[..., None]) -> _Forward:
     held = weakref.ref(kernel)  # strongly held, the entry of `_ready` would keep its own key alive
 
-    def forward(stream: Any, grid: Any, args: Any) -> None:
+    def forward(stream: Any, grid: Any, args: Any, **options: bool) -> None:
         check(grid, args)
-        launch_tile(stream, grid, held(), args)
+        launch_tile(stream, grid, held(), args, **options)
 
     return forward
+
+
+def launch_dependent(stream: Any, grid: Any, kernel: Any, args: Any) -> None:
+    """Launch a verified kernel that may start before the launch before it has ended.
+
+    The caller answers for what the two touch at the same time: `tilecheck.host` is the one that does.
+
+    Raises:
+        LaunchRefused: the kernel is not verified, or this launch breaks a condition of its proof.
+    """
+    forward = _ready.get(kernel) or _prepare(kernel)
+    forward(stream, grid, args, programmatic_dependent_launch=True)
+
+
+def record_of(kernel: Any) -> Record:
+    """The record of a `ct.kernel` or a `CompiledKernel`.
+
+    Raises:
+        LaunchRefused: it has none.
+    """
+    return kernel.record if isinstance(kernel, CompiledKernel) else record_for(_function_of(kernel))
+
+
+def _function_of(kernel: Any) -> types.FunctionType:
+    function = getattr(kernel, "_pyfunc", None)
+    if not isinstance(function, types.FunctionType):
+        raise LaunchRefused(
+            f"a {type(kernel).__name__} is no kernel: `ct.kernel` or a `CompiledKernel` is; "
+            "`tilecheck.verified` launches Triton's"
+        )
+    return function
 
 
 def guard_of(kernel: Any, most: int | None = None) -> Check:
@@ -90,12 +121,7 @@ def guard_of(kernel: Any, most: int | None = None) -> Check:
     Raises:
         LaunchRefused: it has none, or is not verified.
     """
-    function = getattr(kernel, "_pyfunc", None)
-    if function is None:
-        raise LaunchRefused(
-            f"a {type(kernel).__name__} is no kernel: `ct.kernel` or a `CompiledKernel` is; "
-            "`tilecheck.verified` launches Triton's"
-        )
+    function = _function_of(kernel)
     record = record_for(function)  # refuses a kernel with a free variable that is not bound yet
     _check_annotations(kernel, record)
     granule = GRANULE if stores_whole_pieces() else 1

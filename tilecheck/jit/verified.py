@@ -76,10 +76,32 @@ class Verified:
         return partial(self._launch, grid)
 
     def _launch(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
-        guarded = self._guarded
-        if guarded is None:
-            guarded = self._guarded = _guarded(self.kernel, self._most)
+        guarded = self._guarded or self._ready()
         return guarded.launch(self.kernel, grid, args, kwargs)
+
+    @property
+    def record(self) -> Record:
+        """What its verdict asks of a launch.
+
+        Raises:
+            LaunchRefused: the kernel has none, or is not verified.
+        """
+        return self._ready().record
+
+    def launch_dependent(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Launch it so that it may start before the launch before it has ended.
+
+        The caller answers for what the two touch at the same time: `tilecheck.host` is the one that does.
+
+        Raises:
+            LaunchRefused: the kernel is not verified, the launch breaks a condition, or a tuner is around it.
+        """
+        return self._ready().launch_dependent(self.kernel, grid, args, kwargs)
+
+    def _ready(self) -> _Guarded:
+        if self._guarded is None:
+            self._guarded = _guarded(self.kernel, self._most)
+        return self._guarded
 
     def __repr__(self) -> str:
         return f"<verified {self.kernel!r}>"
@@ -135,6 +157,12 @@ class _Guarded:
             return self._launch_tuned(kernel, grid, args, kwargs)
         blocks = self._checked(grid, self._bound(args, kwargs), self.looks)
         return None if blocks is None else kernel[blocks](*args, **kwargs)
+
+    def launch_dependent(self, kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.is_tuned or kernel.pre_run_hooks:
+            raise self._refusal("a tuner or a hook may run it several times, so it cannot depend on one launch")
+        blocks = self._checked(grid, self._bound(args, kwargs), self.looks)
+        return None if blocks is None else kernel[blocks](*args, **kwargs, launch_pdl=True)
 
     def _checked(self, grid: Any, values: Sequence[Any], check: Check | None = None) -> tuple[int, ...] | None:
         """The grid of a launch that passed; None if it has no blocks."""
