@@ -1,0 +1,205 @@
+"""The GPU through cuda.core, with PyTorch's and CuPy's current streams as those of the user's own code.
+
+Streams, events, graphs and device memory are cuda.core's. Copies and fills by address, and the question whether
+a stream is idle, are calls of the driver, which cuda.core has no names for. PyTorch and CuPy are used where the
+program has imported them, and never imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from cuda.bindings import driver as bindings
+from cuda.core import LEGACY_DEFAULT_STREAM, Device, Stream
+from cuda.core.graph import GraphCompleteOptions
+from cuda.core.utils import StridedMemoryView
+
+from tilecheck.host.arrays import DeviceArray, size_of
+from tilecheck.jit.driver import allocation, call
+
+_NOT_READY = 600  # CUDA_ERROR_NOT_READY: the work goes on
+_FILLS = {1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}
+
+
+class Cuda:
+    """The current device of the process."""
+
+    def __init__(self) -> None:
+        self._torch: Any = None
+        torch = self._pytorch()
+        self._ordinal = torch.cuda.current_device() if torch is not None else Device().device_id
+        self._device = Device(self._ordinal)
+        self._threads = threading.local()
+        self._outside: dict[int, Any] = {}  # streams of PyTorch's for handles
+        self._own = 0  # the current stream where nobody else has one
+        self._use()
+
+    def _use(self) -> None:
+        """Make the device current in this thread."""
+        if not getattr(self._threads, "is_ready", False):
+            self._device.set_current()
+            self._threads.is_ready = True
+
+    def _pytorch(self) -> Any | None:
+        """PyTorch, if the program uses it on a GPU."""
+        if self._torch is None:
+            found = sys.modules.get("torch")
+            if found is not None and found.cuda.is_available():
+                found.cuda.init()
+                self._torch = found
+        return self._torch
+
+    # ---- streams and events ----------------------------------------------------------------------------------
+
+    def new_stream(self) -> Any:
+        self._use()
+        return self._device.create_stream()
+
+    def stream_of(self, handle: int) -> Any:
+        return Stream.from_handle(handle) if handle else LEGACY_DEFAULT_STREAM
+
+    def handle(self, stream: Any) -> int:
+        return 0 if stream is LEGACY_DEFAULT_STREAM else int(stream.handle)
+
+    def current(self) -> int:
+        torch = self._torch or self._pytorch()
+        if torch is not None:
+            # What Triton asks for its launches; `torch.cuda.current_stream` makes an object each time.
+            return int(torch._C._cuda_getCurrentRawStream(self._ordinal))  # noqa: SLF001 - as said
+        cupy = sys.modules.get("cupy")
+        return self._own if cupy is None else int(cupy.cuda.get_current_stream().ptr)
+
+    @contextlib.contextmanager
+    def using(self, stream: Any) -> Iterator[None]:
+        handle = self.handle(stream)
+        with contextlib.ExitStack() as stack:
+            torch, cupy = self._pytorch(), sys.modules.get("cupy")
+            if torch is not None:
+                outside = self._outside.get(handle)
+                if outside is None:
+                    outside = torch.cuda.ExternalStream(handle, device=self._ordinal)
+                    self._outside[handle] = outside
+                stack.enter_context(torch.cuda.stream(outside))
+            if cupy is not None:
+                stack.enter_context(cupy.cuda.ExternalStream(handle))
+            before, self._own = self._own, handle
+            try:
+                yield
+            finally:
+                self._own = before
+
+    def record(self, stream: Any) -> Any:
+        self._use()
+        return stream.record()
+
+    def wait(self, stream: Any, event: Any) -> None:
+        stream.wait(event)
+
+    def is_done(self, event: Any) -> bool:
+        self._use()
+        return bool(event.is_done)
+
+    def is_idle(self, stream: Any) -> bool:
+        self._use()
+        (status,) = bindings.cuStreamQuery(self.handle(stream))
+        if int(status) == _NOT_READY:
+            return False
+        if int(status):
+            raise RuntimeError(f"cuStreamQuery: {status}")
+        return True
+
+    def sync(self, stream: Any) -> None:
+        stream.sync()
+
+    def sync_event(self, event: Any) -> None:
+        event.sync()
+
+    def sync_device(self) -> None:
+        self._use()
+        self._device.sync()
+
+    # ---- memory ----------------------------------------------------------------------------------------------
+
+    def empty(self, shape: tuple[int, ...], dtype: str, stream: Any) -> Any:
+        torch = self._pytorch()
+        if torch is None:
+            nbytes = size_of(dtype)
+            for extent in shape:
+                nbytes *= extent
+            buffer = self._device.allocate(max(1, nbytes), stream=stream)
+            return DeviceArray(int(buffer.handle), shape, dtype, buffer)
+        kind = getattr(torch, dtype)
+        if self.current() == self.handle(stream):
+            return torch.empty(shape, dtype=kind, device=f"cuda:{self._ordinal}")
+        with self.using(stream):
+            return torch.empty(shape, dtype=kind, device=f"cuda:{self._ordinal}")
+
+    def pinned(self, nbytes: int) -> tuple[int, Any]:
+        self._use()
+        (address,) = call("cuMemAllocHost", nbytes)
+        return int(address), _Pinned(int(address))
+
+    def imported(self, value: Any) -> Any | None:
+        if not hasattr(value, "__dlpack__"):
+            return None
+        view = StridedMemoryView.from_dlpack(value, stream_ptr=-1)  # its owner's stream is ordered by us
+        if not view.is_device_accessible:
+            return None
+        strides = None if view.strides is None else tuple(view.strides)
+        return DeviceArray(int(view.ptr), tuple(view.shape), str(view.dtype), (value, view), strides)
+
+    def allocation(self, address: int) -> tuple[int, int] | None:
+        self._use()
+        return allocation(address)
+
+    def allocations(self) -> int:
+        torch = self._pytorch()
+        if torch is None:
+            return 0
+        return int(torch.cuda.memory_stats(self._ordinal).get("allocation.all.allocated", 0))
+
+    # ---- work ------------------------------------------------------------------------------------------------
+
+    def copy(self, stream: Any, to: int, source: int, nbytes: int) -> None:
+        call("cuMemcpyAsync", to, source, nbytes, self.handle(stream))
+
+    def fill(self, stream: Any, address: int, nbytes: int, pattern: bytes) -> None:
+        value = int.from_bytes(pattern, "little")
+        call(_FILLS[len(pattern)], address, value, nbytes // len(pattern), self.handle(stream))
+
+    # ---- graphs ----------------------------------------------------------------------------------------------
+
+    def begin_capture(self, stream: Any) -> Any:
+        self._use()
+        # Relaxed: kernels that are launched for the first time are compiled and loaded meanwhile. What may not
+        # be captured is refused before it reaches the driver.
+        return stream.create_graph_builder().begin_building(mode="relaxed")
+
+    def end_capture(self, stream: Any, capture: Any) -> Any:
+        graph = capture.end_building().complete(GraphCompleteOptions(upload_stream=stream))
+        capture.close()
+        return graph
+
+    def abort_capture(self, stream: Any, capture: Any) -> None:
+        with contextlib.suppress(Exception):  # a capture that has become invalid says so when it ends
+            capture.end_building()
+        capture.close()
+
+    def replay(self, graph: Any, stream: Any) -> None:
+        graph.launch(stream)
+
+
+class _Pinned:
+    """Page-locked memory, freed with the last reference to it."""
+
+    __slots__ = ("_address",)
+
+    def __init__(self, address: int) -> None:
+        self._address = address
+
+    def __del__(self) -> None:
+        call("cuMemFreeHost", self._address)

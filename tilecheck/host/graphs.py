@@ -1,0 +1,217 @@
+"""Graphs: captured once, launched many times."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from tilecheck.host.clocks import has_ended
+from tilecheck.host.describe import Description
+from tilecheck.host.errors import HostRefused
+from tilecheck.host.handles import Array, Borrowed, View
+from tilecheck.host.places import Place, caller, text_of
+
+if TYPE_CHECKING:
+    from tilecheck.host.ledger import Order
+    from tilecheck.host.operations import Operation
+    from tilecheck.host.owners import Owner
+    from tilecheck.host.streams import Stream
+
+T = TypeVar("T")
+
+
+class GraphState(enum.Enum):
+    """What the outputs of a graph are worth."""
+
+    CAPTURED = "captured"  # it was never launched: they hold nothing
+    LAUNCHED = "launched"  # they are being written
+    COMPLETE = "complete"  # they are written
+    CLOSED = "closed"
+
+
+class Graph(Generic[T]):
+    """A captured graph.
+
+    It owns what it touches: between two launches nothing but its inputs is written, and all its memory lives
+    until the graph is closed or dropped. Its updates and launches are in order, on whatever streams they are.
+    """
+
+    def __init__(
+        self,
+        owner: Owner,
+        inputs: Mapping[str, Array],
+        outputs: Mapping[str, View],
+        description: Description,
+    ) -> None:
+        self._owner = owner
+        self._inputs = dict(inputs)
+        self._outputs = dict(outputs)
+        self._description = description
+
+    def __del__(self) -> None:
+        if hasattr(self, "_description"):
+            self._owner.runtime.reaper.abandoned(self._owner)
+
+    def __enter__(self) -> Graph[T]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{self._owner.name}, {self.state.value}>"
+
+    @property
+    def state(self) -> GraphState:
+        owner = self._owner
+        if owner.is_closed:
+            return GraphState.CLOSED
+        if not owner.generation:
+            return GraphState.CAPTURED
+        with owner.runtime.entered():
+            ledger = owner.runtime.ledger
+            if not owner.is_complete:
+                owner.is_complete = has_ended(owner.item, 0, 0, ledger.done) or (
+                    owner.runtime.capture is None and ledger.saw_idle(owner.item.queue)
+                )
+        return GraphState.COMPLETE if owner.is_complete else GraphState.LAUNCHED
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of its inputs."""
+        return tuple(self._inputs)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of its outputs."""
+        return tuple(self._outputs)
+
+    def describe(self) -> Description:
+        """Its nodes, their order, and the memory that it owns."""
+        return self._description
+
+    def launch(self, stream: Stream | None = None, *, order: Order | None = None) -> None:
+        """Enqueue everything that was captured, behind the launch or update before.
+
+        Args:
+            stream: where; else where the graph was last launched or updated.
+            order: what to do about work of others in flight on its memory.
+
+        Raises:
+            HostRefused: work of others on its memory is not in order, or the graph is closed.
+        """
+        owner = self._owner
+        runtime = owner.runtime
+        place = caller()
+        locked = runtime.enter(place)
+        try:
+            if owner.is_closed or runtime.capture is not None:
+                self._check_open("a launch", place)
+            queue = owner.last.queue if stream is None else runtime.ledger.queue(stream.handle)
+            owner.launch(queue, place, order or runtime.order)
+        finally:
+            runtime.leave(locked=locked)
+
+    def update(
+        self, inputs: Mapping[str, Any], stream: Stream | None = None, *, order: Order | None = None
+    ) -> None:
+        """Copy new contents into inputs, behind the launch or update before.
+
+        Args:
+            inputs: by name: arrays of the shape and element type of the input, on the device or the host.
+            stream: where; else where the graph was last launched or updated.
+            order: what to do about work of others in flight on the new contents.
+
+        Raises:
+            HostRefused: there is no such input, its shape or type is another, or an access is not in order.
+        """
+        from tilecheck.host.copies import transfer  # lazy: copies build on operations, which make graphs
+        from tilecheck.host.operations import Execution  # lazy: as above
+
+        place = caller()
+        owner = self._owner
+        runtime = owner.runtime
+        locked = runtime.enter(place)
+        try:
+            self._check_open("an update", place)
+            queue = owner.last.queue if stream is None else runtime.ledger.queue(stream.handle)
+            on = Execution(runtime, queue, order or runtime.order, place, owner)
+            for name, value in inputs.items():
+                copy = self._fitting(name, value, place, transfer)
+                owner.follow(queue)
+                copy.run(on)
+                owner.last = on.items[-1]
+        finally:
+            runtime.leave(locked=locked)
+
+    def _fitting(
+        self, name: str, value: Any, place: Place, transfer: Callable[..., Operation[Any]]
+    ) -> Operation[Any]:
+        """The copy of new contents into an input.
+
+        Raises:
+            HostRefused: there is no such input, or the contents do not fit.
+        """
+        if name not in self._inputs:
+            known = ", ".join(f"`{each}`" for each in self._inputs) or "none"
+            raise HostRefused(
+                "TC423",
+                f"the update at {text_of(place)} names `{name}`, which is no input of the graph",
+                f"its inputs: {known}",
+            )
+        to = self._inputs[name]
+        try:
+            return transfer(self._owner.runtime, value, to, None, place)
+        except ValueError as error:
+            raise HostRefused(
+                "TC423",
+                f"the update of `{name}` at {text_of(place)} does not fit: {error}",
+                f"it was captured with {to.dtype}{list(to.shape)}",
+            ) from None
+
+    def output(self, name: str | int = 0) -> Borrowed:
+        """An output as the latest launch leaves it, good until the next.
+
+        Raises:
+            HostRefused: the graph was not launched yet, or is closed.
+        """
+        owner = self._owner
+        place = caller()
+        if owner.is_closed or not owner.generation:
+            raise HostRefused(
+                "TC426",
+                f"an output is taken at {text_of(place)} from a graph that is {self.state.value}",
+                f"it was captured at {text_of(owner.place)}; capturing runs nothing",
+                "help: launch it first",
+            )
+        view = self._outputs[str(name)]
+        recorder = owner.runtime.ledger.recorder
+        kept = recorder.keep(view.home(), place) if recorder is not None else ""
+        return Borrowed(owner, view, kept, place)
+
+    def sync(self) -> None:
+        """Wait for the latest launch."""
+        owner = self._owner
+        owner.runtime.refuse_in_capture("`sync()`", caller())
+        with owner.runtime.entered():
+            owner.runtime.ledger.join(owner.last.queue)
+
+    def close(self) -> None:
+        """End the graph: its arrays are exclusive again. Work in flight goes on."""
+        with self._owner.runtime.entered():
+            self._owner.close()
+
+    def _check_open(self, what: str, place: Place) -> None:
+        owner = self._owner
+        if owner.is_closed:
+            raise HostRefused(
+                "TC421",
+                f"{what} at {text_of(place)} of a graph that was closed",
+                f"it was captured at {text_of(owner.place)}",
+            )
+        if owner.runtime.capture is not None:
+            owner.runtime.capture.forbid(f"{what} of a graph", place)

@@ -1,0 +1,196 @@
+"""Launches of verified kernels, and calls of the user's own code, as operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tilecheck.host.clocks import Item
+from tilecheck.host.copies import Leaf
+from tilecheck.host.defaults import default
+from tilecheck.host.handles import View
+from tilecheck.host.hostarrays import HostArray
+from tilecheck.host.kernels import Prepared, Role, prepared
+from tilecheck.host.ledger import Dependence, Use
+from tilecheck.host.operations import Execution, Operation
+from tilecheck.host.partition import Partition, common_grid
+from tilecheck.host.places import Place, caller
+
+if TYPE_CHECKING:
+    from tilecheck.host.runtime import Runtime
+
+T = TypeVar("T")
+
+
+class Launch(Leaf[tuple[Any, ...]]):
+    """A launch of a verified kernel. Its result are its arguments, with handles in place of plain arrays."""
+
+    __slots__ = ("_args", "_dependence", "_grid", "_kernel", "_options", "_uses", "_values")
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        kernel: Prepared,
+        grid: Any,
+        args: Sequence[Any],
+        options: dict[str, Any],
+        place: Place,
+        *,
+        dependent: bool,
+    ) -> None:
+        super().__init__(runtime, kernel.name, place)
+        self._kernel = kernel
+        self._options = options
+        self._uses: list[Use] = []
+        early: list[Use] | None = [] if dependent else None
+        try:
+            self._args = [
+                self._taken(value, role, early) for value, role in zip(args, kernel.roles, strict=False)
+            ]
+            for name, value in options.items():
+                at = kernel.names.get(name)
+                options[name] = value if at is None else self._taken(value, kernel.roles[at], early)
+        except BaseException:
+            self._release()
+            raise
+        self._values = [_raw(value) for value in self._args]
+        for name, value in options.items():
+            options[name] = _raw(value)
+        self._grid = common_grid(self._args, place) if grid is None else grid
+        self._dependence = None if early is None else Dependence(early, kernel.waits)
+        if dependent and not kernel.may_depend:
+            self._release()
+            raise ValueError(f"{kernel.name} cannot depend on the launch before: it is launched from a cubin")
+
+    def _taken(self, value: Any, role: Role | None, early: list[Use] | None) -> Any:
+        """Take an argument in, by what the kernel does with it; the handle that stands for it."""
+        if role is None or value is None:
+            return value
+        if isinstance(value, tuple | list):  # an argument that is a list of arrays
+            return type(value)(self._taken(member, role, early) for member in value)
+        view = value.whole if isinstance(value, Partition) else value
+        if not isinstance(view, View):
+            value = view = self.runtime.adopt(view, self.place)
+        if isinstance(view, HostArray):
+            raise TypeError(f"{self.name} is given an array of the host for `{role.label}`")
+        if role.writes:
+            self.takes(view)
+        else:
+            self.borrows(view)
+        region = view.hull() if role.reaches_gaps else view.region
+        self._uses.append(Use(view, region, role.writes, role.label))
+        if early is not None and (role.early_read or role.early_write):
+            early.append(Use(view, region, role.early_write, role.label))
+        return value
+
+    def _run(self, on: Execution) -> tuple[Any, ...]:
+        queue = on.queue
+        dependence = self._dependence
+        on.claim(
+            Item(queue, self.name, self.place), self._uses, "kernel", is_launch=True, dependence=dependence
+        )
+        self._kernel.enqueue(
+            self.runtime.driver, queue, self._grid, self._values, self._options, dependence is not None
+        )
+        self._release()
+        return tuple(self._args)
+
+
+def _raw(value: Any) -> Any:
+    """What a kernel is launched with for a handle."""
+    if isinstance(value, View):
+        return value.array
+    if isinstance(value, Partition):
+        return value.whole.array
+    if isinstance(value, tuple | list) and any(isinstance(member, View) for member in value):
+        return type(value)(_raw(member) for member in value)
+    return value
+
+
+def launch(
+    kernel: Any,
+    grid: Any,
+    args: Sequence[Any],
+    *,
+    dependent: bool = False,
+    runtime: Runtime | None = None,
+    **options: Any,
+) -> Operation[tuple[Any, ...]]:
+    """A launch of a verified kernel; its arguments.
+
+    What the kernel reads and writes comes from its verdict. Arrays that it writes move into the operation and
+    come back with it; plain arrays get handles.
+
+    Args:
+        kernel: a `ct.kernel`, a kernel of Triton, or a `CompiledKernel`.
+        grid: the number of blocks along each axis; None if partitions among the arguments say it.
+        args: one value for each parameter, in order.
+        dependent: whether the kernel may start when the launch before it on the stream has started
+            (programmatic dependent launch). Refused where that is not safe.
+        runtime: where.
+        options: for a kernel of Triton: arguments by name, and options of the launch.
+
+    Raises:
+        LaunchRefused: the kernel is not verified.
+        HostRefused: an argument was moved, or is shared and written.
+    """
+    return Launch(runtime or default(), prepared(kernel), grid, args, options, caller(), dependent=dependent)
+
+
+class Call(Leaf[T]):
+    """The user's own code, which enqueues work on its current stream."""
+
+    __slots__ = ("_function", "_uses")
+
+    def __init__(
+        self, runtime: Runtime, function: Callable[..., T], reads: list[View], writes: list[View], place: Place
+    ) -> None:
+        super().__init__(runtime, f"the call of `{getattr(function, '__name__', 'your function')}`", place)
+        self._function = function
+        self._uses: list[Use] = []
+        try:
+            for number, view in enumerate(writes):
+                self.takes(view)
+                self._uses.append(Use(view, view.region, True, f"writes[{number}]"))
+            for number, view in enumerate(reads):
+                self.borrows(view)
+                self._uses.append(Use(view, view.region, False, f"reads[{number}]"))
+        except BaseException:
+            self._release()
+            raise
+
+    def _run(self, on: Execution) -> T:
+        driver, queue = self.runtime.driver, on.queue
+        on.claim(Item(queue, self.name, self.place), self._uses, "call", is_launch=True)
+        arrays = [view.array for view in (*self.lent, *self.moved)]
+        before = driver.allocations() if queue.capture is not None else 0
+        if driver.current() == queue.handle:
+            value = self._function(*arrays)
+        else:
+            with driver.using(queue.raw):
+                value = self._function(*arrays)
+        if queue.capture is not None and driver.allocations() != before:
+            queue.capture.forbid(f"an allocation in {self.name}", self.place)
+        self._release()
+        return value
+
+
+def call(
+    function: Callable[..., T],
+    *,
+    reads: Iterable[Any] = (),
+    writes: Iterable[Any] = (),
+    runtime: Runtime | None = None,
+) -> Operation[T]:
+    """A call of your own code, which is given the arrays of `reads` and then those of `writes`.
+
+    It is called when the operation is enqueued, with its stream as the current one, and must enqueue all that
+    it does with these arrays on that stream. Nothing holds it to what it says of them.
+    """
+    place = caller()
+    found = runtime or default()
+    handles = [
+        [view if isinstance(view, View) else found.adopt(view, place) for view in views]
+        for views in (reads, writes)
+    ]
+    return Call(found, function, handles[0], handles[1], place)

@@ -1,0 +1,158 @@
+"""The one owner of what a graph touches: it orders updates and launches, whatever streams they are on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tilecheck.host.clocks import Item, Queue, has_ended
+from tilecheck.host.handles import View
+from tilecheck.host.ledger import Order, Use
+from tilecheck.host.places import Place
+from tilecheck.host.regions import Region, overlap
+from tilecheck.host.storage import Storage
+
+if TYPE_CHECKING:
+    from tilecheck.host.runtime import Runtime
+
+
+class Owner:
+    """What a graph holds while it may be launched.
+
+    A launch costs the same for any number of nodes. It looks at what others do with the graph's memory only if
+    they have done something since the last launch, or if it is on another stream: `touched` is what they used.
+
+    Mutable: it knows the latest launch and the latest update.
+    """
+
+    __slots__ = (
+        "arrays", "generation", "is_closed", "is_complete", "item", "last", "name", "neighbours", "place",
+        "raw", "runtime", "touched", "uses",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        name: str,
+        raw: Any,
+        queue: Queue,
+        uses: Mapping[Storage, tuple[Use, ...]],
+        place: Place,
+    ) -> None:
+        self.runtime = runtime
+        self.name = name
+        self.raw = raw
+        self.place = place  # where the graph was captured
+        self.uses = dict(uses)  # distinct regions by storage; of one that is written, no reads
+        self.arrays: list[View] = [use.view for kept in uses.values() for use in kept]  # their memory is kept
+        self.item = Item(queue, f"the launch of {name}", place, is_replay=True)
+        self.last = Item(queue, "", place)  # the latest update or launch
+        self.generation = 0  # launches so far
+        self.is_complete = False
+        self.is_closed = False
+        self.touched: set[Storage] = set(self.uses)
+        self.neighbours: list[tuple[Owner, Storage]] = []  # other graphs that touch what this one writes, ...
+        for storage in self.uses:
+            for other in storage.graphs:
+                if self._meets(other, storage):
+                    self.neighbours.append((other, storage))
+                    other.neighbours.append((self, storage))
+            storage.graphs.append(self)
+            storage.settle(is_blank=storage.is_blank)
+
+    def _meets(self, other: Owner, storage: Storage) -> bool:
+        return any(
+            (mine.write or theirs.write) and overlap(mine.region, theirs.region)
+            for mine in self.uses[storage]
+            for theirs in other.uses[storage]
+        )
+
+    # ---- what others ask -------------------------------------------------------------------------------------
+
+    def uses_of(self, storage: Storage) -> tuple[Use, ...]:
+        return self.uses.get(storage, ())
+
+    def holds(self, storage: Storage, region: Region, *, written: bool) -> bool:
+        """Whether the graph touches a region of a storage, or writes it."""
+        return any((use.write or not written) and overlap(region, use.region) for use in self.uses_of(storage))
+
+    def has_grown(self, part: Storage, whole: Storage) -> None:
+        """Note that a storage has become part of another."""
+        self.uses[whole] = (*self.uses.get(whole, ()), *self.uses.pop(part, ()))
+        self.neighbours = [(other, s if s is not part else whole) for other, s in self.neighbours]
+        self.touched.discard(part)
+        self.touched.add(whole)
+
+    # ---- launches and updates --------------------------------------------------------------------------------
+
+    def follow(self, queue: Queue) -> None:
+        """Put a stream behind the latest update or launch."""
+        last = self.last
+        if queue is last.queue or not last.seq:
+            return
+        ledger = self.runtime.ledger
+        if not has_ended(last, queue.lane, queue.seq, queue.before) and not has_ended(last, 0, 0, ledger.done):
+            ledger.wait(queue, ledger.mark(last.queue))
+
+    def launch(self, queue: Queue, place: Place, order: Order) -> None:
+        """Enqueue everything that was captured.
+
+        Raises:
+            HostRefused: work of others on its memory is not in order.
+        """
+        item = self.item
+        if self.touched or queue is not item.queue or self.last is not item:
+            self._prepare(queue, place, order)
+        item.place = place
+        queue.push(item, is_launch=False)
+        self.generation += 1
+        self.is_complete = False
+        for other, storage in self.neighbours:
+            other.touched.add(storage)
+        recorder = self.runtime.ledger.recorder
+        if recorder is not None:
+            recorder.replay(self.name, item)
+        self.runtime.driver.replay(self.raw, queue.raw)
+
+    def _prepare(self, queue: Queue, place: Place, order: Order) -> None:
+        """Check a launch that is not like the last, and put it in order."""
+        self.follow(queue)
+        ledger = self.runtime.ledger
+        asked = Item(queue, self.item.name, place, is_replay=True)
+        moved = queue is not self.item.queue
+        uses = [use for storage in (self.uses if moved else self.touched) for use in self.uses_of(storage)]
+        ledger.check(queue, uses, asked, order, self)
+        if not self.generation:
+            for storage, kept in self.uses.items():
+                if storage.is_blank and any(use.write for use in kept):
+                    storage.settle(is_blank=False)
+        self.touched = set()
+        self.item.queue = queue
+        self.last = self.item
+
+    # ---- the end ---------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Let go of everything. What a launch in flight still touches is followed like any other access."""
+        if self.is_closed:
+            return
+        self.is_closed = True
+        ledger = self.runtime.ledger
+        in_flight = bool(self.item.seq) and not has_ended(self.item, 0, 0, ledger.done)
+        for storage, kept in self.uses.items():
+            storage.graphs.remove(self)
+            for use in kept if in_flight else ():
+                storage.tracks.add(use.region, self.item, write=use.write)
+            storage.settle(is_blank=storage.is_blank)
+        for other, _ in self.neighbours:
+            other.neighbours = [(o, s) for o, s in other.neighbours if o is not self]
+        if in_flight:
+            self.runtime.reaper.keep(self.item, self.raw)
+        if ledger.recorder is not None:
+            ledger.recorder.destroy(self.name)
+        self.raw = None
+        storages = list(self.uses)
+        self.arrays.clear()
+        self.uses.clear()
+        for storage in storages:
+            self.runtime.reaper.consider(self.runtime, storage)

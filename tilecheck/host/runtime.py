@@ -1,0 +1,262 @@
+"""One GPU as the library uses it: its memory in play, its streams, and the one way by which work gets there."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tilecheck.host.clocks import Item, Mark, Queue
+from tilecheck.host.driver import Driver
+from tilecheck.host.errors import HostRefused
+from tilecheck.host.handles import Array, View, place_of
+from tilecheck.host.ledger import Ledger, Order, Use
+from tilecheck.host.operations import Execution, Operation, State
+from tilecheck.host.places import Place, text_of
+from tilecheck.host.policies import Policy, SingleStream
+from tilecheck.host.reaper import Reaper
+from tilecheck.host.storage import Table
+from tilecheck.host.streams import Stream
+from tilecheck.ir.host_program import Place as Kind
+
+if TYPE_CHECKING:
+    from tilecheck.host.capture import Capture
+
+T = TypeVar("T")
+
+
+class Runtime:
+    """A GPU. Mutable, and safe to use from several threads: one of them enqueues at a time.
+
+    Args:
+        driver: what to drive it by.
+        policy: the stream of an operation that names none; else the stream of the user's own code.
+        order: what to do where an operation conflicts with work in flight on another stream: "refuse" it, or
+            wait for an event of that stream ("events").
+        background: whether a thread frees what was dropped in flight; else `reap` does.
+    """
+
+    def __init__(
+        self, driver: Driver, *, policy: Policy | None = None, order: Order = "refuse", background: bool = True
+    ) -> None:
+        self.driver = driver
+        self.policy = policy or SingleStream()
+        self.order = order
+        self.ledger = Ledger(driver)
+        self.table = Table()
+        self.reaper = Reaper(self, background=background)
+        self.capture: Capture | None = None
+        self._capture_stream: Stream | None = None
+        self._lock = threading.Lock()
+        self._owner = 0  # the thread that holds the lock
+        self._executing = False
+        self._names = itertools.count(1)
+        self._streams = itertools.count(1)
+
+    # ---- one thread at a time --------------------------------------------------------------------------------
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Hold the lock, if this thread does not hold it already."""
+        me = threading.get_ident()
+        if self._owner == me:
+            yield
+            return
+        with self._lock:
+            self._owner = me
+            try:
+                yield
+            finally:
+                self._owner = 0
+
+    def enter(self, place: Place) -> bool:
+        """Begin an execution; whether the lock was taken for it.
+
+        Raises:
+            HostRefused: this thread is inside of one already.
+        """
+        me = threading.get_ident()
+        if self._owner == me:
+            if self._executing:
+                raise HostRefused(
+                    "TC422" if self.capture is not None else "",
+                    f"an operation is run at {text_of(place)} inside another that runs",
+                    "help: give it back from `then`, which runs it on the same stream",
+                )
+            self._executing = True
+            return False
+        self._lock.acquire()
+        self._owner = me
+        self._executing = True
+        return True
+
+    def pause(self) -> None:
+        """Allow executions inside one that goes on: the work of a capture."""
+        self._executing = False
+
+    def collect_if_free(self) -> None:
+        """Free what was dropped, unless somebody holds the lock: they do it later. Never waits."""
+        if not self._lock.acquire(blocking=False):
+            return
+        self._owner = threading.get_ident()
+        try:
+            if self.capture is None:
+                self.reaper.collect(self)
+        finally:
+            self._owner = 0
+            self._lock.release()
+
+    def leave(self, *, locked: bool) -> None:
+        self._executing = False
+        if locked:
+            self._owner = 0
+            self._lock.release()
+
+    # ---- running operations ----------------------------------------------------------------------------------
+
+    def submit(self, operation: Operation[T], stream: Stream | None, order: Order | None, place: Place) -> T:
+        """Enqueue an operation; its result."""
+        if stream is None and self.capture is None:
+            stream = self.policy.next_stream(self)
+        locked = self.enter(place)
+        try:
+            if self.capture is None and self.reaper.is_needed():
+                self.reaper.collect(self)
+            return self._execute(operation, stream, order, place)
+        finally:
+            self.leave(locked=locked)
+
+    def _execute(self, operation: Operation[T], stream: Stream | None, order: Order | None, place: Place) -> T:
+        capture = self.capture
+        if capture is not None:
+            capture.check_task(place)
+            queue = capture.queue_for(stream, place)
+        else:
+            assert stream is not None
+            queue = self.ledger.queue(stream.handle)
+        on = Execution(self, queue, order or self.order, place)
+        operation.take(place, State.WAITING)
+        value = operation.run(on)
+        if on.order == "events" and on.items:
+            # Recorded now, the event covers this work and not what the stream gets later.
+            mark = self.ledger.mark(queue)
+            for item in on.items:
+                item.mark = mark
+        return value
+
+    def sync(self, operation: Operation[T], stream: Stream | None, order: Order | None, place: Place) -> T:
+        """Enqueue an operation and wait for it."""
+        self.refuse_in_capture("`sync()`", place)
+        if stream is None:
+            stream = self.policy.next_stream(self)
+        value = self.submit(operation, stream, order, place)
+        with self.entered():
+            self.ledger.join(self.ledger.queue(stream.handle))
+        return value
+
+    def start(self, operation: Operation[T], place: Place) -> tuple[T, Mark]:
+        """Enqueue an operation; its result, and the event behind it."""
+        self.refuse_in_capture("`await`", place)
+        stream = self.policy.next_stream(self)
+        value = self.submit(operation, stream, None, place)
+        with self.entered():
+            return value, self.ledger.mark(self.ledger.queue(stream.handle))
+
+    def refuse_in_capture(self, what: str, place: Place) -> None:
+        """Refuse what cannot be part of a graph.
+
+        Raises:
+            HostRefused: this thread captures a graph.
+        """
+        if self.capture is not None and self._owner == threading.get_ident():
+            self.capture.forbid(what, place)
+
+    # ---- streams ---------------------------------------------------------------------------------------------
+
+    def stream(self) -> Stream:
+        """A new stream."""
+        raw = self.driver.new_stream()
+        handle = self.driver.handle(raw)
+        with self.entered():
+            self.ledger.queues[handle] = Queue(raw, handle, f"stream {next(self._streams)}")
+        return Stream(self, handle)
+
+    def capture_stream(self) -> Stream:
+        """The stream on which graphs are captured that name none."""
+        if self._capture_stream is None:
+            self._capture_stream = self.stream()
+        return self._capture_stream
+
+    def stream_of(self, stream: Any) -> Stream:
+        """A stream that somebody else made: its handle, or an object of PyTorch or with `__cuda_stream__`."""
+        handle = getattr(stream, "cuda_stream", None)
+        if handle is None:
+            protocol = getattr(stream, "__cuda_stream__", None)
+            handle = stream if protocol is None else (protocol() if callable(protocol) else protocol)[1]
+        if not isinstance(handle, int):
+            raise TypeError(f"a {type(stream).__name__} is no stream")
+        return Stream(self, handle)
+
+    def current(self) -> Stream:
+        """The stream on which the user's own code works now."""
+        return Stream(self, self.driver.current())
+
+    def queue_of(self, handle: int) -> Queue:
+        """What the stream holds: of the graph, while the stream is captured."""
+        if self.capture is not None and handle in self.capture.queues:
+            return self.capture.queues[handle]
+        return self.ledger.queue(handle)
+
+    def synchronize(self, place: Place) -> None:
+        """Wait until the device is idle."""
+        self.refuse_in_capture("`synchronize()`", place)
+        with self.entered():
+            self.ledger.join_all()
+            self.reaper.collect(self)
+
+    # ---- memory ----------------------------------------------------------------------------------------------
+
+    def name(self, what: str) -> str:
+        """A name that nothing else has."""
+        return f"{what} {next(self._names)}"
+
+    def allocate(self, shape: tuple[int, ...], dtype: str, queue: Queue, place: Place) -> Array:
+        """A new array, which may be used on the stream at once."""
+        array = self.driver.empty(shape, dtype, queue.raw)
+        storage, region = place_of(self, array)
+        storage.settle(is_blank=True)
+        if self.ledger.recorder is not None:
+            self.ledger.recorder.allocate(storage, queue, place)
+        return Array(self, array, storage, region, place)
+
+    def adopt(self, array: Any, place: Place) -> Array:
+        """The exclusive handle of an array that the user's own code made.
+
+        What that code has done with it until now is on its current stream. An array that has a handle already
+        is known: between the two the user's code has no right to it.
+        """
+        if not hasattr(array, "data_ptr") and not hasattr(array, "__cuda_array_interface__"):
+            array = self.driver.imported(array) or array
+        with self.entered():
+            storage, region = place_of(self, array)
+            is_known = storage.handles > 0
+            handle = Array(self, array, storage, region, place)
+            if storage.kind is Kind.DEVICE and not is_known:
+                item = Item(self.ledger.queue(self.driver.current()), "your own code", place)
+                self.ledger.assume(item, Use(handle, region, write=True, label="array"))
+            return handle
+
+    def hand_out(self, view: View, place: Place, order: Order | None) -> None:
+        """Put the user's own code, on its current stream, in order with all that was enqueued on an array."""
+        queue = self.queue_of(self.driver.current())
+        use = Use(view, view.region, isinstance(view, Array), "the array")
+        with self.entered():
+            self.ledger.claim(queue, (use,), Item(queue, "your own code", place), order or self.order)
+
+    def reap(self) -> None:
+        """Free what was dropped in flight and has ended."""
+        with self.entered():
+            if self.capture is None:
+                self.reaper.look(self)
