@@ -11,6 +11,7 @@ from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.calls import unknown_call
 from tilecheck.frontend.host_programs.expressions import evaluate, held, indices_of, item, key_text
+from tilecheck.frontend.host_programs.frozen import keep, note_bound
 from tilecheck.frontend.host_programs.kinds import as_number, as_tensor, key_of
 from tilecheck.frontend.host_programs.launches import tensors_in
 from tilecheck.frontend.host_programs.machine import Machine
@@ -42,9 +43,9 @@ def set_name(m: Machine, name: str, value: V.Value, node: cst.CSTNode) -> None:
         scope = m.globals.setdefault(scope.table.file, V.Scope(scope.table, function="<module>"))
     elif name in scope.outside and scope.outer is not None:
         scope = scope.outer.find(name) or scope
-    value = m.keep(node, value, name) if _is_other_name(scope, name, value) else value
+    value = keep(m, node, value, name) if _is_other_name(scope, name, value) else value
     scope.names[name] = value
-    m.note_bound(node, scope, name, value)
+    note_bound(m, node, scope, name, value)
 
 
 def _is_other_name(scope: V.Scope, name: str, value: V.Value) -> bool:
@@ -58,10 +59,10 @@ def set_attribute(m: Machine, owner: V.Value, name: str, value: V.Value, node: c
     match owner:
         case V.Object():
             owner.fields[name] = value
-            m.note_bound(node, owner, name, value)
+            note_bound(m, node, owner, name, value)
         case V.Unknown():
             m.stored[f"{owner.name}.{name}"] = value
-            m.note_bound(node, owner.name, name, value)
+            note_bound(m, node, owner.name, name, value)
         case V.Tensor() if name == "data":
             raise m.unread(node, "the tensor gets other memory")
         case V.Tensor() | V.Function() | V.Class() | V.Module() | V.Library() | V.Kernel():
@@ -85,9 +86,9 @@ def _set_item(m: Machine, target: cst.Subscript, value: V.Value) -> None:
             exact = None if at is None else m.settle(at.expr).value
             if exact is None or not -len(items) <= exact < len(items):
                 raise m.unread(target, "which item this replaces is not known")
-            items[exact] = m.keep(target, value, m.scope.table.text(target))
+            items[exact] = keep(m, target, value, m.scope.table.text(target))
         case V.Mapping(items=items):
-            items[key_of(first)] = m.keep(target, value, m.scope.table.text(target))
+            items[key_of(first)] = keep(m, target, value, m.scope.table.text(target))
         case V.Unknown(plain=False) if isinstance(value, V.Tensor) and owner.name in m.knowledge.tensor_names:
             _store(m, target, as_tensor(m, owner, target), indices, value)
         case V.Unknown(plain=False) if isinstance(first, Slice) or len(indices) > 1:

@@ -10,8 +10,9 @@ from tilecheck.frontend.host_programs import python_calls, streams, torch_calls,
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.kinds import as_event, as_stream, as_tensor, may_hold_tensors, resolved
+from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.launches import launch, launch_by_call, unread_launch
-from tilecheck.frontend.host_programs.machine import Machine, PathEnds
+from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.tensors import unknown_work
 from tilecheck.frontend.syntax import walk
 

@@ -10,9 +10,11 @@ from tilecheck.frontend.host_programs import names, views
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.calls import call, method_of_unknown
+from tilecheck.frontend.host_programs.holding import hand_out
 from tilecheck.frontend.host_programs.iteration import comprehension
 from tilecheck.frontend.host_programs.kinds import as_number, as_tensor, key_of, resolved, truth
-from tilecheck.frontend.host_programs.machine import Machine, PathEnds
+from tilecheck.frontend.host_programs.knowledge import PathEnds
+from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.numbers import binary, compare
 from tilecheck.frontend.host_programs.tensors import read_on_host
 from tilecheck.frontend.host_programs.torch_calls import operator
@@ -91,7 +93,7 @@ def _binary(m: Machine, node: cst.BinaryOperation) -> V.Value:
         return operator(m, node, _operator_text(node.operator), [left, right])
     if isinstance(left, (V.Event, V.Stream)):
         return _plain(m, node)
-    return binary(m, node.operator, left, right, m.scope.table.text(node))
+    return binary(m, node.operator, left, right)
 
 
 _TEXTS = {
@@ -132,7 +134,7 @@ def _unary(m: Machine, node: cst.UnaryOperation) -> V.Value:
     if isinstance(value, V.Tensor):
         return operator(m, node, _operator_text(node.operator), [value])
     if isinstance(node.operator, cst.Minus) and (isinstance(value, V.Number)):
-        return binary(m, cst.Subtract(), V.number(0), value, "")
+        return binary(m, cst.Subtract(), V.number(0), value)
     return _plain(m, node)
 
 
@@ -220,7 +222,7 @@ def _yield(m: Machine, node: cst.Yield) -> V.Value:
         _, body = m.inside_yield.pop()
         body(value)
         return V.NONE
-    m.hand_out(node, value)
+    hand_out(m, node, value)
     return V.Unknown(m.unique("sent"), given=False, plain=True)
 
 

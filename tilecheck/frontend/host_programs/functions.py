@@ -11,7 +11,9 @@ from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.calls import unknown_call
 from tilecheck.frontend.host_programs.expressions import evaluate
-from tilecheck.frontend.host_programs.machine import Machine, Relearn, Returned, Unread
+from tilecheck.frontend.host_programs.holding import sweep
+from tilecheck.frontend.host_programs.knowledge import Relearn, Returned, Unread
+from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.statements import run_block
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.syntax import walk
@@ -114,12 +116,12 @@ def run_function(m: Machine, function: V.Function, a: Arguments) -> V.Value:
         m.pending.append(returned.value)
         m.scopes.pop()
         m.scopes.append(V.Scope(function.table))  # its own names are gone
-        m.sweep(returned.node)
+        sweep(m, returned.node)
         return returned.value
     else:
         m.scopes.pop()
         m.scopes.append(V.Scope(function.table))
-        m.sweep(node)
+        sweep(m, node)
         return V.NONE
     finally:
         m.calls.pop()

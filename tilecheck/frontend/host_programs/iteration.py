@@ -10,7 +10,8 @@ import libcst as cst
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs import views
 from tilecheck.frontend.host_programs.kinds import as_number, key_of, truth
-from tilecheck.frontend.host_programs.machine import Loop, Machine
+from tilecheck.frontend.host_programs.knowledge import Loop
+from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.numbers import add
 from tilecheck.frontend.syntax import walk
 from tilecheck.ir import expr as E

@@ -7,7 +7,8 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.frontend.host_programs import values as V
-from tilecheck.frontend.host_programs.machine import CURRENT, Machine, Relearn
+from tilecheck.frontend.host_programs.knowledge import Relearn
+from tilecheck.frontend.host_programs.machine import CURRENT, Machine
 from tilecheck.frontend.host_programs.tensors import read_on_host
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol

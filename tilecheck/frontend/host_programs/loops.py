@@ -18,14 +18,8 @@ import libcst as cst
 
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.iteration import Items
-from tilecheck.frontend.host_programs.machine import (
-    BreakLoop,
-    ContinueLoop,
-    Loop,
-    Machine,
-    PathEnds,
-    Relearn,
-)
+from tilecheck.frontend.host_programs.knowledge import BreakLoop, ContinueLoop, Loop, PathEnds, Relearn
+from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from math import lcm
 from typing import Any
 
 import libcst as cst
 
-from tilecheck.errors import TilecheckError
 from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.choices import Choices
+from tilecheck.frontend.host_programs.frozen import Key, freeze
+from tilecheck.frontend.host_programs.knowledge import Cut, Knowledge, Loop, OpenCapture, TooLong, Unread
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.ir import expr as E
 from tilecheck.ir import host_program as H
@@ -26,113 +26,7 @@ MAX_STEPS = 120_000  # nodes that are evaluated for one function
 MAX_ACTIONS = 1_500  # of one path
 
 
-class Unread(TilecheckError):
-    """Something that is not understood and may touch streams, graphs or memory in play."""
-
-    def __init__(self, site: Site, why: str) -> None:
-        super().__init__(why)
-        self.site, self.why = site, why
-
-
-class TooLong(TilecheckError):
-    """Reading the function takes more steps than it is worth."""
-
-    def __init__(self, site: Site, why: str) -> None:
-        super().__init__(why)
-        self.site, self.why = site, why
-
-
-class PathEnds(TilecheckError):
-    """The path raises, or never returns."""
-
-
-class BreakLoop(TilecheckError):
-    """`break`."""
-
-
-class ContinueLoop(TilecheckError):
-    """`continue`."""
-
-
-class Returned(TilecheckError):
-    """`return`."""
-
-    def __init__(self, value: V.Value, node: cst.CSTNode) -> None:
-        super().__init__("return")
-        self.value, self.node = value, node
-
-
-class Relearn(TilecheckError):
-    """The function must be read again with what was learned on this path."""
-
-
-@dataclass(slots=True)
-class Knowledge:
-    """What earlier readings of a function learned for the next ones. Mutable: it only grows."""
-
-    places: dict[str, H.Place] = field(default_factory=dict)  # of memory that the caller made
-    tensors: set[Site] = field(default_factory=set)  # calls of unknown functions that give a tensor
-    rounds: dict[Site, int] = field(default_factory=dict)  # that a loop needs at least
-    periods: dict[Site, int] = field(default_factory=dict)  # after so many rounds a loop's bindings recur
-    replaying: set[Site] = field(default_factory=set)  # loops in which a graph is replayed
-    carried: dict[Site, dict[str, Expr | None]] = field(default_factory=dict)  # growth of numbers by round
-    tensor_names: set[str] = field(default_factory=set)  # values of the caller that are tensors
-    spread: set[str] = field(default_factory=set)  # memory of which rounds of loops touch unlike parts
-    opaque: set[cst.CSTNode] = field(default_factory=set)  # functions that are not read where they are called
-    reads_helpers: bool = True  # functions that use no streams are read where they are called
-    steps: int = 0
-
-    def learn_period(self, loop: Site, period: int) -> None:
-        """Raises: Relearn, if the loop is not read for this period yet."""
-        known = self.periods.get(loop, 1)
-        if lcm(known, period) != known:
-            self.periods[loop] = lcm(known, period)
-            raise Relearn
-
-    def learn_rounds(self, loop: Site, rounds: int) -> None:
-        """Raises: Relearn, if the loop is not read for so many rounds yet."""
-        if self.rounds.get(loop, 0) < rounds:
-            self.rounds[loop] = rounds
-            raise Relearn
-
-    def learn_place(self, memory: str, place: H.Place) -> None:
-        """Raises: Relearn, if it was taken to lie elsewhere."""
-        if self.places.get(memory) is not place:
-            self.places[memory] = place
-            raise Relearn
-
-
-@dataclass(slots=True)
-class Loop:
-    """A loop that is running. `births` are the names given in it, with their rounds and their order."""
-
-    site: Site
-    name: str
-    round: int = 0
-    births: dict[str, tuple[int, int]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """Where a part of an axis starts in round 0 of a loop, and how far it moves in each round."""
-
-    loop: Site | None
-    slope: Expr
-    start: Expr
-
-
-@dataclass(slots=True)
-class OpenCapture:
-    """A capture that is running; `pool` is the graph in whose pool it allocates."""
-
-    graph: str
-    stream: str
-    pool: str
-    loops: tuple[Site, ...]
-
-
 _NOTHING = H.Footprint()
-_Key = tuple[object, str]  # of a variable: what holds it, and its name
 
 
 def _unset(*_: Any) -> Any:
@@ -157,6 +51,7 @@ class Machine:
     settled: dict[Expr, Expr] = field(default_factory=dict)  # numbers that this path knows
     decided: dict[object, int] = field(default_factory=dict)
     stream: str = CURRENT
+    caller: str = CURRENT
     parameters: frozenset[str] = frozenset()  # names of unknown values that are whole parameters
     enters_on_default: bool = False  # module code does
     default_place: H.Place = H.Place.PAGEABLE  # where torch puts a tensor if nothing is said
@@ -176,10 +71,10 @@ class Machine:
     target: str = ""  # the variable that the value being computed is for
     calls: list[cst.CSTNode] = field(default_factory=list)  # functions that are running
     cuts: dict[tuple[str, int], list[Cut]] = field(default_factory=dict)  # by memory and axis
-    reads: list[dict[_Key, tuple[str, Any]]] = field(default_factory=list)  # variables, by open statement
-    bound_in: dict[_Key, tuple[Site, ...]] = field(default_factory=dict)  # the loops around a binding
-    frozen: dict[_Key, tuple[str, Any]] = field(default_factory=dict)
-    inputs: dict[_Key, tuple[str, str]] = field(default_factory=dict)  # variables of what graphs read: memory
+    reads: list[dict[Key, tuple[str, Any]]] = field(default_factory=list)  # variables, by open statement
+    bound_in: dict[Key, tuple[Site, ...]] = field(default_factory=dict)  # the loops around a binding
+    frozen: dict[Key, tuple[str, Any]] = field(default_factory=dict)
+    inputs: dict[Key, str] = field(default_factory=dict)  # variables of memory that graphs read
     graph_writes: dict[str, dict[str, None]] = field(default_factory=dict)
     graph_made: dict[str, dict[str, None]] = field(default_factory=dict)
     replays: dict[str, int] = field(default_factory=dict)  # by memory that a graph writes
@@ -389,140 +284,30 @@ class Machine:
         if self.captures:
             graph = self.captures[-1].graph
             self.graph_writes[graph].update((r.memory, None) for r in (*after.writes, *before.writes))
-            frozen = self._freeze((*after.reads, *before.reads), graph)
+            frozen = freeze(self, (*after.reads, *before.reads), graph)
         self.act(
             H.Work(
                 self.site(node), name, stream or self.stream, after, before, dependent, waits, is_launch, frozen
             )
         )
 
+    def used_streams(self) -> dict[str, None]:
+        """The streams that have got work, or a graph; what is captured is none of it."""
+        found: dict[str, None] = {}
+        captured = False
+        for action in self.actions:
+            captured = isinstance(action, H.Capture) or (captured and not isinstance(action, H.EndCapture))
+            if isinstance(action, H.Work | H.Replay) and not captured:
+                found[action.stream] = None
+        return found
+
     def note_use(self, node: cst.CSTNode, tensor: V.Tensor) -> None:
         """A result that was kept under a name is used."""
         if tensor.kept:
             self.act(H.UseKept(self.site(node), tensor.kept))
 
-    # ---- what a graph keeps of host variables --------------------------------------------------------
-
-    def _freeze(self, reads: tuple[H.Region, ...], graph: str) -> tuple[str, ...]:
-        """The variables whose values captured work was given: numbers, and tensors that the graph did not make.
-
-        A variable that is bound anew in each round of a loop around the capture picks the graph, as a batch
-        size does; the graph is not stale when it changes.
-        """
-        found: dict[str, None] = {}
-        own = self.graph_made[graph]
-        memories = {region.memory for region in reads}
-        around = set(self.captures[-1].loops)
-        for key, (name, value) in (item for read in self.reads for item in read.items()):
-            if around & set(self.bound_in.get(key, ())):
-                continue
-            if isinstance(value, V.Number):
-                self.frozen[key] = (name, value)
-                found[name] = None
-            elif isinstance(value, V.Tensor) and value.memory in memories and value.memory not in own:
-                self.inputs[key] = (name, value.memory)
-                found[value.memory] = None
-        return tuple(found)
-
-    def note_read(self, holder: object, name: str, label: str, value: V.Value) -> None:
-        """A variable is read in the open statement."""
-        if self.reads:
-            self.reads[-1][_key(holder, name)] = (label, value)
-
-    def note_bound(self, node: cst.CSTNode, holder: object, name: str, value: V.Value) -> None:
-        """A variable gets a value: what graphs froze of it is stale if that is another one."""
-        key = _key(holder, name)
-        self.bound_in[key] = tuple(loop.site for loop in self.loops)
-        if key in self.frozen:
-            label, before = self.frozen[key]
-            if not (isinstance(value, V.Number) and value.expr is before.expr):
-                self.act(H.Rebind(self.site(node), label))
-        if key in self.inputs:
-            memory = self.inputs[key][1]
-            same = isinstance(value, V.Tensor) and value.memory == memory
-            if not same and memory not in self.reachable()[0]:  # with another handle the program can refresh it
-                self.act(H.Rebind(self.site(node), memory))
-
-    def keep(self, node: cst.CSTNode, value: V.Value, label: str) -> V.Value:
-        """A value under a name of its own. Of memory that a graph writes, this keeps the result of a replay."""
-        if not isinstance(value, V.Tensor) or not self.replays.get(value.memory):
-            return value
-        name = self.unique(label)
-        self.act(H.Keep(self.site(node), value.memory, name))
-        return replace(value, kept=name)
-
-    def hand_out(self, node: cst.CSTNode, value: V.Value) -> None:
-        """The caller uses a value on its stream before the function goes on, and holds it until the next."""
-        self.handed_out = [value]
-        tensors = [t for t in V.contents(value) if isinstance(t, V.Tensor)]
-        if tensors:
-            regions = [region for tensor in tensors for region in self.regions(tensor)]
-            self.enqueue(node, "the caller", regions, stream=CURRENT)
-
-    def give_to_caller(self, memory: str) -> None:
-        """Memory that was there before the function: the caller holds it."""
-        self.memories[memory] = replace(self.memories[memory], handed_in=True)
-
-    def used_streams(self) -> set[str]:
-        """The streams that have got work."""
-        return {action.stream for action in self.actions if isinstance(action, H.Work)}
-
-    # ---- who holds what ------------------------------------------------------------------------------
-
-    def reachable(self) -> tuple[set[str], set[str]]:
-        """The memories and the graphs that the program can still name."""
-        memories: set[str] = set()
-        graphs: set[str] = set()
-        seen: set[int] = set()
-        held = (self.scopes, self.globals.values(), self.stored.values(), self.pending, self.handed_out)
-        for root in (value for values in held for value in values):
-            for value in V.contents(root, seen):
-                match value:
-                    case V.Tensor(memory=memory, aliases=aliases):
-                        memories.add(memory)
-                        memories.update(region.memory for region in aliases)
-                    case V.Graph(name=name):
-                        graphs.add(name)
-                    case V.Unknown(name=name) if name in self.given:
-                        found = self.given[name]
-                        if isinstance(found, V.Tensor):
-                            memories.add(found.memory)
-        return memories, graphs
-
-    def sweep(self, node: cst.CSTNode) -> None:
-        """Give back what no name holds any more."""
-        if not self.owned and not self.live_graphs:
-            return
-        memories, graphs = self.reachable()
-        open_graphs = {capture.graph for capture in self.captures}
-        for memory in [m for m in self.owned if m not in memories]:
-            self.release(node, memory)
-        for graph in [g for g in self.live_graphs if g not in graphs and g not in open_graphs]:
-            del self.live_graphs[graph]
-            self.act(H.Destroy(self.site(node), graph))
-
-    def sweep_at_end(self, node: cst.CSTNode) -> None:
-        """The names of the function are gone. Graphs stay: no replay can follow of one that nobody holds."""
-        live, self.live_graphs = self.live_graphs, {}
-        self.sweep(node)
-        self.live_graphs = live
-
-    def release(self, node: cst.CSTNode, memory: str) -> None:
-        """The last name of an allocation is gone.
-
-        The allocator of pinned memory waits for the copies that use it, and a pageable copy has ended when its
-        call returns: giving host memory back is safe unless a kernel touches it.
-        """
-        del self.owned[memory]
-        if self.place(memory) is H.Place.DEVICE or memory in self.copied:
-            self.act(H.Free(self.site(node), memory, tuple(self.recorded.get(memory, ()))))
-
 
 MAX_RANK = 8
-
-
-def _key(holder: object, name: str) -> _Key:
-    return (holder if isinstance(holder, str) else id(holder), name)
 
 
 def _distinct(regions: Iterable[H.Region]) -> tuple[H.Region, ...]:

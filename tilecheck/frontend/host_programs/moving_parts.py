@@ -8,7 +8,8 @@ whole axis.
 
 from __future__ import annotations
 
-from tilecheck.frontend.host_programs.machine import Machine, Relearn
+from tilecheck.frontend.host_programs.knowledge import Relearn
+from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 

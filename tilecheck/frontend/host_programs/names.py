@@ -11,8 +11,11 @@ from tilecheck.frontend.definitions import Definition, find_kernels
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs import views
 from tilecheck.frontend.host_programs.arguments import Arguments
+from tilecheck.frontend.host_programs.frozen import note_read
+from tilecheck.frontend.host_programs.holding import give_to_caller
 from tilecheck.frontend.host_programs.kinds import resolved
-from tilecheck.frontend.host_programs.machine import Machine, PathEnds
+from tilecheck.frontend.host_programs.knowledge import PathEnds
+from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.modules import ModuleTable
 
 _DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)
@@ -32,7 +35,7 @@ def value_of(m: Machine, name: str, node: cst.CSTNode) -> V.Value:
     scope = m.scope.find(name)
     if scope is not None:
         value = resolved(m, scope.names[name])
-        m.note_read(scope, name, name, value)
+        note_read(m, scope, name, name, value)
         return value
     return module_value(m, m.scope.table, name, node)
 
@@ -46,7 +49,7 @@ def module_value(m: Machine, table: ModuleTable, name: str, node: cst.CSTNode) -
         scope.names[name] = V.Unknown(name)  # a name that is bound by means of itself is not known
         scope.names[name] = _bound(m, table, scope, name, node)
     value = resolved(m, scope.names[name])
-    m.note_read(scope, name, name, value)
+    note_read(m, scope, name, name, value)
     return value
 
 
@@ -106,8 +109,7 @@ def _evaluated(m: Machine, scope: V.Scope, name: str, binding: cst.BaseExpressio
         m.reads.pop()
         m.actions, m.stream, m.captures, m.loops, m.target = actions, stream, captures, loops, target
     for memory in [made for made in m.owned if made not in owned]:
-        del m.owned[memory]
-        m.give_to_caller(memory)
+        give_to_caller(m, memory)
     return value
 
 
@@ -157,7 +159,7 @@ def attribute(m: Machine, value: V.Value, name: str, node: cst.CSTNode) -> V.Val
             path = f"{value.name}.{name}"
             found = m.stored.get(path, V.Unknown(path, value.given, value.plain, value.site))
             found = resolved(m, found)
-            m.note_read(value.name, name, path, found)
+            note_read(m, value.name, name, path, found)
             return found
         case V.Const(value=None):
             raise PathEnds(f"None has no attribute {name}")
@@ -186,7 +188,7 @@ def _of_tensor(m: Machine, tensor: V.Tensor, name: str, node: cst.CSTNode) -> V.
 def _of_object(m: Machine, value: V.Object, name: str, node: cst.CSTNode) -> V.Value:
     if name in value.fields:
         found = resolved(m, value.fields[name])
-        m.note_read(value, name, f"{value.name}.{name}", found)
+        note_read(m, value, name, f"{value.name}.{name}", found)
         return found
     if name == "__class__":
         return value.made_by

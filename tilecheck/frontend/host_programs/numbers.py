@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from functools import reduce
 
@@ -19,18 +20,28 @@ _MOST_ROUNDS = 12  # of a ring of buffers or streams
 Operation = Callable[[Expr, Expr], Expr]
 
 
-def binary(m: Machine, operator: cst.CSTNode, left: V.Value, right: V.Value, text: str) -> V.Value:
-    """`left <operator> right` of values that are no tensors."""
+def binary(m: Machine, operator: cst.CSTNode, left: V.Value, right: V.Value) -> V.Value:
+    """`left <operator> right` of values that are no tensors. What is not followed is the same for the same
+    operands."""
     joined = _of_sequences(operator, left, right)
     if joined is not None:
         return joined
     a, b = as_number(m, left), as_number(m, right)
-    if a is None or b is None:
-        return V.Unknown(text, given=False, plain=True)
-    try:
-        return _number(m, operator, a, b) or V.Unknown(text, given=False, plain=True)
-    except UnsupportedConstruct:
-        return V.Unknown(text, given=False, plain=True)
+    found = None
+    if a is not None and b is not None:
+        with contextlib.suppress(UnsupportedConstruct):
+            found = _number(m, operator, a, b)
+    if found is not None:
+        return found
+    name = f"({_label(left)} {type(operator).__name__.removesuffix('Assign')} {_label(right)})"
+    return V.Unknown(name if len(name) < _LONGEST_NAME else m.unique("value"), given=False, plain=True)
+
+
+_LONGEST_NAME = 200  # characters
+
+
+def _label(value: V.Value) -> str:
+    return value.name if isinstance(value, V.Unknown) else str(key_of(value))
 
 
 def _of_sequences(operator: cst.CSTNode, left: V.Value, right: V.Value) -> V.Value | None:

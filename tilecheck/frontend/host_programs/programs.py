@@ -13,19 +13,10 @@ from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.choices import Choices, TooManyPaths
 from tilecheck.frontend.host_programs.expressions import evaluate
+from tilecheck.frontend.host_programs.holding import hand_out, sweep_at_end
 from tilecheck.frontend.host_programs.kinds import resolved
-from tilecheck.frontend.host_programs.machine import (
-    CURRENT,
-    MAX_RANK,
-    Footprints,
-    Knowledge,
-    Machine,
-    PathEnds,
-    Relearn,
-    Returned,
-    TooLong,
-    Unread,
-)
+from tilecheck.frontend.host_programs.knowledge import Knowledge, PathEnds, Relearn, Returned, TooLong, Unread
+from tilecheck.frontend.host_programs.machine import CURRENT, MAX_RANK, Footprints, Machine
 from tilecheck.frontend.host_programs.relevance import Relevance
 from tilecheck.frontend.host_programs.statements import run_block
 from tilecheck.frontend.modules import ModuleTable
@@ -148,7 +139,7 @@ def _calls(m: Machine, entry: Entry) -> V.Value:
     closure: V.Scope | None = None
     for position, node in enumerate(entry.calls):
         if position:
-            m.hand_out(node, _handed_back(value, owner))
+            hand_out(m, node, _handed_back(value, owner))
         if isinstance(node, cst.Module):
             m.enters_on_default = True
             own = m.globals[m.table.file] = V.Scope(m.table, function="<module>")
@@ -179,7 +170,7 @@ def _body(m: Machine, node: cst.FunctionDef | cst.Module, own: V.Scope, *, keeps
     if keeps:  # a function inside this one is called next: its names stay
         m.pending.append(own)
     else:
-        m.sweep_at_end(last)
+        sweep_at_end(m, last)
     m.pending.remove(value)
     return value
 
@@ -211,6 +202,8 @@ def _returned(m: Machine, value: V.Value) -> tuple[H.Region, ...]:
     found: dict[H.Region, None] = {}
     for part in (resolved(m, item) for item in _parts(value)):
         if isinstance(part, V.Tensor):
+            if part.kept and m.end is not None:
+                m.act(H.UseKept(m.end, part.kept))
             found.update(dict.fromkeys(m.regions(part)))
     return tuple(found)
 

@@ -9,9 +9,11 @@ import libcst as cst
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs import views
 from tilecheck.frontend.host_programs.arguments import Arguments
+from tilecheck.frontend.host_programs.frozen import keep
 from tilecheck.frontend.host_programs.iteration import key_value
 from tilecheck.frontend.host_programs.kinds import as_number, key_of, resolved, truth
-from tilecheck.frontend.host_programs.machine import Machine, PathEnds
+from tilecheck.frontend.host_programs.knowledge import PathEnds
+from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.names import attribute
 from tilecheck.frontend.host_programs.numbers import extreme
 from tilecheck.frontend.host_programs.tensors import read_on_host
@@ -230,7 +232,7 @@ def container_method(m: Machine, owner: V.Value, name: str, a: Arguments) -> V.V
 
 
 def _append(m: Machine, items: list[V.Value], a: Arguments) -> V.Value:
-    items.append(m.keep(a.node, a.get(0), f"{m.scope.table.text(_receiver(a.node))}[{len(items)}]"))
+    items.append(keep(m, a.node, a.get(0), f"{m.scope.table.text(_receiver(a.node))}[{len(items)}]"))
     return V.NONE
 
 

@@ -10,16 +10,12 @@ from tilecheck.frontend.bindings import dotted, imports_of
 from tilecheck.frontend.host_programs import binding, names
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.expressions import evaluate
+from tilecheck.frontend.host_programs.holding import sweep
 from tilecheck.frontend.host_programs.iteration import items_of
 from tilecheck.frontend.host_programs.kinds import resolved, truth
+from tilecheck.frontend.host_programs.knowledge import BreakLoop, ContinueLoop, PathEnds, Returned
 from tilecheck.frontend.host_programs.loops import run_for, run_while
-from tilecheck.frontend.host_programs.machine import (
-    BreakLoop,
-    ContinueLoop,
-    Machine,
-    PathEnds,
-    Returned,
-)
+from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.numbers import binary
 from tilecheck.frontend.host_programs.torch_calls import in_place
 
@@ -52,7 +48,7 @@ def _in_statement(m: Machine, node: cst.CSTNode, handler: Callable[[Machine, cst
         handler(m, node)
     finally:
         m.reads.pop()
-    m.sweep(node)
+    sweep(m, node)
 
 
 def _unread(m: Machine, node: cst.CSTNode) -> None:
@@ -127,7 +123,7 @@ def _augmented(m: Machine, node: cst.AugAssign) -> None:
     elif isinstance(before, V.Sequence) and isinstance(value, V.Sequence) and not before.is_tuple:
         before.items += value.items
     else:
-        binding.bind(m, node.target, binary(m, node.operator, before, value, m.scope.table.text(node)))
+        binding.bind(m, node.target, binary(m, node.operator, before, value))
 
 
 def _return(m: Machine, node: cst.Return) -> None:
@@ -203,7 +199,7 @@ def _header(m: Machine, node: cst.CSTNode, test: cst.BaseExpression) -> V.Value:
 
 def _if(m: Machine, node: cst.If) -> None:
     taken = truth(m, _header(m, node, node.test), node.test)
-    m.sweep(node.test)
+    sweep(m, node.test)
     if taken:
         run_block(m, node.body.body)
     elif isinstance(node.orelse, cst.If):
@@ -221,7 +217,7 @@ def _for(m: Machine, node: cst.For) -> None:
 
     def body(value: V.Value) -> None:
         binding.bind(m, node.target, value)
-        m.sweep(node.target)
+        sweep(m, node.target)
         run_block(m, node.body.body)
 
     try:

@@ -9,7 +9,8 @@ import libcst as cst
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.kinds import as_event, as_stream
-from tilecheck.frontend.host_programs.machine import CURRENT, Machine, OpenCapture, Relearn
+from tilecheck.frontend.host_programs.knowledge import OpenCapture, Relearn
+from tilecheck.frontend.host_programs.machine import CURRENT, Machine
 from tilecheck.ir import host_program as H
 
 DEFAULT = "default"  # the default stream, where the function may be entered on another

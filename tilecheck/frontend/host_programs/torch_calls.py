@@ -262,7 +262,7 @@ _MOST_CHUNKS = 8
 
 def _backward(m: Machine, tensor: V.Tensor, name: str, a: Arguments) -> V.Value:
     """Gradients are computed on the streams of their forward operations: only followed on one stream."""
-    if name == "backward" and m.used_streams() - {m.stream}:
+    if name == "backward" and m.used_streams().keys() - {m.stream}:
         raise m.unread(a.node, "gradients are computed on the streams of the forward operations")
     unknown_work(m, a.node, name, [tensor], gives=False)
     return V.NONE

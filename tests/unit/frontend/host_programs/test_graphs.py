@@ -35,6 +35,6 @@ def test_capture_and_replay_loop(paths: Paths) -> None:
         "allocate clone",
         "launch clone on current: reads out writes clone",
         "free static",
-        "free out",
+        "free out after current",
         "return clone",
     ]

@@ -1,0 +1,85 @@
+"""Who holds memory and graphs, and when they are given back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from tilecheck.frontend.host_programs import values as V
+from tilecheck.ir import host_program as H
+
+if TYPE_CHECKING:
+    from tilecheck.frontend.host_programs.machine import Machine
+
+
+def reachable(m: Machine) -> tuple[set[str], set[str]]:
+    """The memories and the graphs that the program can still name."""
+    memories: set[str] = set()
+    graphs: set[str] = set()
+    seen: set[int] = set()
+    held = (m.scopes, m.globals.values(), m.stored.values(), m.pending, m.handed_out)
+    for root in (value for values in held for value in values):
+        for value in V.contents(root, seen):
+            match value:
+                case V.Tensor(memory=memory, aliases=aliases):
+                    memories.add(memory)
+                    memories.update(region.memory for region in aliases)
+                case V.Graph(name=name):
+                    graphs.add(name)
+                case V.Unknown(name=name) if isinstance(m.given.get(name), V.Tensor):
+                    memories.add(m.given[name].memory)
+    return memories, graphs
+
+
+def sweep(m: Machine, node: cst.CSTNode) -> None:
+    """Give back what no name holds any more."""
+    if not m.owned and not m.live_graphs:
+        return
+    memories, graphs = reachable(m)
+    open_graphs = {capture.graph for capture in m.captures}
+    for memory in [name for name in m.owned if name not in memories]:
+        _release(m, node, memory)
+    for graph in [name for name in m.live_graphs if name not in graphs and name not in open_graphs]:
+        del m.live_graphs[graph]
+        m.act(H.Destroy(m.site(node), graph))
+
+
+def sweep_at_end(m: Machine, node: cst.CSTNode) -> None:
+    """The names of the function are gone. Graphs stay: no replay can follow of one that nobody holds."""
+    live, m.live_graphs = m.live_graphs, {}
+    sweep(m, node)
+    m.live_graphs = live
+
+
+def _release(m: Machine, node: cst.CSTNode, memory: str) -> None:
+    """The last name of an allocation is gone.
+
+    The allocator of pinned memory waits for the copies that use it, and a pageable copy has ended when its call
+    returns: giving host memory back is safe unless a kernel touches it. Memory of a graph's pool goes back to
+    the device, which waits for all of its streams, or to the graph that still lives.
+    """
+    del m.owned[memory]
+    if m.place(memory) is not H.Place.DEVICE and memory not in m.copied:
+        return
+    after = list(m.recorded.get(memory, ()))
+    if m.memories[memory].pool is not None:
+        after += [name for name in m.used_streams() if name not in after]
+    m.act(H.Free(m.site(node), memory, tuple(after)))
+
+
+def hand_out(m: Machine, node: cst.CSTNode, value: V.Value) -> None:
+    """The caller uses a value on its stream before the function goes on, and holds it until the next."""
+    m.handed_out = [value]
+    tensors = [t for t in V.contents(value) if isinstance(t, V.Tensor)]
+    for tensor in tensors:
+        m.note_use(node, tensor)
+    if tensors:
+        m.enqueue(node, "the caller", [r for t in tensors for r in m.regions(t)], stream=m.caller)
+
+
+def give_to_caller(m: Machine, memory: str) -> None:
+    """Memory that was there before the function: the caller holds it."""
+    del m.owned[memory]
+    m.memories[memory] = replace(m.memories[memory], handed_in=True)

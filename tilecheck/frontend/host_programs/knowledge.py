@@ -1,0 +1,119 @@
+"""What is learned of a function over its readings, and how the reading of a path ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import lcm
+
+import libcst as cst
+
+from tilecheck.errors import TilecheckError
+from tilecheck.frontend.host_programs import values as V
+from tilecheck.ir import host_program as H
+from tilecheck.ir.expr import Expr
+from tilecheck.model import Site
+
+
+class Unread(TilecheckError):
+    """Something that is not understood and may touch streams, graphs or memory in play."""
+
+    def __init__(self, site: Site, why: str) -> None:
+        super().__init__(why)
+        self.site, self.why = site, why
+
+
+class TooLong(TilecheckError):
+    """Reading the function takes more steps than it is worth."""
+
+    def __init__(self, site: Site, why: str) -> None:
+        super().__init__(why)
+        self.site, self.why = site, why
+
+
+class PathEnds(TilecheckError):
+    """The path raises, or never returns."""
+
+
+class BreakLoop(TilecheckError):
+    """`break`."""
+
+
+class ContinueLoop(TilecheckError):
+    """`continue`."""
+
+
+class Returned(TilecheckError):
+    """`return`."""
+
+    def __init__(self, value: V.Value, node: cst.CSTNode) -> None:
+        super().__init__("return")
+        self.value, self.node = value, node
+
+
+class Relearn(TilecheckError):
+    """The function must be read again with what was learned on this path."""
+
+
+@dataclass(slots=True)
+class Knowledge:
+    """What earlier readings of a function learned for the next ones. Mutable: it only grows."""
+
+    places: dict[str, H.Place] = field(default_factory=dict)  # of memory that the caller made
+    tensors: set[Site] = field(default_factory=set)  # calls of unknown functions that give a tensor
+    rounds: dict[Site, int] = field(default_factory=dict)  # that a loop needs at least
+    periods: dict[Site, int] = field(default_factory=dict)  # after so many rounds a loop's bindings recur
+    replaying: set[Site] = field(default_factory=set)  # loops in which a graph is replayed
+    carried: dict[Site, dict[str, Expr | None]] = field(default_factory=dict)  # growth of numbers by round
+    tensor_names: set[str] = field(default_factory=set)  # values of the caller that are tensors
+    spread: set[str] = field(default_factory=set)  # memory of which rounds of loops touch unlike parts
+    opaque: set[cst.CSTNode] = field(default_factory=set)  # functions that are not read where they are called
+    reads_helpers: bool = True  # functions that use no streams are read where they are called
+    steps: int = 0
+
+    def learn_period(self, loop: Site, period: int) -> None:
+        """Raises: Relearn, if the loop is not read for this period yet."""
+        known = self.periods.get(loop, 1)
+        if lcm(known, period) != known:
+            self.periods[loop] = lcm(known, period)
+            raise Relearn
+
+    def learn_rounds(self, loop: Site, rounds: int) -> None:
+        """Raises: Relearn, if the loop is not read for so many rounds yet."""
+        if self.rounds.get(loop, 0) < rounds:
+            self.rounds[loop] = rounds
+            raise Relearn
+
+    def learn_place(self, memory: str, place: H.Place) -> None:
+        """Raises: Relearn, if it was taken to lie elsewhere."""
+        if self.places.get(memory) is not place:
+            self.places[memory] = place
+            raise Relearn
+
+
+@dataclass(slots=True)
+class Loop:
+    """A loop that is running. `births` are the names given in it, with their rounds and their order."""
+
+    site: Site
+    name: str
+    round: int = 0
+    births: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where a part of an axis starts in round 0 of a loop, and how far it moves in each round."""
+
+    loop: Site | None
+    slope: Expr
+    start: Expr
+
+
+@dataclass(slots=True)
+class OpenCapture:
+    """A capture that is running; `pool` is the graph in whose pool it allocates."""
+
+    graph: str
+    stream: str
+    pool: str
+    loops: tuple[Site, ...]
