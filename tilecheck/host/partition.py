@@ -31,7 +31,15 @@ class _Part(Array):
 
     def check_alive(self, use: str, place: Place) -> None:
         super().check_alive(use, place)
-        self.partition.check_open(self, use, place)
+        self.partition.check_free(self, use, place)
+
+    def move(self, to: str, place: Place) -> None:
+        super().move(to, place)
+        try:
+            self.partition.check_free(self, to, place, lent=True)
+        except HostRefused:
+            self.moved = None
+            raise
 
 
 class Partition:
@@ -79,7 +87,7 @@ class Partition:
         block = index if isinstance(index, tuple) else (index,)
         if len(block) != len(self.grid) or any(not 0 <= i < n for i, n in zip(block, self.grid, strict=True)):
             raise IndexError(f"no block {block} in a grid of {self.grid}")
-        self.whole.check_alive("a piece", place)
+        super(_Part, self.whole).check_alive("a piece", place)
         found = self._pieces.get(block)
         piece = None if found is None else found()
         if piece is None:
@@ -103,32 +111,32 @@ class Partition:
         """All pieces, the last axis of the grid running fastest."""
         return [self[block] for block in itertools.product(*map(range, self.grid))]
 
-    def check_open(self, part: _Part, use: str, place: Place) -> None:
-        """Check that a part may be used beside what is in use now.
+    def check_free(self, part: _Part, use: str, place: Place, *, lent: bool = False) -> None:
+        """Check that no part that overlaps with one is in use: is to be written, or is only to be read (`lent`).
 
         Raises:
-            HostRefused: it overlaps with a part that was not given back.
+            HostRefused: one is.
         """
-        if part is not self.whole:
-            others = [self.whole]
-        else:
-            others = [piece for held in self._pieces.values() if (piece := held()) is not None]
+        others = [self.whole] if part is not self.whole else self._handed_out()
         for other in others:
-            if other.moved is not None or other.loans:
-                where = f", moved into {other.moved[0]} at {text_of(other.moved[1])}" if other.moved else ""
-                what = "a piece of it is" if part is self.whole else "the whole partition is"
-                raise HostRefused(
-                    "TC412",
-                    f"{use} at {text_of(place)} uses the partition made at {text_of(self.place)} while {what} "
-                    f"in use{where}",
-                    "help: run that operation first: it gives back what it was given",
-                )
+            if other.moved is None and not (lent and other.loans):
+                continue
+            where = f", moved into {other.moved[0]} at {text_of(other.moved[1])}" if other.moved else ""
+            what = "a piece of it is" if part is self.whole else "the whole partition is"
+            raise HostRefused(
+                "TC412",
+                f"{use} at {text_of(place)} uses the partition made at {text_of(self.place)} while {what} "
+                f"in use{where}",
+                "help: run that operation first: it gives back what it was given",
+            )
+
+    def _handed_out(self) -> list[_Part]:
+        return [piece for held in self._pieces.values() if (piece := held()) is not None]
 
     def undo(self, place: Place) -> Array:
         """Take all pieces back, for the array itself."""
-        self.whole.check_alive("`unpartition`", place)
-        pieces = [piece for held in self._pieces.values() if (piece := held()) is not None]
-        for part in (self.whole, *pieces):
+        self.whole.move("`unpartition`", place)
+        for part in self._handed_out():
             part.moved = ("`unpartition`", place)
         self._source.moved = None
         return self._source

@@ -142,6 +142,7 @@ class FakeDriver:
     def _end(self, part):
         if part.effect is not None:
             part.effect()
+        part.effect = None  # which would keep the arrays
         part.ended = True
         self.parts.remove(part)
 
@@ -149,6 +150,16 @@ class FakeDriver:
         """Let the machine run until some parts have ended."""
         while not all(part.ended for part in parts):
             assert self.step(), "the streams wait for each other"
+
+    def hold(self, stream):
+        """Have nothing that comes after this run on a stream before `release` of what this returns."""
+        gate, held = Part(), self.streams[stream.handle]
+        part = Part(needs_ended=(gate, *(held.tail.parts if held.tail else ())))
+        self._put(held, Task((part,)), [part])
+        return gate
+
+    def release(self, gate):
+        gate.ended = True
 
     def run_all(self):
         while self.step():
