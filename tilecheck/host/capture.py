@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_current: ContextVar[Capture | None] = ContextVar("capture", default=None)
-
 
 class Capture:
     """One capture that goes on. Mutable: nodes and streams are added.
@@ -44,6 +42,7 @@ class Capture:
         self.origin = Queue(queue.raw, queue.handle, queue.name, self)
         self.queues = {queue.handle: self.origin}
         self.is_over = False
+        self._task = _task()
         self.inputs: dict[str, Array] = {}
         self.outputs: dict[str, View] = {}
         self._tracks: dict[Storage, Tracks] = {}
@@ -73,7 +72,7 @@ class Capture:
         Raises:
             HostRefused: another task of the thread captures.
         """
-        if _current.get() is not self:
+        if _task() is not self._task:
             raise HostRefused(
                 "TC422",
                 f"an operation is run at {text_of(place)} while another task captures a graph",
@@ -201,7 +200,6 @@ class Scope:
             runtime.leave(locked=self._locked)
             raise
         self._capture = runtime.capture = capture
-        self._token = _current.set(capture)
         if runtime.ledger.recorder is not None:
             runtime.ledger.recorder.capture(capture.name, queue, place)
         runtime.pause()
@@ -237,7 +235,6 @@ class Scope:
         driver, queue = runtime.driver, capture.live
         try:
             capture.is_over = True
-            _current.reset(self._token)
             if error is None:
                 try:
                     capture.check_joined()
@@ -259,6 +256,15 @@ class Scope:
         finally:
             runtime.capture = None
             runtime.leave(locked=self._locked)
+
+
+def _task() -> object:
+    """The task of the event loop that runs in this thread, if there is one."""
+    asyncio = sys.modules.get("asyncio")
+    try:
+        return None if asyncio is None else asyncio.current_task()
+    except RuntimeError:  # no loop runs
+        return None
 
 
 def capture(

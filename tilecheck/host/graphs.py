@@ -98,7 +98,7 @@ class Graph(Generic[T]):
         """Enqueue everything that was captured, behind the launch or update before.
 
         Args:
-            stream: where; else where the graph was last launched or updated.
+            stream: where; else what the policy says.
             order: what to do about work of others in flight on its memory.
 
         Raises:
@@ -111,7 +111,7 @@ class Graph(Generic[T]):
         try:
             if owner.is_closed or runtime.capture is not None:
                 self._check_open("a launch", place)
-            queue = owner.last.queue if stream is None else runtime.ledger.queue(stream.handle)
+            queue = runtime.ledger.queue((stream or runtime.policy.next_stream(runtime)).handle)
             owner.launch(queue, place, order or runtime.order)
         finally:
             runtime.leave(locked=locked)
@@ -123,7 +123,7 @@ class Graph(Generic[T]):
 
         Args:
             inputs: by name: arrays of the shape and element type of the input, on the device or the host.
-            stream: where; else where the graph was last launched or updated.
+            stream: where; else what the policy says.
             order: what to do about work of others in flight on the new contents.
 
         Raises:
@@ -138,7 +138,7 @@ class Graph(Generic[T]):
         locked = runtime.enter(place)
         try:
             self._check_open("an update", place)
-            queue = owner.last.queue if stream is None else runtime.ledger.queue(stream.handle)
+            queue = runtime.ledger.queue((stream or runtime.policy.next_stream(runtime)).handle)
             on = Execution(runtime, queue, order or runtime.order, place, owner)
             for name, value in inputs.items():
                 copy = self._fitting(name, value, place, transfer)

@@ -136,7 +136,7 @@ class Ledger:
         is_launch: bool = True,
         dependence: Dependence | None = None,
         graph: Owner | None = None,
-    ) -> None:
+    ) -> bool:
         """Give a piece of work its place behind what the stream holds, if its accesses are in order there.
 
         Args:
@@ -146,7 +146,10 @@ class Ledger:
             order: what to do about a conflict with another stream.
             is_launch: whether a dependent launch after it may start early.
             dependence: given if the launch itself may start early.
-            graph: the graph whose slots the work fills.
+            graph: the graph whose inputs the work fills.
+
+        Returns:
+            Whether it may start before the launch before it has ended.
 
         Raises:
             HostRefused: an access is not in order.
@@ -167,8 +170,8 @@ class Ledger:
                     track.seq = seq
                 if self.recorder is not None:
                     self.recorder.work(item, uses, is_launch=is_launch)
-                return
-        self._claim(queue, uses, item, order, is_launch, dependence, graph)
+                return False
+        return self._claim(queue, uses, item, order, is_launch, dependence, graph)
 
     def _claim(
         self,
@@ -179,7 +182,7 @@ class Ledger:
         is_launch: bool,
         dependence: Dependence | None,
         graph: Owner | None,
-    ) -> None:
+    ) -> bool:
         waits = dependence is None or dependence.waits
         try:
             for use in uses:
@@ -194,7 +197,8 @@ class Ledger:
             if self.recorder is not None:
                 self.recorder.work(item, uses, is_launch=is_launch, dependence=dependence, refused=True)
             raise
-        if dependence is not None and queue.is_launch:
+        starts_early = dependence is not None and queue.is_launch
+        if starts_early:
             queue.push_dependent(item, waits=waits)
         else:
             queue.push(item, is_launch=is_launch)
@@ -214,6 +218,7 @@ class Ledger:
                 tracks.prune(self.done)
         if self.recorder is not None:
             self.recorder.work(item, uses, is_launch=is_launch, dependence=dependence)
+        return starts_early
 
     def check(self, queue: Queue, uses: Sequence[Use], item: Item, order: Order, graph: Owner) -> None:
         """Check the accesses of a graph's launch, which the graph keeps itself.

@@ -69,8 +69,9 @@ class Execution:
             HostRefused: an access is not in order.
         """
         queue = self.queue
-        starts_early = dependence is not None and queue.is_launch
-        self.runtime.ledger.claim(queue, uses, item, self.order, is_launch=is_launch, dependence=dependence)
+        starts_early = self.runtime.ledger.claim(
+            queue, uses, item, self.order, is_launch=is_launch, dependence=dependence, graph=self.graph
+        )
         self.items.append(item)
         if queue.capture is not None:
             queue.capture.add(queue, item, uses, kind, starts_early=starts_early)

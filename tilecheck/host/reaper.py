@@ -95,6 +95,10 @@ class Reaper:
                 storage = storage.into
             storage.handles -= 1
             self.consider(runtime, storage)
+        self._let_go(runtime)
+
+    def _let_go(self, runtime: Runtime) -> None:
+        """Drop the values that were kept for work that has ended."""
         done = runtime.ledger.done
         if self._kept:
             self._kept = [(item, value) for item, value in self._kept if not has_ended(item, 0, 0, done)]
@@ -128,6 +132,7 @@ class Reaper:
                     self._freed += 1
             except Exception as error:  # noqa: BLE001 - as above
                 self._fault(runtime, error, storage)
+        self._let_go(runtime)
 
     def _has_passed(self, runtime: Runtime, mark: Mark) -> bool:
         done = runtime.ledger.done

@@ -118,8 +118,6 @@ class Runtime:
 
     def submit(self, operation: Operation[T], stream: Stream | None, order: Order | None, place: Place) -> T:
         """Enqueue an operation; its result."""
-        if stream is None and self.capture is None:
-            stream = self.policy.next_stream(self)
         locked = self.enter(place)
         try:
             if self.capture is None and self.reaper.is_needed():
@@ -134,8 +132,7 @@ class Runtime:
             capture.check_task(place)
             queue = capture.queue_for(stream, place)
         else:
-            assert stream is not None
-            queue = self.ledger.queue(stream.handle)
+            queue = self.ledger.queue((stream or self.policy.next_stream(self)).handle)
         on = Execution(self, queue, order or self.order, place)
         operation.take(place, State.WAITING)
         value = operation.run(on)
