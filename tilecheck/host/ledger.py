@@ -298,9 +298,10 @@ class Ledger:
     def _put_in_order(self, queue: Queue, other: Item, order: Order) -> bool:
         """Order the stream after another item, if that may be done or is found to be so."""
         if order == "events" and other.queue is not queue:
-            mark = other.mark or self.mark(other.queue)
-            if has_ended(other, 0, 0, mark.clock):
-                self.wait(queue, mark)
+            # An event covers a launch only if the end of what comes before the event implies the launch's.
+            covered = other.queue.end() if other.mark is None else other.mark.clock
+            if has_ended(other, 0, 0, covered):
+                self.wait(queue, other.mark or self.mark(other.queue))
                 return True
         # While a stream is captured, the driver allows no questions.
         return queue.capture is None and other.queue.capture is None and self.saw_idle(other.queue)

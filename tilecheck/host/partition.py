@@ -112,7 +112,7 @@ class Partition:
         return [self[block] for block in itertools.product(*map(range, self.grid))]
 
     def check_free(self, part: _Part, use: str, place: Place, *, lent: bool = False) -> None:
-        """Check that no part that overlaps with one is in use: is to be written, or is only to be read (`lent`).
+        """Check that no part that overlaps with one is in use: to be written, or, if `lent`, to be read.
 
         Raises:
             HostRefused: one is.

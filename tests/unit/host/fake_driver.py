@@ -193,7 +193,7 @@ class FakeDriver:
         first = Part(early, needs_started=before.parts[:1])
         if effect is None:
             return (first,)
-        return first, Part(effect, needs_started=(first,), needs_ended=before.parts)
+        return first, Part(effect, needs_ended=(first, *before.parts))
 
     def touch(self, address, size):
         """Fail if no live block holds these bytes."""

@@ -389,6 +389,22 @@ def test_options_that_no_verdict_covers_are_refused(load, tensor, option, value)
     assert k.copy.launched[0][2].keys() == {option, "num_stages"}
 
 
+def test_a_dependent_launch_is_checked_like_any_other(load, tensor):
+    """`tilecheck.host` asks for it, where it has looked at the launches before."""
+    k = load()
+    kernel = tilecheck.verified(k.copy)
+    kernel.launch_dependent((1,), (tensor(8), tensor(8, at=64), 8), {"num_stages": 2})
+    assert k.copy.launched[0][2] == {"num_stages": 2, "launch_pdl": True}
+    assert kernel.launch_dependent((0,), (tensor(0), tensor(0), 0), {}) is None
+    assert kernel.record.name == "copy"
+    assert "overlap" in refused(lambda: kernel.launch_dependent((1,), (tensor(8), tensor(8), 8), {}))
+    tuned = tilecheck.verified(k.tuned)
+    assert "tuner" in refused(
+        lambda: tuned.launch_dependent((1,), (tensor(512), tensor(512, at=4096), 512), {})
+    )
+    assert len(k.copy.launched) == 1
+
+
 def test_a_tile_that_each_thread_has_elements_of_is_as_large_as_the_program(load, tensor):
     """S8: of a smaller one several threads load each element. Without an option there are four warps."""
     k = load()

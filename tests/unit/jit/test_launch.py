@@ -1,0 +1,55 @@
+"""`tilecheck.launch` forwards to cuTile what the verdict covers."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+import pytest
+
+from tilecheck.errors import LaunchRefused
+from tilecheck.jit import launch as launching
+
+KERNEL = """
+import cuda.tile as ct
+
+
+@ct.kernel
+def double(out):
+    ct.store(out, (ct.bid(0),), ct.load(out, (ct.bid(0),), shape=(8,)) * 2)
+"""
+
+
+@pytest.fixture
+def kernel(tmp_path, monkeypatch):
+    tile = pytest.importorskip("cuda.tile")
+    path = tmp_path / "launched_kernel.py"
+    path.write_text(KERNEL)
+    spec = importlib.util.spec_from_file_location("launched_kernel", path)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "launched_kernel", module)
+    spec.loader.exec_module(module)
+    seen = []
+    monkeypatch.setattr(tile, "launch", lambda *args, **options: seen.append((*args, options)))
+    return module.double, seen
+
+
+def test_a_dependent_launch_is_checked_like_any_other(kernel, tensor):
+    double, seen = kernel
+    x = tensor(16)
+    launching.launch_dependent(7, (2,), double, (x,))
+    launching.launch(7, (2,), double, (x,))
+    assert seen == [
+        (7, (2,), double, (x,), {"programmatic_dependent_launch": True}),
+        (7, (2,), double, (x,), {}),
+    ]
+    with pytest.raises(LaunchRefused, match="condition"):
+        launching.launch_dependent(7, (3,), double, (x,))
+    assert len(seen) == 2
+
+
+def test_the_record_of_a_kernel(kernel):
+    double, _ = kernel
+    assert launching.record_of(double).name == "double"
+    with pytest.raises(LaunchRefused, match="is no kernel"):
+        launching.record_of(object())
