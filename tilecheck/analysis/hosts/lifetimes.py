@@ -185,7 +185,7 @@ def unwritten(graph: HostGraph, overlap: Overlap) -> Iterator[HostFinding]:
                 continue
             earlier = [b for b in done if b.path < read.path]
             for holder, write in waiting:
-                if graph.path(holder)[0] < read.path[0] and not _is_own(graph, holder, read):
+                if graph.path(holder)[0] < read.path[0] and not _has_run(graph, holder, read):
                     yield from _unwritten(graph, (read, holder, write), earlier, overlap)
 
 
@@ -197,11 +197,14 @@ def _captured_writes(graph: HostGraph, memory: str, borrows: list[Borrow]) -> It
         yield from ((captured, write) for write in writes if write.holder in inside)
 
 
-def _is_own(graph: HostGraph, captured: str, read: Borrow) -> bool:
-    """Whether it is the replay of a graph that reads what captured work of that graph writes."""
+def _has_run(graph: HostGraph, captured: str, read: Borrow) -> bool:
+    """Whether a replay has run captured work before a read, or it is the replay of its own graph that reads."""
     replay = graph.program.actions[read.path[0]]
-    own = graph.node(captured)["graph"]
-    return isinstance(replay, Replay) and replay.graph == own
+    if isinstance(replay, Replay) and replay.graph == graph.node(captured)["graph"]:
+        return True
+    # Whatever the work may write, it has written when it has run, or never does.
+    starts = (s for s in graph.of_kind("start") if len(graph.path(s)) == 1 and graph.path(s) < read.path[:1])
+    return any(captured in graph.replayed(start) for start in starts)
 
 
 def _unwritten(

@@ -168,6 +168,9 @@ class Ownership:
             for kept in self._kept.values():
                 if kept.overwritten is None and any(w.instance == kept.instance for w in writes):
                     kept.overwritten = index
+        if outer is None and held is not None:  # what this work may write, it has written or never does
+            ran = {step for item in held.items for step in item.path}
+            self._captured = [write for write in self._captured if write[0] not in ran]
 
 
 # Code, first action, memory, element, exact.
