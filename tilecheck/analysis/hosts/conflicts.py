@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilecheck.analysis.hosts.findings import HostFinding
-from tilecheck.analysis.hosts.graph import AFTER, Borrow, HostGraph, Order
+from tilecheck.analysis.hosts.graph import AFTER, Borrow, HostGraph, Order, parting
 from tilecheck.analysis.hosts.regions import APART, Answer, Meeting, Overlap
 from tilecheck.ir.host_program import Place, Work
 
@@ -48,7 +48,7 @@ class Races:
             return
         if second.path < first.path:
             first, second = second, first
-        level = next(k for k, (a, b) in enumerate(zip(first.path, second.path, strict=False)) if a != b)
+        level = parting(first.path, second.path)
         replayed = [len(borrow.path) > level + 1 for borrow in (first, second)]
         code = self._code(self.graph.memory(memory).place, first.holder, second.holder, replayed)
         if code is None:
@@ -57,7 +57,7 @@ class Races:
             code,
             first.path[level],
             second.path[level],
-            self.graph.memory(memory).name,
+            first.region.memory,
             first.region.exact and second.region.exact,
             meeting,
             (first.holder, second.holder),

@@ -165,5 +165,10 @@ class Order:
         return self.before(first, second) or self.before(second, first)
 
 
+def parting(first: Path, second: Path) -> int:
+    """Where two paths part: after the replay that they have in common, if they have one."""
+    return next(k for k, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
+
+
 def step_node(index: int) -> str:
     return f"step:{index}"
