@@ -213,13 +213,15 @@ def stale(baseline: Baseline, coverage: Coverage) -> tuple[Entry, ...]:
     """The entries whose finding is gone: fixed, or its kernel is."""
     present = set(keys(coverage.report, coverage.root))
     unknown = {k.name for k in coverage.report.kernels if k.verdict is Verdict.UNKNOWN}
+    unread = {relative(h.site.file, coverage.root) for h in coverage.report.hosts if h.status == "unread"}
     return tuple(
         entry
         for entry in baseline.findings
         if entry.key not in present
         and all(coverage.covers(path, entry.key.kernel) for path in _homes(entry.key, baseline))
-        # What was found in a kernel that is undecided now may only be out of reach.
+        # What was found in a kernel or host function that is undecided now may only be out of reach.
         and (entry.key.rule in UNDECIDED_KERNEL or entry.key.kernel not in unknown)
+        and (entry.key.kernel or entry.key.path not in unread)
     )
 
 

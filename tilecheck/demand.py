@@ -1,16 +1,17 @@
 """What `--require` asks of a kernel, and how far a kernel falls short of it.
 
 `conditional` asks nothing beyond the exit codes. `launches` asks that each kernel passes and has a launch in
-view, that every launch in view is decided, and that no premise is somebody's word alone. `proved` asks for the
-verdict. Neither a baseline nor a suppression counts here: they leave the verdict and the launches as they are.
+view, that every launch in view is decided, that no premise is somebody's word alone, and that each host
+function that uses streams or graphs is read. `proved` asks for the verdict. Neither a baseline nor a suppression counts
+here: they leave the verdict and the launches as they are.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from tilecheck.hygiene import below_demand
-from tilecheck.model import KernelReport, Report, Verdict
+from tilecheck.hygiene import below_demand, host_below_demand
+from tilecheck.model import HostReport, KernelReport, Report, Verdict
 
 LAUNCHES, PROVED = "launches", "proved"
 PASSING = frozenset({Verdict.PROVED, Verdict.CONDITIONAL, Verdict.TRUSTED})
@@ -58,9 +59,19 @@ def shortfall(kernel: KernelReport, demand: str) -> str:
     return f"it rests on a promise: {promised[0]}" if promised else ""
 
 
+def host_shortfall(host: HostReport, demand: str) -> str:
+    """Why a host function does not meet the demand; empty if it does."""
+    if demand != LAUNCHES or host.status != "unread":
+        return ""
+    return f"it is unread: {host.reason}"
+
+
 def held_to(report: Report, demand: str) -> Report:
-    """The report with a finding for each kernel that does not meet the demand."""
+    """The report with a finding for each kernel and host function that does not meet the demand."""
     found = tuple(
         below_demand(kernel, demand, why) for kernel in report.kernels if (why := shortfall(kernel, demand))
+    )
+    found += tuple(
+        host_below_demand(host, demand, why) for host in report.hosts if (why := host_shortfall(host, demand))
     )
     return replace(report, diagnostics=(*report.diagnostics, *found)) if found else report

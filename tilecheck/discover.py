@@ -30,16 +30,24 @@ MAY_HOLD_KERNELS = re.compile(
     r"cuda\s*\.\s*tile|cuda\s+import|@\s*[\w.]*\bkernel\b|\bct\s*\.\s*(?:kernel|launch)\b"
     r"|\btriton\s*\.\s*jit\b|\btriton\b.*\bimport\b.*\bjit\b|@\s*[\w.]*\bjit\b"
 )
+# What a host function needs to put work into another order than that of one stream.
+MAY_ORDER = re.compile(
+    r"\b(?:Stream|ExternalStream|CUDAGraph|make_graphed_callables|launch_pdl|programmatic_dependent_launch)\b"
+    r"|\b(?:non_blocking|wait_stream|wait_event|record_stream)\b|\bcuda\s*\.\s*(?:graph|stream)\b"
+    r"|\btilecheck\b[^\n]*\bhost\b"
+)
 MAY_LAUNCH = re.compile(r"\blaunch\b|\]\s*\(")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A file that may hold kernels. `kernels` are the ones asked for by `file.py::kernel` (empty: all)."""
+    """A file to analyse. `kernels` are the ones asked for by `file.py::kernel` (empty: all). `orders` says
+    whether its host functions are asked for."""
 
     path: str
     data: bytes = field(repr=False)
     kernels: tuple[str, ...] = ()
+    orders: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +241,9 @@ class _Search:
             words = words_in(data)
             if MAY_LAUNCH.search(words):
                 hosts.append(Candidate(file.shown, data))
-            if file.kernels or MAY_HOLD_KERNELS.search(words):
-                candidates.append(Candidate(file.shown, data, tuple(file.kernels or ())))
+            orders = not file.kernels and MAY_ORDER.search(words) is not None
+            if file.kernels or orders or MAY_HOLD_KERNELS.search(words):
+                candidates.append(Candidate(file.shown, data, tuple(file.kernels or ()), orders))
             else:
                 self.skipped.append((file.shown, NO_KERNELS))
                 if file.named:
@@ -265,7 +274,7 @@ class _Search:
             sources[path] = data
 
 
-NO_KERNELS = "nothing in it looks like a kernel"
+NO_KERNELS = "nothing in it looks like a kernel, or like a host function of streams or graphs"
 
 
 def why_excluded(part: str, pattern: Pattern) -> str:

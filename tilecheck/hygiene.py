@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilecheck.errors import SourceError
-from tilecheck.model import Diagnostic, KernelReport, Severity, Site, Span
+from tilecheck.model import Diagnostic, HostReport, KernelReport, Severity, Site, Span
 from tilecheck.text import decode_leniently
 
 UNREADABLE_SOURCE = "TC901"
@@ -123,6 +123,19 @@ def below_demand(kernel: KernelReport, demand: str, why: str) -> Diagnostic:
         kernel=kernel.name,
         label=f"below `{demand}`",
         help=_RAISED[demand],
+    )
+
+
+def host_below_demand(host: HostReport, demand: str, why: str) -> Diagnostic:
+    """TC909: a host function does not meet what `--require` asks."""
+    return Diagnostic(
+        code=BELOW_DEMAND,
+        name="below-required-level",
+        severity=Severity.ERROR,
+        message=f"`{host.name}` does not meet `--require {demand}`: {why}",
+        site=host.site,
+        label=f"below `{demand}`",
+        help="write its streams, events and graphs so that they are read, or use `tilecheck.host`",
     )
 
 

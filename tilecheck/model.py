@@ -72,13 +72,14 @@ class Literal(str):
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A replayed counterexample: the launch, one or two blocks, and the element that they touch.
+    """A replayed counterexample: the launch, one or two blocks, and the element that they touch. One of `order`
+    has no launch: two steps of a host function touch the element.
 
     `values` maps the user's names (`x.shape[0]`, `T`, `grid[0]`) to integers or to short lists of memory
     contents; `blocks` and `element` are index tuples.
     """
 
-    kind: str  # overlap | bounds | undefined | overflow | ownership | alias
+    kind: str  # overlap | bounds | undefined | overflow | ownership | alias | order
     grid: tuple[int, ...]
     blocks: tuple[tuple[int, ...], ...]
     values: dict[str, int | list[int]]
@@ -303,6 +304,19 @@ class KernelReport:
 
 
 @dataclass(frozen=True, slots=True)
+class HostReport:
+    """What the user learns of one host function that uses streams, events, graphs, dependent launches or
+    asynchronous copies. `reason` says why it is unread, `findings` are the rules that it breaks."""
+
+    name: str
+    site: Site
+    status: str  # ordered | violated | unread
+    reason: str = ""
+    findings: tuple[str, ...] = ()
+    internal_error: str | None = None  # traceback text, when a bug of ours ended the analysis
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """The result of one run. `sources` maps each file that a site names to its bytes."""
 
@@ -318,6 +332,12 @@ class Report:
     baselined: int = 0  # findings that the baseline suppresses
     since: str = ""  # the revision of which `unchanged` speaks
     unchanged: tuple[tuple[str, str], ...] = ()  # kernels that were not looked at: file and name
+    hosts: tuple[HostReport, ...] = ()
+
+    @property
+    def judged(self) -> tuple[KernelReport | HostReport, ...]:
+        """All that a run says something of."""
+        return (*self.kernels, *self.hosts)
 
     def count(self, verdict: Verdict) -> int:
         return sum(1 for kernel in self.kernels if kernel.verdict is verdict)

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 from tilecheck.config.files import Configs
 from tilecheck.config.findings import configured
-from tilecheck.discover import Candidate, Discovery, discover
+from tilecheck.discover import MAY_ORDER, Candidate, Discovery, discover
 from tilecheck.errors import SourceError, UnsupportedConstruct, UsageError
+from tilecheck.host_orders import judge_hosts
 from tilecheck.hosts import count_kernels, kernel_names, launchers
 from tilecheck.hygiene import unreadable_source
-from tilecheck.model import Diagnostic, KernelReport, Report, Site, Span, Verdict
+from tilecheck.identifiers import words_in
+from tilecheck.model import Diagnostic, HostReport, KernelReport, Report, Site, Span, Verdict
 from tilecheck.options import DEFAULT_BUDGET, Options
 from tilecheck.overlay import overlaid, watched
 from tilecheck.patches.index import patches_of
@@ -43,6 +45,7 @@ class _FileResult:
     kernels: tuple[KernelReport, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     pragmas: tuple[Pragma, ...] = ()
+    hosts: tuple[HostReport, ...] = ()
     unreadable: bool = False
     parse_time_s: float = 0.0
     data: bytes | None = None  # the text in UTF-8: the bytes that spans count
@@ -86,7 +89,8 @@ def verify_source(
     from there. `texts`, by path, stand for other files in the same way. `cache` keeps what is found."""
     with overlaid({**(texts or {}), path: data}):
         own = {path: data}
-        found = Discovery((Candidate(path, data),), (), (), 1, own, texts=own, named=(path,))
+        candidate = Candidate(path, data, orders=MAY_ORDER.search(words_in(data)) is not None)
+        found = Discovery((candidate,), (), (), 1, own, texts=own, named=(path,))
         return _verify(found, options, Configs(options.config), cache or _cache(options))
 
 
@@ -98,7 +102,7 @@ def _cache(options: Options) -> Cache | None:
     return Cache.in_folder(options.cache)
 
 
-_NO_KERNEL = "none of its functions is a kernel"
+_NO_KERNEL = "none of its functions is a kernel, or uses streams or graphs"
 
 
 def _verify(found: Discovery, options: Options, configs: Configs, cache: Cache | None) -> Report:
@@ -106,18 +110,20 @@ def _verify(found: Discovery, options: Options, configs: Configs, cache: Cache |
     results = list(zip(found.candidates, _file_results(found, options, configs, cache), strict=True))
     diagnostics = [*found.diagnostics, *(d for _, r in results for d in r.diagnostics)]
     kernels = tuple(k for _, r in results for k in r.kernels)
+    hosts = tuple(host for _, r in results for host in r.hosts)
     sources = {**found.sources, **{c.path: r.data for c, r in results if r.data is not None}}
     return Report(
         kernels=kernels,
-        diagnostics=configured(_suppressed(diagnostics, results, kernels, found.left_out), configs),
+        diagnostics=configured(_suppressed(diagnostics, results, (*kernels, *hosts), found.left_out), configs),
         files=found.files,
         skipped=found.skipped
-        + tuple((c.path, _NO_KERNEL) for c, r in results if not r.kernels and not r.unreadable),
+        + tuple((c.path, _NO_KERNEL) for c, r in results if not (r.kernels or r.hosts or r.unreadable)),
         unreadable=(*found.unreadable, *(c.path for c, r in results if r.unreadable)),
         time_s=time.perf_counter() - start,
         parse_time_s=sum(r.parse_time_s for _, r in results),
         sources=sources | _extra_sources(sources, diagnostics, kernels),
         not_kept="" if cache is None else cache.problem,
+        hosts=hosts,
     )
 
 
@@ -150,7 +156,9 @@ def _known(session: Session, candidate: Candidate, importers: tuple[Candidate, .
     if answer is None or source is None:
         return None
     spent = time.perf_counter() - start
-    return _FileResult(answer.kernels, answer.diagnostics, answer.pragmas, parse_time_s=spent, data=source.data)
+    return _FileResult(
+        answer.kernels, answer.diagnostics, answer.pragmas, answer.hosts, parse_time_s=spent, data=source.data
+    )
 
 
 def _analysed(
@@ -228,7 +236,7 @@ def _size(item: _Work) -> int:
 def _suppressed(
     diagnostics: list[Diagnostic],
     results: list[tuple[Candidate, _FileResult]],
-    kernels: tuple[KernelReport, ...],
+    judged: tuple[KernelReport | HostReport, ...],
     left_out: tuple[Candidate, ...],
 ) -> tuple[Diagnostic, ...]:
     from tilecheck.suppress import apply_suppressions  # lazy: needs the tokenizer only
@@ -236,10 +244,14 @@ def _suppressed(
     pragmas = {c.path: r.pragmas for c, r in results}
     named = {diagnostic.site.file for diagnostic in diagnostics}
     pragmas.update((c.path, _pragmas(c)) for c in left_out if c.path in named)
-    partial = frozenset(k.site.file for k in kernels if k.verdict is Verdict.UNKNOWN)
+    partial = frozenset(one.site.file for one in judged if _is_open(one))
     partial |= {c.path for c, _ in results if c.kernels}  # where not every kernel was looked at
     partial |= {c.path for c in left_out}
     return apply_suppressions(diagnostics, pragmas, partial=partial)
+
+
+def _is_open(one: KernelReport | HostReport) -> bool:
+    return one.status == "unread" if isinstance(one, HostReport) else one.verdict is Verdict.UNKNOWN
 
 
 def _pragmas(candidate: Candidate) -> tuple[Pragma, ...]:
@@ -327,10 +339,16 @@ def _verify_file(
             report, found = verify_kernel(definition, launches_of(definition, launches), options, kept)
             kernels.append(report)
             diagnostics.extend(found)
+    hosts: tuple[HostReport, ...] = ()
+    if candidate.orders:
+        hosts, found = judge_hosts(table, options.budget)
+        diagnostics.extend(found)
     parsed += project.reading_s - read_before
     if kept is not None:
-        kept.keep_file(table, tuple(kernels), tuple(diagnostics), table.pragmas, seen)
-    return _FileResult(tuple(kernels), tuple(diagnostics), table.pragmas, parse_time_s=parsed, data=data)
+        from tilecheck.cache.results import FileAnswer  # lazy: a library call keeps nothing
+
+        kept.keep_file(table, FileAnswer(tuple(kernels), tuple(diagnostics), table.pragmas, hosts), seen)
+    return _FileResult(tuple(kernels), tuple(diagnostics), table.pragmas, hosts, parse_time_s=parsed, data=data)
 
 
 def _select(definitions: tuple[Definition, ...], candidate: Candidate) -> tuple[Definition, ...]:

@@ -111,7 +111,7 @@ def _answer(
     if any(name not in names for name in candidate.kernels):
         return candidate.kernels, ()  # it has not what is asked for
     if not asked:
-        return None if comparison.is_same(candidate.path) else (), ()
+        return None if comparison.is_same_with_imports(candidate.path) else (), ()
     unchanged = comparison.unchanged(candidate, names, (*importers, *earlier))
     left = tuple(dict.fromkeys(name for name in asked if name not in unchanged))
     if len(left) == len(set(asked)):
@@ -176,6 +176,11 @@ class Comparison:
         if before is None or layout is None or not layout.digest or _tree(now) is None:
             return False
         return layout.digest == layout_of(before).digest
+
+    def is_same_with_imports(self, file: str) -> bool:
+        """Whether a file and all that it imports are as they were."""
+        settled, imported = self.imports(file)
+        return settled and all(map(self.is_same, imported))
 
     def is_there_as_before(self, file: str) -> bool:
         """Whether a file that is looked for is there now if it was there, and only then."""

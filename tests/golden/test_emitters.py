@@ -110,7 +110,7 @@ def test_nothing_acts_on_the_terminal(case: tuple[str, Report]) -> None:
 
 def test_json_keys_are_the_documented_ones(case: tuple[str, Report]) -> None:
     found = json.loads(text_of("json", _run(case[1])))
-    assert list(found) == ["schema_version", "tool", "kernels", "diagnostics", "summary", "complete"]
+    assert list(found) == ["schema_version", "tool", "kernels", "hosts", "diagnostics", "summary", "complete"]
     for kernel in found["kernels"]:
         assert list(kernel) == [
             "file", "line", "name", "language", "verdict", "reason", "conditions", "standing", "launches",

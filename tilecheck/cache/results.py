@@ -17,7 +17,7 @@ from tilecheck.cache.program import engine_digest, own_digest
 from tilecheck.cache.store import FolderStore, MemoryStore, Store
 from tilecheck.cache.tokens import Layout, Place
 from tilecheck.frontend.pragmas import Pragma
-from tilecheck.model import Diagnostic, KernelReport, Site, Span
+from tilecheck.model import Diagnostic, HostReport, KernelReport, Site, Span
 from tilecheck.options import Options
 
 FORMAT = 1
@@ -47,6 +47,7 @@ class FileAnswer:
     kernels: tuple[KernelReport, ...]
     diagnostics: tuple[Diagnostic, ...]
     pragmas: tuple[Pragma, ...]
+    hosts: tuple[HostReport, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,8 @@ class Question:
     """What is asked of one file, apart from the texts that are read to answer it.
 
     `kernels` are those that are asked for (empty: all), `hosts` the files that may launch them. `settings` are
-    what the configuration says of kernels in it, `patches` what files assign in modules of each other. The
-    working directory is asked along: paths start there.
+    what the configuration says of kernels in it, `patches` what files assign in modules of each other, `orders`
+    whether its host functions are asked for. The working directory is asked along: paths start there.
     """
 
     path: str
@@ -72,12 +73,22 @@ class Question:
     options: Options
     settings: Any = None
     patches: str = ""
+    orders: bool = False
 
     def key(self, *more: str) -> str:
         """Raises `NoKey`, where there is none."""
         writer = _KeyWriter()
         said = {f.name: getattr(self.options, f.name) for f in fields(self.options) if f.name not in _BESIDE}
-        asked = (Path.cwd(), self.path, self.kernels, self.hosts, said, self.settings, self.patches)
+        asked = (
+            Path.cwd(),
+            self.path,
+            self.kernels,
+            self.hosts,
+            said,
+            self.settings,
+            self.patches,
+            self.orders,
+        )
         return key_of((str(FORMAT), engine_digest(), writer.write(asked), *more))
 
 

@@ -12,8 +12,7 @@ from tilecheck.cache.evidence import Evidence, Files
 from tilecheck.cache.keys import NoKey
 from tilecheck.cache.results import Cache, FileAnswer, KernelAnswer, Question
 from tilecheck.errors import UsageError
-from tilecheck.frontend.pragmas import Pragma
-from tilecheck.model import Diagnostic, KernelReport, Report, Site
+from tilecheck.model import Diagnostic, HostReport, KernelReport, Report, Site
 from tilecheck.options import DEFAULT_BUDGET, Options
 
 if TYPE_CHECKING:
@@ -58,7 +57,8 @@ class Session:
             options = replace(options, budget=settings.budget)
         said = (settings.file, settings.folder, settings.kernels) if settings.kernels else None
         hosts = tuple(importer.path for importer in importers)
-        return Question(candidate.path, candidate.kernels, hosts, options, said, self.patches)
+        asked = (candidate.path, candidate.kernels, hosts, options, said, self.patches, candidate.orders)
+        return Question(*asked)
 
     def find(self, candidate: Candidate, importers: Sequence[Candidate]) -> FileAnswer | None:
         """The answer for a file, if an earlier run left it; its kernels are marked."""
@@ -172,7 +172,7 @@ class FileSession:
                 raise NoKey("a place in another kernel")
             return f"{site.file}@{found}"
 
-        asked = replace(self.run.question(self.candidate, ()), kernels=(), settings=None)
+        asked = replace(self.run.question(self.candidate, ()), kernels=(), settings=None, orders=False)
         ir = digest_of((replace(kernel, files=()), tuple(launches)), place)
         texts = [f"{file} {self._text(file)}" for file in others]
         return asked.key("kernel", files.real(path), view.digest, ir, *texts), view
@@ -202,19 +202,12 @@ class FileSession:
 
     # ---- the file ---------------------------------------------------------------------------------------
 
-    def keep_file(
-        self,
-        table: ModuleTable,
-        kernels: tuple[KernelReport, ...],
-        diagnostics: tuple[Diagnostic, ...],
-        pragmas: tuple[Pragma, ...],
-        seen: Mapping[str, bytes | bool],
-    ) -> None:
+    def keep_file(self, table: ModuleTable, answer: FileAnswer, seen: Mapping[str, bytes | bool]) -> None:
         """Keep what was found in the file of `table`; `seen` is what replays looked at."""
         from tilecheck.cache.gather import Unclear, evidence_of  # lazy: not in a warm run
 
         run = self.run
-        if not all(map(is_lasting, kernels)):
+        if not (all(map(is_lasting, answer.kernels)) and all(map(is_lasting, answer.hosts))):
             return
         tables = self.gatherer.project.tables
         hosts = [tables.get(str(Path(importer.path).resolve())) for importer in self.importers]
@@ -227,19 +220,18 @@ class FileSession:
         except (NoKey, Unclear, OSError, RuntimeError):  # links in circles
             return
         known = {text.path: text.data for text in evidence.texts}
-        read = {(f, digest) for k in kernels if k.terms is not None for f, digest in k.terms.files}
+        read = {(f, digest) for k in answer.kernels if k.terms is not None for f, digest in k.terms.files}
         if {importer.path for importer in self.importers} <= set(known) and all(
             known.get(f) == d for f, d in read
         ):
-            fresh = tuple(replace(kernel, cached=False) for kernel in kernels)
-            answer = FileAnswer(fresh, diagnostics, pragmas)
-            run.keep(key, self.candidate.path, answer, evidence)
+            fresh = tuple(replace(kernel, cached=False) for kernel in answer.kernels)
+            run.keep(key, self.candidate.path, replace(answer, kernels=fresh), evidence)
 
 
 def _names(definition: Definition) -> tuple[str, ...]:
     return (*(function.name.value for function in definition.enclosing), definition.name)
 
 
-def is_lasting(kernel: KernelReport) -> bool:
+def is_lasting(found: KernelReport | HostReport) -> bool:
     """Whether a result may be kept: it is neither a bug of ours nor a limit of this process's stack."""
-    return kernel.internal_error is None and "nested" not in (kernel.reason or "")
+    return found.internal_error is None and "nested" not in (found.reason or "")

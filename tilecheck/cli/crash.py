@@ -36,7 +36,7 @@ def issue_text(arguments: Sequence[str], details: str | None = None) -> str:
 
 
 def log_internal_errors(report: Report, arguments: Sequence[str], streams: Streams) -> None:
-    """A ready issue for each kernel in whose analysis a bug of ours was met."""
-    for kernel in report.kernels:
-        if kernel.internal_error is not None:
-            streams.log(issue_text(arguments, kernel.internal_error))
+    """A ready issue for each kernel and host function in whose analysis a bug of ours was met."""
+    for judged in report.judged:
+        if judged.internal_error is not None:
+            streams.log(issue_text(arguments, judged.internal_error))

@@ -104,8 +104,9 @@ def _message(
 
 def _launch(witness: Witness) -> str:
     values = {name: value for name, value in witness.values.items() if not name.startswith("grid[")}
-    grid = f"({', '.join(map(str, witness.grid))}{',' if len(witness.grid) == 1 else ''})"
-    return ", ".join([f"grid={grid}", *(f"{name}={value}" for name, value in values.items())])
+    grid = f"grid=({', '.join(map(str, witness.grid))}{',' if len(witness.grid) == 1 else ''})"
+    launch = [] if witness.kind == "order" else [grid]
+    return ", ".join([*launch, *(f"{name}={value}" for name, value in values.items())])
 
 
 def _undecided(analysed: Analysed, kernel: KernelReport) -> Shown:

@@ -9,6 +9,7 @@ from tilecheck.demand import passes
 from tilecheck.model import (
     ConditionAt,
     Diagnostic,
+    HostReport,
     KernelReport,
     LaunchOrder,
     Premise,
@@ -16,7 +17,7 @@ from tilecheck.model import (
     Verdict,
     Witness,
 )
-from tilecheck.report.places import Places, in_order, kernels_in_order
+from tilecheck.report.places import Places, hosts_in_order, in_order, kernels_in_order
 from tilecheck.report.run import Run
 from tilecheck.report.verdicts import PASSES
 from tilecheck.report.versions import versions
@@ -36,6 +37,7 @@ def to_object(report: Report) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "tool": versions(),
         "kernels": [_kernel(kernel, places) for kernel in kernels_in_order(report.kernels)],
+        "hosts": [_host(host, places) for host in hosts_in_order(report.hosts)],
         "diagnostics": [_diagnostic(diagnostic, places) for diagnostic in in_order(report)],
         "summary": _summary(report),
         "complete": True,
@@ -78,6 +80,17 @@ def _kernel(kernel: KernelReport, places: Places) -> dict[str, Any]:
         "accepted": kernel.accepted,
         "cached": kernel.cached,
         "time_ms": round(kernel.time_ms, 3),
+    }
+
+
+def _host(host: HostReport, places: Places) -> dict[str, Any]:
+    return {
+        "file": host.site.file,
+        "line": places.of(host.site).line,
+        "name": host.name,
+        "status": host.status,
+        "reason": host.reason or None,
+        "findings": list(host.findings),
     }
 
 
@@ -144,6 +157,7 @@ def _summary(report: Report) -> dict[str, Any]:
     return {
         "files": report.files,
         "kernels": len(report.kernels),
+        "hosts": len(report.hosts),
         **{verdict.value: report.count(verdict) for verdict in Verdict},
         **{key: sum(map(is_so, passing)) for key, (is_so, _) in PASSES.items()},
         "obligations": sum(len(kernel.obligations) for kernel in report.kernels),

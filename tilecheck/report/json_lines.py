@@ -10,11 +10,13 @@ from tilecheck.report.run import Run
 
 
 def render(run: Run) -> str:
-    """A `run` line, a line for each kernel and each finding, and a `summary` line that says `complete`."""
+    """A `run` line, a line for each kernel, host function and finding, and a `summary` line that says
+    `complete`."""
     whole = to_object(run.report)
     lines: list[dict[str, Any]] = [
         {"type": "run", "schema_version": SCHEMA_VERSION, "tool": whole["tool"]},
         *({"type": "kernel", **kernel} for kernel in whole["kernels"]),
+        *({"type": "host", **host} for host in whole["hosts"]),
         *({"type": "diagnostic", **diagnostic} for diagnostic in whole["diagnostics"]),
         {"type": "summary", **whole["summary"], "complete": whole["complete"]},
     ]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tilecheck.hygiene import UNDECIDED_KERNEL
-from tilecheck.model import Diagnostic, KernelReport, Report, Site, Verdict
+from tilecheck.model import Diagnostic, HostReport, KernelReport, Report, Site, Verdict
 from tilecheck.text import Source, decode_leniently
 
 
@@ -51,6 +51,10 @@ def in_order(report: Report) -> tuple[Diagnostic, ...]:
 
 def kernels_in_order(kernels: Iterable[KernelReport]) -> tuple[KernelReport, ...]:
     return tuple(sorted(kernels, key=lambda k: (k.site.file, k.site.span.start, k.name)))
+
+
+def hosts_in_order(hosts: Iterable[HostReport]) -> tuple[HostReport, ...]:
+    return tuple(sorted(hosts, key=lambda h: (h.site.file, h.site.span.start, h.name)))
 
 
 def undecided_without_finding(report: Report) -> tuple[KernelReport, ...]:

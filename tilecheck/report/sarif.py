@@ -180,7 +180,7 @@ class _Log:
     def invocation(self) -> dict[str, Any]:
         """How the run ended. Files that were not read do not make it a failed one: services refuse those. A run
         that looked at nothing is one, because they take what a report does not list for fixed."""
-        crashed = [kernel for kernel in self.kernels if kernel.internal_error is not None]
+        crashed = [judged for judged in self.run.report.judged if judged.internal_error is not None]
         unread = [d for d in self.run.report.diagnostics if d.code == UNREADABLE_SOURCE]
         empty = self.run.exit_code == ExitCode.USAGE
         return {

@@ -5,7 +5,7 @@ Equal orders in different thread flows mean that the steps may happen at the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tilecheck.model import Diagnostic, KernelReport, Site, Witness
@@ -19,6 +19,8 @@ def code_flow(diagnostic: Diagnostic, kernel: KernelReport | None, locate: _Loca
     witness = diagnostic.witness
     assert witness is not None
     text = event(witness)
+    if witness.kind == "order":
+        return {"message": {"text": text}, "threadFlows": list(_steps_of_host(diagnostic, locate))}
     if len(witness.blocks) < 2:
         text += "; one block is enough for this, so there is one thread flow"
     count = max(len(witness.blocks), 1)
@@ -26,6 +28,14 @@ def code_flow(diagnostic: Diagnostic, kernel: KernelReport | None, locate: _Loca
         "message": {"text": text},
         "threadFlows": [_thread(diagnostic, witness, kernel, locate, block) for block in range(count)],
     }
+
+
+def _steps_of_host(diagnostic: Diagnostic, locate: _Locate) -> Iterator[dict[str, Any]]:
+    """A thread flow for each of two steps of a host function that nothing orders."""
+    meets = {"executionOrder": 1, "importance": "essential"}
+    steps = [(diagnostic.site, diagnostic.label or ""), *((r.site, r.message) for r in diagnostic.related)]
+    for number, (site, text) in enumerate(steps):
+        yield {"id": f"step {number}", "locations": [_step(locate(site), text, meets)]}
 
 
 def _thread(

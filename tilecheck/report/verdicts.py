@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from tilecheck.demand import has_decided_launches, has_unread_launches, passes, rests_on_promises
-from tilecheck.model import KernelReport, LaunchOrder, LaunchReport, Premise, Report, Touched, Verdict
-from tilecheck.report.places import Places, kernels_in_order
+from tilecheck.model import (
+    HostReport,
+    KernelReport,
+    LaunchOrder,
+    LaunchReport,
+    Premise,
+    Report,
+    Touched,
+    Verdict,
+)
+from tilecheck.report.places import Places, hosts_in_order, kernels_in_order
 from tilecheck.report.run import Run
 from tilecheck.report.style import Line, Piece, line
 from tilecheck.report.versions import versions
@@ -16,23 +26,35 @@ def render_end(run: Run) -> Iterator[Line]:
     """What follows the findings: the verdicts if they are asked for, and the summary; nothing if quiet."""
     if run.quiet:
         return
-    if run.lists_verdicts and run.report.kernels:
+    if run.lists_verdicts and (run.report.kernels or run.report.hosts):
         yield from render_verdicts(run.report)
         yield ()
     yield from render_summary(run.report)
 
 
 def render_verdicts(report: Report) -> Iterator[Line]:
-    """One line for each kernel, and below it what the verdict rests on."""
+    """One line for each kernel, and below it what the verdict rests on; then the host functions."""
     places = Places(report.sources)
-    kernels = kernels_in_order(report.kernels)
-    where = [f"{kernel.site.file}:{places.of(kernel.site).line}" for kernel in kernels]
+    listed: list[KernelReport | HostReport] = [*kernels_in_order(report.kernels), *hosts_in_order(report.hosts)]
+    where = [f"{judged.site.file}:{places.of(judged.site).line}" for judged in listed]
     width = max((len(text) for text in where), default=0)
-    for kernel, place in zip(kernels, where, strict=True):
-        word = kernel.verdict.value
-        yield line((f"{word:<11}", word), f"  {place:<{width}}  ", (kernel.name, "strong"))
-        for text in grounds(kernel, places):
+    for judged, place in zip(listed, where, strict=True):
+        word = judged.status if isinstance(judged, HostReport) else judged.verdict.value
+        yield line((f"{word:<11}", _STYLES.get(word, word)), f"  {place:<{width}}  ", (judged.name, "strong"))
+        why = _host_grounds(judged) if isinstance(judged, HostReport) else grounds(judged, places)
+        for text in why:
             yield line(" " * 15, text)
+
+
+# A host function is ordered as a kernel is proved, and unread as a kernel is unknown.
+_STYLES = {"ordered": Verdict.PROVED.value, "unread": Verdict.UNKNOWN.value}
+
+
+def _host_grounds(host: HostReport) -> Iterator[str]:
+    if host.reason:
+        yield f"because {host.reason}"
+    if host.findings:
+        yield f"it breaks {', '.join(host.findings)}"
 
 
 def grounds(kernel: KernelReport, places: Places) -> Iterator[str]:
@@ -121,7 +143,7 @@ def render_summary(report: Report) -> Iterator[Line]:
     obligations = sum(len(kernel.obligations) for kernel in report.kernels)
     suppressed = sum(1 for diagnostic in report.diagnostics if diagnostic.suppressed)
     tool = versions()
-    rest = [*_passes(report), _count(report.files, "file")]
+    rest = [*_passes(report), *_hosts(report), _count(report.files, "file")]
     rest += [_count(obligations, "obligation")] if kernels else []
     cached = sum(1 for kernel in report.kernels if kernel.cached)
     rest += [f"{cached} cached"] if cached else []
@@ -141,6 +163,14 @@ def _passes(report: Report) -> Iterator[str]:
         number = sum(map(is_so, passing))
         if number:
             yield f"{number} {'passes' if number == 1 else 'pass'} {how}"
+
+
+def _hosts(report: Report) -> Iterator[str]:
+    """How many host functions are ordered, violated and unread."""
+    found = Counter(host.status for host in report.hosts)
+    if found:
+        parts = ", ".join(f"{found[s]} {s}" for s in ("ordered", "violated", "unread") if found[s])
+        yield f"{_count(len(report.hosts), 'host function')}: {parts}"
 
 
 # The keys are those of the summary in JSON.

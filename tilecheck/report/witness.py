@@ -22,7 +22,7 @@ def launch_values(witness: Witness) -> str:
         found = _EXTENT.fullmatch(name)
         if found:
             shapes.setdefault(found["array"], {})[int(found["axis"])] = value
-    parts = {"grid": f"grid={tuple_text(witness.grid)}"}
+    parts = {} if witness.kind == "order" else {"grid": f"grid={tuple_text(witness.grid)}"}
     for name, value in witness.values.items():
         found = _EXTENT.fullmatch(name)
         extents = shapes[found["array"]] if found else {}
@@ -54,6 +54,8 @@ def event(witness: Witness) -> str:
             return f"{_blocks(witness)} touches {element}, outside {array}"
         case "overflow":
             return f"{_blocks(witness)} computes an index that does not fit in 32 bits"
+        case "order":
+            return f"both touch {element}"
         case "alias":
             return f"two arguments share {element}"
         case "ownership":

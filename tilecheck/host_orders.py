@@ -1,0 +1,104 @@
+"""The host functions of a file: read, judged and put in words."""
+
+from __future__ import annotations
+
+import traceback
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from tilecheck.errors import UnsupportedConstruct
+from tilecheck.model import Diagnostic, HostReport, Site, Span
+
+if TYPE_CHECKING:
+    from tilecheck.frontend.definitions import Definition
+    from tilecheck.frontend.host_programs import HostFunction
+    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.ir.host_program import HostProgram
+    from tilecheck.ir.launch_footprint import KernelFootprint
+    from tilecheck.proof.host_judge import Judgement
+    from tilecheck.proof.session import Session
+
+Result = tuple[tuple[HostReport, ...], tuple[Diagnostic, ...]]
+MOST_ACTIONS = 600  # of a path whose interleavings are explored
+
+
+def judge_hosts(table: ModuleTable, budget: int) -> Result:
+    """A record for each host function of a file that uses streams, events, graphs, dependent launches or
+    asynchronous copies, and what is wrong with them.
+
+    Args:
+        table: the file.
+        budget: what one question may cost the solver.
+    """
+    try:
+        from tilecheck.frontend.host_programs import read_host_programs  # lazy: loads libcst
+
+        functions = read_host_programs(table, footprint_of)
+    except Exception:  # noqa: BLE001 - a bug of ours in reading one file must not stop the others
+        whole = Site(table.file, Span(0, 0))
+        return (HostReport("<module>", whole, "unread", "internal", internal_error=traceback.format_exc()),), ()
+    results = [_judged(function, budget) for function in functions]
+    return tuple(report for report, _ in results), tuple(d for _, found in results for d in found)
+
+
+def footprint_of(definition: Definition) -> KernelFootprint | None:
+    """What a launch of a kernel touches; None if the kernel is not read."""
+    from tilecheck.analysis.launch_footprint import kernel_footprint  # lazy
+    from tilecheck.frontend.lower import lower  # lazy: loads libcst
+
+    try:
+        return kernel_footprint(lower(definition))
+    except (UnsupportedConstruct, RecursionError):
+        return None
+
+
+def _judged(function: HostFunction, budget: int) -> tuple[HostReport, tuple[Diagnostic, ...]]:
+    from tilecheck.proof.session import Session  # lazy
+
+    if function.unread:
+        return HostReport(function.name, function.site, "unread", function.unread), ()
+    try:
+        with closing(Session(budget=budget)) as session:
+            return _of_paths(function, session)
+    except Exception:  # noqa: BLE001 - a bug of ours in one function must not stop the others
+        trace = traceback.format_exc()
+        return HostReport(function.name, function.site, "unread", "internal", internal_error=trace), ()
+
+
+def _of_paths(function: HostFunction, session: Session) -> tuple[HostReport, tuple[Diagnostic, ...]]:
+    """What all paths of a function come to: one that is not understood says nothing of the others."""
+    from tilecheck.host_wording import Shown, diagnostic  # lazy
+
+    shown: dict[tuple[object, ...], list[Shown]] = {}
+    unread = ""
+    for program in function.programs:
+        if program.unread:
+            unread = unread or program.unread[0][1]
+            continue
+        if len(program.actions) > MOST_ACTIONS:
+            unread = unread or f"a path has more than {MOST_ACTIONS} steps"
+            continue
+        judgement = _judgement(program, session)
+        for confirmed in judgement.errors:
+            one = Shown(program, confirmed)
+            shown.setdefault(one.key, []).append(one)
+        if judgement.open and not unread:
+            unread = _why(program, judgement)
+    found = tuple(map(diagnostic, shown.values()))
+    codes = tuple(sorted({d.code for d in found}))
+    if found:
+        return HostReport(function.name, function.site, "violated", findings=codes), found
+    status = "unread" if unread else "ordered"
+    return HostReport(function.name, function.site, status, unread), ()
+
+
+def _judgement(program: HostProgram, session: Session) -> Judgement:
+    from tilecheck.proof.host_judge import judge  # lazy
+
+    return judge(program, session)
+
+
+def _why(program: HostProgram, judgement: Judgement) -> str:
+    """Why a path is not decided: the finding that may be one."""
+    first = judgement.open[0]
+    return f"{first.finding.code} on `{first.finding.memory}` is not decided: {first.why}"
