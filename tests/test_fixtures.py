@@ -97,6 +97,54 @@ def test_every_rule_of_kernels_and_launches_is_expected_somewhere() -> None:
     assert {file.code for file in rule_files()} <= expected | tested_elsewhere
 
 
+# ---- host functions: pairs before and after -----------------------------------------------------------------
+
+HOSTS = [path for path in FILES if path.parent.name == "hosts"]
+
+
+@pytest.mark.parametrize("path", [pytest.param(p, id=identity(p)) for p in HOSTS])
+def test_host_functions_are_ordered_except_those_before(path: Path, verified) -> None:
+    """What is named `_before` is violated or, where a finding is due, not read yet; all else is ordered."""
+    due = any(finding.key == "todo-expect" for finding in read_expectations(path.read_text("utf-8")).findings)
+    records = {host.name.lower(): host.status for host in verified(path).hosts}
+    assert records
+    for name, status in records.items():
+        function = name.removesuffix(".__init__")
+        if path.name == "moved.py":  # `tilecheck.host` checks as it runs
+            assert status == ("ordered" if name == "<module>" else "unread"), name
+        elif re.search(r"_before$|before\.", function) and not name.startswith("capture_"):
+            assert status == "violated" or (due and status == "unread"), name
+        elif not function.endswith("before"):
+            assert status == "ordered", name
+
+
+def test_host_fixtures_are_pairs_for_each_code_of_host_functions() -> None:
+    """At least three wrong functions of each code, found or due."""
+    counted = Counter(
+        finding.code
+        for path in HOSTS
+        for finding in read_expectations(path.read_text(encoding="utf-8")).findings
+        if finding.key in ("expect", "todo-expect")
+    )
+    codes = [*(f"TC41{k}" for k in range(1, 6)), *(f"TC42{k}" for k in range(1, 7)), "TC431", "TC432"]
+    assert {code: counted[code] for code in codes if counted[code] < 3} == {}
+    assert counted["TC433"] >= 2
+    assert counted["TC431"] + counted["TC432"] + counted["TC433"] >= 8
+
+
+_QUOTED = re.compile(r"<!-- message: (\S+)::\w+ -->\n\s*```text\n\s*error\[(\w+)\]: (.*)\n")
+
+
+def test_the_page_of_hosts_quotes_what_is_found(verified) -> None:
+    """`docs/host_messages.py` writes the messages."""
+    page = (FIXTURES.parent / "docs" / "host.md").read_text(encoding="utf-8")
+    quoted = _QUOTED.findall(page)
+    assert len(quoted) == page.count("<!-- message: ")
+    for file, code, message in quoted:
+        found = verified(FIXTURES.parent / file).diagnostics
+        assert (code, message) in {(diagnostic.code, diagnostic.message) for diagnostic in found}
+
+
 def test_the_page_of_rejects_names_fixtures_that_exist() -> None:
     """`docs/rejects.md` says where each case of cutile-rs is; kernels after the first are of the same file."""
     page = (FIXTURES.parent / "docs" / "rejects.md").read_text(encoding="utf-8")
