@@ -1,8 +1,8 @@
-"""`tilecheck show`: one stage of the pipeline for one kernel, as text."""
+"""`tilecheck show`: one stage of the pipeline for one kernel, or the order of one host function, as text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -12,11 +12,15 @@ from tilecheck.model import Site
 if TYPE_CHECKING:
     from tilecheck.analysis.borrow import BorrowGraph
     from tilecheck.frontend.definitions import Definition
+    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.ir.host_program import HostProgram
     from tilecheck.ir.kernel import Kernel
     from tilecheck.ir.launch import Launch
     from tilecheck.proof.obligation import Obligation
 
 STAGES = ("ast", "ir", "borrow", "dot", "obligations", "smt")
+HOST = "host"  # the host borrow graph of a host function
+PICTURES = ("dot", "svg")
 
 
 def show(stage: str, path: str, name: str) -> str:
@@ -34,6 +38,56 @@ def show(stage: str, path: str, name: str) -> str:
         raise UsageError(
             f"`{name}` is not read: {problem.construct} is not supported", f"tilecheck show ast {path}::{name}"
         ) from problem
+
+
+def show_host(path: str, name: str, form: str) -> str:
+    """The host borrow graph of the function `name` of the file `path`: a tree with what orders each pair of
+    borrows, or a picture.
+
+    Raises:
+        UsageError: there is no such file or function, or it is not read.
+    """
+    from tilecheck.analysis.hosts.build import build  # lazy: loads networkx
+    from tilecheck.analysis.hosts.picture import svg  # lazy
+    from tilecheck.analysis.hosts.queries import findings  # lazy
+    from tilecheck.analysis.hosts.text import dot, tree  # lazy
+    from tilecheck.proof.host_regions import by_solver  # lazy
+    from tilecheck.proof.session import Session  # lazy
+
+    programs, where = _host_programs(path, name)
+    with closing(Session()) as session:
+        found = [(g, findings(g, by_solver(g.program, session))) for g in map(build, programs)]
+    if form == "svg":
+        return svg(found, where)
+    if form == "dot":
+        return dot([graph for graph, _ in found], where)
+    heads = [f"path {k} of {len(found)}: " if len(found) > 1 else "" for k in range(1, len(found) + 1)]
+    return "\n".join(
+        head + tree(graph, codes, where) for head, (graph, codes) in zip(heads, found, strict=True)
+    )
+
+
+def _host_programs(path: str, name: str) -> tuple[tuple[HostProgram, ...], Callable[[Site], str]]:
+    from tilecheck.frontend.host_programs import read_host_programs  # lazy: loads libcst
+    from tilecheck.frontend.modules import Project  # lazy
+    from tilecheck.frontend.source import load  # lazy
+    from tilecheck.host_orders import footprint_of  # lazy
+
+    try:
+        table = Project().add(load(path))
+    except SourceError as problem:
+        raise UsageError(f"{path}: {problem.message}") from problem
+    functions = {f.name: f for f in read_host_programs(table, footprint_of)}
+    if name not in functions:
+        known = ", ".join(functions) or "none"
+        raise UsageError(
+            f"{path} has no host function `{name}` that uses streams or graphs", f"it has: {known}"
+        )
+    programs = functions[name].programs
+    unread = [functions[name].unread, *(why for program in programs for _, why in program.unread)]
+    if any(unread):
+        raise UsageError(f"`{name}` is not read: {next(why for why in unread if why)}")
+    return programs, lambda site: _place_in(table, site)
 
 
 def _find(path: str, name: str) -> tuple[Definition, tuple[Launch, ...]]:
@@ -89,8 +143,14 @@ def _place(definition: Definition, site: Site) -> str:
     table = next((t for t in definition.table.project.tables.values() if t and t.file == site.file), None)
     if table is None:
         return site.file
+    return _place_in(table, site) if table is definition.table else f"{site.file}:{_place_in(table, site)}"
+
+
+def _place_in(table: ModuleTable, site: Site) -> str:
+    if site.file != table.file:
+        return site.file
     line, column = table.parsed.source.position(site.span.start)
-    return f"{line}:{column}" if table is definition.table else f"{site.file}:{line}:{column}"
+    return f"{line}:{column}"
 
 
 def _obligations(kernel: Kernel, graph: BorrowGraph) -> tuple[Obligation, ...]:

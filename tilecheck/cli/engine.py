@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tilecheck.garbage import collect_rarely
 from tilecheck.options import Options
+from tilecheck.show import HOST
 
 if TYPE_CHECKING:
     from tilecheck.model import Report
@@ -29,8 +30,8 @@ class Engine:
         collect_rarely()
         return verify_source(data, path, options)
 
-    def show(self, kind: str, path: str, kernel: str) -> str:
-        """One stage of the pipeline for one kernel, as text."""
-        from tilecheck.show import show  # lazy: as above
+    def show(self, kind: str, path: str, name: str, form: str = "text") -> str:
+        """One stage of the pipeline for one kernel, or the order of one host function, as text."""
+        from tilecheck.show import show, show_host  # lazy: as above
 
-        return show(kind, path, kernel)
+        return show_host(path, name, form) if kind == HOST else show(kind, path, name)

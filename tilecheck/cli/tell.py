@@ -15,7 +15,7 @@ from tilecheck.cli.streams import Streams, wants_colour
 from tilecheck.errors import UsageError, did_you_mean
 from tilecheck.exit_codes import ExitCode, exit_code_of
 from tilecheck.options import Options
-from tilecheck.show import STAGES
+from tilecheck.show import HOST, PICTURES, STAGES
 
 if TYPE_CHECKING:
     from tilecheck.cli.engine import Engine
@@ -32,9 +32,13 @@ def add(verb: Verb) -> None:
         help="text (default), markdown or json",
     )
     add_colour(listing)
-    stage = verb("show", show, "show a stage of the pipeline for one kernel")
-    stage.add_argument("stage", choices=STAGES, metavar="STAGE", help=", ".join(STAGES))
-    stage.add_argument("target", metavar="FILE::KERNEL", help="the kernel")
+    stage = verb("show", show, "show a stage of the pipeline for one kernel or host function")
+    stages = (*STAGES, HOST)
+    stage.add_argument("stage", choices=stages, metavar="STAGE", help=", ".join(stages))
+    stage.add_argument("target", metavar="FILE::KERNEL", help="the kernel; for `host` the host function")
+    stage.add_argument(
+        "--format", choices=("text", *PICTURES), default="text", help="of `host`: text (default), dot or svg"
+    )
     trust = verb("audit", audit, "list everything that is trusted, assumed or suppressed")
     add_analysis(trust, ("text", "json"))
     add_arguments(trust)
@@ -75,13 +79,15 @@ def rules(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> Ex
 
 
 def show(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:
-    """Print one stage of the pipeline for one kernel."""
+    """Print one stage of the pipeline for one kernel, or the order of one host function."""
     from tilecheck.discover import split_target  # lazy
 
-    path, kernel = split_target(arguments.target)
-    if kernel is None:
+    path, name = split_target(arguments.target)
+    if name is None:
         raise UsageError(f"`{arguments.target}` names no kernel", "write `file.py::kernel`")
-    text = engine.show(arguments.stage, path, kernel)
+    if arguments.format != "text" and arguments.stage != HOST:
+        raise UsageError(f"`{arguments.stage}` is text alone", "`tilecheck show dot` is the graph of a kernel")
+    text = engine.show(arguments.stage, path, name, arguments.format)
     streams.out(text if text.endswith("\n") else text + "\n")
     return ExitCode.OK
 
