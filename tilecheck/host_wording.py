@@ -168,11 +168,11 @@ class _Deeds:
             case None:
                 return f"the caller uses {self.memory}"
             case Work(name=name, stream=stream):
-                return f"`{name}` on {self.stream(stream)} {self.verb(action)} {self.memory}"
+                return f"`{name}` on {self.stream(stream)} {self.touches(action)}"
             case Replay(graph=graph, stream=stream):
                 return f"the replay of graph `{graph}` on {self.stream(stream)}"
             case Touch(name=name):
-                return f"the host {self.verb(action)} {self.memory} (`{name}`)"
+                return f"the host {self.touches(action)} (`{name}`)"
             case Free(memory=memory):
                 return f"`{memory}` is freed"
             case Destroy(graph=graph):
@@ -194,11 +194,16 @@ class _Deeds:
             case _:
                 return "this step"
 
-    def verb(self, action: Work | Touch) -> str:
-        """What a step does to the memory of the finding."""
+    def touches(self, action: Work | Touch) -> str:
+        """What a step does to the memories of the finding: ``writes `out` and reads `x` ``."""
         parts = (action.footprint,) if isinstance(action, Touch) else (action.before, action.after)
         written = {region.memory for part in parts for region in part.writes}
-        return "writes" if written & set(self.memories) else "reads"
+        groups = {
+            "writes": [name for name in self.memories if name in written],
+            "reads": [name for name in self.memories if name not in written],
+        }
+        listed = ((verb, " and ".join(f"`{n}`" for n in names)) for verb, names in groups.items() if names)
+        return " and ".join(f"{verb} {names}" for verb, names in listed)
 
     def stream(self, name: str) -> str:
         if name == self.shown.program.caller:
