@@ -37,8 +37,8 @@ def doubled(x):
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
-        scale[grid](x, out, x.numel(), BLOCK=256)  # expect: TC414
-    return out
+        scale[grid](x, out, x.numel(), BLOCK=256)  # site: made
+    return out  # expect: TC414 with=made
 ```
 
 In cuTile:
@@ -60,8 +60,8 @@ def doubled(x):
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
-        ct.launch(side, grid, scale, (x, out, 256))  # expect: TC414
-    return out
+        ct.launch(side, grid, scale, (x, out, 256))  # site: made
+    return out  # expect: TC414 with=made
 ```
 
 ## Use instead
