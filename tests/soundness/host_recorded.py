@@ -41,6 +41,9 @@ def recorded(text: str, name: str, rounds: int, size: int = 1024) -> hp.HostProg
     space = {"torch": _torch(recorder), "triton": types.SimpleNamespace(cdiv=lambda a, b: -(-a // b))}
     space |= {"_bound": recorder.bound, "_kept": recorder.keep}
     space |= {kernel: _Launcher(recorder, KERNELS[kernel]) for kernel in KERNELS}
+    space |= {f"run_{kernel}": space[kernel].by_helper for kernel in KERNELS}
+    cuda = vars(space["torch"].cuda)
+    space |= {name: cuda[name] for name in ("CUDAGraph", "Event", "Stream", "current_stream")}
     exec(compile(ast.fix_missing_locations(tree), name, "exec"), space)
     found = [node.comparators[0] for node in ast.walk(function) if _is_shape(node)]
     size = found[0].elts[0].value if found else size
@@ -69,6 +72,10 @@ def _site(line: int) -> Site:
     return Site("host.py", Span(line, line))
 
 
+def _is_helper(function: ast.expr) -> bool:
+    return isinstance(function, ast.Name) and function.id.startswith("run_")
+
+
 class _Said(ast.NodeTransformer):
     """Lets the text say what names are bound, given to launches, and appended to."""
 
@@ -80,7 +87,7 @@ class _Said(ast.NodeTransformer):
 
     def visit_Expr(self, node: ast.Expr) -> Any:
         call = node.value
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Subscript):
+        if isinstance(call, ast.Call) and (isinstance(call.func, ast.Subscript) or _is_helper(call.func)):
             names = ast.Constant(tuple(a.id for a in call.args if isinstance(a, ast.Name)))
             call.keywords.append(ast.keyword("names", names))
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "append":
@@ -236,6 +243,9 @@ class _Launcher:
     def __getitem__(self, grid: tuple[int, ...]) -> _Launcher:
         return self
 
+    def by_helper(self, *given: Any, names: tuple[str, ...], dependent: bool = False) -> None:
+        self(*given, names=names, BLOCK=0, launch_pdl=dependent)
+
     def __call__(self, *given: Any, names: tuple[str, ...], BLOCK: int, launch_pdl: bool = False) -> None:
         kernel = self.kernel
         tensors = dict(zip(kernel.arrays, given, strict=False))
@@ -266,6 +276,9 @@ class _Stream:
 
     def wait_event(self, event: _Event) -> None:
         self.recorder.add(hp.Await, self.name, event.name)
+
+    def record_event(self, event: _Event) -> None:
+        event.record(self)
 
     def synchronize(self) -> None:
         self.recorder.join(stream=self.name)

@@ -94,8 +94,7 @@ def drawn(seed: int, most: int = 12) -> Module:
     functions = [Function("host", UNMUTATED, plan, frozenset())]
     for number, (kind, mutant) in enumerate(_chosen(rng, plan, most)):
         functions.append(Function(f"mutant_{number}", kind, mutant, broken(mutant)))
-    style = Style(rng.random() < 0.6, rng.random() < 0.4, rng.random() < 0.4)
-    text = module({f.name: f.plan for f in functions}, style)
+    text = module({f.name: f.plan for f in functions}, Style.drawn(rng))
     return Module(family.__name__, text, tuple(functions))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -39,7 +40,14 @@ class Style:
 
     main_is_named: bool = True
     events_in_context: bool = False  # `with torch.cuda.stream(s): event.record()`
+    events_by_stream: bool = False  # `s.record_event(event)`
     annotated: bool = False
+    imported: bool = False  # `from torch.cuda import Stream`
+    has_helpers: bool = False  # a function for each kernel, which launches it
+
+    @classmethod
+    def drawn(cls, rng: random.Random) -> Style:
+        return cls(*(rng.random() < share for share in (0.6, 0.4, 0.3, 0.4, 0.3, 0.3)))
 
 
 def module(functions: dict[str, Plan], style: Style) -> str:
@@ -47,12 +55,21 @@ def module(functions: dict[str, Plan], style: Style) -> str:
     kernels = {
         step.kernel: None for p in functions.values() for step in all_steps(p.steps) if isinstance(step, Launch)
     }
-    parts = [HEAD, *(kernel.text() for kernel in sorted(kernels, key=_name))]
+    used = sorted(kernels, key=_name)
+    head = HEAD + "from torch.cuda import CUDAGraph, Event, Stream, current_stream\n" * style.imported
+    parts = [head, *(kernel.text() for kernel in used), *(map(_helper, used) if style.has_helpers else ())]
     return "\n\n".join((*parts, *(_Function(plan, style).text(name) for name, plan in functions.items())))
 
 
 def _name(kernel: Kernel) -> str:
     return kernel.name
+
+
+def _helper(kernel: Kernel) -> str:
+    """A function that launches a kernel."""
+    given = ", ".join((*kernel.arrays, "n", *["factor"] * kernel.does.number))
+    launch = f"{kernel.name}[(triton.cdiv(n, {BLOCK}),)]({given}, BLOCK={BLOCK}, launch_pdl=dependent)"
+    return f"def run_{kernel.name}({given}, dependent=False):\n    {launch}\n"
 
 
 @dataclass
@@ -91,16 +108,17 @@ class _Function:
             for name in (getattr(step, field, "") for field in ("stream", "waiter", "waited"))
             if name not in {"", MAIN}
         )
+        cuda = "" if self.style.imported else "torch.cuda."
         if self.style.main_is_named:
-            yield "main = torch.cuda.current_stream()"
-        yield from (f"{name} = torch.cuda.Stream()" for name in streams)
+            yield f"main = {cuda}current_stream()"
+        yield from (f"{name} = {cuda}Stream()" for name in streams)
         for event in dict.fromkeys(
             s.event for s in steps if isinstance(s, Record | WaitEvent | HostWait) and s.event
         ):
-            new = "torch.cuda.Event()"
+            new = f"{cuda}Event()"
             ring = event.endswith(_ROUND)
             yield f"{event.removesuffix(_ROUND)} = {f'[{new}, {new}]' if ring else new}"
-        yield from (f"{step.graph} = torch.cuda.CUDAGraph()" for step in steps if isinstance(step, Capture))
+        yield from (f"{step.graph} = {cuda}CUDAGraph()" for step in steps if isinstance(step, Capture))
         yield from (f"{name} = []" for name in self.lists())
 
     def lists(self) -> dict[str, None]:
@@ -122,9 +140,10 @@ class _Function:
     def context(self, step: Step) -> str:
         """The stream that has to be the current one."""
         in_context = (Allocate, Launch, Update, Replay)
-        if isinstance(step, in_context) or (
-            self.style.events_in_context and isinstance(step, Record | WaitEvent)
-        ):
+        if isinstance(step, in_context):
+            return step.stream
+        by_stream = self.style.events_by_stream and isinstance(step, Record)
+        if self.style.events_in_context and isinstance(step, Record | WaitEvent) and not by_stream:
             return step.stream
         return MAIN
 
@@ -151,6 +170,8 @@ class _Function:
             case WaitStream(waiter=waiter, waited=waited):
                 return f"{self.stream(waiter)}.wait_stream({self.stream(waited)})"
             case Record(event=event, stream=stream):
+                if self.style.events_by_stream:
+                    return f"{self.stream(stream)}.record_event({event})"
                 return f"{event}.record({'' if self.style.events_in_context else self.stream(stream)})"
             case WaitEvent(event=event, stream=stream):
                 if self.style.events_in_context:
@@ -177,7 +198,9 @@ class _Function:
                 raise AssertionError(step)
 
     def stream(self, name: str) -> str:
-        return "torch.cuda.current_stream()" if name == MAIN and not self.style.main_is_named else name
+        if name != MAIN or self.style.main_is_named:
+            return name
+        return "current_stream()" if self.style.imported else "torch.cuda.current_stream()"
 
     def launch(self, step: Launch) -> str:
         """All buffers of a launch are as long as each other."""
@@ -192,6 +215,8 @@ class _Function:
             for part in step.arguments
         ]
         number = [step.number] * step.kernel.does.number
-        dependent = ", launch_pdl=True" * step.dependent
         given = ", ".join((*arguments, str(count), *number))
+        if self.style.has_helpers:
+            return f"run_{step.kernel.name}({given}{', dependent=True' * step.dependent})"
+        dependent = ", launch_pdl=True" * step.dependent
         return f"{step.kernel.name}[({grid},)]({given}, BLOCK={BLOCK}{dependent})"
