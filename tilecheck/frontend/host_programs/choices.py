@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
-
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -33,21 +29,17 @@ class Choices:
         return None
 
 
+class Undecided(Exception):
+    """A choice where there is none to make."""
+
+
+class NoChoices(Choices):
+    """Asks what is decided already."""
+
+    def pick(self, ways: int) -> int:
+        """Raises: Undecided, whenever it is asked."""
+        raise Undecided
+
+
 class TooManyPaths(Exception):
     """There are more paths than it is worth to read."""
-
-
-def every_path(run: Callable[[Choices], T], limit: int) -> list[T]:
-    """What `run` gives on each path.
-
-    Raises:
-        TooManyPaths: there are more than `limit`.
-    """
-    found: list[T] = []
-    choices: Choices | None = Choices()
-    while choices is not None:
-        if len(found) == limit:
-            raise TooManyPaths
-        found.append(run(choices))
-        choices = choices.next()
-    return found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import libcst as cst
 
@@ -12,6 +14,7 @@ from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.calls import call, method_of_unknown
 from tilecheck.frontend.host_programs.holding import hand_out
 from tilecheck.frontend.host_programs.iteration import comprehension
+from tilecheck.frontend.host_programs.joining import NeedsChoice, either, is_open, joins
 from tilecheck.frontend.host_programs.kinds import as_number, as_tensor, key_of, resolved, truth
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.machine import Machine
@@ -130,6 +133,8 @@ def _operator_text(node: cst.CSTNode) -> str:
 def _unary(m: Machine, node: cst.UnaryOperation) -> V.Value:
     (value,) = held(m, [node.expression])
     if isinstance(node.operator, cst.Not):
+        if m.knowledge.joins and is_open(m, value):
+            return m.test(f"not {value.name}", lambda: not truth(m, value, node))
         return V.Const(not truth(m, value, node))
     if isinstance(value, V.Tensor):
         return operator(m, node, _operator_text(node.operator), [value])
@@ -140,6 +145,9 @@ def _unary(m: Machine, node: cst.UnaryOperation) -> V.Value:
 
 def _boolean(m: Machine, node: cst.BooleanOperation) -> V.Value:
     left = evaluate(m, node.left)
+    if is_open(m, left) and joins(m, node):
+        with contextlib.suppress(NeedsChoice):
+            return either(m, node, lambda: left, lambda: evaluate(m, node.right))
     if truth(m, left, node.left) == isinstance(node.operator, cst.And):
         return evaluate(m, node.right)
     return left
@@ -155,14 +163,20 @@ def _comparison(m: Machine, node: cst.Comparison) -> V.Value:
                 raise m.unread(node, "a chain of comparisons of tensors")
             return operator(m, node, _operator_text(target.operator), [left, right])
         first = names.shape_items(m, left, len(right.items)) if isinstance(right, V.Sequence) else None
-        if not compare(m, target.operator, first or left, right):
+        test = partial(compare, m, target.operator, first or left, right)
+        if m.knowledge.joins and len(node.comparisons) == 1 and m.answer(test) is None:
+            return m.test(m.unique(m.scope.table.text(node)), test)
+        if not test():
             return V.Const(value=False)
     return V.Const(value=True)
 
 
 def _conditional(m: Machine, node: cst.IfExp) -> V.Value:
-    taken = truth(m, evaluate(m, node.test), node.test)
-    return evaluate(m, node.body if taken else node.orelse)
+    value = evaluate(m, node.test)
+    if is_open(m, value) and joins(m, node):
+        with contextlib.suppress(NeedsChoice):
+            return either(m, node, lambda: evaluate(m, node.body), lambda: evaluate(m, node.orelse))
+    return evaluate(m, node.body if truth(m, value, node.test) else node.orelse)
 
 
 def _walrus(m: Machine, node: cst.NamedExpr) -> V.Value:

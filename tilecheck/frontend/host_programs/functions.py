@@ -54,10 +54,10 @@ def call_function(m: Machine, function: V.Function, a: Arguments) -> V.Value:
     relevant = m.is_relevant(node)
     if _is_manager(function):
         return V.Context("manager", (function, a))
-    unread = node in m.knowledge.opaque or _is_odd(function) or not m.knowledge.reads_helpers
+    unread = node in m.knowledge.opaque or _is_odd(m, function) or not m.knowledge.reads_helpers
     if not relevant and unread:
         return unknown_call(m, function.name, a)
-    if _is_odd(function):
+    if _is_odd(m, function):
         raise m.unread(a.node, "what its decorators make of this function is not known")
     if node in m.calls or len(m.calls) >= MAX_DEPTH:
         if relevant:
@@ -87,8 +87,14 @@ def _decorators(function: V.Function) -> list[str]:
     return found
 
 
-def _is_odd(function: V.Function) -> bool:
+def _is_odd(m: Machine, function: V.Function) -> bool:
     """Whether a call may do anything else than run the text of the function now."""
+    if function.node not in m.kernels.odd:
+        m.kernels.odd[function.node] = _reads_odd(function)
+    return m.kernels.odd[function.node]
+
+
+def _reads_odd(function: V.Function) -> bool:
     node = function.node
     if not isinstance(node, cst.FunctionDef):
         return False

@@ -35,7 +35,7 @@ def reachable(m: Machine) -> tuple[set[str], set[str]]:
 
 def sweep(m: Machine, node: cst.CSTNode) -> None:
     """Give back what no name holds any more."""
-    if not m.owned and not m.live_graphs:
+    if m.holds_frees or (not m.owned and not m.live_graphs):
         return
     memories, graphs = reachable(m)
     open_graphs = {capture.graph for capture in m.captures}

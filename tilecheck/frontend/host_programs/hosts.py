@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.machine import Footprints
+from tilecheck.frontend.host_programs.kernels import Footprints, Kernels
 from tilecheck.frontend.host_programs.programs import Entry, read
 from tilecheck.frontend.host_programs.relevance import WORDS, Place, Relevance
 from tilecheck.frontend.modules import ModuleTable
@@ -34,18 +34,19 @@ def read_host_programs(table: ModuleTable, footprint: Footprints) -> tuple[HostF
     copies, in the order of the text. `footprint` gives what a kernel touches, or None if it is not read."""
     if WORDS.search(table.parsed.words) is None:
         return ()
-    relevance = Relevance(table)
-    found = [_read(table, relevance, footprint, name, entries) for name, entries in _hosts(table, relevance)]
+    kernels = Kernels(footprint)
+    relevance = Relevance(table, kernels)
+    found = [_read(table, relevance, kernels, name, entries) for name, entries in _hosts(table, relevance)]
     return tuple(sorted(found, key=lambda host: host.site.span.start))
 
 
 def _read(
-    table: ModuleTable, relevance: Relevance, footprint: Footprints, name: str, entries: list[Entry]
+    table: ModuleTable, relevance: Relevance, kernels: Kernels, name: str, entries: list[Entry]
 ) -> HostFunction:
     programs: dict[HostProgram, None] = {}
     reasons: list[str] = []
     for entry in entries:
-        found, why = read(table, relevance, footprint, entry)
+        found, why = read(table, relevance, kernels, entry)
         programs.update(dict.fromkeys(found))
         reasons += [why] if why else []
     if not programs and not reasons:

@@ -67,6 +67,7 @@ class Knowledge:
     tensor_names: set[str] = field(default_factory=set)  # values of the caller that are tensors
     spread: set[str] = field(default_factory=set)  # memory of which rounds of loops touch unlike parts
     opaque: set[cst.CSTNode] = field(default_factory=set)  # functions that are not read where they are called
+    joins: bool = False  # branches that use no streams are run both ways in one path
     reads_helpers: bool = True  # functions that use no streams are read where they are called
     steps: int = 0
 

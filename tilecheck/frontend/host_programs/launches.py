@@ -8,9 +8,10 @@ from dataclasses import replace
 import libcst as cst
 
 from tilecheck.frontend.annotations import read_annotation
-from tilecheck.frontend.definitions import Definition, Given
+from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
+from tilecheck.frontend.host_programs.kernels import Constants
 from tilecheck.frontend.host_programs.kinds import as_stream, as_tensor, resolved, truth
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.ir.host_program import Footprint, Region
@@ -69,7 +70,7 @@ def _enqueue(
     stream: str | None,
     dependent: bool,
 ) -> None:
-    footprint = m.footprint(_specialised(m, definition, given))
+    footprint = m.kernels.footprint(definition, _constants(m, definition, given))
     if footprint is None:
         if dependent:
             raise m.unread(a.node, f"the kernel `{definition.name}` of this dependent launch is not read")
@@ -131,17 +132,14 @@ def _anything(given: Mapping[str, V.Value]) -> KernelFootprint:
     )
 
 
-def _specialised(m: Machine, definition: Definition, given: Mapping[str, V.Value]) -> Definition:
-    """The kernel with the compile-time parameters of this launch: a wait may stand under one of them."""
+def _constants(m: Machine, definition: Definition, given: Mapping[str, V.Value]) -> Constants:
+    """The compile-time parameters of a launch, as far as they are known: a wait may stand under one of them."""
     constants: list[tuple[str, int | bool]] = []
     for name, param in _parameters(definition).items():
         if _is_constant(definition, param):
             found = _literal(m, given[name]) if name in given else _default(param)
             constants += [] if found is None else [(name, found)]
-    if not constants:
-        return definition
-    own = Given((), tuple(constants), None, definition.table.site(definition.node.name), named=False)
-    return replace(definition, given=(*definition.given, own))
+    return tuple(constants)
 
 
 def _literal(m: Machine, value: V.Value) -> int | bool | None:

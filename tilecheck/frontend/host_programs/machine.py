@@ -8,21 +8,19 @@ from typing import Any
 
 import libcst as cst
 
-from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.host_programs import values as V
-from tilecheck.frontend.host_programs.choices import Choices
+from tilecheck.frontend.host_programs.choices import Choices, NoChoices, Undecided
 from tilecheck.frontend.host_programs.frozen import Key, freeze
+from tilecheck.frontend.host_programs.kernels import Kernels
 from tilecheck.frontend.host_programs.knowledge import Cut, Knowledge, Loop, OpenCapture, TooLong, Unread
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.ir import expr as E
 from tilecheck.ir import host_program as H
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.launch_footprint import KernelFootprint
 from tilecheck.model import Site
 
 CURRENT = "current"  # the stream that is current when the function is entered
-Footprints = Callable[[Definition], KernelFootprint | None]
-MAX_STEPS = 120_000  # nodes that are evaluated for one function
+MAX_STEPS = 40_000  # nodes that are evaluated for one function
 MAX_ACTIONS = 1_500  # of one path
 
 
@@ -44,12 +42,13 @@ class Machine:
     table: ModuleTable
     choices: Choices
     knowledge: Knowledge
-    footprint: Footprints
+    kernels: Kernels
     actions: list[H.Action] = field(default_factory=list)
     memories: dict[str, H.Memory] = field(default_factory=dict)
     facts: dict[Expr, None] = field(default_factory=dict)
     settled: dict[Expr, Expr] = field(default_factory=dict)  # numbers that this path knows
     decided: dict[object, int] = field(default_factory=dict)
+    tests: dict[str, Callable[[], bool]] = field(default_factory=dict)  # unknown truths, by name
     stream: str = CURRENT
     caller: str = CURRENT
     parameters: frozenset[str] = frozenset()  # names of unknown values that are whole parameters
@@ -79,7 +78,7 @@ class Machine:
     graph_made: dict[str, dict[str, None]] = field(default_factory=dict)
     replays: dict[str, int] = field(default_factory=dict)  # by memory that a graph writes
     elements: dict[str, str] = field(default_factory=dict)  # items of unknown values, and of which
-    definitions: dict[str, dict[cst.CSTNode, Definition]] = field(default_factory=dict)  # by file
+    holds_frees: int = 0  # open branches both ways of which are run: what is freed waits
     end: Site | None = None  # where the last function returned
     handed_out: list[Any] = field(default_factory=list)  # what the caller holds while the function goes on
     # What runs where a context manager yields, by its function.
@@ -93,6 +92,7 @@ class Machine:
     call_object: Callable[[Machine, Any, Any], Any] = _unset
     super_of: Callable[[Machine, cst.CSTNode], Any] = _unset
     is_relevant: Callable[[cst.CSTNode], bool] = _unset
+    orders: Callable[[cst.CSTNode], bool] = _unset
 
     # ---- places and names ----------------------------------------------------------------------------
 
@@ -136,6 +136,21 @@ class Machine:
         if key not in self.decided:
             self.decided[key] = self.choices.pick(ways)
         return self.decided[key]
+
+    def answer(self, test: Callable[[], bool]) -> bool | None:
+        """What a test gives if this path decides it already, else None."""
+        before, self.choices = self.choices, NoChoices()
+        try:
+            return test()
+        except Undecided:
+            return None
+        finally:
+            self.choices = before
+
+    def test(self, name: str, test: Callable[[], bool]) -> V.Unknown:
+        """The truth of a test that is not made yet."""
+        self.tests[name] = test
+        return V.Unknown(name, given=False, plain=True)
 
     def settle(self, e: Expr) -> Expr:
         """The expression with the numbers that this path knows."""

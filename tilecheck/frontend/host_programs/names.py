@@ -7,7 +7,7 @@ import builtins
 import libcst as cst
 
 from tilecheck.frontend.bindings import Binding, Element, Import
-from tilecheck.frontend.definitions import Definition, find_kernels
+from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs import views
 from tilecheck.frontend.host_programs.arguments import Arguments
@@ -122,9 +122,7 @@ def function(
 
 
 def kernel(m: Machine, table: ModuleTable, node: cst.CSTNode) -> Definition | None:
-    if table.file not in m.definitions:
-        m.definitions[table.file] = {d.node: d for d in find_kernels(table)}
-    return m.definitions[table.file].get(node)
+    return m.kernels.in_module(table).get(node)
 
 
 # ---- attributes --------------------------------------------------------------------------------------------

@@ -14,9 +14,10 @@ from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.choices import Choices, TooManyPaths
 from tilecheck.frontend.host_programs.expressions import evaluate
 from tilecheck.frontend.host_programs.holding import hand_out, sweep_at_end
+from tilecheck.frontend.host_programs.kernels import Kernels
 from tilecheck.frontend.host_programs.kinds import resolved
 from tilecheck.frontend.host_programs.knowledge import Knowledge, PathEnds, Relearn, Returned, TooLong, Unread
-from tilecheck.frontend.host_programs.machine import CURRENT, MAX_RANK, Footprints, Machine
+from tilecheck.frontend.host_programs.machine import CURRENT, MAX_RANK, Machine
 from tilecheck.frontend.host_programs.relevance import Relevance
 from tilecheck.frontend.host_programs.statements import run_block
 from tilecheck.frontend.modules import ModuleTable
@@ -26,7 +27,7 @@ from tilecheck.ir.expr import Expr
 from tilecheck.model import Site
 
 MAX_PROGRAMS = 64
-MAX_PATHS = 400  # those that end in an exception count too
+MAX_PATHS = 128  # those that end in an exception count too
 _MAX_READINGS = 60
 
 
@@ -45,13 +46,13 @@ class Entry:
 
 
 def read(
-    table: ModuleTable, relevance: Relevance, footprint: Footprints, entry: Entry
+    table: ModuleTable, relevance: Relevance, kernels: Kernels, entry: Entry
 ) -> tuple[tuple[H.HostProgram, ...], str]:
     """The programs of an entry, one for each path, and why they are not all."""
     knowledge = Knowledge()
     try:
         for _ in range(_MAX_READINGS):
-            found = _reading(table, relevance, footprint, entry, knowledge)
+            found = _reading(table, relevance, kernels, entry, knowledge)
             if found is not None:
                 return found, ""
     except TooManyPaths:
@@ -64,22 +65,27 @@ def read(
 
 
 def _reading(
-    table: ModuleTable, relevance: Relevance, footprint: Footprints, entry: Entry, knowledge: Knowledge
+    table: ModuleTable, relevance: Relevance, kernels: Kernels, entry: Entry, knowledge: Knowledge
 ) -> tuple[H.HostProgram, ...] | None:
     """The programs, or None if they must be read again with what was learned."""
     try:
-        return _paths(table, relevance, footprint, entry, knowledge)
+        return _paths(table, relevance, kernels, entry, knowledge)
     except Relearn:
         return None
     except TooManyPaths:
+        if knowledge.joins:
+            raise
+        knowledge.joins, knowledge.steps = True, 0
+        return None
+    except TooLong:
         if not knowledge.reads_helpers:
             raise
-        knowledge.reads_helpers = False
+        knowledge.joins, knowledge.reads_helpers, knowledge.steps = True, False, 0
         return None
 
 
 def _paths(
-    table: ModuleTable, relevance: Relevance, footprint: Footprints, entry: Entry, knowledge: Knowledge
+    table: ModuleTable, relevance: Relevance, kernels: Kernels, entry: Entry, knowledge: Knowledge
 ) -> tuple[H.HostProgram, ...]:
     found: dict[H.HostProgram, None] = {}
     choices: Choices | None = Choices()
@@ -88,7 +94,7 @@ def _paths(
         runs += 1
         if runs > MAX_PATHS or len(found) > MAX_PROGRAMS:
             raise TooManyPaths
-        m = machine(table, relevance, footprint, knowledge, choices)
+        m = machine(table, relevance, kernels, knowledge, choices)
         program = _run(m, entry)
         if program is not None:
             found[program] = None
@@ -97,14 +103,14 @@ def _paths(
 
 
 def machine(
-    table: ModuleTable, relevance: Relevance, footprint: Footprints, knowledge: Knowledge, choices: Choices
+    table: ModuleTable, relevance: Relevance, kernels: Kernels, knowledge: Knowledge, choices: Choices
 ) -> Machine:
     """A machine for one path, with what the modules above it do."""
-    m = Machine(table, choices, knowledge, footprint)
+    m = Machine(table, choices, knowledge, kernels)
     m.evaluate, m.bind, m.set_attribute = evaluate, binding.bind, binding.set_attribute
     m.call_function, m.run_function = functions.call_function, functions.run_function
     m.call_object, m.super_of = functions.call_object, functions.super_of
-    m.is_relevant = relevance.is_relevant
+    m.is_relevant, m.orders = relevance.is_relevant, relevance.orders
     if "set_default_device" in table.parsed.words or "set_default_tensor_type" in table.parsed.words:
         m.default_place = H.Place.DEVICE
     return m

@@ -58,7 +58,7 @@ def builtin(m: Machine, name: str, a: Arguments) -> V.Value | None:
         case "getattr" if isinstance(a.get(1), V.Const):
             return _getattr(m, a)
         case "hasattr" | "callable" | "issubclass":
-            return V.Const(m.choose((name, *map(key_of, a.positional)), 2) == 0)
+            return _test(m, (name, *map(key_of, a.positional)))
         case "setattr":
             return _setattr(m, a)
         case "next":
@@ -154,7 +154,16 @@ def _isinstance(m: Machine, value: V.Value, kinds: V.Value) -> V.Value:
         return V.Const(isinstance(value, tests[kind]))
     if isinstance(value, V.Object) and isinstance(kinds, V.Class):
         return V.Const(value.made_by.node is kinds.node)
-    return V.Const(m.choose(("isinstance", key_of(value), key_of(kinds)), 2) == 0)
+    return _test(m, ("isinstance", key_of(value), key_of(kinds)))
+
+
+def _test(m: Machine, key: tuple[object, ...]) -> V.Value:
+    """A truth that the text does not decide, the same wherever the same is asked."""
+
+    def test() -> bool:
+        return m.choose(key, 2) == 0
+
+    return m.test(m.unique(str(key[0])), test) if m.knowledge.joins else V.Const(test())
 
 
 def _getattr(m: Machine, a: Arguments) -> V.Value:

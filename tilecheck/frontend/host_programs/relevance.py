@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from tilecheck.frontend.bindings import Import, dotted
-from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.host_programs.kernels import Kernels
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.syntax import children, walk
 
@@ -49,14 +49,15 @@ class Relevance:
     """The functions of a module that use streams, themselves or through helpers. Mutable: filled once."""
 
     table: ModuleTable
+    kernels: Kernels
     places: list[Place] = field(default_factory=list)
     known: dict[cst.CSTNode, bool] = field(default_factory=dict)
+    ordering: dict[cst.CSTNode, bool] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)  # of functions that use them
     called: dict[str, int] = field(default_factory=dict)  # how often each name is called, in the text
 
     def __post_init__(self) -> None:
-        kernels = {definition.node for definition in find_kernels(self.table)}
-        self._collect(kernels)
+        self._collect(set(self.kernels.in_module(self.table)))
         direct = {place.node for place in self.places if self._uses(place.node)}
         self.names = {node.name.value for node in direct if self._is_helper(node)}
         while True:
@@ -74,7 +75,7 @@ class Relevance:
 
     direct: set[cst.FunctionDef] = field(default_factory=set)
 
-    def _collect(self, kernels: set[cst.FunctionDef]) -> None:
+    def _collect(self, kernels: set[cst.CSTNode]) -> None:
         stack: list[tuple[cst.CSTNode, _Around]] = [(self.table.parsed.module, ((), None))]
         while stack:
             node, (functions, made_by) = stack.pop()
@@ -132,6 +133,14 @@ class Relevance:
             self.known[node] = in_loop or self._uses(node) or self._calls(node)
         return self.known[node]
 
+    def orders(self, node: cst.CSTNode) -> bool:
+        """Whether code does more with streams than to copy or launch on the current one, or to keep memory."""
+        if node not in self.ordering:
+            self.ordering[node] = self._calls(node) or any(
+                self._is_use(part) for part in walk(node) if not _only_enqueues(part)
+            )
+        return self.ordering[node]
+
     def module_body(self) -> bool:
         """Whether the module's own statements use streams."""
 
@@ -142,6 +151,10 @@ class Relevance:
             self._is_use(part) or (isinstance(part, cst.Call) and _last(part.func) in self.names)
             for part in walk(self.table.parsed.module, own)
         )
+
+
+def _only_enqueues(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Arg) or (isinstance(node, cst.Attribute) and node.attr.value == "record_stream")
 
 
 def _last(node: cst.CSTNode) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 
 import libcst as cst
@@ -12,6 +13,7 @@ from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.expressions import evaluate
 from tilecheck.frontend.host_programs.holding import sweep
 from tilecheck.frontend.host_programs.iteration import items_of
+from tilecheck.frontend.host_programs.joining import NeedsChoice, either, is_open, joins, leaves, raises
 from tilecheck.frontend.host_programs.kinds import resolved, truth
 from tilecheck.frontend.host_programs.knowledge import BreakLoop, ContinueLoop, PathEnds, Returned
 from tilecheck.frontend.host_programs.loops import run_for, run_while
@@ -136,7 +138,10 @@ def _raise(m: Machine, node: cst.Raise) -> None:
 
 def _assert(m: Machine, node: cst.Assert) -> None:
     """A path on which an assertion fails does not go on."""
-    if not truth(m, evaluate(m, node.test), node.test):
+    value = evaluate(m, node.test)
+    if m.knowledge.joins and is_open(m, value):
+        m.decided["truth", value.name] = 0
+    if not truth(m, value, node.test):
         raise PathEnds("the assertion fails")
 
 
@@ -198,7 +203,10 @@ def _header(m: Machine, node: cst.CSTNode, test: cst.BaseExpression) -> V.Value:
 
 
 def _if(m: Machine, node: cst.If) -> None:
-    taken = truth(m, _header(m, node, node.test), node.test)
+    value = _header(m, node, node.test)
+    if m.knowledge.joins and is_open(m, value) and _both(m, node, value):
+        return
+    taken = truth(m, value, node.test)
     sweep(m, node.test)
     if taken:
         run_block(m, node.body.body)
@@ -206,6 +214,33 @@ def _if(m: Machine, node: cst.If) -> None:
         _run(m, node.orelse)
     elif isinstance(node.orelse, cst.Else):
         run_block(m, node.orelse.body.body)
+
+
+def _both(m: Machine, node: cst.If, value: V.Unknown) -> bool:
+    """Run both ways of a branch that uses no streams; whether that was done."""
+    orelse = node.orelse
+    otherwise = orelse.body if isinstance(orelse, cst.Else) else None
+    if raises(node.body) or raises(otherwise):  # the path goes on the other way
+        m.decided["truth", value.name] = 1 if raises(node.body) else 0
+        return False
+    if not joins(m, node) or leaves(node.body) or (orelse is not None and leaves(orelse)):
+        return False
+
+    def first() -> V.Value:
+        run_block(m, node.body.body)
+        return V.NONE
+
+    def second() -> V.Value:
+        if isinstance(orelse, cst.If):
+            _run(m, orelse)
+        elif otherwise is not None:
+            run_block(m, otherwise.body)
+        return V.NONE
+
+    with contextlib.suppress(NeedsChoice):
+        either(m, node, first, second)
+        return True
+    return False
 
 
 def _for(m: Machine, node: cst.For) -> None:
