@@ -104,7 +104,7 @@ HOSTS = [path for path in FILES if path.parent.name == "hosts"]
 
 @pytest.mark.parametrize("path", [pytest.param(p, id=identity(p)) for p in HOSTS])
 def test_host_functions_are_ordered_except_those_before(path: Path, verified) -> None:
-    """What is named `_before` is violated, all else is ordered; more may be unread in a file with work to do."""
+    """What is named `_before` is violated, all else ordered; more may be unread in a file with work to do."""
     findings = read_expectations(path.read_text(encoding="utf-8")).findings
     due = any(finding.key.startswith("todo-") and finding.code.startswith("TC4") for finding in findings)
     records = {host.name.lower(): host.status for host in verified(path).hosts}
