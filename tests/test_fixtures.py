@@ -133,6 +133,28 @@ def test_host_fixtures_are_pairs_for_each_code_of_host_functions() -> None:
     assert counted["TC431"] + counted["TC432"] + counted["TC433"] >= 8
 
 
+# Wrong functions of the probes that pass as yet.
+PASSING = {
+    "changed_in_place",
+    "one_element_is_set",
+    "made_by_an_operator",
+    "made_in_a_comprehension",
+    "dependent_by_options",
+    "dependent_by_partial",
+    "length_is_frozen",
+    "output_in_a_shared_pool",
+    "fetched_and_returned",
+}
+
+
+def test_wrong_host_functions_of_the_probes_do_not_pass(verified) -> None:
+    """A function without a record passes too."""
+    path = FIXTURES / "probes" / "hosts.py"
+    records = {host.name: host.status for host in verified(path).hosts}
+    functions = set(re.findall(r"^def (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)) - {"halve"}
+    assert {name for name in functions if records.get(name, "ordered") == "ordered"} == PASSING
+
+
 _QUOTED = re.compile(r"<!-- message: (\S+)::\w+ -->\n\s*```text\n\s*error\[(\w+)\]: (.*)\n")
 
 
