@@ -44,6 +44,7 @@ def set_name(m: Machine, name: str, value: V.Value, node: cst.CSTNode) -> None:
     elif name in scope.outside and scope.outer is not None:
         scope = scope.outer.find(name) or scope
     value = keep(m, node, value, name) if _is_other_name(scope, name, value) else value
+    m.rebound = m.rebound or name in scope.names
     scope.names[name] = value
     note_bound(m, node, scope, name, value)
 
@@ -56,6 +57,8 @@ def _is_other_name(scope: V.Scope, name: str, value: V.Value) -> bool:
 
 
 def set_attribute(m: Machine, owner: V.Value, name: str, value: V.Value, node: cst.CSTNode) -> None:
+    """`owner.name = value`."""
+    m.rebound = True
     match owner:
         case V.Object():
             owner.fields[name] = value
@@ -73,6 +76,7 @@ def set_attribute(m: Machine, owner: V.Value, name: str, value: V.Value, node: c
 
 
 def _set_item(m: Machine, target: cst.Subscript, value: V.Value) -> None:
+    m.rebound = True
     m.pending.append(value)
     try:
         (owner,) = held(m, [target.value])
@@ -149,6 +153,7 @@ def _unpack(m: Machine, target: cst.Tuple | cst.List, value: V.Value) -> None:
 
 def delete(m: Machine, target: cst.BaseExpression) -> None:
     """`del target`."""
+    m.rebound = True
     match target:
         case cst.Name(value=name):
             scope = m.scope.find(name) or m.scope

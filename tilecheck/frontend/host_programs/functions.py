@@ -112,6 +112,7 @@ def run_function(m: Machine, function: V.Function, a: Arguments) -> V.Value:
     scope = V.Scope(function.table, {}, function.closure, function.name)
     _pass(m, scope, function, a)
     mark = len(m.pending)
+    m.rebound = True
     m.scopes.append(scope)
     m.calls.append(node)
     try:
@@ -119,6 +120,7 @@ def run_function(m: Machine, function: V.Function, a: Arguments) -> V.Value:
             return evaluate(m, node.body)
         run_block(m, node.body.body)
     except Returned as returned:
+        m.rebound = True
         m.pending.append(returned.value)
         m.scopes.pop()
         m.scopes.append(V.Scope(function.table))  # its own names are gone
@@ -127,6 +129,7 @@ def run_function(m: Machine, function: V.Function, a: Arguments) -> V.Value:
     else:
         m.scopes.pop()
         m.scopes.append(V.Scope(function.table))
+        m.rebound = True
         sweep(m, node)
         return V.NONE
     finally:

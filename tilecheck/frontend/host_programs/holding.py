@@ -22,21 +22,23 @@ def reachable(m: Machine) -> tuple[set[str], set[str]]:
     held = (m.scopes, m.globals.values(), m.stored.values(), m.pending, m.handed_out)
     for root in (value for values in held for value in values):
         for value in V.contents(root, seen):
-            match value:
-                case V.Tensor(memory=memory, aliases=aliases):
-                    memories.add(memory)
-                    memories.update(region.memory for region in aliases)
-                case V.Graph(name=name):
-                    graphs.add(name)
-                case V.Unknown(name=name) if isinstance(m.given.get(name), V.Tensor):
-                    memories.add(m.given[name].memory)
+            kind = type(value)
+            if kind is V.Unknown:
+                value = m.given.get(value.name)  # noqa: PLW2901 - what it was found to be
+                kind = type(value)
+            if kind is V.Tensor:
+                memories.add(value.memory)
+                memories.update(region.memory for region in value.aliases)
+            elif kind is V.Graph:
+                graphs.add(value.name)
     return memories, graphs
 
 
 def sweep(m: Machine, node: cst.CSTNode) -> None:
-    """Give back what no name holds any more."""
-    if m.holds_frees or (not m.owned and not m.live_graphs):
+    """Give back what no name holds any more, if a name was bound anew since the last time."""
+    if m.holds_frees or not m.rebound or (not m.owned and not m.live_graphs):
         return
+    m.rebound = False
     memories, graphs = reachable(m)
     open_graphs = {capture.graph for capture in m.captures}
     for memory in [name for name in m.owned if name not in memories]:
@@ -48,6 +50,7 @@ def sweep(m: Machine, node: cst.CSTNode) -> None:
 
 def sweep_at_end(m: Machine, node: cst.CSTNode) -> None:
     """The names of the function are gone. Graphs stay: no replay can follow of one that nobody holds."""
+    m.rebound = True
     live, m.live_graphs = m.live_graphs, {}
     sweep(m, node)
     m.live_graphs = live

@@ -94,6 +94,7 @@ def either(
         m.holds_frees -= 1
         m.facts = facts
     m.actions[mark:] = [_perhaps(action) for action in m.actions[mark:]]
+    m.rebound = True
     m.pending.append(value)
     sweep(m, node)
     m.pending.pop()

@@ -206,7 +206,7 @@ def _identity(loop: Loop, value: V.Value, depth: int) -> object:
             return (type(value).__name__, _age(loop, name))
         case V.Tensor(memory=memory):
             return ("Tensor", _age(loop, memory))
-        case V.Unknown(name=name):
+        case V.Unknown(name=name, plain=False):
             return ("Unknown", _age(loop, name))
         case V.Sequence(items=items) if depth < _LATEST:
             return tuple(_identity(loop, item, depth + 1) for item in items[-_LATEST:])
@@ -218,10 +218,17 @@ def _identity(loop: Loop, value: V.Value, depth: int) -> object:
 
 def _age(loop: Loop, name: str) -> object:
     if name not in loop.births:
-        return name
+        root, rest = _split(name)
+        return name if root not in loop.births else (_age(loop, root), rest)
     born, order = loop.births[name]
     first = min(o for r, o in loop.births.values() if r == born)
     return (loop.round - born, order - first)
+
+
+def _split(path: str) -> tuple[str, str]:
+    """The value that a path starts from, and the path below it."""
+    ends = [at for at in (path.find("."), path.find("[")) if at > 0]
+    return (path[: min(ends)], path[min(ends) :]) if ends else (path, "")
 
 
 def _check_recurs(m: Machine, loop: Loop, node: cst.CSTNode, states: list[object]) -> None:

@@ -78,6 +78,7 @@ class Machine:
     graph_made: dict[str, dict[str, None]] = field(default_factory=dict)
     replays: dict[str, int] = field(default_factory=dict)  # by memory that a graph writes
     elements: dict[str, str] = field(default_factory=dict)  # items of unknown values, and of which
+    rebound: bool = True  # something may have lost its last name since the last sweep
     holds_frees: int = 0  # open branches both ways of which are run: what is freed waits
     end: Site | None = None  # where the last function returned
     handed_out: list[Any] = field(default_factory=list)  # what the caller holds while the function goes on
@@ -197,6 +198,7 @@ class Machine:
         self, node: cst.CSTNode, name: str, place: H.Place, extents: tuple[Expr, ...] | None = None
     ) -> V.Tensor:
         """New memory of the program: on the device that of the current stream, or of the pool of a capture."""
+        self.rebound = True
         memory = self.unique(self.target or name)
         on_device = place is H.Place.DEVICE
         pool = self.captures[-1].pool if on_device and self.captures else None

@@ -232,6 +232,7 @@ def container_method(m: Machine, owner: V.Value, name: str, a: Arguments) -> V.V
     Raises:
         Unread: it is not known what it leaves in a container of tensors or streams.
     """
+    m.rebound = True
     if isinstance(owner, V.Mapping):
         return _mapping_method(m, owner, name, a)
     method = _SEQUENCE_METHODS.get(name)

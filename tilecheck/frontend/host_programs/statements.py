@@ -119,6 +119,7 @@ def _augmented(m: Machine, node: cst.AugAssign) -> None:
         value = evaluate(m, node.value)
     finally:
         m.pending.pop()
+        m.rebound = True
     text = type(node.operator).__name__.removesuffix("Assign")
     if isinstance(before, V.Tensor):
         in_place(m, node, f"{text.lower()}_", before, value)
@@ -259,6 +260,7 @@ def _for(m: Machine, node: cst.For) -> None:
         ended = run_for(m, node, lambda: items_of(m, whole, node.iter, name), body)
     finally:
         m.pending.pop()
+        m.rebound = True
     if ended and node.orelse is not None:
         run_block(m, node.orelse.body.body)
 
@@ -289,6 +291,7 @@ def _enter(m: Machine, node: cst.With, items: list[cst.WithItem]) -> None:
         binding.within(m, first, context, lambda: _enter(m, node, rest))
     finally:
         m.pending.pop()
+        m.rebound = True
 
 
 def _try(m: Machine, node: cst.Try) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -257,34 +257,29 @@ def number(value: int) -> Number:
 def contents(value: Value, seen: set[int] | None = None) -> Iterator[Value]:
     """A value and all that it holds, each mutable part once."""
     seen = set() if seen is None else seen
-    yield value
-    match value:
-        case Sequence() | Mapping() | Object() | Scope():
-            if id(value) in seen:
-                return
+    stack = [value]
+    while stack:
+        value = stack.pop()
+        yield value
+        below = _BELOW.get(type(value))
+        if below is not None and id(value) not in seen:
             seen.add(id(value))
-    match value:
-        case Sequence(items=items):
-            for item in items:
-                yield from contents(item, seen)
-        case Mapping(items=table):
-            for item in table.values():
-                yield from contents(item, seen)
-        case Object(fields=fields):
-            for item in fields.values():
-                yield from contents(item, seen)
-        case Scope(names=names, outer=outer):
-            for item in names.values():
-                yield from contents(item, seen)
-            if outer is not None:
-                yield from contents(outer, seen)
-        case Function(closure=closure, owner=owner):
-            if closure is not None:
-                yield from contents(closure, seen)
-            if owner is not None:
-                yield from contents(owner, seen)
-        case Method(owner=owner) | Gridded(kernel=owner):
-            yield from contents(owner, seen)
-        case Rounds(parts=parts):
-            for part in parts:
-                yield from contents(part, seen)
+            stack += below(value)
+
+
+def _closure(function: Function) -> list[Value]:
+    return [part for part in (function.closure, function.owner) if part is not None]
+
+
+_BELOW: dict[type, Callable[[Any], Iterable[Value]]] = {
+    Sequence: lambda value: reversed(value.items),
+    Mapping: lambda value: value.items.values(),
+    Object: lambda value: value.fields.values(),
+    Scope: lambda value: [*value.names.values(), *([] if value.outer is None else [value.outer])],
+    Function: _closure,
+    Method: lambda value: [value.owner],
+    Gridded: lambda value: [value.kernel],
+    Super: lambda value: [value.owner],
+    Context: lambda value: value.parts,
+    Rounds: lambda value: value.parts,
+}
