@@ -19,6 +19,9 @@ def _register(name: str, path: Path) -> None:
 _HERE = Path(__file__).parent
 # The notation of the index patterns.
 _register("proof_patterns", _HERE.parent / "unit" / "proof" / "patterns.py")
+# The fake GPU, and what tests need of one.
+for _name in ("fake_driver", "kits"):
+    _register(f"host_{_name}", _HERE.parent / "unit" / "host" / f"{_name}.py")
 # In the order of their imports.
 _FILES = (
     "launches points coverage undefined texts oracle mutate judge generate cases truth alter edges decided"
@@ -26,7 +29,7 @@ _FILES = (
     " virtual_machine virtual_tensors virtual_torch virtual_values virtual_triton virtual_cutile launch_truth"
     " launch_suite launch_ways launch_random launch_judged launch_guess launch_mutate launch_mutated"
     " host_programs host_judged host_kernels host_plans host_truth host_texts host_families host_sources"
-    " host_recorded host_scored"
+    " host_recorded host_scored host_runtime"
 ).split()
 for _file in _FILES:
     _register(f"soundness_{_file}", _HERE / f"{_file}.py")

@@ -13,12 +13,13 @@ from tilecheck.host.defaults import default
 from tilecheck.host.describe import Description, Edge, Node, OwnedBuffer
 from tilecheck.host.errors import HostRefused
 from tilecheck.host.graphs import Graph
-from tilecheck.host.handles import Array, View, views_in
+from tilecheck.host.handles import Array, Borrowed, View, views_in
 from tilecheck.host.ledger import Use
 from tilecheck.host.operations import Operation
 from tilecheck.host.owners import Owner
 from tilecheck.host.places import Place, caller, text_of
 from tilecheck.host.storage import Storage, Tracks
+from tilecheck.host.written import Written
 
 if TYPE_CHECKING:
     from tilecheck.host.runtime import Runtime
@@ -47,6 +48,8 @@ class Capture:
         self.outputs: dict[str, View] = {}
         self._tracks: dict[Storage, Tracks] = {}
         self._uses: dict[Storage, list[Use]] = {}
+        self._written: dict[Storage, Written] = {}
+        self._unsure: list[tuple[Use, Written]] = []  # reads of what may not be written yet
         self._nodes: list[Node] = []
         self._edges: list[Edge] = []
 
@@ -115,10 +118,25 @@ class Capture:
         self._nodes.append(Node(number, kind, name, text_of(item.place), queue.name, reads, writes))
         for use in uses:
             self.own(use)
+        self._follow_contents(uses)
+
+    def _follow_contents(self, uses: Sequence[Use]) -> None:
+        """Note what a node reads of new memory that no node before it writes."""
+        for use in uses:
+            storage = use.view.home()
+            written = self._written.setdefault(storage, Written())
+            if not use.write and storage.written is not None and written.misses(use.region, use.region):
+                self._unsure.append((use, written.joined(Written())))
+        for use in uses:
+            if use.write:
+                self._written[use.view.home()].add(use.region)
 
     def own(self, use: Use) -> None:
         """Have the graph own what a node uses: distinct regions; a write stands for reads of the same."""
-        kept = self._uses.setdefault(use.view.home(), [])
+        view = use.view
+        if isinstance(view, Borrowed):  # each launch reads what the other graph has left then
+            use = use._replace(view=view.source)
+        kept = self._uses.setdefault(view.home(), [])
         for number, other in enumerate(kept):
             if other.region is use.region:
                 if use.write and not other.write:
@@ -143,22 +161,22 @@ class Capture:
 
     def owner(self, raw: Any) -> Owner:
         """The owner of the complete graph."""
-        for array in self.inputs.values():
-            self.own(Use(array, array.region, False, "input"))
         uses = {storage: tuple(kept) for storage, kept in self._uses.items()}
-        return Owner(self.runtime, self.name, raw, self.live, uses, self.place)
+        kept = (*self.inputs.values(), *self.outputs.values())
+        return Owner(self.runtime, self.name, raw, self.live, uses, self._unsure, kept, self.place)
 
     def description(self) -> Description:
+        named = [view.home() for view in (*self.inputs.values(), *self.outputs.values())]
         buffers = tuple(
             OwnedBuffer(
                 storage.name,
                 storage.end - storage.start,
                 storage.kind.value,
-                any(use.write for use in kept),
+                any(use.write for use in self._uses.get(storage, ())),
                 tuple(name for name, view in self.inputs.items() if view.home() is storage),
                 tuple(name for name, view in self.outputs.items() if view.home() is storage),
             )
-            for storage, kept in self._uses.items()
+            for storage in dict.fromkeys((*self._uses, *named))
         )
         return Description(self.name, text_of(self.place), tuple(self._nodes), tuple(self._edges), buffers)
 
@@ -210,7 +228,6 @@ class Scope:
         capture = self._going_on()
         view.check_alive("an output", caller())
         capture.outputs[name] = view
-        capture.own(Use(view, view.region, False, "output"))
 
     def _going_on(self) -> Capture:
         if self._capture is None or self._capture.is_over:

@@ -76,7 +76,8 @@ class Queue:
     """
 
     __slots__ = (
-        "before", "capture", "handle", "heads", "is_launch", "lane", "name", "raw", "retired", "seq", "start",
+        "before", "capture", "handle", "heads", "is_launch", "lane", "lanes", "name", "raw", "retired", "seq",
+        "start",
     )  # fmt: skip
 
     def __init__(self, raw: Any, handle: int, name: str, capture: Capture | None = None) -> None:
@@ -85,6 +86,7 @@ class Queue:
         self.name = name
         self.capture = capture
         self.lane = next(_lanes)
+        self.lanes = {self.lane}  # all that it has had since it was last found empty
         self.seq = 0
         self.before: Clock = EMPTY
         self.start: tuple[Clock, int, int] = (EMPTY, self.lane, 0)
@@ -124,6 +126,7 @@ class Queue:
             self.retired = merged(self.retired, {self.lane: self.seq})
             self.before = merged(before, {lane: seq}) if seq else before
             self.lane = next(_lanes)
+            self.lanes.add(self.lane)
             self.seq = 0
             self.start = (self.before, self.lane, 0)
         self.seq += 1

@@ -239,11 +239,12 @@ class Shared(View):
 class Borrowed(View):
     """An output of a graph as its latest launch leaves it: good until the next launch."""
 
-    __slots__ = ("_generation", "graph", "kept")
+    __slots__ = ("_generation", "graph", "kept", "source")
 
     def __init__(self, graph: Owner, view: View, kept: str, place: Place) -> None:
         super().__init__(view.runtime, view.array, view.home(), view.region, place)
         self.graph = graph
+        self.source = view
         self.kept = kept
         self._generation = graph.generation
 

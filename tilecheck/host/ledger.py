@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tilecheck.host.handles import View
     from tilecheck.host.owners import Owner
     from tilecheck.host.recording import Recorder
+    from tilecheck.host.written import Written
 
 Order: TypeAlias = Literal["refuse", "events"]
 
@@ -121,6 +122,7 @@ class Ledger:
     def _joined(self, queue: Queue) -> None:
         self.done = merged(self.done, queue.everything())
         queue.retired = EMPTY
+        queue.lanes = {queue.lane}
         if self.recorder is not None:
             self.recorder.join(queue)
 
@@ -209,8 +211,8 @@ class Ledger:
                 continue
             tracks = storage.tracks
             tracks.add(region, item, write=write)
-            if write and storage.is_blank:
-                storage.settle(is_blank=False)
+            if write:
+                storage.note_written(region)
             for owner in storage.graphs:
                 if owner is not graph:
                     owner.touched.add(storage)
@@ -227,6 +229,8 @@ class Ledger:
             HostRefused: one is not in order.
         """
         try:
+            for use, before in graph.unsure:
+                self._check_contents(use, item, graph, before)
             for use in uses:
                 self._check(queue, use, item, order, graph, early=False, waits=True)
         except HostRefused:
@@ -245,28 +249,35 @@ class Ledger:
             self.recorder.work(item, (use,), is_launch=True)
 
     def _check_owner(self, use: Use, item: Item, queue: Queue, graph: Owner | None) -> None:
-        """Memory that a graph has captured is written by its replays and its slots alone, and holds what the
-        graph writes from the first replay on."""
+        """Memory that a graph has captured is written by its launches and the updates of its inputs alone."""
         storage = use.view.home()
         use.view.check_current(item)
-        for owner in storage.graphs if queue.capture is None else ():
-            if owner is graph or not owner.holds(storage, use.region, written=not use.write):
-                continue
-            if use.write:
+        if queue.capture is not None:
+            return
+        for owner in storage.graphs if use.write else ():
+            if owner is not graph and owner.holds(storage, use.region):
                 raise HostRefused(
                     "TC423",
                     f"{item.name} at {text_of(item.place)} writes `{use.label}`, which a graph has captured",
                     f"the graph was captured at {text_of(owner.place)}",
                     "help: declare the array as an input of the graph and use `graph.update(...)`",
                 )
-            if storage.is_blank:
-                raise HostRefused(
-                    "TC426",
-                    f"{item.name} at {text_of(item.place)} reads `{use.label}`, which only a graph writes that "
-                    "was not launched yet",
-                    f"the graph was captured at {text_of(owner.place)}",
-                    "help: launch the graph first",
-                )
+        if not use.write:
+            self._check_contents(use, item)
+
+    def _check_contents(
+        self, use: Use, item: Item, but: Owner | None = None, also: Written | None = None
+    ) -> None:
+        """What only graphs write that were not launched yet holds nothing."""
+        promised = use.view.home().too_early(use.region, but, also)
+        if promised is not None:
+            raise HostRefused(
+                "TC426",
+                f"{item.name} at {text_of(item.place)} reads `{use.label}`, which only a graph writes that was "
+                "not launched yet",
+                f"the graph was captured at {text_of(promised.place)}",
+                "help: launch the graph first",
+            )
 
     def _check(
         self,
@@ -342,9 +353,12 @@ class Ledger:
         other, theirs, writes = found
         base = use.view.home().start
         code = "TC411"
+        known = merged(queue.before, self.done)
+        # Whether they would be in order if no launch depended on the start of the one before it.
+        overlaps = other.queue is queue or any(lane > other.lane for lane in known.keys() & other.queue.lanes)
         if other.is_replay and item.is_replay:
             code = "TC425"
-        elif other.queue is queue:
+        elif overlaps:
             code = ("TC431" if waits else "TC432") if early else "TC433"
         does = {True: "writes", False: "reads"}
         when = " before it waits for the launch before it" if early else ""
@@ -360,8 +374,8 @@ class Ledger:
         ]
         if code == "TC433":
             notes.append("a launch between them need not wait: its end says nothing of what came before it")
-            help_ = f"wait for {queue.name} before it (`Stream.sync`)"
-        elif other.queue is queue:
+            help_ = f"wait for {other.queue.name} before it (`Stream.sync`)"
+        elif overlaps:
             help_ = "launch it without `dependent=True`, or have the kernel wait before this access"
         else:
             help_ = (

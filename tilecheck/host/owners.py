@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.host.clocks import Item, Queue, has_ended
@@ -11,6 +11,7 @@ from tilecheck.host.ledger import Order, Use
 from tilecheck.host.places import Place
 from tilecheck.host.regions import Region, overlap
 from tilecheck.host.storage import Storage
+from tilecheck.host.written import Written
 
 if TYPE_CHECKING:
     from tilecheck.host.runtime import Runtime
@@ -27,7 +28,7 @@ class Owner:
 
     __slots__ = (
         "arrays", "generation", "is_closed", "is_complete", "item", "last", "name", "neighbours", "place",
-        "raw", "runtime", "touched", "uses",
+        "raw", "runtime", "touched", "unsure", "uses",
     )  # fmt: skip
 
     def __init__(
@@ -37,6 +38,8 @@ class Owner:
         raw: Any,
         queue: Queue,
         uses: Mapping[Storage, tuple[Use, ...]],
+        unsure: Sequence[tuple[Use, Written]],
+        kept: Sequence[View],
         place: Place,
     ) -> None:
         self.runtime = runtime
@@ -44,7 +47,11 @@ class Owner:
         self.raw = raw
         self.place = place  # where the graph was captured
         self.uses = dict(uses)  # distinct regions by storage; of one that is written, no reads
-        self.arrays: list[View] = [use.view for kept in uses.values() for use in kept]  # their memory is kept
+        self.unsure = unsure  # reads of new memory, and what of it the graph itself writes before them
+        self.arrays: list[View] = [
+            *kept,
+            *(use.view for of in uses.values() for use in of),
+        ]  # keep their memory
         self.item = Item(queue, f"the launch of {name}", place, is_replay=True)
         self.last = Item(queue, "", place)  # the latest update or launch
         self.generation = 0  # launches so far
@@ -54,11 +61,15 @@ class Owner:
         self.neighbours: list[tuple[Owner, Storage]] = []  # other graphs that touch what this one writes, ...
         for storage in self.uses:
             for other in storage.graphs:
+                other.touched.add(storage)
                 if self._meets(other, storage):
                     self.neighbours.append((other, storage))
                     other.neighbours.append((self, storage))
+            for use in self.uses[storage]:
+                if use.write:
+                    storage.promise(use.region, self)
             storage.graphs.append(self)
-            storage.settle(is_blank=storage.is_blank)
+            storage.settle()
 
     def _meets(self, other: Owner, storage: Storage) -> bool:
         return any(
@@ -72,9 +83,9 @@ class Owner:
     def uses_of(self, storage: Storage) -> tuple[Use, ...]:
         return self.uses.get(storage, ())
 
-    def holds(self, storage: Storage, region: Region, *, written: bool) -> bool:
-        """Whether the graph touches a region of a storage, or writes it."""
-        return any((use.write or not written) and overlap(region, use.region) for use in self.uses_of(storage))
+    def holds(self, storage: Storage, region: Region) -> bool:
+        """Whether the graph touches a region of a storage."""
+        return any(overlap(region, use.region) for use in self.uses_of(storage))
 
     def has_grown(self, part: Storage, whole: Storage) -> None:
         """Note that a storage has become part of another."""
@@ -124,8 +135,9 @@ class Owner:
         ledger.check(queue, uses, asked, order, self)
         if not self.generation:
             for storage, kept in self.uses.items():
-                if storage.is_blank and any(use.write for use in kept):
-                    storage.settle(is_blank=False)
+                for use in kept:
+                    if use.write:
+                        storage.note_written(use.region)
         self.touched = set()
         self.item.queue = queue
         self.last = self.item
@@ -143,7 +155,7 @@ class Owner:
             storage.graphs.remove(self)
             for use in kept if in_flight else ():
                 storage.tracks.add(use.region, self.item, write=use.write)
-            storage.settle(is_blank=storage.is_blank)
+            storage.settle()
         for other, _ in self.neighbours:
             other.neighbours = [(o, s) for o, s in other.neighbours if o is not self]
         if in_flight:

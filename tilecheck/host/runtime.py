@@ -19,6 +19,7 @@ from tilecheck.host.policies import Policy, SingleStream
 from tilecheck.host.reaper import Reaper
 from tilecheck.host.storage import Table
 from tilecheck.host.streams import Stream
+from tilecheck.host.written import Written
 from tilecheck.ir.host_program import Place as Kind
 
 if TYPE_CHECKING:
@@ -223,7 +224,8 @@ class Runtime:
         """A new array, which may be used on the stream at once."""
         array = self.driver.empty(shape, dtype, queue.raw)
         storage, region = place_of(self, array)
-        storage.settle(is_blank=True)
+        storage.written = Written()
+        storage.settle()
         if self.ledger.recorder is not None:
             self.ledger.recorder.allocate(storage, queue, place)
         return Array(self, array, storage, region, place)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilecheck.host.clocks import Clock, Item, Queue, has_ended
 from tilecheck.host.regions import Region, overlap
+from tilecheck.host.written import Written
 from tilecheck.ir.host_program import Place as Kind
 from tilecheck.jit.layouts import Layout
 
@@ -132,7 +133,8 @@ class Storage:
     """One range of memory. Mutable: it grows where ranges are found to overlap."""
 
     __slots__ = (
-        "end", "graphs", "handles", "into", "is_blank", "keep", "kind", "name", "regions", "start", "tracks",
+        "end", "graphs", "handles", "into", "keep", "kind", "name", "promised", "regions", "start", "tracks",
+        "written",
     )  # fmt: skip
 
     def __init__(self, start: int, end: int, kind: Kind, name: str) -> None:
@@ -142,7 +144,9 @@ class Storage:
         self.name = name
         self.keep: list[Any] = []  # the objects that own the memory
         self.handles = 0
-        self.is_blank = False  # allocated here, and written by nothing that has run
+        self.written: Written | None = None  # what was written of new memory; None if that is all
+        # What graphs will write of it when they are launched, while not all was written.
+        self.promised: list[tuple[Region, Owner]] = []
         self.graphs: list[Owner] = []  # those that have captured it
         self.into: Storage | None = None  # what it has become part of
         self.tracks = Tracks()
@@ -182,11 +186,36 @@ class Storage:
         if not any(kept is owner for kept in self.keep):
             self.keep.append(owner)
 
-    def settle(self, *, is_blank: bool) -> None:
-        """Say whether work that has run has written it. Accesses are looked at while none has, and while a
-        graph has captured it."""
-        self.is_blank = is_blank
-        self.tracks.pin(pinned=is_blank or bool(self.graphs))
+    def note_written(self, region: Region) -> None:
+        """Note a write by work that runs, while not all was written."""
+        if self.written is not None:
+            self.written.add(region)
+            if self.written.covers(self.start, self.end):
+                self.written = None
+                self.promised = []
+                self.settle()
+
+    def promise(self, region: Region, graph: Owner) -> None:
+        """Note that a graph writes a region when it is launched."""
+        if self.written is not None:
+            self.promised.append((region, graph))
+
+    def too_early(self, region: Region, but: Owner | None = None, also: Written | None = None) -> Owner | None:
+        """A graph, one excepted, that alone writes something in a region, and was not launched yet.
+
+        What is in `also` is written too.
+        """
+        if self.written is None:
+            return None
+        written = self.written if also is None else self.written.joined(also)
+        for promised, graph in self.promised:
+            if graph is not but and written.misses(region, promised):
+                return graph
+        return None
+
+    def settle(self) -> None:
+        """Look at every access while not all was written, and while a graph has captured it."""
+        self.tracks.pin(pinned=self.written is not None or bool(self.graphs))
 
     def is_idle(self, done: Clock) -> bool:
         """Whether all work on it is known to have ended."""
@@ -249,7 +278,7 @@ def _absorb(whole: Storage, part: Storage) -> None:
         mine.seq = max(mine.seq, track.seq)
         mine.reads.update(track.reads)
         mine.writes.update(track.writes)
-    whole.settle(is_blank=False)
+    whole.settle()  # with `written` None: what somebody else may have written counts as written
     whole.regions.update(part.regions)
     part.into = whole
     # A handle that still names the part finds its tracks here, and takes the slow way, which follows `into`.

@@ -421,7 +421,10 @@ def _span(array):
 
 @dataclass(eq=False)
 class FakeKernel:
-    """A kernel with a record, and what it does before and after its wait. One without `body` never waits."""
+    """A kernel with a record, and what it does before and after its wait. One without `body` never waits.
+
+    What `early` returns is the last argument of `body`, if there are both.
+    """
 
     driver: FakeDriver
     record: Record
@@ -429,18 +432,24 @@ class FakeKernel:
     early: Callable[..., None] | None = None
 
     def enqueue(self, stream: int, grid: Sequence[int], args: Sequence[Any], *, dependent: bool) -> None:
-        def checked(function):
+        kept = []
+
+        def checked(function, *, is_early=False):
             def run():
                 values = []
                 for argument, value in zip(self.record.arguments, args, strict=True):
                     if argument.array:
                         self.driver.touch(value.data_ptr(), _span(value))
                     values.append(view(value) if argument.array else value)
-                function(*values)
+                if is_early:
+                    kept[:] = [function(*values)]
+                else:
+                    function(*values, *kept)
 
             return run
 
-        body, early = (None if f is None else checked(f) for f in (self.body, self.early))
+        body = None if self.body is None else checked(self.body)
+        early = None if self.early is None else checked(self.early, is_early=True)
         self.driver.enqueue(stream, body, early=early, dependent=dependent, is_launch=True)
 
 

@@ -150,6 +150,32 @@ def test_two_graphs_over_one_memory_are_in_order(fake):
     assert fake.values(x) == [16.0] * 16
 
 
+def test_a_graph_reads_what_another_leaves(fake):
+    s, t = host.stream(), host.stream()
+    first, _ = added(fake)
+    y = host.empty(16).sync()
+    first.launch(s)
+    with host.capture() as scope:
+        host.launch(fake.add_one, (2,), (first.output("y"), y)).submit()
+    refused("TC425", lambda: scope.graph.launch(t))
+    for number in range(3):
+        first.update({"x": [float(number)] * 16}, s)
+        first.launch(s)
+        scope.graph.launch(s)
+    assert fake.values(y) == [5.0] * 16
+
+
+def test_a_graph_does_not_read_what_another_was_never_launched_for(fake):
+    first, z = added(fake, written=True)
+    y = host.empty(16).sync()
+    with host.capture() as scope:
+        host.launch(fake.add_one, (2,), (z, y)).submit()
+    refused("TC426", scope.graph.launch)
+    first.launch()
+    scope.graph.launch()
+    assert fake.values(y) == [4.0] * 16
+
+
 def test_two_graphs_that_only_read_one_weight_are_independent(fake):
     s, t = host.stream(), host.stream()
     weight = host.full(16, 1.0).sync()
