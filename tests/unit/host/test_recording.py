@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import host_kits
+from pathlib import Path
+
 import pytest
 
 from tilecheck import host
@@ -14,7 +15,7 @@ from tilecheck.proof.interleavings import hazards
 
 
 def line_of(site):
-    return open(site.file, "rb").read()[site.span.start : site.span.end].decode().strip()
+    return Path(site.file).read_bytes()[site.span.start : site.span.end].decode().strip()
 
 
 def kinds(program):
@@ -85,12 +86,8 @@ def test_dependent_launches_are_written_down_with_their_parts(fake):
         host.launch(early, (2,), (w, x), dependent=True).submit()
         host.launch(never, (2,), (y,), dependent=True).submit()
     _, first, second = recorder.program().actions
-    assert (first.dependent, first.waits, len(first.before.reads), len(first.before.writes)) == (
-        True,
-        True,
-        1,
-        0,
-    )
+    assert (first.dependent, first.waits) == (True, True)
+    assert (len(first.before.reads), len(first.before.writes)) == (1, 0)
     assert (len(first.after.reads), len(first.after.writes)) == (1, 1)
     assert (second.dependent, second.waits, len(second.before.writes)) == (True, False, 1)
     assert second.after == P.Footprint()
@@ -148,4 +145,3 @@ def test_nothing_is_written_down_outside(fake):
         pass
     host.zeros(16).submit()
     assert recorder.program().actions == ()
-    assert isinstance(fake, host_kits.FakeKit)
