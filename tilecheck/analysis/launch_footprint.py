@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from tilecheck.analysis.dependent import before_wait
 from tilecheck.ir import expr as E
@@ -23,14 +24,18 @@ def kernel_footprint(kernel: Kernel) -> KernelFootprint:
 
 
 def _uses(accesses: Iterable[Access]) -> tuple[ParameterUse, ...]:
-    found: dict[tuple[str, bool], bool] = {}
+    found: dict[tuple[str, bool], ParameterUse] = {}
     for access in accesses:
         certain = _touches_first_element(access)
+        prefix = _prefix(access) if certain else None
         for write in (False, True):
             if access.effect is not (Effect.READ if write else Effect.WRITE):
                 key = (access.array, write)
-                found[key] = found.get(key, False) or certain
-    return tuple(ParameterUse(name, write, certain) for (name, write), certain in found.items())
+                known = found.get(key, ParameterUse(access.array, write))
+                found[key] = replace(
+                    known, certain=known.certain or certain, prefix=known.prefix if prefix is None else prefix
+                )
+    return tuple(found.values())
 
 
 def _touches_first_element(access: Access) -> bool:
@@ -51,6 +56,37 @@ def _touches_first_element(access: Access) -> bool:
     if any(node.op in ("bsym", "read") for node in E.walk(happens)):
         return False
     return all(_holds(happens, size) for size in _SIZES)
+
+
+def _prefix(access: Access) -> Expr | None:
+    """How many leading elements all programs together touch, if they are `program * SIZE + lane` without gaps,
+    below bounds that do not vary. The end of the array itself counts as no bound."""
+    if len(access.axes) != 1 or len(access.lanes) != 1:
+        return None
+    (axis,), (lane,) = access.axes, access.lanes
+    if lane.bound is None:
+        return None
+    size, at, below = lane.bound, E.sym(lane), E.lt(E.sym(lane), lane.bound)
+    blocks = [s for s in E.symbols(axis.coordinate) if s.kind is Kind.BLOCK]
+    start = E.mul(E.sym(blocks[0]), size) if blocks else E.ZERO
+    if axis.coordinate is not E.add(start, at) or any(block.bound is None for block in blocks):
+        return None
+    for block in blocks:
+        size = E.mul(block.bound or E.ONE, size)
+    for term in E.conjuncts(access.happens):
+        bound = term.args[1] if term.op == "lt" and term.args[0] is axis.coordinate else None
+        if bound is not None and not _varies(bound):
+            size = size if bound is axis.extent else E.minimum(size, bound)
+        elif term not in (E.TRUE, E.le(0, at), below, E.le(0, axis.coordinate)):
+            return None
+    return size
+
+
+_VARYING = (Kind.BLOCK, Kind.LOOP, Kind.LANE, Kind.OPAQUE)
+
+
+def _varies(e: Expr) -> bool:
+    return any(symbol.kind in _VARYING for symbol in E.symbols(e))
 
 
 def _holds(condition: Expr, size: int) -> bool:

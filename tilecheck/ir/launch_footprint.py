@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tilecheck.ir.expr import Expr
+
 
 @dataclass(frozen=True, slots=True)
 class ParameterUse:
     """One array parameter that a kernel reads or writes.
 
     `certain` says that every launch whose sizes are positive touches the first element of the argument. That
-    makes two uses of one argument a conflict, whatever else the kernel touches of it.
+    makes two uses of one argument a conflict, whatever else the kernel touches of it. `prefix`, if known, is
+    the number of leading elements that every launch touches, in terms of the kernel's parameters and grid.
     """
 
     name: str
     write: bool
     certain: bool = False
+    prefix: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from tilecheck.frontend.host_programs.kinds import as_number, as_tensor, key_of
 from tilecheck.frontend.host_programs.launches import tensors_in
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.tensors import compute, copy
-from tilecheck.frontend.host_programs.views import Slice
 
 
 def bind(m: Machine, target: cst.CSTNode, value: V.Value) -> None:
@@ -86,7 +85,7 @@ def _set_item(m: Machine, target: cst.Subscript, value: V.Value) -> None:
     first = indices[0] if len(indices) == 1 else None
     match owner:
         case V.Sequence(items=items):
-            at = None if first is None or isinstance(first, Slice) else as_number(m, first)
+            at = None if first is None or isinstance(first, V.Slice) else as_number(m, first)
             exact = None if at is None else m.settle(at.expr).value
             if exact is None or not -len(items) <= exact < len(items):
                 raise m.unread(target, "which item this replaces is not known")
@@ -95,7 +94,7 @@ def _set_item(m: Machine, target: cst.Subscript, value: V.Value) -> None:
             items[key_of(first)] = keep(m, target, value, m.scope.table.text(target))
         case V.Unknown(plain=False) if isinstance(value, V.Tensor) and owner.name in m.knowledge.tensor_names:
             _store(m, target, as_tensor(m, owner, target), indices, value)
-        case V.Unknown(plain=False) if isinstance(first, Slice) or len(indices) > 1:
+        case V.Unknown(plain=False) if isinstance(first, V.Slice) or len(indices) > 1:
             _store(m, target, as_tensor(m, owner, target), indices, value)
         case V.Unknown():
             _into_unknown(m, target, owner, first, value)
@@ -116,14 +115,14 @@ def _store(
     m: Machine,
     target: cst.Subscript,
     tensor: V.Tensor | None,
-    indices: list[V.Value | Slice],
+    indices: list[V.Value | V.Slice],
     value: V.Value,
 ) -> None:
     """`t[...] = value`: work that writes the view, or some of it where tensors are indices."""
     if tensor is None:
         return
     view = views.subscript(m, tensor, indices)
-    others = [t for i in indices if not isinstance(i, Slice) and (t := as_tensor(m, i, target)) is not None]
+    others = [t for i in indices if not isinstance(i, V.Slice) and (t := as_tensor(m, i, target)) is not None]
     sources = [*tensors_in(m, value, target), *others]
     to = view or tensor.mixed(holes=True)
     if len(sources) == 1 and not others and m.is_device(to) != m.is_device(sources[0]):
@@ -146,7 +145,9 @@ def _unpack(m: Machine, target: cst.Tuple | cst.List, value: V.Value) -> None:
     elif starred:
         raise m.unread(target, "how many values this takes is not known")
     else:
-        items = [item(m, value, [V.number(i)], target) for i in range(len(elements))]
+        shape = names.shape_items(m, value, len(elements))
+        parts = range(len(elements))
+        items = shape.items if shape is not None else [item(m, value, [V.number(i)], target) for i in parts]
     for element, part in zip(elements, items, strict=True):
         bind(m, element.value, part)
 
@@ -177,7 +178,7 @@ def _delete_item(m: Machine, target: cst.Subscript) -> None:
     if isinstance(owner, V.Mapping):
         owner.items.pop(key_of(first), None)
     elif isinstance(owner, V.Sequence):
-        at = None if isinstance(first, Slice) or first is None else as_number(m, first)
+        at = None if isinstance(first, V.Slice) or first is None else as_number(m, first)
         exact = None if at is None else m.settle(at.expr).value
         if exact is None:
             raise m.unread(target, "which item this deletes is not known")

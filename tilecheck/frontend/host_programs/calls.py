@@ -34,8 +34,8 @@ def call(m: Machine, function: V.Value, a: Arguments) -> V.Value:
             return m.call_function(m, function, a)
         case V.Class() | V.Object():
             return m.call_object(m, function, a)
-        case V.Gridded(kernel=V.Kernel() as kernel):
-            return launch(m, kernel, a)
+        case V.Gridded(kernel=V.Kernel() as kernel, grid=grid):
+            return launch(m, kernel, a, grid)
         case V.Gridded(kernel=V.Function() as kernel):
             return unread_launch(m, kernel.name, a)
         case V.Kernel():

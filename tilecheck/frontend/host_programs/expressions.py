@@ -21,7 +21,6 @@ from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.numbers import binary, compare
 from tilecheck.frontend.host_programs.tensors import read_on_host
 from tilecheck.frontend.host_programs.torch_calls import operator
-from tilecheck.frontend.host_programs.views import Slice
 
 
 def evaluate(m: Machine, node: cst.CSTNode) -> V.Value:
@@ -247,15 +246,15 @@ def _starred(m: Machine, node: cst.StarredElement) -> V.Value:
 # ---- subscripts --------------------------------------------------------------------------------------------
 
 
-def indices_of(m: Machine, node: cst.Subscript) -> list[V.Value | Slice]:
+def indices_of(m: Machine, node: cst.Subscript) -> list[V.Value | V.Slice]:
     """The items of a subscript."""
-    found: list[V.Value | Slice] = []
+    found: list[V.Value | V.Slice] = []
     for element in node.slice:
         part = element.slice
         if isinstance(part, cst.Slice):
             low, high = (None if b is None else evaluate(m, b) for b in (part.lower, part.upper))
             step = None if part.step is None else as_number(m, evaluate(m, part.step))
-            found.append(Slice(low, high, holes=part.step is not None and step != V.number(1)))
+            found.append(V.Slice(low, high, holes=part.step is not None and step != V.number(1)))
         elif isinstance(part, cst.Index):
             value = evaluate(m, part.value)
             if isinstance(value, V.Sequence) and value.is_tuple and len(node.slice) == 1:
@@ -268,8 +267,8 @@ def indices_of(m: Machine, node: cst.Subscript) -> list[V.Value | Slice]:
 def _subscript(m: Machine, node: cst.Subscript) -> V.Value:
     (value,) = held(m, [node.value])
     if isinstance(value, (V.Kernel, V.Function, V.Gridded)):
-        held(m, [s.slice.value for s in node.slice if isinstance(s.slice, cst.Index)])
-        return V.Gridded(value)
+        grid = held(m, [s.slice.value for s in node.slice if isinstance(s.slice, cst.Index)])
+        return V.Gridded(value, grid[0] if len(grid) == 1 else V.Sequence(grid, is_tuple=True))
     m.pending.append(value)
     try:
         indices = indices_of(m, node)
@@ -278,7 +277,7 @@ def _subscript(m: Machine, node: cst.Subscript) -> V.Value:
     return item(m, value, indices, node)
 
 
-def item(m: Machine, value: V.Value, indices: list[V.Value | Slice], node: cst.CSTNode) -> V.Value:
+def item(m: Machine, value: V.Value, indices: list[V.Value | V.Slice], node: cst.CSTNode) -> V.Value:
     """`value[indices]`."""
     first = indices[0] if len(indices) == 1 else None
     match value:
@@ -287,14 +286,14 @@ def item(m: Machine, value: V.Value, indices: list[V.Value | Slice], node: cst.C
         case V.Mapping(items=items):
             return _of_mapping(m, items, first, node)
         case V.Method(owner=V.Tensor() as tensor, name="shape"):
-            at = None if first is None or isinstance(first, Slice) else as_number(m, first)
+            at = None if first is None or isinstance(first, V.Slice) else as_number(m, first)
             if at is None or at.value is None:
                 return _plain(m, node)
             return names.shape_number(m, tensor, at.value)
         case V.Tensor():
             return _of_tensor(m, value, indices, node)
         case V.Unknown() if not value.plain:
-            by_slices = len(indices) > 1 or isinstance(first, Slice)
+            by_slices = len(indices) > 1 or isinstance(first, V.Slice)
             if by_slices or value.name in m.knowledge.tensor_names:
                 whole = as_tensor(m, value, node)
                 return _plain(m, node) if whole is None else _of_tensor(m, whole, indices, node)
@@ -328,9 +327,9 @@ def key_text(index: V.Value) -> str:
 
 
 def _of_items(
-    m: Machine, value: V.Sequence, items: list[V.Value], index: V.Value | Slice | None, node: cst.CSTNode
+    m: Machine, value: V.Sequence, items: list[V.Value], index: V.Value | V.Slice | None, node: cst.CSTNode
 ) -> V.Value:
-    if isinstance(index, Slice):
+    if isinstance(index, V.Slice):
         low, high = (None if b is None or b == V.NONE else as_number(m, b) for b in (index.start, index.stop))
         bounds = [None if b is None else m.settle(b.expr).value for b in (low, high)]
         if index.holes or (low is not None and bounds[0] is None) or (high is not None and bounds[1] is None):
@@ -358,12 +357,14 @@ def _of_mapping(m: Machine, items: dict[object, V.Value], index: V.Value, node: 
     return list(items.values())[m.choose(("item", id(items), key), len(items))]
 
 
-def _of_tensor(m: Machine, tensor: V.Tensor, indices: Sequence[V.Value | Slice], node: cst.CSTNode) -> V.Value:
+def _of_tensor(
+    m: Machine, tensor: V.Tensor, indices: Sequence[V.Value | V.Slice], node: cst.CSTNode
+) -> V.Value:
     view = views.subscript(m, tensor, indices)
     if view is not None:
         return view
     # Tensors as indices gather: a copy, on the current stream.
-    others = [t for i in indices if not isinstance(i, Slice) and (t := as_tensor(m, i, node)) is not None]
+    others = [t for i in indices if not isinstance(i, V.Slice) and (t := as_tensor(m, i, node)) is not None]
     return operator(m, node, "gather", [tensor.mixed(holes=True), *others])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -12,16 +13,20 @@ from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.kernels import Constants
-from tilecheck.frontend.host_programs.kinds import as_stream, as_tensor, resolved, truth
+from tilecheck.frontend.host_programs.kinds import as_number, as_stream, as_tensor, resolved, truth
+from tilecheck.frontend.host_programs.knowledge import PathEnds, Unread
 from tilecheck.frontend.host_programs.machine import Machine
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr, Kind
 from tilecheck.ir.host_program import Footprint, Region
+from tilecheck.ir.kernel import grid_symbol
 from tilecheck.ir.launch_footprint import KernelFootprint, ParameterUse
 
 _DEPENDENT = ("launch_pdl", "programmatic_dependent_launch")
 
 
-def launch(m: Machine, kernel: V.Kernel, a: Arguments, *, stream: str | None = None) -> V.Value:
-    """A launch with the arguments of a kernel, and options, as keywords."""
+def launch(m: Machine, kernel: V.Kernel, a: Arguments, grid: V.Value) -> V.Value:
+    """`kernel[grid](...)`: the arguments of the kernel, and options as keywords."""
     definition = kernel.definition
     if a.more:
         raise m.unread(a.node, "not all arguments of this launch are in view")
@@ -29,7 +34,7 @@ def launch(m: Machine, kernel: V.Kernel, a: Arguments, *, stream: str | None = N
     options = {name: value for name, value in a.keywords.items() if name not in _parameters(definition)}
     given.update({name: value for name, value in a.keywords.items() if name not in options})
     dependent = any(name in options and truth(m, options[name], a.node) for name in _DEPENDENT)
-    _enqueue(m, definition, given, a, stream=stream, dependent=dependent)
+    _enqueue(m, definition, given, a, grid, dependent=dependent)
     return V.NONE
 
 
@@ -45,7 +50,8 @@ def launch_by_call(m: Machine, a: Arguments) -> V.Value:
         raise m.unread(a.node, "the kernel or its arguments are not in view")
     dependent = any(n in a.keywords and truth(m, a.keywords[n], a.node) for n in _DEPENDENT)
     values = dict(zip(_parameters(kernel.definition), items, strict=False))
-    _enqueue(m, kernel.definition, values, a, stream=name, dependent=dependent)
+    grid = resolved(m, a.get(1, "grid"))
+    _enqueue(m, kernel.definition, values, a, grid, stream=name, dependent=dependent)
     return V.NONE
 
 
@@ -66,8 +72,9 @@ def _enqueue(
     definition: Definition,
     given: Mapping[str, V.Value],
     a: Arguments,
+    grid: V.Value,
     *,
-    stream: str | None,
+    stream: str | None = None,
     dependent: bool,
 ) -> None:
     footprint = m.kernels.footprint(definition, _constants(m, definition, given))
@@ -75,8 +82,10 @@ def _enqueue(
         if dependent:
             raise m.unread(a.node, f"the kernel `{definition.name}` of this dependent launch is not read")
         footprint = _anything(given)
-    before = _footprint(m, given, footprint.before, a.node)
-    after = _footprint(m, given, footprint.after, a.node)
+    counted = any(use.prefix is not None for use in (*footprint.before, *footprint.after))
+    sizes = _sizes(m, given, grid, a) if counted else {}
+    before = _footprint(m, given, footprint.before, a.node, sizes)
+    after = _footprint(m, given, footprint.after, a.node, sizes)
     for use in (*footprint.before, *footprint.after):
         if isinstance(given.get(use.name), V.Tensor):
             m.note_use(a.node, given[use.name])
@@ -97,21 +106,57 @@ def _enqueue(
 
 
 def _footprint(
-    m: Machine, given: Mapping[str, V.Value], uses: Iterable[ParameterUse], node: cst.CSTNode
+    m: Machine,
+    given: Mapping[str, V.Value],
+    uses: Iterable[ParameterUse],
+    node: cst.CSTNode,
+    sizes: Mapping[str, Expr],
 ) -> Footprint:
     """What the parameters that a kernel touches are at this launch.
 
-    The kernel may touch all of an argument. What it certainly touches is its first element, if that is known.
+    The kernel may touch all of an argument. What it certainly touches is its first element, or its first
+    elements, if that is known.
     """
     regions: dict[bool, list[Region]] = {False: [], True: []}
     for use in uses:
         for tensor in tensors_in(m, given.get(use.name), node):
             regions[use.write] += [replace(region, exact=False) for region in m.regions(tensor)]
             if use.certain and not tensor.aliases and not tensor.holes:
-                regions[use.write].append(m.first_element(tensor))
+                count = None if use.prefix is None else _at_launch(use.prefix, sizes)
+                regions[use.write].append(m.leading_elements(tensor, count))
             if not m.is_device(tensor):
                 m.copied[tensor.memory] = None
     return Footprint(tuple(regions[False]), tuple(regions[True]))
+
+
+def _at_launch(count: Expr, sizes: Mapping[str, Expr]) -> Expr | None:
+    """A number of the kernel's in terms of the host's; None if it depends on one that is not known."""
+    found: dict[Expr, Expr] = {}
+    for symbol in E.symbols(count):
+        if symbol.kind not in (Kind.CONSTANT, Kind.SCALAR, Kind.GRID) or symbol.name not in sizes:
+            return None
+        found[E.sym(symbol)] = sizes[symbol.name]
+    return E.substitute(count, found)
+
+
+def _sizes(m: Machine, given: Mapping[str, V.Value], grid: V.Value, a: Arguments) -> dict[str, Expr]:
+    """The numbers of a launch, by the names that they have in the kernel: its parameters and its grid."""
+    found: dict[str, Expr] = {}
+    for name, value in given.items():
+        number = as_number(m, value) if isinstance(value, V.Number) else None
+        if isinstance(value, V.Unknown) and value.plain:
+            number = as_number(m, value)
+        if number is not None and not number.slopes and not number.curved:
+            found[name] = number.expr
+    if isinstance(grid, V.Function):
+        with contextlib.suppress(Unread, PathEnds):
+            grid = m.call_function(m, grid, Arguments(a.node, (V.Mapping(dict(given)),)))
+    blocks = grid.items if isinstance(grid, V.Sequence) else [grid]
+    for axis, value in enumerate(blocks):
+        number = as_number(m, value) if isinstance(value, V.Number) else None
+        if number is not None and not number.slopes and not number.curved:
+            found[grid_symbol(axis).name] = number.expr
+    return found
 
 
 def tensors_in(m: Machine, value: V.Value | None, node: cst.CSTNode) -> list[V.Tensor]:

@@ -48,6 +48,7 @@ class Machine:
     facts: dict[Expr, None] = field(default_factory=dict)
     settled: dict[Expr, Expr] = field(default_factory=dict)  # numbers that this path knows
     decided: dict[object, int] = field(default_factory=dict)
+    ranks: dict[str, int] = field(default_factory=dict)  # of tensors of the caller, where the text shows them
     tests: dict[str, Callable[[], bool]] = field(default_factory=dict)  # unknown truths, by name
     stream: str = CURRENT
     caller: str = CURRENT
@@ -166,6 +167,10 @@ class Machine:
             return condition in self.facts
         chosen = condition if self.choices.pick(2) == 0 else E.negate(condition)
         self.facts[chosen] = None
+        if chosen is condition and condition.op == "eq":
+            known, other = sorted(condition.args, key=lambda e: e.value is None)
+            if known.value is not None:
+                self.settled[other] = known
         return chosen is condition
 
     def know(self, e: Expr, value: int) -> None:
@@ -188,6 +193,11 @@ class Machine:
     def handed_in(self, name: str, node: cst.CSTNode, extents: tuple[Expr, ...] | None = None) -> V.Tensor:
         """Memory that the caller made, under the path of the value that holds it."""
         if name not in self.memories:
+            rank = self.ranks.get(name)
+            if extents is None and rank is not None:
+                extents = tuple(E.sym(Symbol(f"{name}.shape[{axis}]", Kind.HOST)) for axis in range(rank))
+                for extent in extents:
+                    self.assume(E.le(1, extent))
             place = self.knowledge.places.get(name, H.Place.DEVICE)
             stream = CURRENT if place is H.Place.DEVICE else None
             self.memories[name] = H.Memory(name, self.site(node), place, stream, None, extents, handed_in=True)
@@ -209,6 +219,14 @@ class Machine:
             self.graph_made[self.captures[-1].graph][memory] = None
         self.actions.append(H.Allocate(self.site(node), memory))
         return V.Tensor(memory)
+
+    def learn_rank(self, name: str, rank: int) -> None:
+        """The shape of a tensor is taken apart, or compared with one of so many axes."""
+        memory = self.memories.get(name)
+        self.ranks.setdefault(name, rank)
+        if memory is not None and memory.extents is None:
+            extents = tuple(self.extent(name, axis) for axis in range(rank))
+            self.memories[name] = replace(memory, extents=extents)
 
     def extent(self, memory: str, axis: int) -> Expr:
         extents = self.memories[memory].extents
@@ -248,13 +266,24 @@ class Machine:
         at = E.const(0 if loop is None else loop.round)
         return Cut(None if loop is None else loop.site, slope, E.sub(start.expr, E.mul(at, slope)))
 
-    def first_element(self, tensor: V.Tensor) -> H.Region:
-        """The first element of a view; `finished` cuts its box down to as many axes as its memory has."""
+    def leading_elements(self, tensor: V.Tensor, count: Expr | None) -> H.Region:
+        """The first elements of a view: `count` of them if its memory has one axis, else one.
+
+        `finished` cuts the box down to as many axes as the memory has.
+        """
         box: list[tuple[Expr, Expr]] = []
+        is_flat = tensor.rest is not None and len(self.memories[tensor.memory].extents or ()) == 1
         for axis in range(MAX_RANK):
             interval = tensor.box[axis] if axis < len(tensor.box) else None
             start = E.ZERO if interval is None else interval[0].expr
-            box.append((start, E.add(start, 1)))
+            stop = E.add(start, 1)
+            if interval is not None:  # the kernel has something to do
+                self.assume(E.lt(start, interval[1].expr))
+            if axis == 0 and is_flat and count is not None:
+                end = self.extent(tensor.memory, 0) if interval is None else interval[1].expr
+                stop = E.minimum(E.add(start, count), end)
+                self.assume(E.lt(start, stop))
+            box.append((start, stop))
         return H.Region(tensor.memory, tuple(box))
 
     # ---- actions -------------------------------------------------------------------------------------

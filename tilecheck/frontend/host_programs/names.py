@@ -273,8 +273,11 @@ def shape_items(m: Machine, value: V.Value, count: int) -> V.Sequence | None:
     """The numbers of a shape that has so many; None if the value is no shape."""
     match value:
         case V.Method(owner=V.Tensor() as tensor, name="shape"):
+            if not tensor.axes and tensor.rest == 0:
+                m.learn_rank(tensor.memory, count)
             return V.Sequence([shape_number(m, tensor, axis) for axis in range(count)], is_tuple=True)
         case V.Unknown(name=name, given=given) if name.endswith(".shape"):
+            m.learn_rank(name.removesuffix(".shape"), count)
             return V.Sequence([V.Unknown(f"{name}[{axis}]", given, plain=True) for axis in range(count)])
         case _:
             return None

@@ -83,9 +83,13 @@ def builtin(m: Machine, name: str, a: Arguments) -> V.Value | None:
             | "chr"
         ):
             return None if _holds_tensor(a) else _plain(m, name)
+        case "slice" if a.positional:
+            bounds = [None, *a.positional] if len(a.positional) == 1 else list(a.positional)
+            step = bounds[2] if len(bounds) > 2 else V.NONE
+            return V.Slice(bounds[0], bounds[1], holes=step not in (V.NONE, V.number(1)))
         case "super":
             return m.super_of(m, a.node)
-        case "open" | "globals" | "locals" | "object" | "property" | "staticmethod" | "slice":
+        case "open" | "globals" | "locals" | "object" | "property" | "staticmethod":
             return _plain(m, name)
         case _:
             return _plain(m, name) if name.endswith(("Error", "Exception", "Iteration", "Warning")) else None

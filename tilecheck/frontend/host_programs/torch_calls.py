@@ -241,7 +241,8 @@ def _target(m: Machine, a: Arguments) -> Place | None:
 
 def _part(m: Machine, tensor: V.Tensor, name: str, a: Arguments) -> V.Value:
     """A view of some of the elements."""
-    first = as_number(m, a.get(0, "chunks")) if a.get(0, "chunks") is not None else None
+    given = a.get(0, "split_size" if name == "split" else "chunks")
+    first = as_number(m, given) if given is not None else None
     if name == "narrow":
         parts = (a.get(0, "dim"), a.get(1, "start"), a.get(2, "length"))
         return tensor.mixed(holes=True) if None in parts else views.narrow(m, tensor, *parts) or tensor.mixed()
@@ -254,6 +255,9 @@ def _part(m: Machine, tensor: V.Tensor, name: str, a: Arguments) -> V.Value:
         if pieces is None:
             pieces = [tensor.mixed(holes=True)] * first.value
         return V.Sequence(list(pieces), is_tuple=True)
+    if name == "split" and along_first and first is not None and first.value is not None and first.value > 0:
+        split = views.pieces(m, tensor, first.value)
+        return tensor.mixed(holes=True) if split is None else V.Sequence([*split], is_tuple=True)
     return tensor.mixed(holes=True)
 
 

@@ -220,6 +220,7 @@ class Gridded:
     """A kernel with its grid: what `kernel[grid]` gives."""
 
     kernel: Any
+    grid: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +238,15 @@ class Range:
     start: Number
     stop: Number
     step: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """`start:stop`, in a subscript or as an object; `holes` where it has a step."""
+
+    start: Any
+    stop: Any
+    holes: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

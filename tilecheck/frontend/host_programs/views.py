@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.kinds import as_number
@@ -26,33 +26,24 @@ SOME_ELEMENTS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """`start:stop` in a subscript; `holes` where it has a step."""
-
-    start: V.Value | None
-    stop: V.Value | None
-    holes: bool = False
-
-
 NEW_AXIS = V.NONE
 DOTS = V.Const(Ellipsis)
 
 
-def subscript(m: Machine, tensor: V.Tensor, indices: Sequence[V.Value | Slice]) -> V.Tensor | None:
+def subscript(m: Machine, tensor: V.Tensor, indices: Sequence[V.Value | V.Slice]) -> V.Tensor | None:
     """The view that a subscript of integers and slices gives; None if it copies, as one by tensors does."""
     if any(_copies(m, index) for index in indices):
         return None
     if tensor.rest is None:  # under another shape: some of the same box
         return replace(tensor, holes=True)
-    for position, index in enumerate(indices):
-        if index == DOTS and position < len(indices) - 1:
-            return tensor.mixed(holes=True)  # it counts axes from the end
+    if DOTS in indices:
+        spelled = _spelled_out(m, tensor, indices)
+        if spelled is None:
+            return tensor.mixed(holes=True)
+        indices = spelled
     kept: list[int] = []
     at = 0
     for index in indices:
-        if index == DOTS:
-            break
         if index == NEW_AXIS:
             return tensor.mixed(holes=True)
         axis = _axis(tensor, at)
@@ -65,8 +56,22 @@ def subscript(m: Machine, tensor: V.Tensor, indices: Sequence[V.Value | Slice]) 
     return replace(tensor, axes=axes, rest=rest)
 
 
-def _copies(m: Machine, index: V.Value | Slice) -> bool:
-    if isinstance(index, Slice) or index in (DOTS, NEW_AXIS):
+def _spelled_out(m: Machine, tensor: V.Tensor, indices: Sequence[V.Value]) -> list[V.Value] | None:
+    """A subscript with whole slices for its `...`; None if it counts axes from an end that is not known."""
+    at = next(position for position, index in enumerate(indices) if index == DOTS)
+    before, behind = list(indices[:at]), list(indices[at + 1 :])
+    if not behind:
+        return before
+    extents = m.memories[tensor.memory].extents
+    rank = None if extents is None else len(tensor.axes) + len(extents) - (tensor.rest or 0)
+    left = None if rank is None else rank - len(before) - len(behind)
+    if left is None or left < 0:
+        return None
+    return [*before, *[V.Slice(None, None)] * left, *behind]
+
+
+def _copies(m: Machine, index: V.Value | V.Slice) -> bool:
+    if isinstance(index, V.Slice) or index in (DOTS, NEW_AXIS):
         return False
     return as_number(m, index) is None or (isinstance(index, V.Const) and isinstance(index.value, bool))
 
@@ -76,13 +81,13 @@ def _axis(tensor: V.Tensor, at: int) -> int:
     return tensor.axes[at] if at < len(tensor.axes) else (tensor.rest or 0) + at - len(tensor.axes)
 
 
-def cut(m: Machine, tensor: V.Tensor, axis: int, index: V.Value | Slice) -> tuple[V.Tensor, bool]:
+def cut(m: Machine, tensor: V.Tensor, axis: int, index: V.Value | V.Slice) -> tuple[V.Tensor, bool]:
     """The view cut along an axis of its memory, and whether that axis stays."""
     interval = tensor.box[axis] if axis < len(tensor.box) else None
     extent = V.Number(m.extent(tensor.memory, axis))
     low, high = interval or (V.number(0), extent)
     length = subtract(high, low)
-    if not isinstance(index, Slice):
+    if not isinstance(index, V.Slice):
         at = as_number(m, index)
         if at is None:
             return _with(replace(tensor, holes=True), axis, interval), False
@@ -137,8 +142,8 @@ def narrow(m: Machine, tensor: V.Tensor, axis: V.Value, start: V.Value, length: 
     at, first, size = as_number(m, axis), as_number(m, start), as_number(m, length)
     if at is None or at.value is None or at.value < 0 or first is None or size is None:
         return tensor.mixed(holes=True)
-    indices: list[V.Value | Slice] = [Slice(None, None)] * at.value
-    return subscript(m, tensor, [*indices, Slice(first, add(first, size))])
+    indices: list[V.Value | V.Slice] = [V.Slice(None, None)] * at.value
+    return subscript(m, tensor, [*indices, V.Slice(first, add(first, size))])
 
 
 def chunks(m: Machine, tensor: V.Tensor, count: int) -> list[V.Tensor] | None:
@@ -156,6 +161,20 @@ def chunks(m: Machine, tensor: V.Tensor, count: int) -> list[V.Tensor] | None:
         stop = high if piece == count - 1 else add(start, V.Number(length))
         found.append(_with(tensor, axis, (start, stop)))
     return found
+
+
+def pieces(m: Machine, tensor: V.Tensor, size: int) -> list[V.Tensor] | None:
+    """`t.split(size)` along the first axis; None where the number of pieces is not known."""
+    length = shape(m, tensor, 0)
+    whole = None if length is None else m.settle(length.expr).value
+    if whole is None or not 0 < whole <= size * _MOST_PIECES:
+        return None
+    starts = range(0, whole, size)
+    found = [subscript(m, tensor, [V.Slice(V.number(at), V.number(min(at + size, whole)))]) for at in starts]
+    return [piece for piece in found if piece is not None]
+
+
+_MOST_PIECES = 8
 
 
 def shape(m: Machine, tensor: V.Tensor, axis: int) -> V.Number | None:
