@@ -45,12 +45,14 @@ def _read(
 ) -> HostFunction:
     programs: dict[HostProgram, None] = {}
     reasons: list[str] = []
+    ended = ""
     for entry in entries:
-        found, why = read(table, relevance, kernels, entry)
-        programs.update(dict.fromkeys(found))
-        reasons += [why] if why else []
-    if not programs and not reasons:
-        reasons.append("no path through it returns")
+        found = read(table, relevance, kernels, entry)
+        programs.update(dict.fromkeys(found.programs))
+        reasons += [found.why] if found.why else []
+        ended = ended or found.ended
+    if not programs and not reasons and ended:
+        reasons.append(f"every path through it ends in an exception: {ended}")
     return HostFunction(name, entries[0].site, tuple(programs), reasons[0] if reasons else "")
 
 
@@ -99,7 +101,18 @@ def _method(table: ModuleTable, relevance: Relevance, place: Place) -> tuple[str
         if relevance.is_relevant(other.node)
     ]
     sequences = [(node, node), *((other, node, node) for other in others[:_MOST_PARTNERS])]
-    return name, [Entry(name, site, calls, made_by) for calls in sequences]
+    read = {node, *others[:_MOST_PARTNERS]}
+    unsettled = frozenset(name for method in _methods(made_by, read) for name in relevance.changed(method))
+    return name, [Entry(name, site, calls, made_by, None, unsettled) for calls in sequences]
+
+
+def _methods(made_by: cst.ClassDef, read: set[cst.FunctionDef]) -> Iterator[cst.FunctionDef]:
+    """The methods that may be called between those that are read; private ones are called by others."""
+    for line in made_by.body.body:
+        if isinstance(line, cst.FunctionDef) and line not in read and line.name.value != "__init__":
+            private = line.name.value.startswith("_") and not line.name.value.endswith("__")
+            if not private:
+                yield line
 
 
 def _is_public(node: cst.FunctionDef) -> bool:

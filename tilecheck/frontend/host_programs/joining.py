@@ -16,6 +16,7 @@ import libcst as cst
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.holding import sweep
 from tilecheck.frontend.host_programs.kinds import as_tensor
+from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.syntax import walk
 from tilecheck.ir import host_program as H
@@ -85,11 +86,11 @@ def either(
         value = joined(m, node, one, other)
         after.join(m, node)
         m.stored = _joined_table(m, node, stored_one, m.stored)
-    except NeedsChoice:
+    except (NeedsChoice, PathEnds):  # a way that ends in an exception leaves the other one alone
         before.restore()
         del m.actions[mark:]
         m.owned, m.stored, m.recorded = owned, stored, recorded
-        raise
+        raise NeedsChoice from None
     finally:
         m.holds_frees -= 1
         m.facts = facts

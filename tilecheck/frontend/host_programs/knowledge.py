@@ -31,7 +31,19 @@ class TooLong(TilecheckError):
 
 
 class PathEnds(TilecheckError):
-    """The path raises, or never returns."""
+    """The path ends in an exception, as far as the values on it are followed."""
+
+
+class Raises(PathEnds):
+    """The text raises here, or asserts what does not hold."""
+
+
+class LoopsOn(TilecheckError):
+    """The path goes on in a loop for ever; its further rounds do what is read already."""
+
+    def __init__(self, node: cst.CSTNode) -> None:
+        super().__init__("loops on")
+        self.node = node
 
 
 class BreakLoop(TilecheckError):
@@ -70,6 +82,7 @@ class Knowledge:
     joins: bool = False  # branches that use no streams are run both ways in one path
     reads_helpers: bool = True  # functions that use no streams are read where they are called
     steps: int = 0
+    ended: str = ""  # why a path ended early, if the text does not say so
 
     def learn_period(self, loop: Site, period: int) -> None:
         """Raises: Relearn, if the loop is not read for this period yet."""

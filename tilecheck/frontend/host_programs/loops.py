@@ -18,7 +18,7 @@ import libcst as cst
 
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.iteration import Items
-from tilecheck.frontend.host_programs.knowledge import BreakLoop, ContinueLoop, Loop, PathEnds, Relearn
+from tilecheck.frontend.host_programs.knowledge import BreakLoop, ContinueLoop, Loop, LoopsOn, Relearn
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
@@ -57,7 +57,7 @@ def run_while(m: Machine, node: cst.CSTNode, test: Callable[[], bool | None], bo
     """Run a `while` loop; whether it ended without `break`. `test` gives None where the condition is open.
 
     Raises:
-        PathEnds: the loop has no end but a `break`, and this path takes none.
+        LoopsOn: the loop has no end but a `break`, and this path takes none.
     """
     loop = Loop(m.site(node), m.unique("loop"))
     m.loops.append(loop)
@@ -74,7 +74,7 @@ def run_while(m: Machine, node: cst.CSTNode, test: Callable[[], bool | None], bo
                 return True
             if loop.round >= most:
                 _check_recurs(m, loop, node, states)
-                raise PathEnds("what more rounds do is read already")
+                raise LoopsOn(node)
             if not _round(m, loop, body, grown):
                 return False
             states.append(_state(m, loop))

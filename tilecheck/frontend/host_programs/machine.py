@@ -307,7 +307,7 @@ class Machine:
         self, node: cst.CSTNode, name: str, reads: Iterable[H.Region], writes: Iterable[H.Region] = ()
     ) -> None:
         """The host itself reads or writes memory."""
-        footprint = H.Footprint(_distinct(reads), _distinct(writes))
+        footprint = H.Footprint(distinct(reads), distinct(writes))
         if footprint.reads or footprint.writes:
             self.act(H.Touch(self.site(node), name, footprint))
 
@@ -325,7 +325,7 @@ class Machine:
         waits: bool = True,
     ) -> None:
         """Enqueue work on a stream, the current one if none is named."""
-        after = H.Footprint(_distinct(reads), _distinct(writes))
+        after = H.Footprint(distinct(reads), distinct(writes))
         frozen: tuple[str, ...] = ()
         if self.captures:
             graph = self.captures[-1].graph
@@ -356,7 +356,7 @@ class Machine:
 MAX_RANK = 8
 
 
-def _distinct(regions: Iterable[H.Region]) -> tuple[H.Region, ...]:
+def distinct(regions: Iterable[H.Region]) -> tuple[H.Region, ...]:
     """Each region once, exact if one of them is."""
     found: dict[tuple[object, ...], H.Region] = {}
     for region in regions:

@@ -16,8 +16,17 @@ from tilecheck.frontend.host_programs.expressions import evaluate
 from tilecheck.frontend.host_programs.holding import hand_out, sweep_at_end
 from tilecheck.frontend.host_programs.kernels import Kernels
 from tilecheck.frontend.host_programs.kinds import resolved
-from tilecheck.frontend.host_programs.knowledge import Knowledge, PathEnds, Relearn, Returned, TooLong, Unread
-from tilecheck.frontend.host_programs.machine import CURRENT, MAX_RANK, Machine
+from tilecheck.frontend.host_programs.knowledge import (
+    Knowledge,
+    LoopsOn,
+    PathEnds,
+    Raises,
+    Relearn,
+    Returned,
+    TooLong,
+    Unread,
+)
+from tilecheck.frontend.host_programs.machine import CURRENT, MAX_RANK, Machine, distinct
 from tilecheck.frontend.host_programs.relevance import Relevance
 from tilecheck.frontend.host_programs.statements import run_block
 from tilecheck.frontend.modules import ModuleTable
@@ -35,7 +44,8 @@ _MAX_READINGS = 60
 class Entry:
     """What the caller does: calls of functions, one after the other, on one object or none.
 
-    `made_by` is the class of the object; `inner` is a function that the first one defines.
+    `made_by` is the class of the object, and `unsettled` its attributes that other methods may change in
+    between. `inner` is a function that the first one defines.
     """
 
     name: str
@@ -43,25 +53,34 @@ class Entry:
     calls: tuple[cst.FunctionDef | cst.Module, ...]
     made_by: cst.ClassDef | None = None
     inner: cst.FunctionDef | None = None
+    unsettled: frozenset[str] = frozenset()
 
 
-def read(
-    table: ModuleTable, relevance: Relevance, kernels: Kernels, entry: Entry
-) -> tuple[tuple[H.HostProgram, ...], str]:
-    """The programs of an entry, one for each path, and why they are not all."""
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The programs of an entry, one for each path, and why they are not all. `ended` says why a path ends in an
+    exception that the text does not raise: something was followed wrongly, or the calls do not fit."""
+
+    programs: tuple[H.HostProgram, ...]
+    why: str = ""
+    ended: str = ""
+
+
+def read(table: ModuleTable, relevance: Relevance, kernels: Kernels, entry: Entry) -> Reading:
+    """All paths of an entry, as far as they are understood."""
     knowledge = Knowledge()
     try:
         for _ in range(_MAX_READINGS):
             found = _reading(table, relevance, kernels, entry, knowledge)
             if found is not None:
-                return found, ""
+                return Reading(found, "", knowledge.ended)
     except TooManyPaths:
-        return (), "it has too many paths"
+        return Reading((), "it has too many paths")
     except TooLong as error:
-        return (), error.why
+        return Reading((), error.why)
     except RecursionError:
-        return (), "it is nested too deeply to follow"
-    return (), "what its values are does not settle"
+        return Reading((), "it is nested too deeply to follow")
+    return Reading((), "what its values are does not settle")
 
 
 def _reading(
@@ -122,8 +141,14 @@ def _run(m: Machine, entry: Entry) -> H.HostProgram | None:
     returned: V.Value = V.NONE
     try:
         returned = _calls(m, entry)
-    except PathEnds:
+    except Raises:
         return None
+    except PathEnds as end:
+        m.knowledge.ended = str(end)
+        return None
+    except LoopsOn as end:  # it never returns: the caller comes after nothing of it
+        m.act(H.Join(m.site(end.node)))
+        return _finished(m, entry, (), ())
     except Unread as error:
         return _finished(m, entry, (), ((error.site, error.why),))
     except UnsupportedConstruct as error:
@@ -141,6 +166,8 @@ def _calls(m: Machine, entry: Entry) -> V.Value:
     owner: V.Value = None
     if entry.made_by is not None:
         owner = scope.names["the object"] = _object(m, entry.made_by)
+        for name in sorted(entry.unsettled & owner.fields.keys()):
+            owner.fields[name] = V.Unknown(f"{owner.name}.{name}")
     value: V.Value = V.NONE
     closure: V.Scope | None = None
     for position, node in enumerate(entry.calls):
@@ -293,7 +320,7 @@ def _regions(actions: Sequence[H.Action]) -> list[H.Region]:
 
 def _with_regions(action: H.Action, of: Callable[[H.Region], H.Region]) -> H.Action:
     def footprint(old: H.Footprint) -> H.Footprint:
-        return H.Footprint(tuple(map(of, old.reads)), tuple(map(of, old.writes)))
+        return H.Footprint(distinct(map(of, old.reads)), distinct(map(of, old.writes)))
 
     if isinstance(action, H.Work):
         return replace(action, before=footprint(action.before), after=footprint(action.after))

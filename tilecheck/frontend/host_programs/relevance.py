@@ -141,6 +141,25 @@ class Relevance:
             )
         return self.ordering[node]
 
+    def changed(self, method: cst.FunctionDef, seen: frozenset[str] = frozenset()) -> set[str]:
+        """The attributes of `self` that a method binds or changes, itself or through private methods."""
+        found: set[str] = set()
+        for node in walk(method.body):
+            match node:
+                case (
+                    cst.AssignTarget(target=target)
+                    | cst.AugAssign(target=target)
+                    | cst.AnnAssign(target=target)
+                ):
+                    found.add(_of_self(target))
+                case cst.Call(func=cst.Attribute(value=cst.Attribute() as owner, attr=cst.Name(value=name))):
+                    found |= {_of_self(owner)} if name in _CHANGING else set()
+                case cst.Call(func=cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=name))):
+                    helpers = [p.node for p in self.places if p.node.name.value == name and name not in seen]
+                    for helper in helpers if name.startswith("_") else ():
+                        found |= self.changed(helper, seen | {name})
+        return found - {""}
+
     def module_body(self) -> bool:
         """Whether the module's own statements use streams."""
 
@@ -155,6 +174,20 @@ class Relevance:
 
 def _only_enqueues(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Arg) or (isinstance(node, cst.Attribute) and node.attr.value == "record_stream")
+
+
+_CHANGING = frozenset("append extend pop popleft insert clear update setdefault add remove appendleft".split())
+
+
+def _of_self(node: cst.BaseExpression) -> str:
+    """The attribute of `self` that an assignment changes: itself, or an item of it."""
+    while isinstance(node, cst.Subscript):
+        node = node.value
+    match node:
+        case cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=name)):
+            return name
+        case _:
+            return ""
 
 
 def _last(node: cst.CSTNode) -> str:

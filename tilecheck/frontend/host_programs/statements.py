@@ -15,7 +15,7 @@ from tilecheck.frontend.host_programs.holding import sweep
 from tilecheck.frontend.host_programs.iteration import items_of
 from tilecheck.frontend.host_programs.joining import NeedsChoice, either, is_open, joins, leaves, raises
 from tilecheck.frontend.host_programs.kinds import resolved, truth
-from tilecheck.frontend.host_programs.knowledge import BreakLoop, ContinueLoop, PathEnds, Returned
+from tilecheck.frontend.host_programs.knowledge import BreakLoop, ContinueLoop, PathEnds, Raises, Returned
 from tilecheck.frontend.host_programs.loops import run_for, run_while
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.numbers import binary
@@ -134,7 +134,7 @@ def _return(m: Machine, node: cst.Return) -> None:
 
 
 def _raise(m: Machine, node: cst.Raise) -> None:
-    raise PathEnds("raises")
+    raise Raises("raises")
 
 
 def _assert(m: Machine, node: cst.Assert) -> None:
@@ -143,7 +143,7 @@ def _assert(m: Machine, node: cst.Assert) -> None:
     if m.knowledge.joins and is_open(m, value):
         m.decided["truth", value.name] = 0
     if not truth(m, value, node.test):
-        raise PathEnds("the assertion fails")
+        raise Raises("the assertion fails")
 
 
 def _delete(m: Machine, node: cst.Del) -> None:
