@@ -33,6 +33,8 @@ from tilecheck.ir.host_program import (
     Touch,
     Work,
 )
+from tilecheck.model import Site, Span
+from tilecheck.proof.host_judge import judge
 from tilecheck.proof.host_regions import by_solver
 from tilecheck.proof.interleavings import hazards
 from tilecheck.proof.session import Session
@@ -68,6 +70,17 @@ def judged(seed: int, *, symbolic: bool = False, scrambled: bool = False) -> Jud
         found = findings(build(program))
     keys = frozenset(map(_key, found))
     return Judged(seed, shown, shown - keys, keys - shown)
+
+
+def unconfirmed(seed: int) -> frozenset[Key]:
+    """What the queries find and no interleavings of the two steps alone confirm, or the other way round."""
+    drawn = random_program(random.Random(seed))
+    placed = (replace(a, site=Site("drawn.py", Span(k, k + 1))) for k, a in enumerate(drawn.actions))
+    program = replace(drawn, actions=tuple(placed))
+    with closing(Session()) as session:
+        judgement = judge(program, session)
+    confirmed = frozenset(_key(error.finding) for error in judgement.errors)
+    return confirmed ^ frozenset((h.code, h.first, h.second, h.memory, h.exact) for h in hazards(program))
 
 
 def _key(found: HostFinding) -> Key:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from soundness_host_judged import Judged, judged
+from soundness_host_judged import Judged, judged, unconfirmed
 
 CODES = (*(f"TC41{k}" for k in range(1, 6)), *(f"TC42{k}" for k in range(1, 7)), "TC431", "TC432", "TC433")
 
@@ -29,6 +29,11 @@ def test_programs_that_nobody_would_write_agree_too() -> None:
     found = [judged(seed, scrambled=True) for seed in range(400, 800)]
     assert [one for one in found if one.missed or one.invented] == []
     assert sum(bool(one.shown) for one in found) > 100
+
+
+@pytest.mark.parametrize("seed", range(800, 860))
+def test_the_two_steps_alone_confirm_each_finding(seed: int) -> None:
+    assert unconfirmed(seed) == frozenset()
 
 
 @pytest.mark.parametrize("seed", range(400, 430))

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tilecheck.analysis.hosts.build import build
 from tilecheck.analysis.hosts.findings import HostFinding
 from tilecheck.analysis.hosts.queries import findings
 from tilecheck.analysis.hosts.regions import Answer
 from tilecheck.ir.expr import Kind, Symbol, le, lt, sym, symbols
-from tilecheck.ir.host_program import Footprint, HostProgram, Region, Touch, Work
+from tilecheck.ir.host_program import (
+    Action,
+    Footprint,
+    HostProgram,
+    Place,
+    Region,
+    Touch,
+    Work,
+)
+from tilecheck.model import Site
 from tilecheck.proof.host_regions import by_solver
 from tilecheck.proof.interleavings import hazards
 from tilecheck.proof.session import Session
@@ -46,16 +55,33 @@ class Judgement:
 
 def judge(program: HostProgram, session: Session) -> Judgement:
     """Decide every finding of a program: an error stands only if the interleavings of the program, with numbers
-    for its sizes, show the same rule broken by the same two steps."""
+    for its sizes, show the same rule broken by the same two steps.
+
+    Of several with the same two places and memory, such as those of the rounds of a loop, one is decided.
+    """
     judge_ = _Judge(program, session)
-    errors, open_ = [], []
+    errors: dict[tuple[object, ...], Confirmed] = {}
+    open_: dict[tuple[object, ...], Open] = {}
     for found in findings(build(program), by_solver(program, session)):
+        places = [_site(program, index) for index in (found.first, found.second)]
+        key = (found.code, *places, found.memory)
+        if key in errors:
+            continue
         judged = judge_.of(found)
         if isinstance(judged, Confirmed):
-            errors.append(judged)
+            errors[key] = judged
         else:
-            open_.append(judged)
-    return Judgement(tuple(errors), tuple(open_))
+            open_.setdefault(key, judged)
+    left = tuple(one for key, one in open_.items() if key not in errors)
+    return Judgement(tuple(errors.values()), left)
+
+
+def _site(program: HostProgram, index: int) -> Site | int:
+    """Where an action stands; of the caller's work, its index."""
+    return program.actions[index].site if 0 <= index < len(program.actions) else index
+
+
+_Values = Mapping[Symbol, int]
 
 
 @dataclass(slots=True)
@@ -64,7 +90,7 @@ class _Judge:
 
     program: HostProgram
     session: Session
-    shown: dict[tuple[tuple[Symbol, int], ...], _Shown] = field(default_factory=dict)
+    shown: dict[tuple[object, ...], _Shown] = field(default_factory=dict)
 
     def of(self, found: HostFinding) -> Confirmed | Open:
         if found.meeting.answer is not Answer.MEET:
@@ -75,11 +101,11 @@ class _Judge:
         if values is None:
             return Open(found, "no sizes are found for which it can be replayed")
         values = {symbol: values.get(symbol, 1) for symbol in symbols_of(self.program)}
-        if (found.code, found.first, found.second, found.memory) not in self.hazards(values):
+        if (found.code, found.first, found.second, found.memory) not in self.hazards(found, values):
             return Open(found, NOT_REPLAYED)
         return Confirmed(found, values)
 
-    def any_sizes(self) -> Mapping[Symbol, int] | None:
+    def any_sizes(self) -> _Values | None:
         """Sizes that the facts admit."""
         if not self.program.facts:
             return {}
@@ -88,16 +114,53 @@ class _Judge:
         answer = satisfiable((*self.program.facts, *sizes), session=self.session, smallest=True)
         return None if answer.model is None else {s: int(v) for s, v in answer.model.symbols.items()}
 
-    def hazards(self, values: Mapping[Symbol, int]) -> _Shown:
-        """What the interleavings show with these sizes; nothing if they make no program."""
-        key = tuple(sorted(values.items(), key=lambda item: (item[0].name, item[0].uid)))
+    def hazards(self, found: HostFinding, values: _Values) -> _Shown:
+        """What the interleavings of the steps of a finding show with these sizes; nothing if they make no
+        program."""
+        pair = _steps(found) if found.code in _RACES else None
+        numbers = sorted(values.items(), key=lambda item: (item[0].name, item[0].uid))
+        key = (found.memory, pair, *numbers)
         if key not in self.shown:
             try:
-                found = hazards(self.program.at(values))
+                shown = hazards(_about(self.program, found.memory, pair).at(values))
             except ValueError:  # boxes of different ranks, or facts that hold for no numbers
-                found = ()
-            self.shown[key] = frozenset((h.code, h.first, h.second, h.memory) for h in found if h.exact)
+                shown = ()
+            self.shown[key] = frozenset((h.code, h.first, h.second, h.memory) for h in shown if h.exact)
         return self.shown[key]
+
+
+# What two steps do at once: other steps order them or not, whatever those touch.
+_RACES = frozenset({"TC411", "TC413", "TC414", "TC415", "TC421", "TC425", "TC431", "TC432", "TC433"})
+
+
+def _steps(found: HostFinding) -> frozenset[int]:
+    """The actions whose work has part in a finding: a replay and what it runs."""
+    parts = (holder.partition(":")[2].split(".") for holder in found.holders)
+    indices = {int(part) for listed in parts for part in listed if part.isdigit()}
+    return frozenset({found.first, found.second, *indices})
+
+
+def _about(program: HostProgram, memory: str, steps: frozenset[int] | None) -> HostProgram:
+    """The program without what other steps touch; or, if all steps have part in a finding, without what they do
+    to other memories. All actions stay, so that their order does, and so do copies of ordinary host memory, for
+    which the host waits."""
+
+    def keeps(index: int, region: Region) -> bool:
+        known = program.by_name.get(region.memory)
+        if known is not None and known.place is Place.PAGEABLE:
+            return True
+        return region.memory == memory if steps is None else index in steps
+
+    def part(index: int, of: Footprint) -> Footprint:
+        reads, writes = (tuple(r for r in regions if keeps(index, r)) for regions in (of.reads, of.writes))
+        return Footprint(reads, writes)
+
+    def action(index: int, of: Action) -> Action:
+        if isinstance(of, Work):
+            return replace(of, before=part(index, of.before), after=part(index, of.after))
+        return replace(of, footprint=part(index, of.footprint)) if isinstance(of, Touch) else of
+
+    return replace(program, actions=tuple(action(k, of) for k, of in enumerate(program.actions)))
 
 
 def symbols_of(program: HostProgram) -> tuple[Symbol, ...]:
