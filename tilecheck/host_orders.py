@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tilecheck.frontend.modules import ModuleTable
     from tilecheck.ir.host_program import HostProgram
     from tilecheck.ir.launch_footprint import KernelFootprint
-    from tilecheck.proof.host_judge import Judgement
+    from tilecheck.proof.host_judge import Judgement, Open
     from tilecheck.proof.session import Session
 
 Result = tuple[tuple[HostReport, ...], tuple[Diagnostic, ...]]
@@ -70,26 +70,27 @@ def _of_paths(function: HostFunction, session: Session) -> tuple[HostReport, tup
     from tilecheck.host_wording import Shown, diagnostic  # lazy
 
     shown: dict[tuple[object, ...], list[Shown]] = {}
-    unread = ""
+    unread: list[tuple[Site | None, str]] = []
     for program in function.programs:
         if program.unread:
-            unread = unread or program.unread[0][1]
+            unread += program.unread
             continue
         if len(program.actions) > MOST_ACTIONS:
-            unread = unread or f"a path has more than {MOST_ACTIONS} steps"
+            unread.append((None, f"a path has more than {MOST_ACTIONS} steps"))
             continue
         judgement = _judgement(program, session)
         for confirmed in judgement.errors:
             one = Shown(program, confirmed)
             shown.setdefault(one.key, []).append(one)
-        if judgement.open and not unread:
-            unread = _why(program, judgement)
+        unread += [_why(program, open_) for open_ in judgement.open]
     found = tuple(map(diagnostic, shown.values()))
     codes = tuple(sorted({d.code for d in found}))
     if found:
         return HostReport(function.name, function.site, "violated", findings=codes), found
-    status = "unread" if unread else "ordered"
-    return HostReport(function.name, function.site, status, unread), ()
+    if not unread:
+        return HostReport(function.name, function.site, "ordered"), ()
+    place, why = unread[0]
+    return HostReport(function.name, function.site, "unread", why, place), ()
 
 
 def _judgement(program: HostProgram, session: Session) -> Judgement:
@@ -98,7 +99,9 @@ def _judgement(program: HostProgram, session: Session) -> Judgement:
     return judge(program, session)
 
 
-def _why(program: HostProgram, judgement: Judgement) -> str:
-    """Why a path is not decided: the finding that may be one."""
-    first = judgement.open[0]
-    return f"{first.finding.code} on `{first.finding.memory}` is not decided: {first.why}"
+def _why(program: HostProgram, open_: Open) -> tuple[Site | None, str]:
+    """Why a path is not decided: the finding that may be one, and where."""
+    finding = open_.finding
+    steps = [program.actions[k] for k in (finding.second, finding.first) if 0 <= k < len(program.actions)]
+    place = steps[0].site if steps else None
+    return place, f"{finding.code} on `{finding.memory}` is not decided: {open_.why}"

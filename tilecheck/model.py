@@ -306,12 +306,14 @@ class KernelReport:
 @dataclass(frozen=True, slots=True)
 class HostReport:
     """What the user learns of one host function that uses streams, events, graphs, dependent launches or
-    asynchronous copies. `reason` says why it is unread, `findings` are the rules that it breaks."""
+    asynchronous copies. `reason` says why it is unread, and `reason_site` where; `findings` are the rules that it
+    breaks."""
 
     name: str
     site: Site
     status: str  # ordered | violated | unread
     reason: str = ""
+    reason_site: Site | None = None
     findings: tuple[str, ...] = ()
     internal_error: str | None = None  # traceback text, when a bug of ours ended the analysis
 

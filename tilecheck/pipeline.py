@@ -121,7 +121,7 @@ def _verify(found: Discovery, options: Options, configs: Configs, cache: Cache |
         unreadable=(*found.unreadable, *(c.path for c, r in results if r.unreadable)),
         time_s=time.perf_counter() - start,
         parse_time_s=sum(r.parse_time_s for _, r in results),
-        sources=sources | _extra_sources(sources, diagnostics, kernels),
+        sources=sources | _extra_sources(sources, diagnostics, kernels, hosts),
         not_kept="" if cache is None else cache.problem,
         hosts=hosts,
     )
@@ -264,7 +264,10 @@ def _pragmas(candidate: Candidate) -> tuple[Pragma, ...]:
 
 
 def _extra_sources(
-    known: dict[str, bytes], diagnostics: list[Diagnostic], kernels: tuple[KernelReport, ...]
+    known: dict[str, bytes],
+    diagnostics: list[Diagnostic],
+    kernels: tuple[KernelReport, ...],
+    hosts: tuple[HostReport, ...],
 ) -> dict[str, bytes]:
     """The bytes of helper files that a site names although they were not on the command line."""
     from tilecheck.frontend.source import read  # lazy
@@ -279,6 +282,7 @@ def _extra_sources(
             *(s for o in kernel.obligations for s in o.sites),
         ]
         files.update(dict.fromkeys(s.file for s in sites))
+    files.update(dict.fromkeys(h.reason_site.file for h in hosts if h.reason_site is not None))
     found = {}
     for file in files:
         if file not in known:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,8 +107,12 @@ def test_a_missing_wait_is_a_finding_that_stands_alone() -> None:
 
 def test_what_is_not_read_is_listed_with_the_reason() -> None:
     report = verified(KERNEL + UNREAD)
-    assert [host.status for host in report.hosts] == ["unread"]
-    assert "ExternalStream" in report.hosts[0].reason
+    (host,) = report.hosts
+    assert host.status == "unread"
+    assert "ExternalStream" in host.reason
+    assert host.reason_site is not None
+    assert line(host.reason_site.span.start, KERNEL + UNREAD) == 15
+    assert "because line 15: " in run(KERNEL + UNREAD)[1]
     assert not [d for d in report.diagnostics if d.code.startswith("TC4")]
 
 
@@ -275,6 +280,16 @@ def test_results_follow_kernels_of_other_files(calls: list[str]) -> None:
     report, judged = check(calls)
     assert judged
     assert "TC411" not in report.hosts[0].findings
+
+
+def test_what_has_not_changed_since_a_revision_is_left_out() -> None:
+    Path("kernels.py").write_text(KERNEL)
+    Path("host.py").write_text("import torch\nimport triton\n\nfrom kernels import scale\n" + WRONG)
+    for command in ("init -q", "add .", "-c user.name=a -c user.email=a@b.c commit -q -m first"):
+        subprocess.run(["git", *command.split()], check=True)
+    assert not verify_paths(["."], Options(since="HEAD")).hosts
+    Path("kernels.py").write_text(KERNEL.replace("2.0 *", "3.0 *"))
+    assert statuses(verify_paths(["."], Options(since="HEAD"))) == [("quadrupled", "violated", ("TC411",))]
 
 
 # ---- bugs of ours ----------------------------------------------------------------------------------------

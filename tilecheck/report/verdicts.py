@@ -41,7 +41,7 @@ def render_verdicts(report: Report) -> Iterator[Line]:
     for judged, place in zip(listed, where, strict=True):
         word = judged.status if isinstance(judged, HostReport) else judged.verdict.value
         yield line((f"{word:<11}", _STYLES.get(word, word)), f"  {place:<{width}}  ", (judged.name, "strong"))
-        why = _host_grounds(judged) if isinstance(judged, HostReport) else grounds(judged, places)
+        why = _host_grounds(judged, places) if isinstance(judged, HostReport) else grounds(judged, places)
         for text in why:
             yield line(" " * 15, text)
 
@@ -50,9 +50,13 @@ def render_verdicts(report: Report) -> Iterator[Line]:
 _STYLES = {"ordered": Verdict.PROVED.value, "unread": Verdict.UNKNOWN.value}
 
 
-def _host_grounds(host: HostReport) -> Iterator[str]:
+def _host_grounds(host: HostReport, places: Places) -> Iterator[str]:
     if host.reason:
-        yield f"because {host.reason}"
+        place = None if host.reason_site is None else places.of(host.reason_site)
+        where = (
+            "" if place is None else f"line {place.line}: " if place.file == host.site.file else f"{place}: "
+        )
+        yield f"because {where}{host.reason}"
     if host.findings:
         yield f"it breaks {', '.join(host.findings)}"
 
