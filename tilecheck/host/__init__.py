@@ -33,7 +33,7 @@ from tilecheck.host.graphs import Graph, GraphState
 from tilecheck.host.handles import Array, Borrowed, Shared, View
 from tilecheck.host.hostarrays import HostArray
 from tilecheck.host.kernels import Kernel
-from tilecheck.host.launches import call, launch
+from tilecheck.host.launches import call, enqueue, launch
 from tilecheck.host.operations import Operation, Value, first, unzip, zip  # noqa: A004 - as there
 from tilecheck.host.partition import Partition, partition, partition_map, partition_prefix, unpartition
 from tilecheck.host.places import caller
@@ -72,6 +72,7 @@ __all__ = [
     "current",
     "default",
     "empty",
+    "enqueue",
     "fill",
     "first",
     "full",

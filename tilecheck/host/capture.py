@@ -69,7 +69,7 @@ class Capture:
             "help: do it before the capture; the graph keeps the arrays that it uses",
         )
 
-    def check_task(self, place: Place) -> None:
+    def _check_task(self, place: Place) -> None:
         """Check that the task that enqueues work is the one that captures.
 
         Raises:
@@ -88,6 +88,7 @@ class Capture:
         Raises:
             HostRefused: the stream is not captured.
         """
+        self._check_task(place)
         if stream is None:
             return self.origin
         found = self.queues.get(stream.handle)
@@ -196,7 +197,6 @@ class Scope:
         self._place = place
         self._capture: Capture | None = None
         self._raw: Any = None
-        self._locked = False
         self._graph: Graph[Any] | None = None
         self._stack = contextlib.ExitStack()
 
@@ -208,14 +208,14 @@ class Scope:
         stream = self._stream or runtime.capture_stream()
         if not stream.handle:
             raise ValueError("the default stream cannot be captured: name another")
-        self._locked = runtime.enter(place)
+        self._runtime.enter(place)
         try:
             queue = runtime.ledger.queue(stream.handle)
             capture = Capture(runtime, queue, runtime.name("graph"), place)
             capture.inputs = self._inputs
             self._raw = runtime.driver.begin_capture(queue.raw)
         except BaseException:
-            runtime.leave(locked=self._locked)
+            runtime.leave()
             raise
         self._capture = runtime.capture = capture
         if runtime.ledger.recorder is not None:
@@ -272,7 +272,7 @@ class Scope:
                 runtime.ledger.recorder.end_capture(capture.name, self._place)
         finally:
             runtime.capture = None
-            runtime.leave(locked=self._locked)
+            runtime.leave()
 
 
 def _task() -> object:

@@ -9,6 +9,7 @@ items have ended; it is the vector clock of the order that streams, events and j
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,6 +22,7 @@ Clock: TypeAlias = Mapping[int, int]
 EMPTY: Clock = {}
 
 _lanes = itertools.count(1)
+_MOST_MARKS = 64
 
 
 def merged(first: Clock, second: Clock) -> Clock:
@@ -35,22 +37,36 @@ def merged(first: Clock, second: Clock) -> Clock:
 
 
 class Item:
-    """A piece of work that was enqueued: its place in the order, and who asked for it where.
+    """A piece of work that was enqueued: its place in the order, and who asked for it.
 
-    Mutable: a graph has one item, which moves to the place of its latest replay. Replays of one graph do not
-    overlap, so what is ordered after the latest is ordered after all of them.
+    `lane` and `seq` are there when it has its place. Mutable: see `Replay`.
     """
 
-    __slots__ = ("is_replay", "lane", "mark", "name", "place", "queue", "seq")
+    __slots__ = ("lane", "name", "place", "queue", "seq")
 
-    def __init__(self, queue: Queue, name: str, place: Place, *, is_replay: bool = False) -> None:
+    lane: int
+    seq: int
+    is_replay = False
+
+    def __init__(self, queue: Queue, name: str, place: Place) -> None:
         self.queue = queue
         self.name = name
         self.place = place
-        self.is_replay = is_replay
-        self.lane = 0
-        self.seq = 0
-        self.mark: Mark | None = None  # an event right after it, where one was recorded
+
+
+class Replay(Item):
+    """The latest launch of a graph. It moves to the place of the next.
+
+    Launches of one graph are in order, so what is ordered after the latest is ordered after all of them.
+    """
+
+    __slots__ = ()
+
+    is_replay = True
+
+    def __init__(self, queue: Queue, name: str, place: Place) -> None:
+        super().__init__(queue, name, place)
+        self.lane = self.seq = 0  # it has ended
 
 
 class Mark:
@@ -76,8 +92,8 @@ class Queue:
     """
 
     __slots__ = (
-        "before", "capture", "handle", "heads", "is_launch", "lane", "lanes", "name", "raw", "retired", "seq",
-        "start",
+        "before", "capture", "handle", "heads", "is_launch", "lane", "lanes", "marks", "name", "raw", "retired",
+        "seq", "start",
     )  # fmt: skip
 
     def __init__(self, raw: Any, handle: int, name: str, capture: Capture | None = None) -> None:
@@ -92,11 +108,19 @@ class Queue:
         self.start: tuple[Clock, int, int] = (EMPTY, self.lane, 0)
         self.is_launch = False
         self.retired: Clock = EMPTY
+        self.marks: deque[Mark] = deque(maxlen=_MOST_MARKS)  # the latest events behind single operations
         self.heads: tuple[int, ...] = ()  # in a capture: the nodes that the next one comes after
 
     def end(self) -> Clock:
         """What has ended when the last item has."""
         return {**self.before, self.lane: self.seq} if self.seq else self.before
+
+    def mark_behind(self, item: Item) -> Mark | None:
+        """The first event known behind an item."""
+        for mark in self.marks:
+            if mark.clock.get(item.lane, 0) >= item.seq:
+                return mark
+        return None
 
     def everything(self) -> Clock:
         """What has ended when all items have."""

@@ -369,5 +369,5 @@ def pinned(shape: Shape, dtype: str = "float32", *, runtime: Runtime | None = No
 
 def new_pinned(runtime: Runtime, shape: tuple[int, ...], dtype: str, place: Place) -> HostArray:
     runtime.refuse_in_capture("an allocation of page-locked memory", place)
-    with runtime.entered():
+    with runtime.lock:
         return HostArray(runtime, shape, dtype, place)

@@ -72,7 +72,7 @@ class Graph(Generic[T]):
             return GraphState.CLOSED
         if not owner.generation:
             return GraphState.CAPTURED
-        with owner.runtime.entered():
+        with owner.runtime.lock:
             ledger = owner.runtime.ledger
             if not owner.is_complete:
                 owner.is_complete = has_ended(owner.item, 0, 0, ledger.done) or (
@@ -107,14 +107,14 @@ class Graph(Generic[T]):
         owner = self._owner
         runtime = owner.runtime
         place = caller()
-        locked = runtime.enter(place)
+        runtime.enter(place)
         try:
             if owner.is_closed or runtime.capture is not None:
                 self._check_open("a launch", place)
             queue = runtime.ledger.queue((stream or runtime.policy.next_stream(runtime)).handle)
             owner.launch(queue, place, order or runtime.order)
         finally:
-            runtime.leave(locked=locked)
+            runtime.leave()
 
     def update(
         self, inputs: Mapping[str, Any], stream: Stream | None = None, *, order: Order | None = None
@@ -135,7 +135,7 @@ class Graph(Generic[T]):
         place = caller()
         owner = self._owner
         runtime = owner.runtime
-        locked = runtime.enter(place)
+        runtime.enter(place)
         try:
             self._check_open("an update", place)
             queue = runtime.ledger.queue((stream or runtime.policy.next_stream(runtime)).handle)
@@ -146,7 +146,7 @@ class Graph(Generic[T]):
                 copy.run(on)
                 owner.last = on.items[-1]
         finally:
-            runtime.leave(locked=locked)
+            runtime.leave()
 
     def _fitting(
         self, name: str, value: Any, place: Place, transfer: Callable[..., Operation[Any]]
@@ -197,12 +197,12 @@ class Graph(Generic[T]):
         """Wait for the latest launch."""
         owner = self._owner
         owner.runtime.refuse_in_capture("`sync()`", caller())
-        with owner.runtime.entered():
+        with owner.runtime.lock:
             owner.runtime.ledger.join(owner.last.queue)
 
     def close(self) -> None:
         """End the graph: its arrays are exclusive again. Work in flight goes on."""
-        with self._owner.runtime.entered():
+        with self._owner.runtime.lock:
             self._owner.close()
 
     def _check_open(self, what: str, place: Place) -> None:

@@ -96,7 +96,7 @@ class HostArray(View):
         raise TypeError("memory of the host has no tensor: `read`, `write` and NumPy see it")
 
     def _touch(self, what: str, place: Place, order: Order | None, *, write: bool) -> None:
-        with self.runtime.entered():
+        with self.runtime.lock:
             self.runtime.ledger.touch(
                 self.home(), self.region, place, what, order or self.runtime.order, write=write
             )

@@ -30,15 +30,16 @@ class Kernel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a kernel does with an array argument, and what of that before it waits for the launch before.
+    """What a kernel does with an array argument.
 
-    `reaches_gaps`: offsets may reach what lies between its rows.
+    `reaches_gaps`: offsets may reach what lies between its rows. `is_early` and `early_write`: whether it is
+    touched, and written, before the kernel waits for the launch before its own.
     """
 
     label: str
     writes: bool
     reaches_gaps: bool
-    early_read: bool
+    is_early: bool
     early_write: bool
 
 
@@ -56,6 +57,15 @@ class Prepared:
         self.roles = tuple(_role(record, argument) for argument in record.arguments)
         self.waits = record.waits is not None and record.waits.always
 
+    def check_may_depend(self) -> None:
+        """Check that the kernel can be launched so that it depends on the start of the launch before it.
+
+        Raises:
+            ValueError: it cannot.
+        """
+        if not self.may_depend:
+            raise ValueError(f"{self.name} cannot depend on the launch before: it is launched from a cubin")
+
 
 def _role(record: Record, argument: Argument) -> Role | None:
     """The role of an argument; None if the kernel touches no memory through it."""
@@ -66,8 +76,9 @@ def _role(record: Record, argument: Argument) -> Role | None:
     # Pointers of Triton, and arrays of cuTile that are accessed by offsets, are flat to the proof.
     flat = record.language == "triton" or any(f"numel({name})" in text for text in record.conditions)
     if waits is None:
-        return Role(name, writes, flat, early_read=True, early_write=writes)
-    return Role(name, writes, flat, name in waits.reads, name in waits.writes)
+        return Role(name, writes, flat, is_early=True, early_write=writes)
+    early_write = name in waits.writes
+    return Role(name, writes, flat, early_write or name in waits.reads, early_write)
 
 
 _prepared: dict[int, tuple[weakref.ref[Any], Prepared]] = {}

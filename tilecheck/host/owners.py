@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilecheck.host.clocks import Item, Queue, has_ended
+from tilecheck.host.clocks import Item, Queue, Replay, has_ended
 from tilecheck.host.handles import View
 from tilecheck.host.ledger import Order, Use
 from tilecheck.host.places import Place
@@ -52,8 +52,8 @@ class Owner:
             *kept,
             *(use.view for of in uses.values() for use in of),
         ]  # keep their memory
-        self.item = Item(queue, f"the launch of {name}", place, is_replay=True)
-        self.last = Item(queue, "", place)  # the latest update or launch
+        self.item = Replay(queue, f"the launch of {name}", place)
+        self.last: Item = self.item  # the latest update or launch
         self.generation = 0  # launches so far
         self.is_complete = False
         self.is_closed = False
@@ -129,7 +129,7 @@ class Owner:
         """Check a launch that is not like the last, and put it in order."""
         self.follow(queue)
         ledger = self.runtime.ledger
-        asked = Item(queue, self.item.name, place, is_replay=True)
+        asked = Replay(queue, self.item.name, place)
         moved = queue is not self.item.queue
         uses = [use for storage in (self.uses if moved else self.touched) for use in self.uses_of(storage)]
         ledger.check(queue, uses, asked, order, self)

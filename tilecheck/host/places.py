@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from types import CodeType, FrameType
 from typing import TypeAlias
@@ -9,16 +11,20 @@ from typing import TypeAlias
 Place: TypeAlias = tuple[CodeType, int]
 """A code object and an offset in its byte code. The line is computed when a message needs it."""
 
-_OWN = "tilecheck.host"
+_get_frame = sys._getframe  # noqa: SLF001 - `inspect` reads the source as well
 
 
 def caller() -> Place:
-    """The innermost place outside this package."""
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - `inspect` reads the source as well
+    """The innermost place outside this package, for a function of this package."""
+    frame: FrameType | None = _get_frame(2)
     assert frame is not None
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OWN):
+    while frame.f_code.co_filename.startswith(_INSIDE) and frame.f_back is not None:
         frame = frame.f_back
     return frame.f_code, frame.f_lasti
+
+
+_OWN = os.path.dirname(caller.__code__.co_filename)  # noqa: PTH120 - `pathlib` takes long to import
+_INSIDE = (_OWN + os.sep, contextlib.__file__)
 
 
 def line_of(place: Place) -> int:

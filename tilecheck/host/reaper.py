@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tilecheck.host.owners import Owner
     from tilecheck.host.runtime import Runtime
 
+_OFTEN = 64  # values that are kept, between two looks at them
 _SHORTEST, _LONGEST = 50e-6, 5e-3  # seconds between two looks at what is parked
 
 
@@ -33,6 +34,7 @@ class Reaper:
         # A handle may be dropped anywhere, also by the garbage collector in the midst of our own code: this
         # queue may be touched even there.
         self._dropped: queue.SimpleQueue[Storage | Owner] = queue.SimpleQueue()
+        self.is_needed = False  # whether `collect` has anything to do
         self._parked: dict[Storage, list[Mark]] = {}
         self._kept: list[tuple[Item, Any]] = []
         self._leaked: list[Any] = []
@@ -60,6 +62,7 @@ class Reaper:
     def dropped(self, storage: Storage) -> None:
         """Note that a handle is gone. Callable from anywhere at any time."""
         self._dropped.put(storage)
+        self.is_needed = True
         runtime = self._runtime()
         if runtime is not None:
             runtime.collect_if_free()
@@ -67,6 +70,7 @@ class Reaper:
     def abandoned(self, graph: Owner) -> None:
         """Note that a graph is gone. Callable from anywhere at any time."""
         self._dropped.put(graph)
+        self.is_needed = True
         runtime = self._runtime()
         if runtime is not None:
             runtime.collect_if_free()
@@ -74,15 +78,13 @@ class Reaper:
     def keep(self, item: Item, value: Any) -> None:
         """Keep a value until a piece of work has ended."""
         self._kept.append((item, value))
-
-    def is_needed(self) -> bool:
-        """Whether `collect` has anything to do."""
-        return not self._dropped.empty() or len(self._kept) > 64
+        self.is_needed = self.is_needed or len(self._kept) % _OFTEN == 0
 
     # ---- freeing ---------------------------------------------------------------------------------------------
 
     def collect(self, runtime: Runtime) -> None:
         """Free or park what was dropped since. The caller holds the lock, and captures nothing."""
+        self.is_needed = False
         while True:
             try:
                 storage = self._dropped.get_nowait()
@@ -196,7 +198,7 @@ def _watch(held: weakref.ref[Runtime]) -> None:
         runtime = held()
         if runtime is None:
             return
-        with runtime.entered():
+        with runtime.lock:
             runtime.reaper.look(runtime)
             if not runtime.reaper.parked:
                 runtime.reaper.rests()

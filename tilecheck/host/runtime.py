@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tilecheck.host.clocks import Item, Mark, Queue
@@ -50,48 +49,34 @@ class Runtime:
         self.reaper = Reaper(self, background=background)
         self.capture: Capture | None = None
         self._capture_stream: Stream | None = None
-        self._lock = threading.Lock()
-        self._owner = 0  # the thread that holds the lock
-        self._executing = False
+        self.lock = threading.RLock()
+        self._is_mine: Callable[[], bool] = self.lock._is_owned  # type: ignore[attr-defined]  # noqa: SLF001 - for `threading.Condition`
+        self._executing = False  # whether the thread that holds the lock runs an operation
         self._names = itertools.count(1)
         self._streams = itertools.count(1)
 
     # ---- one thread at a time --------------------------------------------------------------------------------
 
-    @contextmanager
-    def entered(self) -> Iterator[None]:
-        """Hold the lock, if this thread does not hold it already."""
-        me = threading.get_ident()
-        if self._owner == me:
-            yield
-            return
-        with self._lock:
-            self._owner = me
-            try:
-                yield
-            finally:
-                self._owner = 0
-
-    def enter(self, place: Place) -> bool:
-        """Begin an execution; whether the lock was taken for it.
+    def enter(self, place: Place) -> None:
+        """Begin an execution.
 
         Raises:
             HostRefused: this thread is inside of one already.
         """
-        me = threading.get_ident()
-        if self._owner == me:
-            if self._executing:
-                raise HostRefused(
-                    "TC422" if self.capture is not None else "",
-                    f"an operation is run at {text_of(place)} inside another that runs",
-                    "help: give it back from `then`, which runs it on the same stream",
-                )
-            self._executing = True
-            return False
-        self._lock.acquire()
-        self._owner = me
+        self.lock.acquire()
+        if self._executing:
+            self.lock.release()
+            raise HostRefused(
+                "TC422" if self.capture is not None else "",
+                f"an operation is run at {text_of(place)} inside another that runs",
+                "help: give it back from `then`, which runs it on the same stream",
+            )
         self._executing = True
-        return True
+
+    def leave(self) -> None:
+        """End an execution."""
+        self._executing = False
+        self.lock.release()
 
     def pause(self) -> None:
         """Allow executions inside one that goes on: the work of a capture."""
@@ -99,50 +84,38 @@ class Runtime:
 
     def collect_if_free(self) -> None:
         """Free what was dropped, unless somebody holds the lock: they do it later. Never waits."""
-        if not self._lock.acquire(blocking=False):
+        # The garbage collector may run in the midst of what this thread does with the runtime.
+        if self._is_mine() or not self.lock.acquire(blocking=False):
             return
-        self._owner = threading.get_ident()
         try:
-            if self.capture is None:
-                self.reaper.collect(self)
+            self.reaper.collect(self)
         finally:
-            self._owner = 0
-            self._lock.release()
-
-    def leave(self, *, locked: bool) -> None:
-        self._executing = False
-        if locked:
-            self._owner = 0
-            self._lock.release()
+            self.lock.release()
 
     # ---- running operations ----------------------------------------------------------------------------------
 
     def submit(self, operation: Operation[T], stream: Stream | None, order: Order | None, place: Place) -> T:
         """Enqueue an operation; its result."""
-        locked = self.enter(place)
+        self.enter(place)
         try:
-            if self.capture is None and self.reaper.is_needed():
-                self.reaper.collect(self)
-            return self._execute(operation, stream, order, place)
+            capture = self.capture
+            if capture is not None:
+                queue = capture.queue_for(stream, place)
+            else:
+                if self.reaper.is_needed:
+                    self.reaper.collect(self)
+                queue = self.ledger.queue((stream or self.policy.next_stream(self)).handle)
+            if operation.state is not State.WAITING:
+                operation.take(place, State.WAITING)  # refuses what has run
+            operation.used = place
+            on = Execution(self, queue, order or self.order, place)
+            value = operation.run(on)
+            if on.order == "events" and on.items:
+                # Recorded now, the event covers this work and not what the stream gets later.
+                queue.marks.append(self.ledger.mark(queue))
+            return value
         finally:
-            self.leave(locked=locked)
-
-    def _execute(self, operation: Operation[T], stream: Stream | None, order: Order | None, place: Place) -> T:
-        capture = self.capture
-        if capture is not None:
-            capture.check_task(place)
-            queue = capture.queue_for(stream, place)
-        else:
-            queue = self.ledger.queue((stream or self.policy.next_stream(self)).handle)
-        on = Execution(self, queue, order or self.order, place)
-        operation.take(place, State.WAITING)
-        value = operation.run(on)
-        if on.order == "events" and on.items:
-            # Recorded now, the event covers this work and not what the stream gets later.
-            mark = self.ledger.mark(queue)
-            for item in on.items:
-                item.mark = mark
-        return value
+            self.leave()
 
     def sync(self, operation: Operation[T], stream: Stream | None, order: Order | None, place: Place) -> T:
         """Enqueue an operation and wait for it."""
@@ -150,7 +123,7 @@ class Runtime:
         if stream is None:
             stream = self.policy.next_stream(self)
         value = self.submit(operation, stream, order, place)
-        with self.entered():
+        with self.lock:
             self.ledger.join(self.ledger.queue(stream.handle))
         return value
 
@@ -159,7 +132,7 @@ class Runtime:
         self.refuse_in_capture("`await`", place)
         stream = self.policy.next_stream(self)
         value = self.submit(operation, stream, None, place)
-        with self.entered():
+        with self.lock:
             return value, self.ledger.mark(self.ledger.queue(stream.handle))
 
     def refuse_in_capture(self, what: str, place: Place) -> None:
@@ -168,7 +141,7 @@ class Runtime:
         Raises:
             HostRefused: this thread captures a graph.
         """
-        if self.capture is not None and self._owner == threading.get_ident():
+        if self.capture is not None and self._is_mine():
             self.capture.forbid(what, place)
 
     # ---- streams ---------------------------------------------------------------------------------------------
@@ -177,7 +150,7 @@ class Runtime:
         """A new stream."""
         raw = self.driver.new_stream()
         handle = self.driver.handle(raw)
-        with self.entered():
+        with self.lock:
             self.ledger.queues[handle] = Queue(raw, handle, f"stream {next(self._streams)}")
         return Stream(self, handle)
 
@@ -210,7 +183,7 @@ class Runtime:
     def synchronize(self, place: Place) -> None:
         """Wait until the device is idle."""
         self.refuse_in_capture("`synchronize()`", place)
-        with self.entered():
+        with self.lock:
             self.ledger.join_all()
             self.reaper.collect(self)
 
@@ -238,7 +211,7 @@ class Runtime:
         """
         if not hasattr(array, "data_ptr") and not hasattr(array, "__cuda_array_interface__"):
             array = self.driver.imported(array) or array
-        with self.entered():
+        with self.lock:
             storage, region = place_of(self, array)
             is_known = storage.handles > 0
             handle = Array(self, array, storage, region, place)
@@ -251,11 +224,11 @@ class Runtime:
         """Put the user's own code, on its current stream, in order with all that was enqueued on an array."""
         queue = self.queue_of(self.driver.current())
         use = Use(view, view.region, isinstance(view, Array), "the array")
-        with self.entered():
+        with self.lock:
             self.ledger.claim(queue, (use,), Item(queue, "your own code", place), order or self.order)
 
     def reap(self) -> None:
         """Free what was dropped in flight and has ended."""
-        with self.entered():
+        with self.lock:
             if self.capture is None:
                 self.reaper.look(self)

@@ -44,13 +44,14 @@ class Tracks:
     `lane` and `only` are the one lane that has any, if there is one: its next access needs no look at regions.
     """
 
-    __slots__ = ("by_lane", "lane", "limit", "only", "pinned")
+    __slots__ = ("added", "by_lane", "lane", "limit", "only", "pinned")
 
     def __init__(self) -> None:
         self.by_lane: dict[int, Track] = {}
         self.lane = SEVERAL
         self.only: Track | None = None
-        self.pinned = False  # accesses are always looked at: a graph has captured the storage
+        self.pinned = False  # accesses are always looked at, whatever is in flight
+        self.added = 0  # since `prune` looked at all regions
         self.limit = _MOST
 
     def conflict(
@@ -61,9 +62,14 @@ class Tracks:
         What has ended are `seq` items of `lane` and those that `before` and `done` count.
         """
         for other, track in self.by_lane.items():
-            known = max(before.get(other, 0), done.get(other, 0), seq if other == lane else 0)
-            if track.seq <= known:
+            latest = track.seq
+            if (
+                (other == lane and latest <= seq)
+                or before.get(other, 0) >= latest
+                or done.get(other, 0) >= latest
+            ):
                 continue
+            known = max(before.get(other, 0), done.get(other, 0), seq if other == lane else 0)
             for theirs, item in track.writes.items():
                 if item.seq > known and overlap(region, theirs):
                     return item, theirs, True
@@ -81,6 +87,7 @@ class Tracks:
         kept = track.writes if write else track.reads
         kept[region] = item
         track.seq = max(track.seq, item.seq)
+        self.added += 1
         if write and len(self.by_lane) > 1:
             self._forget_covered(region, item)
 
@@ -95,7 +102,23 @@ class Tracks:
         self._settle()
 
     def prune(self, done: Clock) -> None:
-        """Forget what has ended."""
+        """Forget what has ended, looking at every region if many were added since it last did.
+
+        That limit doubles with what is left, so the cost of looking is spread.
+        """
+        by_lane = self.by_lane
+        if len(by_lane) > 1:
+            ended = [lane for lane, track in by_lane.items() if track.seq <= done.get(lane, 0)]
+            for lane in ended:
+                del by_lane[lane]
+            if ended:
+                self._settle()
+        if self.added > self.limit:
+            self._prune_regions(done)
+            self.added = 0
+            self.limit = max(_MOST, 2 * sum(len(t.reads) + len(t.writes) for t in by_lane.values()))
+
+    def _prune_regions(self, done: Clock) -> None:
         for lane, track in tuple(self.by_lane.items()):
             count = done.get(lane, 0)
             if track.seq <= count:
@@ -105,14 +128,6 @@ class Tracks:
                     for region in [r for r, item in kept.items() if item.seq <= count]:
                         del kept[region]
         self._settle()
-
-    def is_long(self) -> bool:
-        """Whether it is time to look for what has ended. The limit doubles: the cost of looking is spread."""
-        count = sum(len(t.reads) + len(t.writes) for t in self.by_lane.values())
-        if count <= self.limit:
-            return False
-        self.limit = max(_MOST, 2 * count)
-        return True
 
     def items(self) -> Iterator[Item]:
         for track in self.by_lane.values():

@@ -15,41 +15,41 @@ if TYPE_CHECKING:
 class Event:
     """A moment in a stream: the end of what it held when the event was recorded."""
 
-    __slots__ = ("_runtime", "mark")
+    __slots__ = ("mark", "runtime")
 
     def __init__(self, runtime: Runtime, mark: Mark) -> None:
-        self._runtime = runtime
+        self.runtime = runtime
         self.mark = mark
 
     def is_done(self) -> bool:
         """Whether the moment has passed."""
-        with self._runtime.entered():
-            if self.mark.capture is not None or not self._runtime.driver.is_done(self.mark.event):
+        with self.runtime.lock:
+            if self.mark.capture is not None or not self.runtime.driver.is_done(self.mark.event):
                 return False
-            self._runtime.ledger.passed(self.mark)
+            self.runtime.ledger.passed(self.mark)
             return True
 
     def sync(self) -> None:
         """Wait for the moment."""
-        with self._runtime.entered():
-            self._runtime.refuse_in_capture("a wait of the host", caller())
-            self._runtime.ledger.join_mark(self.mark)
+        with self.runtime.lock:
+            self.runtime.refuse_in_capture("a wait of the host", caller())
+            self.runtime.ledger.join_mark(self.mark)
 
 
 class Stream:
     """A stream. Two objects for one handle are the same stream."""
 
-    __slots__ = ("_runtime", "handle")
+    __slots__ = ("handle", "runtime")
 
     def __init__(self, runtime: Runtime, handle: int) -> None:
-        self._runtime = runtime
+        self.runtime = runtime
         self.handle = handle
 
     def __repr__(self) -> str:
         return f"<Stream {self.handle:#x}>"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stream) and (other.handle, other._runtime) == (self.handle, self._runtime)
+        return isinstance(other, Stream) and (other.handle, other.runtime) == (self.handle, self.runtime)
 
     def __hash__(self) -> int:
         return hash(self.handle)
@@ -60,12 +60,12 @@ class Stream:
     @property
     def queue(self) -> Queue:
         """What the stream holds: of the graph, while the stream is captured."""
-        return self._runtime.queue_of(self.handle)
+        return self.runtime.queue_of(self.handle)
 
     def record(self) -> Event:
         """An event behind what the stream holds."""
-        with self._runtime.entered():
-            return Event(self._runtime, self._runtime.ledger.mark(self.queue))
+        with self.runtime.lock:
+            return Event(self.runtime, self.runtime.ledger.mark(self.queue))
 
     def wait(self, what: Event | Stream) -> None:
         """Have the stream wait for an event, or for what another stream holds.
@@ -74,8 +74,8 @@ class Stream:
             HostRefused: one of the two is captured into a graph and the other is not.
         """
         place = caller()
-        with self._runtime.entered():
-            ledger = self._runtime.ledger
+        with self.runtime.lock:
+            ledger = self.runtime.ledger
             mark = what.mark if isinstance(what, Event) else ledger.mark(what.queue)
             queue = self.queue
             if mark.capture is not queue.capture:
@@ -91,6 +91,6 @@ class Stream:
 
     def sync(self) -> None:
         """Wait until the stream is empty."""
-        with self._runtime.entered():
-            self._runtime.refuse_in_capture("a wait of the host", caller())
-            self._runtime.ledger.join(self.queue)
+        with self.runtime.lock:
+            self.runtime.refuse_in_capture("a wait of the host", caller())
+            self.runtime.ledger.join(self.queue)

@@ -28,5 +28,5 @@ async def completion(runtime: Runtime, mark: Mark) -> None:
         else:
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST)
-    with runtime.entered():
+    with runtime.lock:
         runtime.ledger.passed(mark)
