@@ -251,8 +251,13 @@ class Program:
             return
         stream, order = self.stream(), self.ordering()
         views = [held.view for held in operands]
+        kernel, eager = body.kernel, self.rng.random() < 0.5
         self.attempt(
-            lambda: host.launch(body.kernel, (1,), views, dependent=dependent).submit(stream, order=order),
+            lambda: (
+                host.enqueue(stream, kernel, (1,), views, dependent=dependent, order=order)
+                if eager
+                else host.launch(kernel, (1,), views, dependent=dependent).submit(stream, order=order)
+            ),
             partial(body.effect, *(held.values for held in operands)),
         )
 
@@ -363,7 +368,7 @@ class Program:
         self.captured = steps = []
         try:
             with scope:
-                self.forked = [host.Stream(self.kit.runtime, self.kit.runtime.capture.origin.handle)]
+                self.forked = [scope.stream]
                 for _ in range(self.rng.randrange(1, 6)):
                     step = [self.launch] * 4 + [self.dependent] * 4 + [self.transfer, self.fork, self.fork]
                     self.rng.choice(step)()

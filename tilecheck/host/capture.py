@@ -19,11 +19,11 @@ from tilecheck.host.operations import Operation
 from tilecheck.host.owners import Owner
 from tilecheck.host.places import Place, caller, text_of
 from tilecheck.host.storage import Storage, Tracks
+from tilecheck.host.streams import Stream
 from tilecheck.host.written import Written
 
 if TYPE_CHECKING:
     from tilecheck.host.runtime import Runtime
-    from tilecheck.host.streams import Stream
 
 T = TypeVar("T")
 
@@ -222,6 +222,11 @@ class Scope:
             runtime.ledger.recorder.capture(capture.name, queue, place)
         runtime.pause()
         return self
+
+    @property
+    def stream(self) -> Stream:
+        """The stream that is captured."""
+        return Stream(self._runtime, self._going_on().origin.handle)
 
     def output(self, name: str, view: View) -> None:
         """Declare an output of the graph: what can be borrowed after a launch."""

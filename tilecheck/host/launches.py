@@ -186,10 +186,12 @@ def enqueue(
     """
     runtime, place, ready = stream.runtime, caller(), prepared(kernel)
     order = order or runtime.order
-    if not (options or dependent) and order == "refuse":
+    if dependent:
+        ready.check_may_depend()
+    if order == "refuse" and not options:
         runtime.enter(place)
         try:
-            if _enqueue_plain(runtime, stream, ready, grid, args, place):
+            if _enqueue_plain(runtime, stream, ready, grid, args, place, dependent):
                 return
         finally:
             runtime.leave()
@@ -198,15 +200,27 @@ def enqueue(
 
 
 def _enqueue_plain(
-    runtime: Runtime, stream: Stream, kernel: Prepared, grid: Any, args: Sequence[Any], place: Place
+    runtime: Runtime,
+    stream: Stream,
+    kernel: Prepared,
+    grid: Any,
+    args: Sequence[Any],
+    place: Place,
+    dependent: bool,
 ) -> bool:
-    """Launch a kernel if there is nothing to look at: no operation holds its arrays, and all that is in flight
-    on them is on this stream already. As `Launch` and `Ledger.claim` do it, in one piece."""
+    """Launch a kernel if there is nothing to look at: no operation holds its arrays, all that is in flight on
+    them is on this stream already, and nothing writes them that a dependent launch overlaps with.
+
+    It does in one piece what `Launch` and `Ledger.claim` do.
+    """
     ledger = runtime.ledger
-    if runtime.capture is not None or ledger.recorder is not None or runtime.reaper.is_needed:
+    if runtime.capture is not None or runtime.reaper.is_needed:
         return False
     queue = ledger.queue(stream.handle)
     lane = queue.lane
+    overlaps = dependent and queue.is_launch
+    if overlaps and not (kernel.waits and queue.start[1] == lane):
+        return False
     touched, values = [], []
     for value, role in zip(args, kernel.roles, strict=False):
         if role is None:
@@ -219,6 +233,8 @@ def _enqueue_plain(
             return False
         track = tracks.only
         assert track is not None
+        if overlaps and role.is_early and (role.early_write or track.is_written_after(queue.start[2])):
+            return False
         if not role.writes:
             touched.append((track, track.reads, region))
         elif value.shared is None and not value.loans:
@@ -227,12 +243,28 @@ def _enqueue_plain(
             return False
         values.append(value.array)
     item = Item(queue, kernel.name, place)
-    queue.push(item, is_launch=True)
+    if overlaps:
+        queue.push_dependent(item, waits=True)
+    else:
+        queue.push(item, is_launch=True)
     for track, kept, region in touched:
         kept[region] = item
         track.seq = item.seq
-    kernel.enqueue(runtime.driver, queue, grid, values, _NO_OPTIONS, False)
+    if ledger.recorder is not None:
+        uses, early = _uses_of(kernel, args)
+        dependence = Dependence(early, kernel.waits) if dependent else None
+        ledger.recorder.work(item, uses, is_launch=True, dependence=dependence)
+    kernel.enqueue(runtime.driver, queue, grid, values, _NO_OPTIONS, dependent)
     return True
+
+
+def _uses_of(kernel: Prepared, args: Sequence[Any]) -> tuple[list[Use], list[Use]]:
+    """What a launch touches of arrays whose gaps it does not reach, and what of that before its wait."""
+    pairs = [(view, role) for view, role in zip(args, kernel.roles, strict=False) if role is not None]
+    return (
+        [new_use(view, view.region, role.writes, role.label) for view, role in pairs],
+        [new_use(view, view.region, role.early_write, role.label) for view, role in pairs if role.is_early],
+    )
 
 
 class Call(Leaf[T]):

@@ -37,6 +37,10 @@ class Track:
         self.reads: dict[Region, Item] = {}
         self.writes: dict[Region, Item] = {}
 
+    def is_written_after(self, seq: int) -> bool:
+        """Whether an item after the first `seq` of the lane writes."""
+        return any(item.seq > seq for item in self.writes.values())
+
 
 class Tracks:
     """The accesses to one storage that may be in flight, by lane. Replays of graphs are kept by the graphs.

@@ -107,7 +107,8 @@ def test_graphs_and_the_host_are_written_down(fake):
         graph.close()
     program = recorder.program()
     assert kinds(program) == [
-        "Capture", "Work", "EndCapture", "Replay", "Keep", "UseKept", "Work", "Join", "Touch", "Touch", "Destroy",
+        "Capture", "Work", "EndCapture", "Replay", "Keep", "UseKept", "Work", "Join", "Touch", "Touch",
+        "Destroy",
     ]  # fmt: skip
     assert program.actions[0].graph == program.actions[3].graph == program.actions[-1].graph
     reads, writes = program.actions[8:10]

@@ -1,0 +1,139 @@
+"""Launches without an operation in between: as checked as others, on the short way and on the long one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tilecheck import host
+from tilecheck.host import HostRefused, launches
+from tilecheck.jit.records import Waits
+
+
+@pytest.fixture(params=["short", "long"])
+def way(request, monkeypatch):
+    """The short way where it is open, or never."""
+    taken = []
+    short = launches._enqueue_plain  # noqa: SLF001 - which of the two ways is taken is the subject
+
+    def noted(*args):
+        taken.append(request.param == "short" and short(*args))
+        return taken[-1]
+
+    monkeypatch.setattr(launches, "_enqueue_plain", noted)
+    return taken
+
+
+def refused(code, run):
+    with pytest.raises(HostRefused) as caught:
+        run()
+    assert caught.value.code == code
+    return str(caught.value)
+
+
+def test_launches_on_one_stream_take_the_short_way(kit, way, request):
+    s = host.stream()
+    x, y = host.full(16, 1.0).submit(s), host.zeros(16).submit(s)
+    for _ in range(3):
+        host.enqueue(s, kit.add_one, (2,), (x, y))
+        host.enqueue(s, kit.add_one, (2,), (y, x))
+    assert kit.values(x) == [7.0] * 16
+    assert all(way) == (request.node.callspec.params["way"] == "short")
+
+
+def test_another_stream_is_refused(fake, way):
+    s, t = host.stream(), host.stream()
+    x = host.zeros(16).submit(s)
+    host.enqueue(s, fake.double, (2,), (x,))
+    text = refused("TC411", lambda: host.enqueue(t, fake.double, (2,), (x,)))
+    assert "test_enqueue.py" in text
+    host.enqueue(t, fake.double, (2,), (x,), order="events")
+    assert fake.driver.counts["wait"] == 1
+    refused("TC411", lambda: host.fill(x, 1).submit(s))
+
+
+def test_arrays_that_an_operation_holds_are_refused(fake, way):
+    s = host.stream()
+    x, y = host.zeros(16).submit(s), host.zeros(16).submit(s)
+    moved, lent = host.fill(x, 1), host.copy_to_host(y)
+    refused("TC412", lambda: host.enqueue(s, fake.double, (2,), (x,)))
+    refused("TC412", lambda: host.enqueue(s, fake.add_one, (2,), (x, y)))
+    refused("TC412", lambda: host.enqueue(s, fake.double, (2,), (y,)))
+    moved.cancel()
+    host.enqueue(s, fake.add_one, (2,), (y, x))  # another reader
+    lent.cancel()
+    shared = host.value(y).shared().submit(s)
+    refused("TC412", lambda: host.enqueue(s, fake.double, (2,), (shared,)))
+
+
+def test_an_access_on_the_short_way_is_followed(fake, way):
+    s, t = host.stream(), host.stream()
+    x, y = host.zeros(16).submit(s), host.zeros(16).submit(s)
+    t.wait(s)
+    host.enqueue(s, fake.add_one, (2,), (x, y))
+    assert "reads" in refused("TC411", lambda: host.fill(x, 1).submit(t))
+    assert "writes" in refused("TC411", lambda: host.copy_to_host(y).submit(t))
+    event = s.record()
+    host.enqueue(s, fake.double, (2,), (y,))
+    t.wait(event)
+    host.fill(x, 1).submit(t)
+    refused("TC411", lambda: host.copy_to_host(y).submit(t))
+
+
+def test_pieces_captured_arrays_and_plain_ones_take_the_long_way(fake, way):
+    s = host.stream()
+    parts = host.partition(host.full(16, 1.0).submit(s), 8)
+    host.enqueue(s, fake.double, (1,), (parts[0],))
+    host.enqueue(s, fake.double, None, (parts,))
+    assert fake.values(host.unpartition(parts)) == [4.0] * 8 + [2.0] * 8
+    tensor = fake.array([1.0] * 16)
+    host.enqueue(host.current(), fake.double, (2,), (tensor,))
+    x = host.zeros(16).submit(s)
+    with host.capture() as scope:
+        host.enqueue(scope.stream, fake.double, (2,), (x,))
+    assert len(scope.graph.describe().nodes) == 1
+    refused("TC423", lambda: host.enqueue(s, fake.double, (2,), (x,)))
+    assert not any(way)
+
+
+def test_dependent_launches(fake, way):
+    s = host.stream()
+    wide = fake.kernel(
+        "wide",
+        "w out",
+        lambda w, out, loaded: np.copyto(out, out + loaded),
+        early=lambda w, out: w.copy(),
+        waits=Waits(True, reads=("w",)),
+    )
+    storing = fake.kernel("storing", "out", lambda out, _: None, lambda out: None, Waits(True, writes=("out",)))
+    never = fake.kernel("never", "out", early=lambda out: np.copyto(out, out + 1))
+    w, x, y = (host.full(16, 1.0).submit(s) for _ in range(3))
+    for _ in range(3):
+        host.enqueue(s, wide, (1,), (w, x), dependent=True)
+    refused("TC431", lambda: host.enqueue(s, wide, (1,), (x, y), dependent=True))
+    refused("TC431", lambda: host.enqueue(s, storing, (1,), (x,), dependent=True))
+    refused("TC432", lambda: host.enqueue(s, never, (1,), (x,), dependent=True))
+    host.enqueue(s, wide, (1,), (y, x))  # does not depend: starts when the others have ended
+    host.enqueue(s, never, (1,), (y,))
+    refused("TC431", lambda: host.enqueue(s, wide, (1,), (y, x), dependent=True))
+    assert (fake.values(x), fake.values(y)) == ([5.0] * 16, [2.0] * 16)
+
+
+def test_gaps_of_a_flat_kernel_are_looked_at(fake, way):
+    flat = fake.kernel("flat", "out", lambda out: np.copyto(out, 2 * out), language="triton")
+    base = host.own(fake.array([[1.0] * 8] * 4))
+    left, right = (host.own(base.array[(slice(0, 4), slice(k, k + 4))]) for k in (0, 4))
+    s, t = host.stream(), host.stream()
+    host.synchronize()
+    host.enqueue(s, flat, (1,), (left,))
+    refused("TC411", lambda: host.enqueue(t, flat, (1,), (right,)))
+    host.enqueue(s, flat, (1,), (base,))
+
+
+def test_options_and_kernels_that_are_refused(fake, way):
+    s = host.stream()
+    x = host.zeros(16).submit(s)
+    with pytest.raises(TypeError, match="no options"):
+        host.enqueue(s, fake.double, (2,), (x,), num_warps=4)
+    refused("", lambda: host.value(1).map(lambda _: host.enqueue(s, fake.double, (2,), (x,))).sync())
+    host.enqueue(s, fake.double, (2,), (x,))
