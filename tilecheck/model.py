@@ -306,8 +306,8 @@ class KernelReport:
 @dataclass(frozen=True, slots=True)
 class HostReport:
     """What the user learns of one host function that uses streams, events, graphs, dependent launches or
-    asynchronous copies. `reason` says why it is unread, and `reason_site` where; `findings` are the rules that it
-    breaks."""
+    asynchronous copies. `reason` and `reason_site` say why it is unread, and where; `findings` are the rules
+    that it breaks."""
 
     name: str
     site: Site
