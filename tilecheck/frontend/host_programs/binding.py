@@ -12,7 +12,7 @@ from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.calls import unknown_call
 from tilecheck.frontend.host_programs.expressions import evaluate, held, indices_of, item, key_text
 from tilecheck.frontend.host_programs.frozen import keep, note_bound
-from tilecheck.frontend.host_programs.kinds import as_number, as_tensor, key_of
+from tilecheck.frontend.host_programs.kinds import as_number, as_tensor, key_of, place_of
 from tilecheck.frontend.host_programs.launches import tensors_in
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.tensors import compute, copy
@@ -203,6 +203,9 @@ def within(m: Machine, part: cst.WithItem, context: V.Value, body: Callable[[], 
     if isinstance(context, V.Object):
         _entered(m, part, asname, context, body)
         return
+    if isinstance(context, V.Const) and isinstance(context.value, str):
+        _on_device(m, context, body)
+        return
     if not isinstance(context, V.Context):
         if not (isinstance(context, V.Unknown) and (context.plain or "lock" in context.name.lower())):
             raise m.unread(part.item, "what this context does to the current stream is not known")
@@ -214,6 +217,15 @@ def within(m: Machine, part: cst.WithItem, context: V.Value, body: Callable[[], 
         body()
     finally:
         leave()
+
+
+def _on_device(m: Machine, device: V.Const, body: Callable[[], None]) -> None:
+    """`with torch.device(...)`: what is allocated lies there."""
+    before, m.default_place = m.default_place, place_of(m, device) or m.default_place
+    try:
+        body()
+    finally:
+        m.default_place = before
 
 
 def _managed(m: Machine, asname: cst.CSTNode | None, context: V.Context, body: Callable[[], None]) -> None:

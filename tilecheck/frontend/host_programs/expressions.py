@@ -283,8 +283,8 @@ def item(m: Machine, value: V.Value, indices: list[V.Value | V.Slice], node: cst
     match value:
         case V.Sequence(items=items):
             return _of_items(m, value, items, first, node)
-        case V.Mapping(items=items):
-            return _of_mapping(m, items, first, node)
+        case V.Mapping():
+            return _of_mapping(m, value, first)
         case V.Method(owner=V.Tensor() as tensor, name="shape"):
             at = None if first is None or isinstance(first, V.Slice) else as_number(m, first)
             if at is None or at.value is None:
@@ -342,19 +342,20 @@ def _of_items(
         return _plain(m, node)
     exact = m.settle(at.expr).value
     if exact is None:  # any of them: each is a path
-        exact = m.choose(("item", id(value), at.expr), len(items))
+        exact = m.choose(("item", value, at.expr), len(items))
     if not -len(items) <= exact < len(items):
         raise PathEnds("index out of range")
     return items[exact]
 
 
-def _of_mapping(m: Machine, items: dict[object, V.Value], index: V.Value, node: cst.CSTNode) -> V.Value:
+def _of_mapping(m: Machine, value: V.Mapping, index: V.Value) -> V.Value:
+    items = value.items
     key = key_of(index)
     if key in items:
         return items[key]
     if not items or (isinstance(key, str) and all(isinstance(k, str) for k in items)):
         raise PathEnds("no such key")
-    return list(items.values())[m.choose(("item", id(items), key), len(items))]
+    return list(items.values())[m.choose(("item", value, key), len(items))]
 
 
 def _of_tensor(

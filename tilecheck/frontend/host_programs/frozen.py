@@ -14,11 +14,11 @@ from tilecheck.ir import host_program as H
 if TYPE_CHECKING:
     from tilecheck.frontend.host_programs.machine import Machine
 
-Key = tuple[object, str]  # of a variable: what holds it, and its name
+Key = tuple[object, str]  # of a variable: the scope or object that holds it, or its path, and its name
 
 
 def key(holder: object, name: str) -> Key:
-    return (holder if isinstance(holder, str) else id(holder), name)
+    return (holder, name)
 
 
 def freeze(m: Machine, reads: tuple[H.Region, ...], graph: str) -> tuple[str, ...]:

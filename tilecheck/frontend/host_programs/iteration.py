@@ -126,7 +126,7 @@ def _joined(m: Machine, value: V.Rounds, node: cst.CSTNode, name: str) -> Items:
         return Items(at, count=whole.count)
     parts = [items_of(m, part, node, "") for part in value.parts]
     lengths = [len(part.exact) for part in parts if part.exact is not None]
-    if lengths and len(lengths) == len(parts):
+    if lengths:  # what is longer is cut
         rows = [[part.at(r) for part in parts] for r in range(min(lengths))]
         return _exactly([V.Sequence(row, is_tuple=True) for row in rows])
     return Items(lambda r: V.Sequence([part.at(r) for part in parts], is_tuple=True), count=parts[0].count)

@@ -147,7 +147,7 @@ def key_of(value: V.Value) -> object:
         case V.Method(owner=owner, name=name):
             return ("method", key_of(owner), name)
         case _:
-            return ("object", id(value))
+            return ("object", value)
 
 
 def place_of(m: Machine, device: Any) -> Place | None:

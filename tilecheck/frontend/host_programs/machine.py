@@ -20,7 +20,7 @@ from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.model import Site
 
 CURRENT = "current"  # the stream that is current when the function is entered
-MAX_STEPS = 40_000  # nodes that are evaluated for one function
+MAX_STEPS = 12_000  # nodes that are evaluated for one function
 MAX_ACTIONS = 1_500  # of one path
 
 
@@ -95,6 +95,7 @@ class Machine:
     super_of: Callable[[Machine, cst.CSTNode], Any] = _unset
     is_relevant: Callable[[cst.CSTNode], bool] = _unset
     orders: Callable[[cst.CSTNode], bool] = _unset
+    is_set_by_methods: Callable[[cst.ClassDef, str], bool] = _unset
 
     # ---- places and names ----------------------------------------------------------------------------
 

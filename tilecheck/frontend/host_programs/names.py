@@ -199,8 +199,8 @@ def _of_object(m: Machine, value: V.Object, name: str, node: cst.CSTNode) -> V.V
                 return m.call_function(m, method, Arguments(node))
             return V.Function(node_found, owner.table) if "staticmethod" in _decorators(node_found) else method
         return _of_class(m, owner, node_found)
-    if has_unknown_base(m, value.made_by):
-        return V.Unknown(f"{value.name}.{name}")
+    if not m.is_set_by_methods(value.made_by.node, name) or has_unknown_base(m, value.made_by):
+        return V.Unknown(f"{value.name}.{name}")  # other code gives it to the object
     raise PathEnds(f"no attribute {name}")
 
 

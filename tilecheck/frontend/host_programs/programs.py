@@ -130,6 +130,7 @@ def machine(
     m.call_function, m.run_function = functions.call_function, functions.run_function
     m.call_object, m.super_of = functions.call_object, functions.super_of
     m.is_relevant, m.orders = relevance.is_relevant, relevance.orders
+    m.is_set_by_methods = relevance.is_set_by_methods
     if "set_default_device" in table.parsed.words or "set_default_tensor_type" in table.parsed.words:
         m.default_place = H.Place.DEVICE
     return m

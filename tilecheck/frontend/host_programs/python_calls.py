@@ -193,12 +193,21 @@ def _setattr(m: Machine, a: Arguments) -> V.Value:
 def _next(m: Machine, a: Arguments) -> V.Value:
     """The next item of an iterator: of an unknown one, memory that the caller made, other memory each time."""
     first = resolved(m, a.get(0))
+    if isinstance(first, V.Sequence) and _is_generator(a.node):
+        if not first.items and len(a.positional) < 2:
+            raise PathEnds("nothing is left")
+        return first.items[0] if first.items else a.positional[1]
     if isinstance(first, V.Sequence):
         raise m.unread(a.node, "how far this iterator has come is not followed")
     if isinstance(first, V.Unknown) and not first.plain:
         ended = len(a.positional) > 1 and m.choose(None, 2) == 1
         return a.positional[1] if ended else m.fresh(m.target or "next()", given=True)
     return _plain(m, "next")
+
+
+def _is_generator(node: cst.CSTNode) -> bool:
+    """Whether a call is given a generator expression, of which nothing has been taken."""
+    return isinstance(node, cst.Call) and bool(node.args) and isinstance(node.args[0].value, cst.GeneratorExp)
 
 
 # ---- modules of Python -------------------------------------------------------------------------------------

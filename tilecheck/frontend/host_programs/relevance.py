@@ -141,6 +141,11 @@ class Relevance:
             )
         return self.ordering[node]
 
+    def is_set_by_methods(self, made_by: cst.ClassDef, name: str) -> bool:
+        """Whether a method that uses streams, which is read, gives objects of a class an attribute."""
+        methods = [line for line in made_by.body.body if isinstance(line, cst.FunctionDef)]
+        return any(self.is_relevant(method) and name in self.changed(method) for method in methods)
+
     def changed(self, method: cst.FunctionDef, seen: frozenset[str] = frozenset()) -> set[str]:
         """The attributes of `self` that a method binds or changes, itself or through private methods."""
         found: set[str] = set()

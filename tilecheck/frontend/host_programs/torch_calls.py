@@ -36,9 +36,9 @@ def function(m: Machine, name: str, a: Arguments) -> V.Value | None:
     short = name.removeprefix(prefix)
     if short in names.ALLOCATORS:
         return _allocated(m, short, a, _given_tensor(m, a))
-    if short in ("device", "cuda.device"):
+    if short == "device":
         device = resolved(m, a.get(0))
-        return device if isinstance(device, (V.Const, V.Library)) else V.Const("cuda")
+        return device if isinstance(device, V.Const) else V.Const("cuda")
     if short in (
         "chunk",
         "split",
