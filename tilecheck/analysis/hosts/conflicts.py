@@ -28,7 +28,9 @@ class Races:
                     yield from self._race(memory, first, second, again=False)
             for other, _ in self.graph.edges_from(memory, "moves"):
                 if self.graph.node(other)["kind"] == "memory":
-                    for first in borrows:
+                    # The next owner gets what a pool handed out again from its last owner.
+                    used = [b for b in borrows if self.graph.node(b.holder)["kind"] != "free"]
+                    for first in used:
                         for second in self._borrows(other):
                             yield from self._race(memory, first, second, again=True)
 

@@ -39,7 +39,7 @@ class Ownership:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._moved: dict[str, tuple[int, str]] = {}
+        self._moved: dict[Instance, tuple[int, str]] = {}
         self._pooled: dict[Instance, int] = {}  # given back to a pool that still is
         self._captures: dict[str, int] = {}  # those that go on
         self._kept: dict[str, _Kept] = {}
@@ -62,12 +62,11 @@ class Ownership:
                 if self._host.memory(name).pool not in (None, *self._host.destroyed):
                     self._pooled.setdefault(self._host.instance(name), index)
             case Move(memory=name, into=into):
-                if name in self._moved:
-                    yield "TC412", self._moved[name][0], name, None, True
-                else:
-                    self._moved[name] = index, into
+                moved = self._moved.setdefault(self._host.instance(name), (index, into))
+                if moved[0] != index:
+                    yield "TC412", moved[0], name, None, True
             case Back(memory=name):
-                self._moved.pop(name, None)
+                self._moved.pop(self._host.instance(name), None)
             case Keep(memory=memory, name=name):
                 self._kept[name] = _Kept(self._host.instance(memory))
             case UseKept(name=name):
@@ -100,7 +99,6 @@ class Ownership:
         memory = self._host.memory(name)
         if memory.pool is None and memory.place is not Place.PAGEABLE:
             yield from self._not_in_capture(name)
-        self._moved.pop(name, None)
 
     def _use(self, index: int, action: Work | Touch) -> Iterator[_Found]:
         if isinstance(action, Touch):
@@ -124,7 +122,7 @@ class Ownership:
 
     def _moved_away(self, by: str, accesses: Sequence[Access]) -> Iterator[_Found]:
         for access in accesses:
-            moved, into = self._moved.get(access.memory, (None, ""))
+            moved, into = self._moved.get(access.instance, (None, ""))
             if moved is not None and into != by:
                 yield "TC412", moved, access.memory, corner(access.box), access.exact
 
