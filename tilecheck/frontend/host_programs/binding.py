@@ -67,7 +67,7 @@ def set_attribute(m: Machine, owner: V.Value, name: str, value: V.Value, node: c
             note_bound(m, node, owner.name, name, value)
         case V.Tensor() if name == "data":
             raise m.unread(node, "the tensor gets other memory")
-        case V.Tensor() | V.Function() | V.Class() | V.Module() | V.Library() | V.Kernel():
+        case V.Tensor() | V.Function() | V.Class() | V.Imported() | V.Library() | V.Kernel():
             if any(isinstance(part, V.Tensor | V.Stream | V.Event | V.Graph) for part in V.contents(value)):
                 m.stored[m.unique(f"attribute {name}")] = value
         case _:

@@ -44,9 +44,9 @@ def call(m: Machine, function: V.Value, a: Arguments) -> V.Value:
             return _method(m, owner, name, a)
         case V.Const(value=None):
             raise PathEnds("None is called")
-        case V.Unknown() if _is_gridded(a.node):
+        case V.Unknown() | V.Imported() if _is_gridded(a.node):
             return unread_launch(m, function.name, a)
-        case V.Unknown(name=name):
+        case V.Unknown(name=name) | V.Imported(name=name):
             return unknown_call(m, name, a)
         case V.Tensor(memory=memory):
             return unknown_call(m, memory, replace(a, more=(*a.more, function)))

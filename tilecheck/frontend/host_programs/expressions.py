@@ -266,6 +266,8 @@ def indices_of(m: Machine, node: cst.Subscript) -> list[V.Value | V.Slice]:
 
 def _subscript(m: Machine, node: cst.Subscript) -> V.Value:
     (value,) = held(m, [node.value])
+    if isinstance(value, V.Imported):
+        value = names.kernel_behind(m, value) or value
     if isinstance(value, (V.Kernel, V.Function, V.Gridded)):
         grid = held(m, [s.slice.value for s in node.slice if isinstance(s.slice, cst.Index)])
         return V.Gridded(value, grid[0] if len(grid) == 1 else V.Sequence(grid, is_tuple=True))
@@ -300,7 +302,7 @@ def item(m: Machine, value: V.Value, indices: list[V.Value | V.Slice], node: cst
             return _of_unknown(m, value, first)
         case V.Const(value=None):
             raise PathEnds("None has no items")
-        case V.Library() | V.Class():
+        case V.Library() | V.Class() | V.Imported():
             return value
         case _:
             return _plain(m, node)

@@ -177,6 +177,8 @@ def _holds_nothing(value: V.Value) -> bool:
             return True
         case V.Library(name=name):
             return name.startswith("torch.") and name.rpartition(".")[2].islower()
+        case V.Imported():
+            return False
         case V.Sequence(items=items):
             return all(map(_holds_nothing, items))
         case _:

@@ -20,11 +20,12 @@ class Kernels:
     """Which functions are kernels, and what each touches with which compile-time parameters. Mutable cache."""
 
     of: Footprints
-    found: dict[str, dict[cst.CSTNode, Definition]] = field(default_factory=dict)  # by file
+    found: dict[str, dict[object, Definition]] = field(default_factory=dict)  # by file
     odd: dict[cst.CSTNode, bool] = field(default_factory=dict)  # functions: see `functions`
+    steps: int = 0  # nodes that were evaluated for the file
     footprints: dict[tuple[cst.CSTNode, Constants], KernelFootprint | None] = field(default_factory=dict)
 
-    def in_module(self, table: ModuleTable) -> dict[cst.CSTNode, Definition]:
+    def in_module(self, table: ModuleTable) -> dict[object, Definition]:
         """The kernels of a module, by their functions."""
         if table.file not in self.found:
             words = table.parsed.words

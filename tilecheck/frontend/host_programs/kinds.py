@@ -23,6 +23,7 @@ def as_tensor(m: Machine, value: V.Value, node: cst.CSTNode) -> V.Tensor | None:
     """
     if isinstance(value, V.Tensor):
         return value
+    value = _of_module(value)
     if not isinstance(value, V.Unknown) or value.plain:
         return None
     if value.name not in m.given:
@@ -32,6 +33,11 @@ def as_tensor(m: Machine, value: V.Value, node: cst.CSTNode) -> V.Tensor | None:
         m.given[value.name] = m.handed_in(value.name, node)
     found = m.given[value.name]
     return found if isinstance(found, V.Tensor) else None
+
+
+def _of_module(value: V.Value) -> V.Value:
+    """A value of another module: one that the caller gives, for what is read here."""
+    return V.Unknown(value.name) if isinstance(value, V.Imported) else value
 
 
 def may_hold_tensors(value: V.Value) -> bool:
@@ -49,6 +55,7 @@ def as_stream(m: Machine, value: V.Value, node: cst.CSTNode) -> V.Stream | None:
     """
     if isinstance(value, V.Stream):
         return value
+    value = _of_module(value)
     if value == V.NONE:
         return None
     if isinstance(value, V.Unknown) and not value.plain:
@@ -70,6 +77,7 @@ def as_event(m: Machine, value: V.Value, node: cst.CSTNode) -> V.Event:
     """
     if isinstance(value, V.Event):
         return value
+    value = _of_module(value)
     if isinstance(value, V.Unknown) and not value.plain:
         if value.name not in m.given and value.given:
             m.given[value.name] = V.Event(value.name)
@@ -90,6 +98,7 @@ def as_number(m: Machine, value: V.Value) -> V.Number | None:
     """The value as an integer; None if it is none. An unknown one gets a symbol of its own."""
     if isinstance(value, V.Number):
         return value
+    value = _of_module(value)
     if isinstance(value, V.Const) and isinstance(value.value, bool):
         return V.number(int(value.value))
     if isinstance(value, V.Unknown) and value.name not in m.given:
@@ -140,7 +149,8 @@ def key_of(value: V.Value) -> object:
             return ("unknown", name)
         case V.Tensor(memory=memory):
             return ("tensor", memory)
-        case V.Stream(name=name) | V.Event(name=name) | V.Graph(name=name) | V.Library(name=name):
+        case V.Stream() | V.Event() | V.Graph() | V.Library() | V.Imported():
+            name = value.name
             return (type(value).__name__, name)
         case V.Sequence(items=items, is_tuple=True):
             return tuple(map(key_of, items))

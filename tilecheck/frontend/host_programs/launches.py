@@ -16,6 +16,7 @@ from tilecheck.frontend.host_programs.kernels import Constants
 from tilecheck.frontend.host_programs.kinds import as_number, as_stream, as_tensor, resolved, truth
 from tilecheck.frontend.host_programs.knowledge import PathEnds, Unread
 from tilecheck.frontend.host_programs.machine import Machine
+from tilecheck.frontend.host_programs.names import kernel_behind
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
 from tilecheck.ir.host_program import Footprint, Region
@@ -41,6 +42,8 @@ def launch(m: Machine, kernel: V.Kernel, a: Arguments, grid: V.Value) -> V.Value
 def launch_by_call(m: Machine, a: Arguments) -> V.Value:
     """`ct.launch(stream, grid, kernel, args)`."""
     kernel, given = resolved(m, a.get(2, "kernel")), resolved(m, a.get(3, "args"))
+    if isinstance(kernel, V.Imported):
+        kernel = kernel_behind(m, kernel)
     if given is None:
         given = resolved(m, a.get(3, "kernel_args"))
     stream = as_stream(m, a.get(0, "stream"), a.node)

@@ -20,7 +20,8 @@ from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.model import Site
 
 CURRENT = "current"  # the stream that is current when the function is entered
-MAX_STEPS = 12_000  # nodes that are evaluated for one function
+MAX_STEPS = 10_000  # nodes that are evaluated for one function, each time that it is read
+MAX_STEPS_OF_FILE = 100_000
 MAX_ACTIONS = 1_500  # of one path
 
 
@@ -115,8 +116,11 @@ class Machine:
 
     def step(self, node: cst.CSTNode) -> None:
         self.knowledge.steps += 1
+        self.kernels.steps += 1
         if self.knowledge.steps > MAX_STEPS or len(self.actions) > MAX_ACTIONS:
             raise TooLong(self.site(node), "the function is too long to follow")
+        if self.kernels.steps > MAX_STEPS_OF_FILE:
+            raise TooLong(self.site(node), "the file is too long to follow")
 
     def unique(self, text: str) -> str:
         """A name that no other thing of the program has."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from pathlib import Path
 
 import libcst as cst
 
@@ -16,7 +17,8 @@ from tilecheck.frontend.host_programs.holding import give_to_caller
 from tilecheck.frontend.host_programs.kinds import resolved
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules import ModuleTable, candidates
+from tilecheck.overlay import is_file
 
 _DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)
 _MODULES = {"torch.cuda.streams.": "torch.cuda.", "torch.cuda.graphs.": "torch.cuda."}
@@ -63,22 +65,29 @@ def _bound(m: Machine, table: ModuleTable, scope: V.Scope, name: str, node: cst.
     if binding is None:
         return V.Library(f"builtins.{name}") if hasattr(builtins, name) else V.Unknown(name)
     if isinstance(binding, Import):
-        return _imported(m, table, binding, node)
+        return _imported(table, binding)
     return _made(m, table, scope, name, binding)
 
 
-def _imported(m: Machine, table: ModuleTable, binding: Import, node: cst.CSTNode) -> V.Value:
-    found = table.project.find(Import(binding.module, None, binding.level), table.file)
-    if found is None:
-        return library(binding.name)
-    if binding.member is None:
-        return V.Module(found)
-    return module_value(m, found, binding.member, node)
+def _imported(table: ModuleTable, binding: Import) -> V.Value:
+    """A library, or something of the project, which is only read if it is a kernel that is launched."""
+    whole = Import(binding.module, None, binding.level)
+    is_own = binding.module != "tilecheck" and any(map(is_file, candidates(whole, Path(table.file))))
+    return V.Imported(table, binding) if is_own or binding.level else library(binding.name)
 
 
-def imported(m: Machine, binding: Import, node: cst.CSTNode) -> V.Value:
+def imported(m: Machine, binding: Import) -> V.Value:
     """What an import inside a function binds."""
-    return _imported(m, m.scope.table, binding, node)
+    return _imported(m.scope.table, binding)
+
+
+def kernel_behind(m: Machine, value: V.Imported) -> V.Kernel | None:
+    """The kernel of another module that an import names."""
+    binding = value.binding
+    found = value.table.project.find(Import(binding.module, None, binding.level), value.table.file)
+    origin = None if found is None or binding.member is None else found.origin(binding.member)
+    definition = None if origin is None else kernel(m, origin[0], origin[1])
+    return None if definition is None else V.Kernel(definition)
 
 
 def _made(m: Machine, table: ModuleTable, scope: V.Scope, name: str, binding: Binding) -> V.Value:
@@ -121,7 +130,7 @@ def function(
     return V.Function(node, table, closure, owner) if definition is None else V.Kernel(definition)
 
 
-def kernel(m: Machine, table: ModuleTable, node: cst.CSTNode) -> Definition | None:
+def kernel(m: Machine, table: ModuleTable, node: object) -> Definition | None:
     return m.kernels.in_module(table).get(node)
 
 
@@ -133,8 +142,10 @@ def attribute(m: Machine, value: V.Value, name: str, node: cst.CSTNode) -> V.Val
     match value:
         case V.Library(name=full):
             return library(f"{full}.{name}")
-        case V.Module(table=table):
-            return module_value(m, table, name, node)
+        case V.Imported(table=table, binding=binding) if binding.member is None:
+            return V.Imported(table, Import(binding.module, name, binding.level))
+        case V.Imported(name=full):
+            return V.Unknown(f"{full}.{name}")
         case V.Tensor():
             return _of_tensor(m, value, name, node)
         case V.Stream():

@@ -52,6 +52,7 @@ class Relevance:
     kernels: Kernels
     places: list[Place] = field(default_factory=list)
     known: dict[cst.CSTNode, bool] = field(default_factory=dict)
+    attributes: dict[cst.ClassDef, set[str]] = field(default_factory=dict)
     ordering: dict[cst.CSTNode, bool] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)  # of functions that use them
     called: dict[str, int] = field(default_factory=dict)  # how often each name is called, in the text
@@ -75,7 +76,7 @@ class Relevance:
 
     direct: set[cst.FunctionDef] = field(default_factory=set)
 
-    def _collect(self, kernels: set[cst.CSTNode]) -> None:
+    def _collect(self, kernels: set[object]) -> None:
         stack: list[tuple[cst.CSTNode, _Around]] = [(self.table.parsed.module, ((), None))]
         while stack:
             node, (functions, made_by) = stack.pop()
@@ -143,8 +144,11 @@ class Relevance:
 
     def is_set_by_methods(self, made_by: cst.ClassDef, name: str) -> bool:
         """Whether a method that uses streams, which is read, gives objects of a class an attribute."""
-        methods = [line for line in made_by.body.body if isinstance(line, cst.FunctionDef)]
-        return any(self.is_relevant(method) and name in self.changed(method) for method in methods)
+        if made_by not in self.attributes:
+            methods = [line for line in made_by.body.body if isinstance(line, cst.FunctionDef)]
+            found = (self.changed(method) for method in methods if self.is_relevant(method))
+            self.attributes[made_by] = set().union(*found)
+        return name in self.attributes[made_by]
 
     def changed(self, method: cst.FunctionDef, seen: frozenset[str] = frozenset()) -> set[str]:
         """The attributes of `self` that a method binds or changes, itself or through private methods."""

@@ -154,7 +154,7 @@ def _delete(m: Machine, node: cst.Del) -> None:
 
 def _import(m: Machine, node: cst.Import | cst.ImportFrom) -> None:
     for name, imported in imports_of(node):
-        binding.set_name(m, name, names.imported(m, imported, node), node)
+        binding.set_name(m, name, names.imported(m, imported), node)
 
 
 def _global(m: Machine, node: cst.Global) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import libcst as cst
 
+from tilecheck.frontend.bindings import Import
 from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.ir import expr as E
@@ -141,11 +142,16 @@ class Library:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
-    """A module of the project."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Imported:
+    """A module of the project, or a member of one. It is not read, but for a kernel that is launched."""
 
-    table: ModuleTable
+    table: ModuleTable  # which imports it
+    binding: Import
+
+    @property
+    def name(self) -> str:
+        return self.binding.name
 
 
 @dataclass(slots=True, eq=False)
