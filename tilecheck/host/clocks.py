@@ -17,6 +17,7 @@ from tilecheck.host.places import Place
 
 if TYPE_CHECKING:
     from tilecheck.host.capture import Capture
+    from tilecheck.host.storage import Storage
 
 Clock: TypeAlias = Mapping[int, int]
 EMPTY: Clock = {}
@@ -92,8 +93,8 @@ class Queue:
     """
 
     __slots__ = (
-        "before", "capture", "handle", "heads", "is_launch", "lane", "lanes", "marks", "name", "raw", "retired",
-        "seq", "start",
+        "before", "capture", "handle", "heads", "is_foreign", "is_launch", "lane", "lanes", "marks", "name",
+        "outside", "raw", "retired", "seq", "start",
     )  # fmt: skip
 
     def __init__(self, raw: Any, handle: int, name: str, capture: Capture | None = None) -> None:
@@ -109,6 +110,8 @@ class Queue:
         self.is_launch = False
         self.retired: Clock = EMPTY
         self.marks: deque[Mark] = deque(maxlen=_MOST_MARKS)  # the latest events behind single operations
+        self.is_foreign = False  # whether somebody else has made it
+        self.outside: set[Storage] = set()  # what the user's own code has been given on it
         self.heads: tuple[int, ...] = ()  # in a capture: the nodes that the next one comes after
 
     def end(self) -> Clock:

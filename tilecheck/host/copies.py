@@ -14,10 +14,10 @@ from tilecheck.host.defaults import default
 from tilecheck.host.errors import HostRefused
 from tilecheck.host.handles import Array, View
 from tilecheck.host.hostarrays import HostArray, pack
-from tilecheck.host.ledger import Use
 from tilecheck.host.operations import Execution, Operation
 from tilecheck.host.places import Place, caller, text_of
 from tilecheck.host.regions import Region, count_runs, runs
+from tilecheck.host.uses import Use
 from tilecheck.ir.host_program import Place as Kind
 from tilecheck.jit.layouts import contiguous_strides
 

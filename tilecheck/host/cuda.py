@@ -81,8 +81,11 @@ class Cuda:
             if torch is not None:
                 outside = self._outside.get(handle)
                 if outside is None:
-                    outside = torch.cuda.ExternalStream(handle, device=self._ordinal)
-                    self._outside[handle] = outside
+                    outside = self._outside[handle] = (
+                        torch.cuda.ExternalStream(handle, device=self._ordinal)
+                        if handle
+                        else torch.cuda.default_stream(self._ordinal)
+                    )
                 stack.enter_context(torch.cuda.stream(outside))
             if cupy is not None:
                 stack.enter_context(cupy.cuda.ExternalStream(handle))

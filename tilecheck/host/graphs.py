@@ -14,10 +14,10 @@ from tilecheck.host.handles import Array, Borrowed, View
 from tilecheck.host.places import Place, caller, text_of
 
 if TYPE_CHECKING:
-    from tilecheck.host.ledger import Order
     from tilecheck.host.operations import Operation
     from tilecheck.host.owners import Owner
     from tilecheck.host.streams import Stream
+    from tilecheck.host.uses import Order
 
 T = TypeVar("T")
 

@@ -16,11 +16,13 @@ from tilecheck.host.errors import HostRefused
 from tilecheck.host.places import Place, caller, text_of
 from tilecheck.host.regions import Region, hull
 from tilecheck.host.storage import Storage
+from tilecheck.ir.host_program import Place as Kind
+from tilecheck.jit.layouts import NotAnArray
 
 if TYPE_CHECKING:
-    from tilecheck.host.ledger import Order
     from tilecheck.host.owners import Owner
     from tilecheck.host.runtime import Runtime
+    from tilecheck.host.uses import Order
 
 
 class View:
@@ -49,11 +51,11 @@ class View:
         self.moved: tuple[str, Place] | None = None  # where to, if it is dead
         self.loans = 0  # operations that will read it and are not enqueued yet
         self._hull: Region | None = None
-        storage.handles += 1
+        storage.hold(region)
 
     def __del__(self) -> None:
         if hasattr(self, "_hull"):
-            self.runtime.reaper.dropped(self.storage)
+            self.runtime.reaper.dropped(self.storage, self.region)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -69,8 +71,8 @@ class View:
 
     def home(self) -> Storage:
         """Its storage, which may have become part of another since."""
-        while self.storage.into is not None:
-            self.storage = self.storage.into
+        if self.storage.into is not None:
+            self.storage = self.storage.root()
         return self.storage
 
     def hull(self) -> Region:
@@ -121,8 +123,9 @@ class View:
     def tensor(self, *, order: Order | None = None) -> Any:
         """The array itself, for the user's own code on its current stream, which may write it.
 
-        What the library has enqueued on it must be in order with that stream. What the user's code then does
-        is not seen: give the result to `own` or `share` before it is used on another stream.
+        What the library has enqueued on it must be in order with that stream. All that the stream holds when
+        the handle is next given to an operation counts as work of that code on the array; after that the array
+        is the library's again.
 
         Raises:
             HostRefused: work in flight on another stream uses it.
@@ -281,13 +284,18 @@ def views_in(value: Any) -> Iterator[View]:
             yield from views_in(member)
 
 
-def place_of(runtime: Runtime, array: Any) -> tuple[Storage, Region]:
-    """The storage and the region of an array that somebody else made.
+def place_of(runtime: Runtime, array: Any, *, is_foreign: bool = False) -> tuple[Storage, Region]:
+    """The storage and the region of an array; of one that somebody else made, in its allocation.
 
     Raises:
-        TypeError: it is no array whose addresses can be known.
+        NotAnArray: it is no array whose addresses can be known, or no memory of the device.
     """
     address, layout, kind, (start, end) = locate(array)
+    if is_foreign and kind is Kind.DEVICE and layout.size and not hasattr(array, "untyped_storage"):
+        found = runtime.driver.allocation(address)
+        if found is None or address + layout.span > sum(found):
+            raise NotAnArray(f"{layout.span} bytes at {address:#x}, which are no memory of the device")
+        start, end = found[0], sum(found)
     storage = runtime.table.at(start, end, kind, runtime.name("memory"))
     storage.retain(array)
     return storage, storage.region(address, layout)

@@ -14,8 +14,8 @@ from tilecheck.ir.host_program import Place as Kind
 from tilecheck.jit.layouts import Layout, contiguous_strides
 
 if TYPE_CHECKING:
-    from tilecheck.host.ledger import Order
     from tilecheck.host.runtime import Runtime
+    from tilecheck.host.uses import Order
 
 
 class HostArray(View):

@@ -11,15 +11,15 @@ from tilecheck.host.defaults import default
 from tilecheck.host.handles import Array, View
 from tilecheck.host.hostarrays import HostArray
 from tilecheck.host.kernels import Prepared, Role, prepared
-from tilecheck.host.ledger import Dependence, Use, new_use
 from tilecheck.host.operations import Execution, Operation
 from tilecheck.host.partition import Partition, common_grid
 from tilecheck.host.places import Place, caller
+from tilecheck.host.uses import Dependence, Use, new_use
 
 if TYPE_CHECKING:
-    from tilecheck.host.ledger import Order
     from tilecheck.host.runtime import Runtime
     from tilecheck.host.streams import Stream
+    from tilecheck.host.uses import Order
 
 T = TypeVar("T")
 

@@ -8,47 +8,21 @@ other stream has ended meanwhile: what the host has seen to be complete is in or
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING
 
+from tilecheck.host import refusals
 from tilecheck.host.clocks import EMPTY, Clock, Item, Mark, Queue, has_ended, merged
 from tilecheck.host.driver import Driver
 from tilecheck.host.errors import HostRefused
-from tilecheck.host.places import Place, text_of
+from tilecheck.host.places import Place
 from tilecheck.host.regions import Region
-from tilecheck.host.storage import Found, Storage
+from tilecheck.host.storage import Storage
+from tilecheck.host.uses import YOUR_CODE, Dependence, Order, Use
 
 if TYPE_CHECKING:
-    from tilecheck.host.handles import View
     from tilecheck.host.owners import Owner
     from tilecheck.host.recording import Recorder
     from tilecheck.host.written import Written
-
-Order: TypeAlias = Literal["refuse", "events"]
-
-
-class Use(NamedTuple):
-    """One access of a piece of work: through which handle, which bytes, and what the work calls it."""
-
-    view: View
-    region: Region
-    write: bool
-    label: str
-
-
-_new_tuple = tuple.__new__
-
-
-def new_use(view: View, region: Region, write: bool, label: str) -> Use:
-    """A `Use`, in half the time."""
-    return _new_tuple(Use, (view, region, write, label))
-
-
-class Dependence(NamedTuple):
-    """A launch that may start before the launch before it has ended: what it touches before it waits for that,
-    and whether all of its programs wait."""
-
-    early: Sequence[Use]
-    waits: bool
 
 
 class Ledger:
@@ -69,6 +43,7 @@ class Ledger:
         if found is None:
             name = f"stream {handle:#x}" if handle else "the default stream"
             found = self.queues[handle] = Queue(self.driver.stream_of(handle), handle, name)
+            found.is_foreign = True
         return found
 
     def mark(self, queue: Queue) -> Mark:
@@ -194,9 +169,14 @@ class Ledger:
         graph: Owner | None,
     ) -> bool:
         waits = dependence is None or dependence.waits
+        if queue.is_launch and not waits:
+            self._check_yours(queue, item)
         try:
             for use in uses:
-                if use.view.home().tracks.pinned:
+                storage = use.view.home()
+                if storage.tracks.pinned:
+                    if storage.outside and queue.capture is None:
+                        self._take_back(storage, item.place)
                     self._check_owner(use, item, queue, graph)
             for use in dependence.early if dependence is not None else ():
                 if not queue.is_launch:
@@ -221,7 +201,7 @@ class Ledger:
             tracks = storage.tracks
             tracks.add(region, item, write=write)
             if write:
-                storage.note_written(region)
+                storage.note_written(view.region)  # not what lies between its elements
             for owner in storage.graphs:
                 if owner is not graph:
                     owner.touched.add(storage)
@@ -240,21 +220,53 @@ class Ledger:
             for use, before in graph.unsure:
                 self._check_contents(use, item, graph, before)
             for use in uses:
+                if use.view.home().outside:
+                    self._take_back(use.view.home(), item.place)
                 self._check(queue, use, item, order, graph, early=False, waits=True)
         except HostRefused:
             if self.recorder is not None:
                 self.recorder.replay(graph.name, item, refused=True)
             raise
 
-    def assume(self, item: Item, use: Use) -> None:
-        """Note an access that somebody else has enqueued on the item's stream before now.
+    def assume(self, queue: Queue, storage: Storage, region: Region, place: Place, *, write: bool) -> None:
+        """Note an access that the user's own code has enqueued on a stream before now.
 
         It may be a launch: one of ours behind it that depends on its start would overlap with it.
         """
-        item.queue.push(item, is_launch=True)
-        use.view.home().tracks.add(use.region, item, write=use.write)
+        item = Item(queue, YOUR_CODE, place)
+        queue.push(item, is_launch=True)
+        storage.tracks.add(
+            region, item, write=write, covers=False
+        )  # it is not checked: it may be after nothing
+        for owner in storage.graphs:
+            owner.touched.add(storage)
         if self.recorder is not None:
-            self.recorder.work(item, (use,), is_launch=True)
+            self.recorder.assumed(item, storage, region, write=write)
+
+    def _take_back(self, storage: Storage, place: Place) -> None:
+        """Take memory back from the user's own code, which has used it until now."""
+        outside, storage.outside = storage.outside, []
+        for queue, region, write in outside:
+            self.assume(queue, storage, region, place, write=write)
+        storage.settle()
+
+    def hand_out(self, storage: Storage, region: Region, queue: Queue, *, write: bool) -> None:
+        """Note that the user's own code may use memory on a stream from here on, until it is taken back."""
+        storage.outside.append((queue, region, write))
+        storage.settle()
+        queue.outside.add(storage)
+
+    def _check_yours(self, queue: Queue, item: Item) -> None:
+        """Your own code takes it that a stream is in order. A launch that waits for nothing breaks that order
+        for what comes after it, also where the launch itself touches nothing of yours.
+
+        Raises:
+            HostRefused: your own code works on the stream, or has an array there.
+        """
+        given = {storage.root() for storage in queue.outside}
+        queue.outside = {storage for storage in given if any(entry[0] is queue for entry in storage.outside)}
+        if queue.is_foreign or queue.outside:
+            raise refusals.breaks_order(queue, item)
 
     def _check_owner(self, use: Use, item: Item, queue: Queue, graph: Owner | None) -> None:
         """Memory that a graph has captured is written by its launches and the updates of its inputs alone."""
@@ -264,12 +276,7 @@ class Ledger:
             return
         for owner in storage.graphs if use.write else ():
             if owner is not graph and owner.holds(storage, use.region):
-                raise HostRefused(
-                    "TC423",
-                    f"{item.name} at {text_of(item.place)} writes `{use.label}`, which a graph has captured",
-                    f"the graph was captured at {text_of(owner.place)}",
-                    "help: declare the array as an input of the graph and use `graph.update(...)`",
-                )
+                raise refusals.captured(use, item, owner)
         if not use.write:
             self._check_contents(use, item)
 
@@ -279,13 +286,7 @@ class Ledger:
         """What only graphs write that were not launched yet holds nothing."""
         promised = use.view.home().too_early(use.region, but, also)
         if promised is not None:
-            raise HostRefused(
-                "TC426",
-                f"{item.name} at {text_of(item.place)} reads `{use.label}`, which only a graph writes that was "
-                "not launched yet",
-                f"the graph was captured at {text_of(promised.place)}",
-                "help: launch the graph first",
-            )
+            raise refusals.not_launched(use, item, promised)
 
     def _check(
         self,
@@ -312,7 +313,8 @@ class Ledger:
             if found is None:
                 return
             if not self._put_in_order(queue, found[0], order):
-                self._refuse(use, item, found, queue, early=early, waits=waits)
+                known = merged(queue.before, self.done)
+                raise refusals.conflict(use, item, found, queue, known, early=early, waits=waits)
             if early and not queue.is_launch:
                 return
 
@@ -339,57 +341,14 @@ class Ledger:
             found = storage.conflict(region, 0, 0, EMPTY, self.done, write=write)
             if found is None:
                 break
-            other, theirs, writes = found
-            if self.saw_idle(other.queue):
+            queue = found[0].queue
+            if self.saw_idle(queue):
                 continue
             if order == "events":
-                self.join(other.queue)
+                self.join(queue)
                 continue
             if self.recorder is not None:
                 self.recorder.touch(storage, region, place, what, write=write, refused=True)
-            raise HostRefused(
-                "TC415",
-                f"the host {'writes' if write else 'reads'} {what} at {text_of(place)} while work in flight "
-                f"{'writes' if writes else 'reads'} it",
-                f"{other.name} at {text_of(other.place)} on {other.queue.name}, {theirs.text(storage.start)}",
-                f"help: wait for {other.queue.name} first (`sync()`)",
-            )
+            raise refusals.touch(storage, found, place, what, write=write)
         if self.recorder is not None:
             self.recorder.touch(storage, region, place, what, write=write)
-
-    def _refuse(
-        self, use: Use, item: Item, found: Found, queue: Queue, *, early: bool, waits: bool
-    ) -> NoReturn:
-        other, theirs, writes = found
-        base = use.view.home().start
-        code = "TC411"
-        known = merged(queue.before, self.done)
-        # Whether they would be in order if no launch depended on the start of the one before it.
-        overlaps = other.queue is queue or any(lane > other.lane for lane in known.keys() & other.queue.lanes)
-        if other.is_replay and item.is_replay:
-            code = "TC425"
-        elif overlaps:
-            code = ("TC431" if waits else "TC432") if early else "TC433"
-        does = {True: "writes", False: "reads"}
-        when = " before it waits for the launch before it" if early else ""
-        notes = [
-            (
-                f"{item.name} at {text_of(item.place)} on {queue.name} {does[use.write]} `{use.label}`{when}, "
-                f"{use.region.text(base)}"
-            ),
-            (
-                f"{other.name} at {text_of(other.place)} on {other.queue.name} {does[writes]} "
-                f"{theirs.text(base)}, and may not have ended"
-            ),
-        ]
-        if code == "TC433":
-            notes.append("a launch between them need not wait: its end says nothing of what came before it")
-            help_ = f"wait for {other.queue.name} before it (`Stream.sync`)"
-        elif overlaps:
-            help_ = "launch it without `dependent=True`, or have the kernel wait before this access"
-        else:
-            help_ = (
-                f"submit it on {other.queue.name}, have {queue.name} wait for that one (`Stream.wait`), or "
-                'pass order="events"'
-            )
-        raise HostRefused(code, f"{item.name} is not in order with {other.name}", *notes, f"help: {help_}")

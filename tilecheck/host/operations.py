@@ -16,10 +16,10 @@ from tilecheck.host.places import Place, caller, text_of
 
 if TYPE_CHECKING:
     from tilecheck.host.graphs import Graph
-    from tilecheck.host.ledger import Dependence, Order, Use
     from tilecheck.host.owners import Owner
     from tilecheck.host.runtime import Runtime
     from tilecheck.host.streams import Stream
+    from tilecheck.host.uses import Dependence, Order, Use
 
 T = TypeVar("T")
 U = TypeVar("U")

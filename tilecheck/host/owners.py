@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from tilecheck.host.clocks import Item, Queue, Replay, has_ended
 from tilecheck.host.handles import View
-from tilecheck.host.ledger import Order, Use
 from tilecheck.host.places import Place
 from tilecheck.host.regions import Region, overlap
 from tilecheck.host.storage import Storage
+from tilecheck.host.uses import Order, Use
 from tilecheck.host.written import Written
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class Owner:
             for storage, kept in self.uses.items():
                 for use in kept:
                     if use.write:
-                        storage.note_written(use.region)
+                        storage.note_written(use.view.region)
         self.touched = set()
         self.item.queue = queue
         self.last = self.item

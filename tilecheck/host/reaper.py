@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecheck.host.clocks import Item, Mark, Queue, has_ended
 from tilecheck.host.places import text_of
+from tilecheck.host.regions import Region
 from tilecheck.host.storage import Storage
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Reaper:
         self._runtime = weakref.ref(runtime)
         # A handle may be dropped anywhere, also by the garbage collector in the midst of our own code: this
         # queue may be touched even there.
-        self._dropped: queue.SimpleQueue[Storage | Owner] = queue.SimpleQueue()
+        self._dropped: queue.SimpleQueue[tuple[Storage, Region] | Owner] = queue.SimpleQueue()
         self.is_needed = False  # whether `collect` has anything to do
         self._parked: dict[Storage, list[Mark]] = {}
         self._kept: list[tuple[Item, Any]] = []
@@ -59,9 +60,9 @@ class Reaper:
 
     # ---- what others say -------------------------------------------------------------------------------------
 
-    def dropped(self, storage: Storage) -> None:
+    def dropped(self, storage: Storage, region: Region) -> None:
         """Note that a handle is gone. Callable from anywhere at any time."""
-        self._dropped.put(storage)
+        self._dropped.put((storage, region))
         self.is_needed = True
         runtime = self._runtime()
         if runtime is not None:
@@ -87,16 +88,16 @@ class Reaper:
         self.is_needed = False
         while True:
             try:
-                storage = self._dropped.get_nowait()
+                gone = self._dropped.get_nowait()
             except queue.Empty:
                 break
-            if not isinstance(storage, Storage):
-                storage.close()
+            if not isinstance(gone, tuple):
+                gone.close()
                 continue
-            while storage.into is not None:
-                storage = storage.into
-            storage.handles -= 1
-            self.consider(runtime, storage)
+            storage, region = gone
+            root = storage.root()
+            root.let_go(region)
+            self.consider(runtime, root)
         self._let_go(runtime)
 
     def _let_go(self, runtime: Runtime) -> None:
@@ -107,7 +108,7 @@ class Reaper:
 
     def consider(self, runtime: Runtime, storage: Storage) -> None:
         """Free a storage, or park it, if nobody holds it."""
-        if storage.handles or storage.graphs or storage in self._parked:
+        if storage.held or storage.graphs or storage in self._parked:
             return
         if storage.is_idle(runtime.ledger.done):
             self._free(runtime, storage)
@@ -124,7 +125,7 @@ class Reaper:
         """Free what is parked and has ended. The caller holds the lock, and captures nothing."""
         self.collect(runtime)
         for storage, marks in tuple(self._parked.items()):
-            if storage.handles or storage.graphs:  # somebody holds it again
+            if storage.held or storage.graphs:  # somebody holds it again
                 del self._parked[storage]
                 continue
             try:

@@ -17,8 +17,8 @@ from tilecheck.ir.expr import const
 from tilecheck.model import Site, Span
 
 if TYPE_CHECKING:
-    from tilecheck.host.ledger import Dependence, Use
     from tilecheck.host.runtime import Runtime
+    from tilecheck.host.uses import Dependence, Use
 
 _MOST_BOXES = 256  # of one access with gaps; one with more is recorded as all that lies between
 
@@ -72,6 +72,17 @@ class Recorder:
             )
 
         self._add(step, refused=refused)
+
+    def assumed(self, item: Item, storage: Storage, region: Region, *, write: bool) -> None:
+        """The user's own code has used memory on a stream."""
+        self._know(storage, item.place, item.queue)
+        name, stream, site, touched = (
+            item.name,
+            stream_name(item.queue),
+            site_of(item.place),
+            [(storage, region, write, True)],
+        )
+        self._add(lambda: P.Work(site, name, stream, self._footprint(touched)))
 
     def record(self, mark: Mark) -> None:
         self._plain(P.Record(self._here(), mark.name, stream_name(mark.queue)))
@@ -152,7 +163,7 @@ class Recorder:
         actions = tuple(step() for step in steps)
         memories = {}
         for storage, (place, stream) in self._memories.items():
-            root = _root(storage)
+            root = storage.root()
             size = (const(root.end - root.start),)
             name = self._name(storage)
             memories[name] = P.Memory(name, site_of(place), root.kind, stream=stream, extents=size)
@@ -178,7 +189,7 @@ class Recorder:
         )
 
     def _name(self, storage: Storage) -> str:
-        root = _root(storage)
+        root = storage.root()
         return self._names.setdefault(root, f"memory {len(self._names) + 1}")
 
     def _footprint(self, touched: Sequence[Touched]) -> P.Footprint:
@@ -188,7 +199,7 @@ class Recorder:
 
     def _regions(self, touched: Touched) -> Iterator[P.Region]:
         storage, region, _, exact = touched
-        name, base = self._name(storage), _root(storage).start
+        name, base = self._name(storage), storage.root().start
         if region.start == region.end:
             return
         few = count_runs(region) <= _MOST_BOXES
@@ -198,12 +209,6 @@ class Recorder:
 
 def _touched(uses: Sequence[Use]) -> list[Touched]:
     return [(use.view.home(), use.region, use.write, use.region is use.view.region) for use in uses]
-
-
-def _root(storage: Storage) -> Storage:
-    while storage.into is not None:
-        storage = storage.into
-    return storage
 
 
 def stream_name(queue: Queue) -> str:

@@ -11,13 +11,14 @@ from tilecheck.host.clocks import Item, Mark, Queue
 from tilecheck.host.driver import Driver
 from tilecheck.host.errors import HostRefused
 from tilecheck.host.handles import Array, View, place_of
-from tilecheck.host.ledger import Ledger, Order, Use
+from tilecheck.host.ledger import Ledger
 from tilecheck.host.operations import Execution, Operation, State
 from tilecheck.host.places import Place, text_of
 from tilecheck.host.policies import Policy, SingleStream
 from tilecheck.host.reaper import Reaper
 from tilecheck.host.storage import Table
 from tilecheck.host.streams import Stream
+from tilecheck.host.uses import YOUR_CODE, Order, Use
 from tilecheck.host.written import Written
 from tilecheck.ir.host_program import Place as Kind
 
@@ -212,20 +213,18 @@ class Runtime:
         if not hasattr(array, "data_ptr") and not hasattr(array, "__cuda_array_interface__"):
             array = self.driver.imported(array) or array
         with self.lock:
-            storage, region = place_of(self, array)
-            is_known = storage.handles > 0
-            handle = Array(self, array, storage, region, place)
-            if storage.kind is Kind.DEVICE and not is_known:
-                item = Item(self.ledger.queue(self.driver.current()), "your own code", place)
-                self.ledger.assume(item, Use(handle, region, write=True, label="array"))
-            return handle
+            storage, region = place_of(self, array, is_foreign=True)
+            if storage.kind is Kind.DEVICE and not storage.is_held(region):
+                self.ledger.assume(self.ledger.queue(self.driver.current()), storage, region, place, write=True)
+            return Array(self, array, storage, region, place)
 
     def hand_out(self, view: View, place: Place, order: Order | None) -> None:
         """Put the user's own code, on its current stream, in order with all that was enqueued on an array."""
-        queue = self.queue_of(self.driver.current())
-        use = Use(view, view.region, isinstance(view, Array), "the array")
         with self.lock:
-            self.ledger.claim(queue, (use,), Item(queue, "your own code", place), order or self.order)
+            queue = self.queue_of(self.driver.current())
+            use = Use(view, view.region, isinstance(view, Array), "the array")
+            self.ledger.claim(queue, (use,), Item(queue, YOUR_CODE, place), order or self.order)
+            self.ledger.hand_out(view.home(), view.region, queue, write=use.write)
 
     def reap(self) -> None:
         """Free what was dropped in flight and has ended."""

@@ -82,8 +82,8 @@ class Tracks:
                     return item, theirs, False
         return None
 
-    def add(self, region: Region, item: Item, *, write: bool) -> None:
-        """Note an access that is ordered after all that `conflict` finds for it."""
+    def add(self, region: Region, item: Item, *, write: bool, covers: bool = True) -> None:
+        """Note an access; one that `covers` is ordered after all that `conflict` finds for it."""
         track = self.by_lane.get(item.lane)
         if track is None:
             track = self.by_lane[item.lane] = Track(item.queue)
@@ -92,7 +92,7 @@ class Tracks:
         kept[region] = item
         track.seq = max(track.seq, item.seq)
         self.added += 1
-        if write and len(self.by_lane) > 1:
+        if write and covers and len(self.by_lane) > 1:
             self._forget_covered(region, item)
 
     def _forget_covered(self, region: Region, item: Item) -> None:
@@ -152,7 +152,8 @@ class Storage:
     """One range of memory. Mutable: it grows where ranges are found to overlap."""
 
     __slots__ = (
-        "end", "graphs", "handles", "into", "keep", "kind", "name", "promised", "regions", "start", "tracks",
+        "end", "graphs", "held", "into", "keep", "kind", "name", "outside", "promised", "regions", "start",
+        "tracks",
         "written",
     )  # fmt: skip
 
@@ -162,7 +163,9 @@ class Storage:
         self.kind = kind
         self.name = name
         self.keep: list[Any] = []  # the objects that own the memory
-        self.handles = 0
+        self.held: dict[Region, int] = {}  # how many handles there are of each region
+        # What the user's own code has got, on which stream, and whether it may write it.
+        self.outside: list[tuple[Queue, Region, bool]] = []
         self.written: Written | None = None  # what was written of new memory; None if that is all
         # What graphs will write of it when they are launched, while not all was written.
         self.promised: list[tuple[Region, Owner]] = []
@@ -201,6 +204,29 @@ class Storage:
                     return item, use.region, use.write
         return found
 
+    def root(self) -> Storage:
+        """The storage that it has become part of, or itself."""
+        found = self
+        while found.into is not None:
+            found = found.into
+        return found
+
+    def hold(self, region: Region) -> None:
+        """Note a handle of a region."""
+        self.held[region] = self.held.get(region, 0) + 1
+
+    def let_go(self, region: Region) -> None:
+        """Note that a handle of a region is gone."""
+        count = self.held[region] - 1
+        if count:
+            self.held[region] = count
+        else:
+            del self.held[region]
+
+    def is_held(self, region: Region) -> bool:
+        """Whether a handle stands for all of a region."""
+        return any(held.covers(region) for held in self.held)
+
     def retain(self, owner: Any) -> None:
         if not any(kept is owner for kept in self.keep):
             self.keep.append(owner)
@@ -233,8 +259,8 @@ class Storage:
         return None
 
     def settle(self) -> None:
-        """Look at every access while not all was written, and while a graph has captured it."""
-        self.tracks.pin(pinned=self.written is not None or bool(self.graphs))
+        """Look at every access while not all was written, a graph has captured it, or the user has it."""
+        self.tracks.pin(pinned=self.written is not None or bool(self.graphs) or bool(self.outside))
 
     def is_idle(self, done: Clock) -> bool:
         """Whether all work on it is known to have ended."""
@@ -286,7 +312,9 @@ class Table:
 def _absorb(whole: Storage, part: Storage) -> None:
     """Make a storage part of another, with all that is known of it."""
     whole.name = part.name
-    whole.handles += part.handles
+    for region, count in part.held.items():
+        whole.held[region] = whole.held.get(region, 0) + count
+    whole.outside += part.outside
     whole.keep += part.keep
     for graph in part.graphs:
         graph.has_grown(part, whole)

@@ -57,8 +57,8 @@ class FakeKit:
         """Make a stream the user's current one."""
         return self.driver.using(self.driver.stream_of(stream.handle))
 
-    def slow(self, array):
-        """Work that is long in flight: the fake one does nothing until somebody waits."""
+    def slow(self, stream):
+        """Work on a stream that takes long. The fake one does nothing until somebody waits."""
 
     def values(self, handle):
         """What is in an array when all has ended."""
@@ -111,10 +111,11 @@ class CudaKit:
         array.fill_(value)
 
     def on(self, stream):
-        return self.torch.cuda.stream(self.torch.cuda.ExternalStream(stream.handle))
+        return self.driver.using(self.driver.stream_of(stream.handle))
 
-    def slow(self, array):
-        self.torch.cuda._sleep(20_000_000)  # noqa: SLF001 - PyTorch's own tests wait so
+    def slow(self, stream):
+        with self.on(stream):
+            self.torch.cuda._sleep(50_000_000)  # noqa: SLF001 - PyTorch's own tests wait so
 
     def values(self, handle):
         self.torch.cuda.synchronize()

@@ -153,6 +153,23 @@ def test_an_event_behind_a_broken_chain_covers_what_the_last_launch_implies(chai
     assert host.parked() == 1  # no event of the stream speaks of it
 
 
+def test_a_kernel_that_never_waits_leaves_the_order_of_your_own_code_alone(chain):
+    """Behind it your next work would start while your last may still run, whatever the kernel touches."""
+    s = host.stream()
+    x, y, z = (host.full(16, 1.0).sync() for _ in range(3))
+    host.launch(chain.double, (1,), (x,)).submit()
+    text = refused("TC432", lambda: host.launch(chain.triple, (1,), (y,), dependent=True).submit())
+    assert "your own code works on the default stream" in text
+    with chain.kit.on(s):
+        chain.kit.torch_fill(x.tensor(order="events"), 4.0)
+        host.launch(chain.kit.double, (1,), (y,)).submit(s)
+        refused("TC432", lambda: host.launch(chain.triple, (1,), (z,), dependent=True).submit(s))
+        host.launch(chain.double, (1,), (y,), dependent=True).submit(s)
+    host.launch(chain.kit.double, (1,), (x,)).submit(s)  # takes it back
+    host.launch(chain.triple, (1,), (z,), dependent=True).submit(s)
+    assert [chain.kit.values(a) for a in (x, y, z)] == [[8.0] * 16, [4.0] * 16, [3.0] * 16]
+
+
 def test_a_wait_ends_the_overlap(chain):
     s, t = host.stream(), host.stream()
     x, y = host.zeros(16).sync(), host.zeros(16).sync()

@@ -273,7 +273,7 @@ def test_calls_of_your_own_code_work_on_the_stream(kit):
     host.launch(kit.double, (2,), (y,)).submit(s)
     assert kit.values(y) == [8.0] * 16
     t = host.stream()
-    kit.slow(y)
+    kit.slow(s)
     host.call(mine, reads=(x,), writes=(y,)).submit(s)
     refused("TC411", lambda: host.launch(kit.double, (2,), (y,)).submit(t))
 
@@ -313,7 +313,7 @@ def test_await_lets_other_tasks_run(kit):
     async def main():
         task = asyncio.ensure_future(other())
         x = await host.zeros(16)
-        kit.slow(x)
+        kit.slow(host.current())
         await host.launch(kit.add_one, (2,), (x, y := await host.empty(16)))
         await host.launch(kit.double, (2,), (y,))  # on another stream: what was awaited is in order
         task.cancel()

@@ -127,7 +127,7 @@ def test_gap_leases_are_per_range(kit):
     s, t = host.stream(), host.stream()
     x = host.full(32, 1.0).sync()
     parts = host.partition(x, 16)
-    kit.slow(x)
+    kit.slow(s)
     host.launch(kit.double, (2,), (parts[0],)).submit(s)
     host.launch(kit.double, (2,), (parts[1],)).submit(t)
     host.unpartition(parts)
@@ -136,8 +136,8 @@ def test_gap_leases_are_per_range(kit):
 
 def test_gap_a_conflict_is_ordered_where_the_program_says_so(kit):
     s, t = host.stream(), host.stream()
+    kit.slow(s)
     x = host.full(16, 1.0).submit(s)
-    kit.slow(x)
     host.launch(kit.double, (2,), (x,)).submit(t, order="events")
     assert kit.values(x) == [2.0] * 16
 
@@ -194,7 +194,7 @@ def test_kernels_that_reach_gaps_conflict_by_all_that_lies_between(fake):
 
 def test_gap_work_of_torch_is_in_order_on_its_stream(kit):
     tensor = kit.array([1.0] * 16)
-    kit.slow(tensor)
+    kit.slow(host.current())
     kit.torch_fill(tensor, 5.0)
     x = host.own(tensor)
     s = host.stream()
@@ -207,7 +207,7 @@ def test_gap_work_of_torch_is_in_order_on_its_stream(kit):
 def test_torch_gets_an_array_back_in_order(kit):
     s = host.stream()
     x = host.zeros(16).submit(s)
-    kit.slow(x)
+    kit.slow(s)
     host.launch(kit.double, (2,), (x,)).submit(s)
     refused("TC411", x.tensor)
     kit.torch_fill(x.tensor(order="events"), 7.0)

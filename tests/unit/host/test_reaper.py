@@ -41,7 +41,7 @@ def test_memory_is_handed_on_only_when_nobody_uses_it(kit):
     s, t = host.stream(), host.stream()
     for _ in range(20):
         x = host.full(16, 1.0).submit(s)
-        kit.slow(x)
+        kit.slow(s)
         for _ in range(3):
             host.launch(kit.double, (2,), (x,)).submit(s)
         del x
@@ -145,7 +145,7 @@ def test_gap_a_pinned_source_is_not_changed_under_a_copy(kit):
     source.assign([1.0] * 8)
     s = host.stream()
     x = host.empty(8).submit(s)
-    kit.slow(x)
+    kit.slow(s)
     host.copy_to_device(source, x).submit(s)
     with pytest.raises(HostRefused, match="while work in flight reads it") as caught:
         source.assign([2.0] * 8)

@@ -81,10 +81,11 @@ def test_dependent_launches_are_written_down_with_their_parts(fake):
     )
     never = fake.kernel("never", "out", early=lambda out: None)
     x, w, y = (host.zeros(16).sync() for _ in range(3))
+    s = host.stream()
     with host.recording() as recorder:
-        host.launch(fake.double, (2,), (x,)).submit()
-        host.launch(early, (2,), (w, x), dependent=True).submit()
-        host.launch(never, (2,), (y,), dependent=True).submit()
+        host.launch(fake.double, (2,), (x,)).submit(s)
+        host.launch(early, (2,), (w, x), dependent=True).submit(s)
+        host.launch(never, (2,), (y,), dependent=True).submit(s)
     _, first, second = recorder.program().actions
     assert (first.dependent, first.waits) == (True, True)
     assert (len(first.before.reads), len(first.before.writes)) == (1, 0)
