@@ -12,7 +12,7 @@ streams is in order by streams, events and joins, or it is refused, with both pl
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from tilecheck.host.capture import Scope, capture
 from tilecheck.host.copies import (
@@ -100,6 +100,9 @@ __all__ = [
 ]
 
 
+T = TypeVar("T")
+
+
 def own(array: Any) -> Array:
     """The exclusive handle of an array of PyTorch, CuPy, DLPack or `__cuda_array_interface__`.
 
@@ -113,7 +116,7 @@ def share(array: Any) -> Shared:
     return (array if isinstance(array, Array) else default().adopt(array, caller())).share()
 
 
-def value(result: Any) -> Operation[Any]:
+def value(result: T) -> Operation[T]:
     """An operation with a result that is there already."""
     return Value(default(), result, caller())
 

@@ -14,8 +14,12 @@ def default() -> Runtime:
     """The runtime in use: the GPU that is current, if no other was chosen."""
     found = _state.get("runtime")
     if found is None:
-        from tilecheck.host.cuda import Cuda  # lazy: only where there is a GPU
-
+        try:
+            from tilecheck.host.cuda import Cuda  # lazy: only where there is a GPU
+        except ImportError as error:
+            raise ImportError(
+                f"`tilecheck.host` needs cuda-core: pip install 'tilecheck[gpu]' ({error})"
+            ) from None
         found = _state["runtime"] = Runtime(Cuda())
     return found
 

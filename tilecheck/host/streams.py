@@ -94,3 +94,9 @@ class Stream:
         with self.runtime.lock:
             self.runtime.refuse_in_capture("a wait of the host", caller())
             self.runtime.ledger.join(self.queue)
+
+    def close(self) -> None:
+        """Wait until the stream is empty, and let go of it. Its handle may then be that of another stream."""
+        self.sync()
+        with self.runtime.lock:
+            self.runtime.ledger.queues.pop(self.handle, None)

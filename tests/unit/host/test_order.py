@@ -95,6 +95,16 @@ def test_events_order_by_what_was_recorded(fake):
     refused("TC411", lambda: host.launch(fake.double, (2,), (y,)).submit(t))
 
 
+def test_a_closed_stream_leaves_its_handle_to_another(fake):
+    s, t = host.stream(), host.stream()
+    x = host.zeros(16).submit(s)
+    s.close()
+    host.launch(fake.double, (2,), (x,)).submit(t)
+    again = host.stream_of(s.handle)  # what may be another stream has no order with the first
+    with pytest.raises(HostRefused):
+        host.launch(fake.double, (2,), (x,)).submit(again)
+
+
 def test_order_is_transitive(fake):
     s, t, u = host.stream(), host.stream(), host.stream()
     x = host.full(16, 1.0).submit(s)
