@@ -53,7 +53,7 @@ def _planted(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
         "what is dropped is freed": (
             reaper.Reaper,
             "consider",
-            lambda self, runtime, dropped: dropped.held or dropped.graphs or self._free(runtime, dropped),
+            lambda self, runtime, dropped: dropped.held or self._free(runtime, dropped),
         ),
         "a covered access is forgotten for a part": (storage.Region, "covers", lambda self, other: True),
     }

@@ -163,8 +163,5 @@ class Owner:
         if ledger.recorder is not None:
             ledger.recorder.destroy(self.name)
         self.raw = None
-        storages = list(self.uses)
-        self.arrays.clear()
         self.uses.clear()
-        for storage in storages:
-            self.runtime.reaper.consider(self.runtime, storage)
+        self.arrays.clear()  # drops the handles, whose memory is freed when nothing uses it

@@ -108,7 +108,7 @@ class Reaper:
 
     def consider(self, runtime: Runtime, storage: Storage) -> None:
         """Free a storage, or park it, if nobody holds it."""
-        if storage.held or storage.graphs or storage in self._parked:
+        if storage.held or storage in self._parked:
             return
         if storage.is_idle(runtime.ledger.done):
             self._free(runtime, storage)
@@ -125,7 +125,7 @@ class Reaper:
         """Free what is parked and has ended. The caller holds the lock, and captures nothing."""
         self.collect(runtime)
         for storage, marks in tuple(self._parked.items()):
-            if storage.held or storage.graphs:  # somebody holds it again
+            if storage.held:  # somebody holds it again
                 del self._parked[storage]
                 continue
             try:

@@ -264,7 +264,7 @@ class Storage:
 
     def is_idle(self, done: Clock) -> bool:
         """Whether all work on it is known to have ended."""
-        return not self.graphs and all(has_ended(i, 0, 0, done) for i in self.tracks.items())
+        return all(has_ended(i, 0, 0, done) for i in self.tracks.items())
 
 
 class Table:

@@ -153,6 +153,23 @@ def test_an_event_behind_a_broken_chain_covers_what_the_last_launch_implies(chai
     assert host.parked() == 1  # no event of the stream speaks of it
 
 
+def test_an_event_does_not_free_what_a_launch_before_still_uses(chain):
+    s, driver = host.stream(), chain.kit.driver
+    x, y = host.full(16, 1.0).sync(), host.full(16, 1.0).sync()
+    host.launch(chain.double, (1,), (x,)).submit(s)
+    host.launch(chain.triple, (1,), (y,), dependent=True).submit(s)
+    first, second = driver.parts
+    first.started = second.started = True
+    driver._end(second)  # noqa: SLF001 - the launch that waits for nothing ends first
+    live = len(driver.live)
+    del x
+    host.reap()
+    assert (host.parked(), len(driver.live)) == (1, live)
+    driver.run_all()
+    host.reap()
+    assert (host.parked(), len(driver.live)) == (0, live - 1)
+
+
 def test_a_kernel_that_never_waits_leaves_the_order_of_your_own_code_alone(chain):
     """Behind it your next work would start while your last may still run, whatever the kernel touches."""
     s = host.stream()

@@ -105,6 +105,18 @@ def test_gap_updates_and_launches_on_other_streams_are_in_order(seed):
         assert [kit.values(out)[0] for out in kept] == [number + 2.0 for number in range(9)]
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_launch_where_the_last_was_follows_an_update_elsewhere(seed):
+    kit = host_kits.FakeKit(seed)
+    with host.using(kit.runtime):
+        graph, _ = added(kit)
+        s, t = host.stream(), host.stream()
+        for number in range(3):
+            graph.update({"x": [float(number)] * 16}, t)
+            graph.launch(s)
+        assert kit.values(graph.output("y")) == [4.0] * 16
+
+
 def test_a_launch_is_in_order_with_work_on_what_it_reads(fake):
     s, t = host.stream(), host.stream()
     weight = host.full(16, 1.0).submit(s)
@@ -174,6 +186,19 @@ def test_a_graph_does_not_read_what_another_was_never_launched_for(fake):
     first.launch()
     scope.graph.launch()
     assert fake.values(y) == [4.0] * 16
+
+
+def test_a_graph_that_was_launched_does_not_read_what_a_new_one_will_write(fake):
+    x, y = host.empty(16).sync(), host.empty(16).sync()
+    with host.capture() as scope:
+        host.launch(fake.add_one, (2,), (x, y)).submit()
+    reader = scope.graph
+    reader.launch()
+    with host.capture() as scope:
+        host.launch(fake.double, (2,), (x,)).submit()
+    refused("TC426", reader.launch)
+    scope.graph.launch()
+    reader.launch()
 
 
 def test_two_graphs_that_only_read_one_weight_are_independent(fake):

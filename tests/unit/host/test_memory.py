@@ -259,6 +259,24 @@ def test_a_second_owner_of_one_array_knows_what_the_first_does(fake):
     assert fake.values(first) == [4.0] * 16
 
 
+def test_a_tensor_that_is_taken_again_is_still_in_flight(fake):
+    tensor = fake.array([1.0] * 16)
+    s = host.stream()
+    x = host.own(tensor)
+    s.wait(host.current())
+    host.launch(fake.double, (2,), (x,)).submit(s)
+    del x
+    assert host.parked() == 1
+    again = host.own(tensor)
+    with pytest.raises(HostRefused) as caught:
+        host.launch(fake.double, (2,), (again,)).submit()
+    assert caught.value.code == "TC411"
+    host.reap()
+    assert host.parked() == 0  # it has a handle again
+    host.launch(fake.double, (2,), (again,)).submit(order="events")
+    assert fake.values(again) == [4.0] * 16
+
+
 def test_another_part_of_a_known_allocation_is_the_users_still(fake):
     base = fake.array([1.0] * 16)
     s = host.stream()

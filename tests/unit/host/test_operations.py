@@ -12,6 +12,7 @@ import pytest
 from tilecheck import host
 from tilecheck.errors import LaunchRefused
 from tilecheck.host import HostRefused
+from tilecheck.host.arrays import DeviceArray
 
 
 def refused(code, run):
@@ -68,10 +69,15 @@ def test_copies_between_arrays_that_are_not_alike_are_refused(fake):
     for other in (np.zeros((8, 4)), np.zeros((4, 8), "int32"), np.zeros((4, 8)).T):
         with pytest.raises(ValueError, match="copy"):
             host.copy_to_device(other.astype(np.float32) if other.dtype == float else other, x)
-    turned = host.own(host.own(fake.array(np.zeros((8, 4)))).array)
-    turned.region.layout  # noqa: B018 - row-major
-    with pytest.raises(ValueError, match="copy"):
+    base = fake.array(np.zeros((4, 8)))
+    turned = host.own(DeviceArray(base.data_ptr(), (4, 8), "float32", base, strides=(1, 4)))
+    with pytest.raises(ValueError, match="another order"):
         host.copy(x, turned)
+    spread = host.own(DeviceArray(base.data_ptr(), (4, 8), "float32", base, strides=(0, 1)))
+    with pytest.raises(ValueError, match="repeats"):
+        host.copy(x, spread)
+    with pytest.raises(ValueError, match="not contiguous"):
+        host.copy_to_device(np.zeros((8, 4), np.float32).T, x)
 
 
 # ---- ownership -----------------------------------------------------------------------------------------------
@@ -127,6 +133,9 @@ def test_shared_handles_are_counted(fake):
     refused("TC412", one.unshare)
     host.launch(fake.add_one, (2,), (one, host.empty(16).sync())).sync()
     del two
+    read = host.copy_to_host(one)
+    assert "an operation is to read" in refused("TC412", one.unshare)
+    read.sync()
     assert one.unshare() is x
     refused("TC412", one.clone)
     host.fill(x, 1).sync()

@@ -68,6 +68,22 @@ def test_an_event_covers_the_work_and_not_what_the_stream_gets_later(fake):
     refused("TC411", lambda: host.launch(fake.double, (2,), (late,)).submit(t))
 
 
+def test_work_waits_for_the_event_that_covers_it():
+    import host_kits
+
+    kit = host_kits.FakeKit(order="events")
+    with host.using(kit.runtime):
+        s, t = host.stream(), host.stream()
+        host.full(16, 1.0).submit(s)
+        x = host.full(16, 1.0).submit(s)
+        y = host.full(16, 1.0).submit(s)
+        host.launch(kit.double, (2,), (x,)).submit(t)
+        waits = kit.driver.counts["wait"]
+        host.launch(kit.double, (2,), (y,)).submit(t)
+        assert kit.driver.counts["wait"] == waits + 1
+        assert kit.values(x) == kit.values(y) == [2.0] * 16
+
+
 def test_two_readers_on_two_streams_are_in_order(kit):
     s, t = host.stream(), host.stream()
     x = host.full(16, 3.0).sync_on(s)

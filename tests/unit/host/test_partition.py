@@ -72,6 +72,15 @@ def test_pieces_are_not_used_while_the_whole_is(fake):
     host.fill(parts[0], 1).sync()
 
 
+def test_a_piece_that_is_to_be_read_keeps_the_whole_from_being_written(fake):
+    parts = host.partition(host.zeros(16).sync(), 8)
+    read = host.copy_to_host(parts[0])
+    refused("TC412", lambda: host.launch(fake.double, None, (parts,)))
+    host.copy_to_host(parts.whole).sync()  # two readers
+    read.sync()
+    host.launch(fake.double, None, (parts,)).sync()
+
+
 def test_a_prefix_is_the_first_rows(kit):
     x = host.full(32, 1.0).sync()
     parts = host.partition_prefix(x, 16, 8)
