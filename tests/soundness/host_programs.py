@@ -14,7 +14,7 @@ import random
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tilecheck.ir import host_program as ir
 from tilecheck.ir.expr import const
@@ -377,7 +377,7 @@ def random_program(rng: random.Random, careless: float = 0.7) -> ir.HostProgram:
     for segment in rng.choices(list(_SEGMENTS), list(_SEGMENTS.values()), k=rng.choice((1, 2, 3, 3, 4, 5))):
         segment(d)
     returned = [d.use(name, write=False) for name in d.alive if name in d.filled and d.chance(0.4)]
-    d.order(MAIN, returned + d.handed_in(), d.clocks)
+    d.order(MAIN, returned + [replace(use, write=False) for use in d.handed_in()], d.clocks)
     regions = tuple(map(region, returned))
     memories = tuple(d.memories.values())
     return ir.HostProgram("drawn", SITE, memories, tuple(d.actions), caller=MAIN, returned=regions)

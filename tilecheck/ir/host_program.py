@@ -51,7 +51,7 @@ class Memory:
 
     `stream` is the stream whose order its reuse follows (None for host memory), `pool` the graph in whose
     private pool it lies, and `extents` its shape, if known. `handed_in` says that the caller made it: the
-    caller's stream wrote it, and the caller's stream may use it when the function has returned.
+    caller's stream wrote it, and the caller's stream reads it when the function has returned.
     """
 
     name: str
@@ -243,7 +243,8 @@ class HostProgram:
     """One path through a host function.
 
     `caller` is the stream that is current when the function is entered and when it returns: what is handed in
-    was written on it, and what is `returned` is used on it. `unread` says why the path is not understood.
+    was written on it, and is read on it afterwards, as what is `returned` is. `unread` says why the path is not
+    understood.
     """
 
     function: str

@@ -119,10 +119,10 @@ TWINS = (
         returned="x[0:4]",
     ),
     Twin(
-        "handed-in memory that a side stream still reads",
+        "handed-in memory that a side stream still writes",
         """record e main
         await side e
-        launch side reads x
+        launch side writes x
         record f side
         ? await main f""",
         "TC414 2 5 x",

@@ -333,7 +333,8 @@ def test_host_memory(text: str, found: str) -> None:
 def test_the_caller_uses_what_was_handed_in_and_what_is_returned() -> None:
     assert _keys("launch main reads x", "x@in") == set()
     assert _keys("launch main writes x", "x@in", "x") == set()
-    assert _keys("launch side reads p", "p@in@pinned") == {("TC414", 0, 1, "p")}
+    assert _keys("launch side writes p", "p@in@pinned") == {("TC414", 0, 1, "p")}
+    assert _keys("launch side reads p", "p@in@pinned") == set()
     assert _keys("launch side writes x[0:2]", "x", "x[2:4]") == set()
     assert _keys("launch side reads x", "x", "x") == set()
     assert _keys("capture g a\nlaunch a writes x\nend g\nlaunch main reads x", "x@in") == set()

@@ -127,7 +127,7 @@ class _Builder:
         """The caller's work that uses what it gets back."""
         self.streams.node(AFTER, "caller", (len(self.program.actions),))
         back = tuple(Region(memory.name) for memory in self.handed_in())
-        self.streams.borrow(AFTER, self.held(Footprint(reads=self.program.returned, writes=back)))
+        self.streams.borrow(AFTER, self.held(Footprint(reads=(*self.program.returned, *back))))
         self.streams.precede(self.streams.device.queue(self.program.caller).last, AFTER, "the caller's stream")
         self.go_on(AFTER, len(self.program.actions))
 

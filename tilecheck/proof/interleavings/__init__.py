@@ -9,7 +9,8 @@ The machine is the one of `ir/host_program.py`. Where that leaves something open
 
 - The caller. Work on the caller's stream writes all device memory that was handed in before the first action
   (index -1), and may still run. After the last action (index `len(actions)`) work on that stream reads what is
-  returned and writes all that was handed in, host memory too.
+  returned and all that was handed in, host memory too. Whether the caller may write what was handed in while
+  work on another stream still reads it is for the caller to know.
 - `Free` of device memory. The next owner may use the whole of it from the moment at which the last item of the
   memory's stream, and of each stream in `also_after`, has ended, as they were at the `Free`. Items that are
   enqueued later do not wait for the next owner, and nothing orders it before them: in a caching allocator

@@ -70,11 +70,11 @@ class Host:
             self.device.enqueue(program.caller, Item((BEFORE,), Kind.CALLER_BEFORE, late=written))
 
     def leave(self) -> None:
-        """Return to the caller, who uses what is returned and all that was handed in."""
+        """Return to the caller, who reads what is returned and all that was handed in."""
         index = len(self.waits)
-        returned = self.accesses((region, False) for region in self.program.returned)
-        own = tuple(self._whole(memory) for memory in self.program.memories if memory.handed_in)
-        self.device.enqueue(self.program.caller, Item((index,), Kind.CALLER_AFTER, late=(*returned, *own)))
+        own = (Region(memory.name) for memory in self.program.memories if memory.handed_in)
+        read = self.accesses((region, False) for region in (*self.program.returned, *own))
+        self.device.enqueue(self.program.caller, Item((index,), Kind.CALLER_AFTER, late=tuple(read)))
 
     def step(self, action: Action) -> None:
         """Do the next action."""
