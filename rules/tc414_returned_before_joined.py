@@ -7,14 +7,14 @@ still write it, and no order leads from that stream to the one that the caller u
 
 ## Why is this bad?
 
-The caller goes on on its own stream. It reads a result that is not there yet, or writes into an
-input that the side stream still reads.
+The caller goes on on its own stream, and reads a result that is not there yet.
 
 ## How it is proved
 
 The caller's work after the function is one step more, on the stream that was current at the call:
-it reads what is returned, and may write what was handed in. The finding is given if a step of the
-function is not ordered before it.
+it reads what is returned and what was handed in. The finding is given if a step of the function
+that writes one of them is not ordered before it. An input that the side stream still reads is the
+caller's to keep: the function may return before such a stream is joined.
 
 ## Example
 
