@@ -174,8 +174,7 @@ def unknown_call(m: Machine, name: str, a: Arguments, *, owner: V.Unknown | None
             tensors += [] if found is None or found in tensors else [found]
     tensors += [t for t in _of_owner(m, owner) if t not in tensors]
     site = m.site(a.node)
-    gives = site in m.knowledge.tensors
-    given = unknown_work(m, a.node, name, tensors, gives=gives)
+    given = unknown_work(m, a.node, name, tensors, gives=bool(tensors) or site in m.knowledge.tensors)
     return V.Unknown(m.unique(f"{name}()"), given=False, site=site) if given is None else given
 
 

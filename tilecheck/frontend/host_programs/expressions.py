@@ -73,7 +73,7 @@ def _formatted(m: Machine, node: cst.FormattedString) -> V.Value:
     for part in node.parts:
         if isinstance(part, cst.FormattedStringExpression):
             value = evaluate(m, part.expression)
-            if isinstance(value, V.Tensor):
+            if isinstance(value, V.Tensor) and not value.perhaps:
                 read_on_host(m, node, "format", value)
     return _plain(m, node)
 
@@ -299,7 +299,7 @@ def item(m: Machine, value: V.Value, indices: list[V.Value | V.Slice], node: cst
             if by_slices or value.name in m.knowledge.tensor_names:
                 whole = as_tensor(m, value, node)
                 return _plain(m, node) if whole is None else _of_tensor(m, whole, indices, node)
-            return _of_unknown(m, value, first)
+            return _of_unknown(m, value, first, node)
         case V.Const(value=None):
             raise PathEnds("None has no items")
         case V.Library() | V.Class() | V.Imported():
@@ -308,12 +308,16 @@ def item(m: Machine, value: V.Value, indices: list[V.Value | V.Slice], node: cst
             return _plain(m, node)
 
 
-def _of_unknown(m: Machine, value: V.Unknown, index: V.Value) -> V.Value:
+def _of_unknown(m: Machine, value: V.Unknown, index: V.Value, node: cst.CSTNode) -> V.Value:
     """An item of something unknown: the same item wherever the same is asked for."""
     at = as_number(m, index) if isinstance(index, V.Number) else None
     text = repr(m.settle(at.expr)) if at is not None else str(key_text(index))
     path = f"{value.name}[{text}]"
     m.elements[path] = value.name
+    if at is not None and (at.slopes or at.curved):
+        if at.curved or len(at.slopes) > 1 or value.name in m.knowledge.spread:
+            raise m.unread(node, "which items the rounds of this loop take is not followed")
+        m.note_cut(value.name, at)
     return m.stored.get(path, V.Unknown(path, value.given, value.plain, value.site))
 
 

@@ -120,8 +120,9 @@ def truth(m: Machine, value: V.Value, node: cst.CSTNode) -> bool:
             if name in m.tests and ("truth", name) not in m.decided:
                 return m.tests[name]()
             return m.choose(("truth", name), 2) == 0
-        case V.Tensor():
-            read_on_host(m, node, "bool", value)
+        case V.Tensor(perhaps=perhaps):
+            if not perhaps:  # the host waits only if it is one
+                read_on_host(m, node, "bool", value)
             return m.choose(None, 2) == 0
         case _:
             return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from math import lcm
 
@@ -66,6 +67,9 @@ class Relearn(TilecheckError):
     """The function must be read again with what was learned on this path."""
 
 
+_NUMBERED = re.compile(r" \(\d+\)|\[\d+\]")  # what tells the values of a variable apart
+
+
 @dataclass(slots=True)
 class Knowledge:
     """What earlier readings of a function learned for the next ones. Mutable: it only grows."""
@@ -97,10 +101,14 @@ class Knowledge:
             self.rounds[loop] = rounds
             raise Relearn
 
+    def place_of(self, memory: str) -> H.Place:
+        """Where memory of the caller lies: all that one variable gets in the rounds of a loop lies alike."""
+        return self.places.get(_NUMBERED.sub("", memory), H.Place.DEVICE)
+
     def learn_place(self, memory: str, place: H.Place) -> None:
         """Raises: Relearn, if it was taken to lie elsewhere."""
-        if self.places.get(memory) is not place:
-            self.places[memory] = place
+        if self.place_of(memory) is not place:
+            self.places[_NUMBERED.sub("", memory)] = place
             raise Relearn
 
 

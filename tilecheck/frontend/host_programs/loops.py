@@ -11,6 +11,7 @@ touched.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -27,8 +28,23 @@ _LONGEST = 10  # rounds that are read of one loop
 _FEW = 3
 
 
-def run_for(m: Machine, node: cst.CSTNode, items: Callable[[], Items], body: Callable[[V.Value], None]) -> bool:
-    """Run a `for` loop; whether it ended without `break`. `items` is asked for inside the loop."""
+def run_for(
+    m: Machine,
+    node: cst.CSTNode,
+    items: Callable[[], Items],
+    body: Callable[[V.Value], None],
+    *,
+    skips: bool = True,
+) -> bool:
+    """Run a `for` loop; whether it ended without `break`.
+
+    Args:
+        m: the path.
+        node: the loop.
+        items: gives what it goes over, asked for inside the loop.
+        body: runs a round.
+        skips: whether the number of rounds is chosen; else there are as many as stand for all.
+    """
     with_loop = Loop(m.site(node), m.unique("loop"))
     m.loops.append(with_loop)
     try:
@@ -40,7 +56,7 @@ def run_for(m: Machine, node: cst.CSTNode, items: Callable[[], Items], body: Cal
                     return False
             return True
         states: list[object] = []
-        for r in _rounds_of(m, with_loop, node, whole):
+        for r in _rounds_of(m, with_loop, node, whole, skips=skips):
             with_loop.round = r
             grown = _Carried(m, with_loop)
             if not _round(m, with_loop, lambda r=r: body(whole.at(r)), grown):  # type: ignore[misc]
@@ -105,7 +121,7 @@ def _most_rounds(m: Machine, loop: Loop) -> int:
     return wanted
 
 
-def _rounds_of(m: Machine, loop: Loop, node: cst.CSTNode, whole: Items) -> list[int]:
+def _rounds_of(m: Machine, loop: Loop, node: cst.CSTNode, whole: Items, *, skips: bool) -> list[int]:
     """The numbers of the rounds that are read on this path.
 
     A loop of a known number of rounds is read at both its ends; between them only whole periods are left out.
@@ -119,6 +135,8 @@ def _rounds_of(m: Machine, loop: Loop, node: cst.CSTNode, whole: Items) -> list[
         if first + last >= count:
             return list(range(count))
         return [*range(first), *range(count - last, count)]
+    if not skips:
+        return list(range(most))
     ways = _ways(most, period) if m.is_relevant(node) else [most, 0]
     if loop.site in m.knowledge.replaying:
         ways.remove(0)  # a loop that replays is taken to do so: without it, what the graph writes is not there
@@ -153,6 +171,7 @@ class _Carried:
     def learn(self) -> None:
         """Raises: Relearn, if a number changes in another way than was known."""
         known = self.m.knowledge.carried.setdefault(self.loop.site, {})
+        learned = False
         for name, before in self.before.items():
             after = self.scope.names.get(name)
             if not isinstance(after, V.Number) or any(n == self.loop.name for n, _ in after.slopes):
@@ -163,7 +182,9 @@ class _Carried:
             wanted: Expr | None = growth if known.get(name, growth) is growth else None
             if name not in known or known[name] is not wanted:
                 known[name] = wanted
-                raise Relearn
+                learned = True
+        if learned:
+            raise Relearn
 
 
 def _growing(value: V.Number, loop: Loop, growth: Expr | None) -> V.Number:
@@ -197,6 +218,7 @@ def _bindings(m: Machine) -> list[tuple[str, V.Value]]:
     return found
 
 
+_ITEM = re.compile(r"\[-?\d+\]")
 _LATEST = 3  # items of a list that grows
 
 
@@ -219,7 +241,9 @@ def _identity(loop: Loop, value: V.Value, depth: int) -> object:
 def _age(loop: Loop, name: str) -> object:
     if name not in loop.births:
         root, rest = _split(name)
-        return name if root not in loop.births else (_age(loop, root), rest)
+        # Items of what the caller made go with the counter: `moving_parts` looks at where they are taken.
+        rest = _ITEM.sub("[]", rest)
+        return (root, rest) if root not in loop.births else (_age(loop, root), rest)
     born, order = loop.births[name]
     first = min(o for r, o in loop.births.values() if r == born)
     return (loop.round - born, order - first)
@@ -241,6 +265,6 @@ def _check_recurs(m: Machine, loop: Loop, node: cst.CSTNode, states: list[object
         if states[-1] == states[-1 - longer]:
             m.knowledge.learn_period(loop.site, longer)
             m.knowledge.learn_rounds(loop.site, rounds + longer)
-    if rounds >= _LONGEST - 1:
+    if rounds >= _LONGEST - _FEW:
         raise m.unread(node, "the variables of this loop do not recur")
-    m.knowledge.learn_rounds(loop.site, rounds + 1)
+    m.knowledge.learn_rounds(loop.site, rounds + _FEW)

@@ -203,7 +203,7 @@ class Machine:
                 extents = tuple(E.sym(Symbol(f"{name}.shape[{axis}]", Kind.HOST)) for axis in range(rank))
                 for extent in extents:
                     self.assume(E.le(1, extent))
-            place = self.knowledge.places.get(name, H.Place.DEVICE)
+            place = self.knowledge.place_of(name)
             stream = CURRENT if place is H.Place.DEVICE else None
             self.memories[name] = H.Memory(name, self.site(node), place, stream, None, extents, handed_in=True)
             self.names.setdefault(name, 1)
@@ -262,6 +262,10 @@ class Machine:
             return None
         self.cuts.setdefault((memory, axis), []).append(self._cut(start))
         return start.expr, stop.expr
+
+    def note_cut(self, whole: str, index: V.Number) -> None:
+        """An item of a container of the caller is taken that moves with the round of a loop."""
+        self.cuts.setdefault((whole, 0), []).append(self._cut(index))
 
     def _cut(self, start: V.Number) -> Cut:
         if not start.slopes:

@@ -30,7 +30,7 @@ def builtin(m: Machine, name: str, a: Arguments) -> V.Value | None:
     first = resolved(m, a.get(0)) if a.positional else None
     if name in _TAKING:
         for value in a.positional:
-            if isinstance(value, V.Tensor):
+            if isinstance(value, V.Tensor) and not value.perhaps:
                 read_on_host(m, a.node, name, value)
         if name == "int" and isinstance(first, (V.Number, V.Unknown)):
             return as_number(m, first)

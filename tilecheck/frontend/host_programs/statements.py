@@ -20,6 +20,7 @@ from tilecheck.frontend.host_programs.loops import run_for, run_while
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.numbers import binary
 from tilecheck.frontend.host_programs.torch_calls import in_place
+from tilecheck.frontend.syntax import walk
 
 
 def run_block(m: Machine, body: Sequence[cst.CSTNode]) -> None:
@@ -256,13 +257,32 @@ def _for(m: Machine, node: cst.For) -> None:
         sweep(m, node.target)
         run_block(m, node.body.body)
 
+    def run(*, skips: bool = True) -> bool:
+        return run_for(m, node, lambda: items_of(m, whole, node.iter, name), body, skips=skips)
+
     try:
-        ended = run_for(m, node, lambda: items_of(m, whole, node.iter, name), body)
+        ended = _run_or_not(m, node, run) if joins(m, node) and not _returns(node.body) else run()
     finally:
         m.pending.pop()
         m.rebound = True
     if ended and node.orelse is not None:
         run_block(m, node.orelse.body.body)
+
+
+def _returns(body: cst.CSTNode) -> bool:
+    nested = (cst.FunctionDef, cst.Lambda)
+    return any(isinstance(n, cst.Return | cst.Yield) for n in walk(body, lambda n: not isinstance(n, nested)))
+
+
+def _run_or_not(m: Machine, node: cst.For, run: Callable[..., bool]) -> bool:
+    """A loop of an unknown number of rounds: none, or so many as stand for all, in one path."""
+
+    def rounds() -> V.Value:
+        return V.Const(run(skips=False))
+
+    with contextlib.suppress(NeedsChoice):
+        return bool(either(m, node, rounds, lambda: V.Const(value=True)) == V.Const(value=True))
+    return run()
 
 
 def _while(m: Machine, node: cst.While) -> None:

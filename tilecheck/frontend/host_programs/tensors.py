@@ -145,4 +145,4 @@ def unknown_work(
     if found is None:
         return None
     aliases = [replace(r, exact=False) for t in tensors for r in m.regions(t)]
-    return replace(found, rest=None, holes=True, aliases=tuple(dict.fromkeys(aliases)))
+    return replace(found, rest=None, holes=True, aliases=tuple(dict.fromkeys(aliases)), perhaps=True)

@@ -67,7 +67,8 @@ class Tensor:
     `rest` is None where a change of shape has mixed them, so that further cuts are not followed. `holes` says
     that some elements of the box are not in the view, and `aliases` are other regions that the value may be
     instead. `host_view` marks an array of the host over the same memory (`t.numpy()`), and `kept` is the name
-    under which the program kept the result of a replay.
+    under which the program kept the result of a replay. `perhaps` marks what unread code gave: it may be no
+    tensor at all.
     """
 
     memory: str
@@ -78,6 +79,7 @@ class Tensor:
     aliases: tuple[Region, ...] = ()
     host_view: bool = False
     kept: str = ""
+    perhaps: bool = False
 
     def mixed(self, *, holes: bool = False) -> Tensor:
         """The same elements under another shape."""
