@@ -7,6 +7,7 @@ ended, so what is parked then is leaked, which is said once.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
@@ -184,10 +185,12 @@ class Reaper:
     def _start(self, runtime: Runtime) -> None:
         if not self._background or self._thread is not None:
             return
-        self._thread = threading.Thread(
+        thread = threading.Thread(
             target=_watch, args=(weakref.ref(runtime),), name="tilecheck-reaper", daemon=True
         )
-        self._thread.start()
+        with contextlib.suppress(RuntimeError):  # at the end of the interpreter there is no next thread
+            thread.start()
+            self._thread = thread
 
 
 def _watch(held: weakref.ref[Runtime]) -> None:
