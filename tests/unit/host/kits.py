@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 from pathlib import Path
 
@@ -84,6 +85,14 @@ def missing():
     return missing_gpu()
 
 
+@functools.cache
+def _kernels():
+    spec = importlib.util.spec_from_file_location("host_kernels", Path(__file__).parent / "kernels.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 class CudaKit:
     """The real GPU, with kernels of cuTile and tensors of PyTorch."""
 
@@ -97,10 +106,13 @@ class CudaKit:
         self.torch = torch
         self.driver = Cuda()
         self.runtime = host.Runtime(self.driver, **options)
-        spec = importlib.util.spec_from_file_location("host_kernels", Path(__file__).parent / "kernels.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = _kernels()
         self.add_one, self.double, self.add = module.add_one, module.double, module.add
+        x, y, out = (self.torch.zeros(16, device="cuda") for _ in range(3))
+        with host.using(self.runtime):  # verified and compiled before a test counts on what is in flight
+            host.launch(self.add_one, (2,), (x, out)).sync()
+            host.launch(self.double, (2,), (out,)).sync()
+            host.launch(self.add, (2,), (x, y, out)).sync()
 
     def array(self, values, dtype="float32"):
         found = self.torch.tensor(np.asarray(values), dtype=getattr(self.torch, dtype), device="cuda")
