@@ -95,6 +95,7 @@ class Queue:
     __slots__ = (
         "before", "capture", "handle", "heads", "is_foreign", "is_launch", "lane", "lanes", "marks", "name",
         "outside", "raw", "retired", "seq", "start",
+        "watched",
     )  # fmt: skip
 
     def __init__(self, raw: Any, handle: int, name: str, capture: Capture | None = None) -> None:
@@ -110,6 +111,7 @@ class Queue:
         self.is_launch = False
         self.retired: Clock = EMPTY
         self.marks: deque[Mark] = deque(maxlen=_MOST_MARKS)  # the latest events behind single operations
+        self.watched: Mark | None = None  # an event that is asked about from time to time
         self.is_foreign = False  # whether somebody else has made it
         self.outside: set[Storage] = set()  # what the user's own code has been given on it
         self.heads: tuple[int, ...] = ()  # in a capture: the nodes that the next one comes after

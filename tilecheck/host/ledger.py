@@ -102,6 +102,15 @@ class Ledger:
         self._joined(queue)
         return True
 
+    def _observe(self, queue: Queue) -> None:
+        """Learn what has ended on a stream that the host never waits for."""
+        mark = queue.watched
+        if mark is not None and self.driver.is_done(mark.event):
+            self.passed(mark)
+            mark = None
+        if mark is None:
+            queue.watched = self.mark(queue)
+
     def _joined(self, queue: Queue) -> None:
         self.done = merged(self.done, queue.everything())
         queue.retired = EMPTY
@@ -205,7 +214,9 @@ class Ledger:
             for owner in storage.graphs:
                 if owner is not graph:
                     owner.touched.add(storage)
-            tracks.prune(self.done)
+            if tracks.is_full():
+                self._observe(queue)
+            storage.prune(self.done)
         if self.recorder is not None:
             self.recorder.work(item, uses, is_launch=is_launch, dependence=dependence)
         return starts_early

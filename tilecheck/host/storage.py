@@ -108,7 +108,7 @@ class Tracks:
     def prune(self, done: Clock) -> None:
         """Forget what has ended, looking at every region if many were added since it last did.
 
-        That limit doubles with what is left, so the cost of looking is spread.
+        As many as are left may be added before it looks again, so the cost of looking is spread.
         """
         by_lane = self.by_lane
         if len(by_lane) > 1:
@@ -117,10 +117,12 @@ class Tracks:
                 del by_lane[lane]
             if ended:
                 self._settle()
-        if self.added > self.limit:
+        if self.is_full():
             self._prune_regions(done)
             self.added = 0
-            self.limit = max(_MOST, 2 * sum(len(t.reads) + len(t.writes) for t in by_lane.values()))
+            self.limit = max(_MOST, sum(len(t.reads) + len(t.writes) for t in by_lane.values()))
+        if self.lane == SEVERAL:
+            self._settle()
 
     def _prune_regions(self, done: Clock) -> None:
         for lane, track in tuple(self.by_lane.items()):
@@ -132,6 +134,19 @@ class Tracks:
                     for region in [r for r, item in kept.items() if item.seq <= count]:
                         del kept[region]
         self._settle()
+
+    def is_full(self) -> bool:
+        """Whether `prune` will look at all regions."""
+        return self.added > self.limit
+
+    def look_again(self) -> None:
+        """Have the next access looked at: a loop over new regions must not take the short way for ever."""
+        self.lane, self.only = SEVERAL, None
+
+    def regions(self) -> Iterator[Region]:
+        for track in self.by_lane.values():
+            yield from track.writes
+            yield from track.reads
 
     def items(self) -> Iterator[Item]:
         for track in self.by_lane.values():
@@ -152,9 +167,8 @@ class Storage:
     """One range of memory. Mutable: it grows where ranges are found to overlap."""
 
     __slots__ = (
-        "end", "graphs", "held", "into", "keep", "kind", "name", "outside", "promised", "regions", "start",
-        "tracks",
-        "written",
+        "end", "graphs", "held", "into", "keep", "kind", "most_regions", "name", "outside", "promised",
+        "regions", "start", "tracks", "written",
     )  # fmt: skip
 
     def __init__(self, start: int, end: int, kind: Kind, name: str) -> None:
@@ -173,6 +187,7 @@ class Storage:
         self.into: Storage | None = None  # what it has become part of
         self.tracks = Tracks()
         self.regions: dict[tuple[int, Layout], Region] = {}
+        self.most_regions = _MOST
 
     def region(self, start: int, layout: Layout) -> Region:
         """The one object that stands for these bytes: accesses are kept by region."""
@@ -180,7 +195,17 @@ class Storage:
         found = self.regions.get(key)
         if found is None:
             found = self.regions[key] = Region(start, layout)
+            self.tracks.look_again()
         return found
+
+    def prune(self, done: Clock) -> None:
+        """Forget what has ended, and regions that nothing names any more."""
+        self.tracks.prune(done)
+        if len(self.regions) > self.most_regions:
+            named = {*self.held, *self.tracks.regions(), *(region for region, _ in self.promised)}
+            named |= {use.region for graph in self.graphs for use in graph.uses_of(self)}
+            self.regions = {key: region for key, region in self.regions.items() if region in named}
+            self.most_regions = max(_MOST, 2 * len(self.regions))
 
     def conflict(
         self,

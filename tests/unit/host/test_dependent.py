@@ -137,6 +137,17 @@ def test_behind_a_kernel_that_never_waits_the_order_is_broken(chain):
     assert [chain.kit.values(a) for a in (x, y, z)] == [[4.0] * 16, [6.0] * 16, [2.0] * 16]
 
 
+def test_what_had_ended_before_the_chain_began_is_in_order_behind_a_break(chain):
+    s = host.stream()
+    x, y, z = (host.full(16, 1.0).sync() for _ in range(3))
+    chain.kit.driver.hold(s)
+    host.launch(chain.kit.double, (1,), (x,)).submit(s)
+    host.launch(chain.double, (1,), (y,)).submit(s)
+    host.launch(chain.triple, (1,), (z,), dependent=True).submit(s)
+    host.launch(chain.kit.double, (1,), (x,)).submit(s)
+    refused("TC433", lambda: host.launch(chain.kit.double, (1,), (y,)).submit(s))
+
+
 def test_an_event_behind_a_broken_chain_covers_what_the_last_launch_implies(chain):
     s, t = host.stream(), host.stream()
     x, y = host.full(16, 1.0).sync(), host.full(16, 1.0).sync()

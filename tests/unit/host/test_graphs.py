@@ -7,6 +7,7 @@ import gc
 import json
 import threading
 import time
+import weakref
 
 import host_kits
 import pytest
@@ -114,6 +115,7 @@ def test_a_launch_where_the_last_was_follows_an_update_elsewhere(seed):
         for number in range(3):
             graph.update({"x": [float(number)] * 16}, t)
             graph.launch(s)
+        assert kit.driver.counts["wait"] == 5  # each time the graph goes from one stream to the other
         assert kit.values(graph.output("y")) == [4.0] * 16
 
 
@@ -322,6 +324,34 @@ def test_a_graph_that_is_dropped_in_flight_keeps_its_memory(fake):
     fake.driver.run_all()
     host.reap()
     assert (host.parked(), len(fake.driver.live)) == (0, live - 3)
+
+
+def test_a_graph_is_kept_by_the_driver_until_its_launch_has_ended(fake):
+    graph, x = added(fake)
+    graph.launch(host.stream())
+    (owner,) = x.storage.graphs
+    raw = weakref.ref(owner.raw)
+    graph.close()
+    gc.collect()
+    assert raw() is not None
+    fake.driver.run_all()
+    host.synchronize()
+    del owner
+    for stream in fake.driver.streams.values():
+        stream.tail = None
+    host.reap()
+    gc.collect()
+    assert raw() is None
+
+
+def test_what_a_graph_reads_and_writes_it_writes(fake):
+    s, t = host.stream(), host.stream()
+    x, y = host.full(16, 1.0).sync(), host.zeros(16).sync()
+    with host.capture() as scope:
+        host.launch(fake.add_one, (2,), (x, y)).submit()
+        host.launch(fake.double, (2,), (x,)).submit()
+    scope.graph.launch(s)
+    assert "writes" in refused("TC411", lambda: host.copy_to_host(x).submit(t))
 
 
 def test_a_closed_graph_in_flight_is_still_in_order(fake):

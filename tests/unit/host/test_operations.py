@@ -322,7 +322,8 @@ def test_await_lets_other_tasks_run(kit):
     async def main():
         task = asyncio.ensure_future(other())
         x = await host.zeros(16)
-        kit.slow(host.current())
+        for _ in range(2):
+            kit.slow(kit.runtime.policy.next_stream(kit.runtime))
         await host.launch(kit.add_one, (2,), (x, y := await host.empty(16)))
         await host.launch(kit.double, (2,), (y,))  # on another stream: what was awaited is in order
         task.cancel()
@@ -331,6 +332,20 @@ def test_await_lets_other_tasks_run(kit):
     y = asyncio.run(main())
     assert kit.values(y) == [2.0] * 16
     assert len(rounds) > 2
+
+
+def test_what_was_awaited_is_in_order_whatever_its_stream_does_next(fake):
+    s, t = host.stream(), host.stream()
+    fake.runtime.policy = host.SingleStream(s)
+    fake.driver.polls_advance = 1
+
+    async def main():
+        return await host.full(16, 1.0)
+
+    x = asyncio.run(main())
+    fake.driver.hold(s)
+    host.launch(fake.double, (2,), (x,)).submit(t)
+    assert fake.values(x) == [2.0] * 16
 
 
 def test_a_cancelled_await_leaves_its_arrays_in_flight(fake):

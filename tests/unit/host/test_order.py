@@ -218,6 +218,16 @@ def test_kernels_that_reach_gaps_conflict_by_all_that_lies_between(fake):
     refused("TC411", lambda: host.launch(flat, (1,), (right,)).submit(t))
 
 
+def test_arrays_of_cutile_that_offsets_reach_into_are_flat_too(fake):
+    flat = fake.kernel("flat", "out", lambda out: None, conditions=("numel(out) >= 4",))
+    base = fake.array([[1.0] * 8] * 4)
+    left, right = (host.own(base[(slice(0, 4), slice(k, k + 4))]) for k in (0, 4))
+    s, t = host.stream(), host.stream()
+    host.synchronize()
+    host.launch(flat, (1,), (left,)).submit(s)
+    refused("TC411", lambda: host.launch(flat, (1,), (right,)).submit(t))
+
+
 def test_gap_work_of_torch_is_in_order_on_its_stream(kit):
     tensor = kit.array([1.0] * 16)
     kit.slow(host.current())
@@ -255,6 +265,19 @@ def test_many_regions_of_one_array_are_forgotten_when_they_have_ended(fake):
     t = host.stream()
     host.launch(fake.double, (1,), (parts[0],)).submit(t)
     assert list(tracks.by_lane) == [t.queue.lane]  # what is known to have ended is gone
+
+
+def test_regions_do_not_pile_up_on_a_stream_that_the_host_never_waits_for(fake):
+    s = host.stream()
+    x = host.zeros(4096).submit(s)
+    for number in range(2000):
+        part = host.own(x.array[(slice(number, number + 8),)])
+        host.enqueue(s, fake.double, (1,), (part,))
+        fake.driver.run_all()
+    storage = x.home()
+    assert len(storage.regions) < 300
+    assert sum(len(track.writes) for track in storage.tracks.by_lane.values()) < 300
+    assert storage.tracks.lane == s.queue.lane
 
 
 def test_a_write_stands_for_what_it_covers(fake):

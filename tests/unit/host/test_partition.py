@@ -135,6 +135,12 @@ def test_a_map_that_is_not_injective_is_refused(fake, tile_map, why):
     host.fill(x, 1).sync()
 
 
+def test_a_map_leaves_no_axis(fake):
+    x = host.zeros((8, 8)).sync()
+    text = refused("", lambda: host.partition_map(x, (2, 2), (4, 4), lambda i, j: (i, j + 1)))
+    assert "leaves the array" in text
+
+
 @pytest.mark.parametrize("tile_map", [lambda i: i if i < 4 else 11 - i, lambda i: 8 // i, lambda i: i // 0])
 def test_a_map_that_is_not_arithmetic_is_refused(fake, tile_map):
     x = host.zeros(64).sync()

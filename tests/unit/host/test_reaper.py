@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 import warnings
+import weakref
 
 import host_fake_driver
 import host_kits
@@ -184,6 +185,32 @@ def test_gap_a_host_source_is_kept_until_its_copy_is_done(fake):
     assert fake.values(x) == [6.0] * 8
     host.reap()
     assert host.parked() == 0
+
+
+def test_a_pageable_source_is_kept_until_its_copy_is_done(fake):
+    import numpy as np
+
+    source = np.ones(8, np.float32)
+    kept = weakref.ref(source)
+    x = host.copy_to_device(source).submit(host.stream())
+    del source
+    gc.collect()
+    assert kept() is not None
+    assert fake.values(x) == [1.0] * 8
+    host.synchronize()
+    host.reap()
+    assert kept() is None
+
+
+def test_what_is_dropped_inside_of_the_library_is_freed_later(fake):
+    """The garbage collector may run anywhere, also where the books are half written."""
+    x, y = host.zeros(16).sync(), host.zeros(16).sync()
+    blocks = len(fake.driver.live)
+    with fake.runtime.lock:
+        del x
+        assert len(fake.driver.live) == blocks
+    host.fill(y, 1).submit()
+    assert len(fake.driver.live) == blocks - 1
 
 
 def test_a_pageable_source_may_be_changed_at_once(kit):
