@@ -183,7 +183,11 @@ def _calls(m: Machine, entry: Entry) -> V.Value:
             m.parameters |= {v.name for v in own.names.values() if isinstance(v, V.Unknown)}
         closure = closure or own
         value = _body(m, node, own, keeps=entry.inner is not None)
-    m.handed_out = []
+    if m.handed_out:  # the caller drops what it got before for what it gets now
+        m.handed_out = []
+        m.pending.append(value)
+        sweep_at_end(m, entry.calls[-1])
+        m.pending.pop()
     return value
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tilecheck.frontend.host_programs import HostFunction
+
+Hosts = Callable[[str], dict[str, HostFunction]]
 Paths = Callable[..., list[list[str]]]
 
 
@@ -38,3 +41,193 @@ def test_capture_and_replay_loop(paths: Paths) -> None:
         "free out after current",
         "return clone",
     ]
+
+
+def test_a_number_that_changes_before_a_replay_is_bound_anew(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor):
+            step, rate = 0, 0.5
+            g = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(g):
+                x.mul_(rate)
+                x.add_(step)
+            step += 1
+            rate = rate * 2
+            g.replay()
+        """
+    )
+    assert "launch mul_ on the capture stream: reads x writes x; freezes x, rate" in path
+    assert "launch add_ on the capture stream: reads x writes x; freezes x, step" in path
+    assert path[-3:] == ["rebind step", "rebind rate", "replay g on current"]
+
+
+def test_a_number_that_stays_is_not(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor):
+            n = x.shape[0]
+            g = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(g):
+                x.add_(n)
+            n = x.shape[0]
+            g.replay()
+        """
+    )
+    assert not [line for line in path if line.startswith("rebind")]
+
+
+def test_the_batch_size_of_a_capture_loop_picks_its_graph(paths: Paths) -> None:
+    for path in paths(
+        """
+        def f(x: torch.Tensor):
+            graphs = {}
+            for size in (1, 2):
+                g = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(g):
+                    x[:size].add_(1)
+                graphs[size] = g
+            for size in (1, 2):
+                graphs[size].replay()
+        """
+    ):
+        assert not [line for line in path if line.startswith("rebind")]
+        assert path[-2:] == ["replay g on current", "replay g (2) on current"]
+
+
+def test_an_input_is_stale_only_where_no_other_name_can_refresh_it(paths: Paths) -> None:
+    source = """
+        def f(x: torch.Tensor, y: torch.Tensor):
+            {first}
+            g = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(g):
+                out = x * 2
+            x = y
+            {then}
+            g.replay()
+            return out
+        """
+    (stale,) = paths(source.format(first="pass", then="pass"))
+    (held,) = paths(source.format(first="static = x", then="static.copy_(y)"))
+    assert "rebind x" in stale
+    assert "rebind x" not in held
+
+
+def test_memory_of_a_capture_lies_in_the_pool_of_its_graph(hosts: Hosts) -> None:
+    host = hosts(
+        """
+        def f(x: torch.Tensor):
+            first, second = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
+            with torch.cuda.graph(first):
+                a = x + 1
+            with torch.cuda.graph(second, pool=first.pool()):
+                b = x + 2
+            first.replay()
+            second.replay()
+            return a + b
+        """
+    )["f"]
+    (program,) = host.programs
+    assert {name: memory.pool for name, memory in program.by_name.items()} == {
+        "x": None,
+        "a": "first",
+        "b": "first",
+        "+": None,
+    }
+
+
+def test_captures_on_a_given_stream_with_begin_and_end(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor):
+            s = torch.cuda.Stream()
+            g = torch.cuda.CUDAGraph()
+            with torch.cuda.stream(s):
+                g.capture_begin()
+                x.add_(1)
+                g.capture_end()
+                g.replay()
+            g.reset()
+        """
+    )
+    assert path == [
+        "capture g on s",
+        "launch add_ on s: reads x writes x; freezes x",
+        "end capture g",
+        "replay g on s",
+        "destroy g",
+    ]
+
+
+def test_what_may_not_be_captured(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor):
+            host = torch.empty(4)
+            g = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(g):
+                x.item()
+                torch.cuda.synchronize()
+                x.copy_(host)
+            g.replay()
+        """
+    )
+    assert [line for line in path if line.startswith("forbidden")] == [
+        "forbidden item: the host reads memory of the device",
+        "forbidden torch.cuda.synchronize: it waits for the device",
+        "forbidden copy_: it copies between pageable memory and the device",
+    ]
+
+
+def test_a_result_is_kept_by_a_name_that_is_given_after_a_replay(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor):
+            g = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(g):
+                out = x * 2
+            before = out
+            g.replay()
+            first = out
+            copied = out.clone()
+            g.replay()
+            return before, first, copied
+        """
+    )
+    assert [line for line in path if "keep" in line or "kept" in line] == [
+        "keep out as first",
+        "use kept first",
+    ]
+    assert path.index("keep out as first") > path.index("replay g on current")
+
+
+def test_results_in_a_list_are_kept_one_by_one(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor):
+            g = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(g):
+                out = x * 2
+            outs = []
+            for _ in range(2):
+                g.replay()
+                outs.append(out)
+            return torch.stack(outs)
+        """
+    )
+    assert [line for line in path if "keep" in line or "kept" in line] == [
+        "keep out as outs[0]",
+        "keep out as outs[1]",
+        "use kept outs[0]",
+        "use kept outs[1]",
+    ]
+
+
+def test_an_unknown_graph_is_not_followed(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor, runner):
+            runner.graph.replay()
+        """
+    )
+    assert path == ["unread what this graph holds is not in view: `runner.graph.replay()`"]

@@ -1,0 +1,134 @@
+"""Copies between the device and the host, and reads of the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+Paths = Callable[..., list[list[str]]]
+
+
+def test_an_asynchronous_copy_from_pinned_memory_is_work(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor):
+            host = torch.empty(4, pin_memory=True)
+            x.copy_(host, non_blocking=True)
+            host.zero_()
+        """
+    )
+    assert path == [
+        "allocate host",
+        "work copy_ on current: reads host writes x",
+        "host zero_: writes host",
+    ]
+
+
+def test_a_blocking_one_joins_the_stream(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor):
+            host = torch.empty(4, pin_memory=True)
+            x.copy_(host)
+            x.record_stream(torch.cuda.current_stream())
+        """
+    )
+    assert path == ["allocate host", "work copy_ on current: reads host writes x", "join current"]
+
+
+def test_a_pageable_source_is_read_by_the_host(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor):
+            host = torch.empty(4)
+            x.copy_(host, non_blocking=True)
+        """
+    )
+    assert path == ["allocate host", "host copy_: reads host", "work copy_ on current: writes x"]
+
+
+def test_a_pageable_target_is_waited_for(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor):
+            host = torch.empty(4)
+            host.copy_(x, non_blocking=True)
+        """
+    )
+    assert path == ["allocate host", "work copy_ on current: reads x writes host", "join current"]
+
+
+def test_a_tensor_of_the_caller_that_is_moved_without_waiting_is_pinned(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(batch):
+            x = batch.to("cuda", non_blocking=True)
+            batch.zero_()
+            return x
+        """
+    )
+    assert path == [
+        "allocate x",
+        "work to on current: reads batch writes x",
+        "host zero_: writes batch",
+        "return x",
+    ]
+
+
+def test_to_the_host_without_waiting_gives_pinned_memory(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor):
+            y = x + 1
+            host = y.to("cpu", non_blocking=True)
+            return host.tolist()
+        """
+    )
+    assert path[2:4] == ["allocate host", "work to on current: reads y writes host"]
+    assert path[4] == "host tolist: reads host"
+
+
+@pytest.mark.parametrize("read", ["x.item()", "x.tolist()", "float(x)", "print(x)", "f'{x}'", "bool(x)"])
+def test_reads_of_the_host_wait_for_the_stream(paths: Paths, read: str) -> None:
+    path = paths(
+        f"""
+        def f(x: torch.Tensor):
+            side = torch.cuda.Stream()
+            with torch.cuda.stream(side):
+                {read}
+        """
+    )[0]
+    assert path[0].endswith("on side: reads x")
+    assert path[1] == "join side"
+
+
+def test_arrays_of_the_host_are_views_of_its_memory(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor):
+            host = torch.empty(4, pin_memory=True)
+            host.copy_(x, non_blocking=True)
+            array = host.numpy()
+            array[0] = 1
+        """
+    )
+    assert path == [
+        "allocate host",
+        "work copy_ on current: reads x writes host",
+        "host setitem: writes host[0:1]",
+    ]
+
+
+def test_pinned_memory_may_be_dropped_under_a_copy_but_not_under_a_kernel(paths: Paths) -> None:
+    source = """
+        def f(x: torch.Tensor, n):
+            host = torch.empty(4, pin_memory=True)
+            x.copy_(host, non_blocking=True)
+            {launch}
+            del host
+        """
+    (copied,) = paths(source.format(launch="pass"))
+    (launched,) = paths(source.format(launch="double[(1,)](host, x, n, B=128)"))
+    assert "free host" not in copied
+    assert "free host" in launched
