@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import python_calls, streams, torch_calls, torch_names
+from tilecheck.frontend.host_programs import host_library, python_calls, streams, torch_calls, torch_names
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.kinds import as_event, as_stream, as_tensor, may_hold_tensors, resolved
@@ -65,8 +65,8 @@ def _library(m: Machine, name: str, a: Arguments) -> V.Value:
         return launch_by_call(m, a)
     if name in _WRAPPERS and a.positional:
         return a.positional[0]
-    if name.startswith("tilecheck.host"):
-        raise m.unread(a.node, "operations of tilecheck.host are checked as they run")
+    if name.startswith(host_library.PREFIX):
+        return host_library.function(m, name, a)
     if name.startswith("builtins."):
         found = python_calls.builtin(m, name.removeprefix("builtins."), a)
         return unknown_call(m, name.removeprefix("builtins."), a) if found is None else found
@@ -107,6 +107,8 @@ def _method(m: Machine, owner: V.Value, name: str, a: Arguments) -> V.Value:
             return streams.graph_method(m, owner, name, a)
         case V.Tensor():
             return torch_calls.method(m, owner, name, a)
+        case V.Handle() | V.Operation():
+            return host_library.METHODS[type(owner)](m, owner, name, a)
         case V.Sequence() | V.Mapping():
             return python_calls.container_method(m, owner, name, a)
         case V.Method(owner=V.Tensor()):  # of a shape, a type, a device
@@ -166,7 +168,7 @@ def unknown_call(m: Machine, name: str, a: Arguments, *, owner: V.Unknown | None
     tensors: list[V.Tensor] = []
     for value in a.every():
         for part in _parts(m, value):
-            if isinstance(part, (V.Stream, V.Event, V.Graph, V.Pool, V.Context)):
+            if isinstance(part, (V.Stream, V.Event, V.Graph, V.Pool, V.Context, V.Operation)):
                 raise m.unread(a.node, "code that is not in view gets a stream, an event or a graph")
             if isinstance(part, V.Function) and m.is_relevant(part.node):
                 raise m.unread(a.node, "code that is not in view gets a function that uses streams")

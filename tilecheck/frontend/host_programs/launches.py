@@ -85,10 +85,7 @@ def _enqueue(
         if dependent:
             raise m.unread(a.node, f"the kernel `{definition.name}` of this dependent launch is not read")
         footprint = _anything(given)
-    counted = any(use.prefix is not None for use in (*footprint.before, *footprint.after))
-    sizes = _sizes(m, given, grid, a) if counted else {}
-    before = _footprint(m, given, footprint.before, a.node, sizes)
-    after = _footprint(m, given, footprint.after, a.node, sizes)
+    before, after = _footprints(m, footprint, given, grid, a)
     for use in (*footprint.before, *footprint.after):
         if isinstance(given.get(use.name), V.Tensor):
             m.note_use(a.node, given[use.name])
@@ -106,6 +103,27 @@ def _enqueue(
         dependent=True,
         waits=footprint.waits,
     )
+
+
+def footprint_at(m: Machine, kernel: V.Kernel, a: Arguments, grid: V.Value) -> Footprint:
+    """What a launch with these arguments touches, on either side of a wait."""
+    definition = kernel.definition
+    given = dict(zip(_parameters(definition), a.positional, strict=False))
+    given.update({name: value for name, value in a.keywords.items() if name in _parameters(definition)})
+    footprint = m.kernels.footprint(definition, _constants(m, definition, given)) or _anything(given)
+    before, after = _footprints(m, footprint, given, grid, a)
+    return Footprint((*before.reads, *after.reads), (*before.writes, *after.writes))
+
+
+def _footprints(
+    m: Machine, footprint: KernelFootprint, given: Mapping[str, V.Value], grid: V.Value, a: Arguments
+) -> tuple[Footprint, Footprint]:
+    """What a launch touches before and after its wait."""
+    counted = any(use.prefix is not None for use in (*footprint.before, *footprint.after))
+    sizes = _sizes(m, given, grid, a) if counted else {}
+    parts = (footprint.before, footprint.after)
+    before, after = (_footprint(m, given, part, a.node, sizes) for part in parts)
+    return before, after
 
 
 def _footprint(

@@ -152,7 +152,9 @@ def attribute(m: Machine, value: V.Value, name: str, node: cst.CSTNode) -> V.Val
             if name in ("cuda_stream", "_as_parameter_", "ptr"):
                 return value
             return V.Unknown(f"{value.name}.{name}", plain=True) if name == "device" else V.Method(value, name)
-        case V.Event() | V.Graph() | V.Sequence() | V.Mapping():
+        case V.Handle() if name == "shape":
+            return V.Method(value.tensor, name)
+        case V.Event() | V.Graph() | V.Sequence() | V.Mapping() | V.Handle() | V.Operation():
             return V.Method(value, name)
         case V.Object():
             return _of_object(m, value, name, node)

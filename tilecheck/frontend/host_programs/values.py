@@ -13,7 +13,7 @@ from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
-from tilecheck.ir.host_program import Region
+from tilecheck.ir.host_program import Footprint, Region
 from tilecheck.model import Site
 
 Slopes = tuple[tuple[str, Expr], ...]  # by loop: how much a number grows in each round
@@ -120,6 +120,31 @@ class Context:
 
     kind: str
     parts: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Handle:
+    """A handle of `tilecheck.host`: the right to write an array, or, if it `is_shared`, to read it. `owner` is
+    the exclusive handle that a shared one was made of."""
+
+    tensor: Tensor
+    is_shared: bool = False
+    owner: Handle | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Operation:
+    """An operation of `tilecheck.host`: parts that run one after the other, work, and what follows of the
+    result. Mutable: it is used up when it runs, unless it runs once for many (`is_once`)."""
+
+    name: str
+    result: Any = NONE
+    work: tuple[str, Footprint] | None = None
+    taken: list[Handle] = field(default_factory=list)
+    parts: list[Operation] = field(default_factory=list)
+    follows: tuple[str, Any] | None = None
+    is_once: bool = False
+    has_run: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -300,4 +325,6 @@ _BELOW: dict[type, Callable[[Any], Iterable[Value]]] = {
     Super: lambda value: [value.owner],
     Context: lambda value: value.parts,
     Rounds: lambda value: value.parts,
+    Handle: lambda value: [value.tensor, *([] if value.owner is None else [value.owner])],
+    Operation: lambda value: [value.result, *value.taken, *value.parts],
 }
