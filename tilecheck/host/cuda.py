@@ -1,8 +1,8 @@
 """The GPU through cuda.core, with PyTorch's and CuPy's current streams as those of the user's own code.
 
-Streams, events, graphs and device memory are cuda.core's. Copies and fills by address, and the question whether
-a stream is idle, are calls of the driver, which cuda.core has no names for. PyTorch and CuPy are used where the
-program has imported them, and never imported.
+Streams, events and device memory are cuda.core's. Copies and fills by address, and the question whether a
+stream is idle, are calls of the driver, which cuda.core has no names for; so are graphs, for the reason that
+`_Executable` gives. PyTorch and CuPy are used where the program has imported them, and never imported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 
 from cuda.bindings import driver as bindings
 from cuda.core import LEGACY_DEFAULT_STREAM, Device, Stream
-from cuda.core.graph import GraphCompleteOptions
 from cuda.core.utils import StridedMemoryView
 
 from tilecheck.host.arrays import DeviceArray, size_of
@@ -191,24 +190,51 @@ class Cuda:
 
     # ---- graphs ----------------------------------------------------------------------------------------------
 
-    def begin_capture(self, stream: Any) -> Any:
+    def begin_capture(self, stream: Any) -> None:
         self._use()
         # Relaxed: kernels that are launched for the first time are compiled and loaded meanwhile. What may not
         # be captured is refused before it reaches the driver.
-        return stream.create_graph_builder().begin_building(mode="relaxed")
+        call(
+            "cuStreamBeginCapture",
+            self.handle(stream),
+            bindings.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED,
+        )
 
     def end_capture(self, stream: Any, capture: Any) -> Any:
-        graph = capture.end_building().complete(GraphCompleteOptions(upload_stream=stream))
-        capture.close()
-        return graph
+        (graph,) = call("cuStreamEndCapture", self.handle(stream))
+        try:
+            (executable,) = call("cuGraphInstantiate", graph, 0)
+        finally:
+            call("cuGraphDestroy", graph)
+        call("cuGraphUpload", executable, self.handle(stream))
+        return _Executable(executable)
 
     def abort_capture(self, stream: Any, capture: Any) -> None:
-        with contextlib.suppress(Exception):  # a capture that has become invalid says so when it ends
-            capture.end_building()
-        capture.close()
+        (status, graph) = bindings.cuStreamEndCapture(self.handle(stream))
+        if not int(status) and int(graph):  # a capture that has become invalid says so when it ends
+            call("cuGraphDestroy", graph)
 
     def replay(self, graph: Any, stream: Any) -> None:
-        graph.launch(stream)
+        self._use()
+        (status,) = bindings.cuGraphLaunch(graph.handle, self.handle(stream))
+        if status:
+            raise RuntimeError(f"cuGraphLaunch: {status}")
+
+
+class _Executable:
+    """A graph that can be launched, destroyed with the last reference to it.
+
+    It is captured and launched by the driver. Graphs that cuda.core 1.2 captures wait for the device when some
+    thirty of their launches are in flight; those that the driver or PyTorch captures take more than 400 (H200).
+    """
+
+    __slots__ = ("handle",)
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+
+    def __del__(self) -> None:
+        call("cuGraphExecDestroy", self.handle)
 
 
 class _TorchStream:
