@@ -208,6 +208,8 @@ def _copy_bytes(on: Execution, item: Item, to: Region, data: Any) -> None:
 
 def _pieces(to: Region, source: Region) -> list[tuple[int, int, int]]:
     """A copy as copies of bytes: where to, where from, how many. Elements have one order in both."""
+    if to.is_dense and source.is_dense:
+        return [(to.start, source.start, to.end - to.start)] if to.end > to.start else []
     found = []
     others = sorted(runs(source))
     number = done = 0
@@ -227,7 +229,7 @@ def _pieces(to: Region, source: Region) -> list[tuple[int, int, int]]:
 def _check_alike(name: str, to: View, source: View) -> None:
     if (to.shape, to.dtype) != (source.shape, source.dtype):
         raise ValueError(f"{name} of {source.dtype}{list(source.shape)} to {to.dtype}{list(to.shape)}")
-    if _axis_order(to.region) != _axis_order(source.region):
+    if to.region.layout != source.region.layout and _axis_order(to.region) != _axis_order(source.region):
         raise ValueError(f"{name} between arrays whose axes lie in memory in another order: use `call`")
 
 
@@ -238,6 +240,8 @@ def _axis_order(region: Region) -> list[int]:
 
 
 def _check_pieces(name: str, region: Region, place: Place) -> None:
+    if region.is_dense:
+        return
     layout = region.layout
     if any(n > 1 and not s for n, s in zip(layout.shape, layout.strides, strict=True)):
         raise ValueError(f"{name} at {text_of(place)} of an array that repeats its elements")
