@@ -10,8 +10,9 @@ from tilecheck.frontend.host_programs import names, streams, views
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.calls import unknown_call
-from tilecheck.frontend.host_programs.expressions import evaluate, held, indices_of, item, key_text
+from tilecheck.frontend.host_programs.expressions import evaluate, held, indices_of
 from tilecheck.frontend.host_programs.frozen import keep, note_bound
+from tilecheck.frontend.host_programs.items import item, key_text
 from tilecheck.frontend.host_programs.kinds import as_number, as_tensor, key_of, place_of
 from tilecheck.frontend.host_programs.launches import tensors_in
 from tilecheck.frontend.host_programs.machine import Machine

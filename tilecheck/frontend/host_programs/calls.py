@@ -9,7 +9,7 @@ import libcst as cst
 from tilecheck.frontend.host_programs import host_library, python_calls, streams, torch_calls, torch_names
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
-from tilecheck.frontend.host_programs.kinds import as_event, as_stream, as_tensor, may_hold_tensors, resolved
+from tilecheck.frontend.host_programs.kinds import as_event, as_stream, as_tensor, memory_behind, resolved
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.launches import launch, launch_by_call, unread_launch
 from tilecheck.frontend.host_programs.machine import Machine
@@ -172,7 +172,7 @@ def unknown_call(m: Machine, name: str, a: Arguments, *, owner: V.Unknown | None
                 raise m.unread(a.node, "code that is not in view gets a stream, an event or a graph")
             if isinstance(part, V.Function) and m.is_relevant(part.node):
                 raise m.unread(a.node, "code that is not in view gets a function that uses streams")
-            found = as_tensor(m, part, a.node) if may_hold_tensors(part) else None
+            found = memory_behind(m, part, a.node)
             tensors += [] if found is None or found in tensors else [found]
     tensors += [t for t in _of_owner(m, owner) if t not in tensors]
     site = m.site(a.node)

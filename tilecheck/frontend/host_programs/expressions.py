@@ -8,15 +8,15 @@ from functools import partial
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import names, views
+from tilecheck.frontend.host_programs import names
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.calls import call, method_of_unknown
 from tilecheck.frontend.host_programs.holding import hand_out
+from tilecheck.frontend.host_programs.items import item, plain
 from tilecheck.frontend.host_programs.iteration import comprehension
 from tilecheck.frontend.host_programs.joining import NeedsChoice, either, is_open, joins
-from tilecheck.frontend.host_programs.kinds import as_number, as_tensor, key_of, resolved, truth
-from tilecheck.frontend.host_programs.knowledge import PathEnds
+from tilecheck.frontend.host_programs.kinds import as_number, key_of, resolved, truth
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.numbers import binary, compare
 from tilecheck.frontend.host_programs.tensors import read_on_host
@@ -66,7 +66,7 @@ def _integer(m: Machine, node: cst.Integer) -> V.Value:
 
 def _constant(m: Machine, node: cst.SimpleString | cst.Float | cst.ConcatenatedString) -> V.Value:
     value = node.evaluated_value
-    return V.Const(value) if value is not None else _plain(m, node)
+    return V.Const(value) if value is not None else plain(m, node)
 
 
 def _formatted(m: Machine, node: cst.FormattedString) -> V.Value:
@@ -75,11 +75,7 @@ def _formatted(m: Machine, node: cst.FormattedString) -> V.Value:
             value = evaluate(m, part.expression)
             if isinstance(value, V.Tensor) and not value.perhaps:
                 read_on_host(m, node, "format", value)
-    return _plain(m, node)
-
-
-def _plain(m: Machine, node: cst.CSTNode) -> V.Value:
-    return V.Unknown(m.scope.table.text(node), given=False, plain=True)
+    return plain(m, node)
 
 
 def _attribute(m: Machine, node: cst.Attribute) -> V.Value:
@@ -94,7 +90,7 @@ def _binary(m: Machine, node: cst.BinaryOperation) -> V.Value:
     if isinstance(left, V.Tensor) or isinstance(right, V.Tensor):
         return operator(m, node, _operator_text(node.operator), [left, right])
     if isinstance(left, (V.Event, V.Stream)):
-        return _plain(m, node)
+        return plain(m, node)
     return binary(m, node.operator, left, right)
 
 
@@ -139,7 +135,7 @@ def _unary(m: Machine, node: cst.UnaryOperation) -> V.Value:
         return operator(m, node, _operator_text(node.operator), [value])
     if isinstance(node.operator, cst.Minus) and (isinstance(value, V.Number)):
         return binary(m, cst.Subtract(), V.number(0), value)
-    return _plain(m, node)
+    return plain(m, node)
 
 
 def _boolean(m: Machine, node: cst.BooleanOperation) -> V.Value:
@@ -196,7 +192,7 @@ def _items(m: Machine, node: cst.List | cst.Tuple | cst.Set) -> V.Value:
             m.pending.append(value)
             if isinstance(element, cst.StarredElement):
                 if not isinstance(value, V.Sequence):
-                    return _plain(m, node)
+                    return plain(m, node)
                 found += value.items
             else:
                 found.append(value)
@@ -214,7 +210,7 @@ def _dictionary(m: Machine, node: cst.Dict) -> V.Value:
         elif isinstance(value, V.Mapping):
             found.update(value.items)
         else:
-            return _plain(m, node)
+            return plain(m, node)
     return V.Mapping(found)
 
 
@@ -279,102 +275,6 @@ def _subscript(m: Machine, node: cst.Subscript) -> V.Value:
     return item(m, value, indices, node)
 
 
-def item(m: Machine, value: V.Value, indices: list[V.Value | V.Slice], node: cst.CSTNode) -> V.Value:
-    """`value[indices]`."""
-    first = indices[0] if len(indices) == 1 else None
-    match value:
-        case V.Sequence(items=items):
-            return _of_items(m, value, items, first, node)
-        case V.Mapping():
-            return _of_mapping(m, value, first)
-        case V.Method(owner=V.Tensor() as tensor, name="shape"):
-            at = None if first is None or isinstance(first, V.Slice) else as_number(m, first)
-            if at is None or at.value is None:
-                return _plain(m, node)
-            return names.shape_number(m, tensor, at.value)
-        case V.Tensor():
-            return _of_tensor(m, value, indices, node)
-        case V.Unknown() if not value.plain:
-            by_slices = len(indices) > 1 or isinstance(first, V.Slice)
-            if by_slices or value.name in m.knowledge.tensor_names:
-                whole = as_tensor(m, value, node)
-                return _plain(m, node) if whole is None else _of_tensor(m, whole, indices, node)
-            return _of_unknown(m, value, first, node)
-        case V.Const(value=None):
-            raise PathEnds("None has no items")
-        case V.Library() | V.Class() | V.Imported():
-            return value
-        case _:
-            return _plain(m, node)
-
-
-def _of_unknown(m: Machine, value: V.Unknown, index: V.Value, node: cst.CSTNode) -> V.Value:
-    """An item of something unknown: the same item wherever the same is asked for."""
-    at = as_number(m, index) if isinstance(index, V.Number) else None
-    text = repr(m.settle(at.expr)) if at is not None else str(key_text(index))
-    path = f"{value.name}[{text}]"
-    m.elements[path] = value.name
-    if at is not None and (at.slopes or at.curved):
-        if at.curved or len(at.slopes) > 1 or value.name in m.knowledge.spread:
-            raise m.unread(node, "which items the rounds of this loop take is not followed")
-        m.note_cut(value.name, at)
-    return m.stored.get(path, V.Unknown(path, value.given, value.plain, value.site))
-
-
-def key_text(index: V.Value) -> str:
-    """A key of an unknown container as text."""
-    match index:
-        case V.Const(value=value):
-            return repr(value)
-        case V.Unknown(name=name):
-            return name
-        case _:
-            return str(key_of(index))
-
-
-def _of_items(
-    m: Machine, value: V.Sequence, items: list[V.Value], index: V.Value | V.Slice | None, node: cst.CSTNode
-) -> V.Value:
-    if isinstance(index, V.Slice):
-        low, high = (None if b is None or b == V.NONE else as_number(m, b) for b in (index.start, index.stop))
-        bounds = [None if b is None else m.settle(b.expr).value for b in (low, high)]
-        if index.holes or (low is not None and bounds[0] is None) or (high is not None and bounds[1] is None):
-            return _plain(m, node)
-        return V.Sequence(items[bounds[0] : bounds[1]], value.is_tuple)
-    at = None if index is None else as_number(m, index)
-    if at is None or not items:
-        if not items:
-            raise PathEnds("index out of range")
-        return _plain(m, node)
-    exact = m.settle(at.expr).value
-    if exact is None:  # any of them: each is a path
-        exact = m.choose(("item", value, at.expr), len(items))
-    if not -len(items) <= exact < len(items):
-        raise PathEnds("index out of range")
-    return items[exact]
-
-
-def _of_mapping(m: Machine, value: V.Mapping, index: V.Value) -> V.Value:
-    items = value.items
-    key = key_of(index)
-    if key in items:
-        return items[key]
-    if not items or (isinstance(key, str) and all(isinstance(k, str) for k in items)):
-        raise PathEnds("no such key")
-    return list(items.values())[m.choose(("item", value, key), len(items))]
-
-
-def _of_tensor(
-    m: Machine, tensor: V.Tensor, indices: Sequence[V.Value | V.Slice], node: cst.CSTNode
-) -> V.Value:
-    view = views.subscript(m, tensor, indices)
-    if view is not None:
-        return view
-    # Tensors as indices gather: a copy, on the current stream.
-    others = [t for i in indices if not isinstance(i, V.Slice) and (t := as_tensor(m, i, node)) is not None]
-    return operator(m, node, "gather", [tensor.mixed(holes=True), *others])
-
-
 # ---- calls -------------------------------------------------------------------------------------------------
 
 
@@ -434,7 +334,7 @@ _HANDLERS: dict[type, Callable[..., V.Value]] = {
     cst.Name: _name,
     cst.Integer: _integer,
     cst.SimpleString: _constant,
-    cst.ConcatenatedString: _plain,
+    cst.ConcatenatedString: plain,
     cst.Float: _constant,
     cst.FormattedString: _formatted,
     cst.Attribute: _attribute,

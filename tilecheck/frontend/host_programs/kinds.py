@@ -40,9 +40,11 @@ def _of_module(value: V.Value) -> V.Value:
     return V.Unknown(value.name) if isinstance(value, V.Imported) else value
 
 
-def may_hold_tensors(value: V.Value) -> bool:
-    """Whether a value that is handed to unknown code may hold tensors."""
-    return isinstance(value, V.Tensor) or (isinstance(value, V.Unknown) and not value.plain)
+def memory_behind(m: Machine, value: V.Value, node: cst.CSTNode) -> V.Tensor | None:
+    """The memory that a value handed to unread code may be. It may be no tensor: nothing else is said of it."""
+    if isinstance(value, V.Unknown) and value.given and not value.plain and value.name not in m.given:
+        return m.handed_in(value.name, node)
+    return as_tensor(m, value, node) if isinstance(value, V.Tensor | V.Unknown) else None
 
 
 def as_stream(m: Machine, value: V.Value, node: cst.CSTNode) -> V.Stream | None:

@@ -215,6 +215,7 @@ class Machine:
         """New memory of the program: on the device that of the current stream, or of the pool of a capture."""
         self.rebound = True
         memory = self.unique(self.target or name)
+        place = self.knowledge.places.get(memory, place)
         on_device = place is H.Place.DEVICE
         pool = self.captures[-1].pool if on_device and self.captures else None
         stream = self.stream if on_device else None

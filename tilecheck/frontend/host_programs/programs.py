@@ -29,6 +29,7 @@ from tilecheck.frontend.host_programs.knowledge import (
 from tilecheck.frontend.host_programs.machine import CURRENT, MAX_RANK, Machine, distinct
 from tilecheck.frontend.host_programs.relevance import Relevance
 from tilecheck.frontend.host_programs.statements import run_block
+from tilecheck.frontend.host_programs.streams import wait_stream
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.ir import expr as E
 from tilecheck.ir import host_program as H
@@ -210,7 +211,21 @@ def _body(m: Machine, node: cst.FunctionDef | cst.Module, own: V.Scope, *, keeps
     else:
         sweep_at_end(m, last)
     m.pending.remove(value)
+    _caller_joins(m, last, value)
     return value
+
+
+def _caller_joins(m: Machine, node: cst.CSTNode, value: V.Value) -> None:
+    """The caller orders what is on streams and events that it handed in, or gets back: it knows of them."""
+    streams = {v.name for name, v in m.given.items() if isinstance(v, V.Stream) and name in m.parameters}
+    events = {v.name for name, v in m.given.items() if isinstance(v, V.Event) and name in m.parameters}
+    for part in (resolved(m, item) for item in _parts(value)):
+        streams |= {part.name} if isinstance(part, V.Stream) else set()
+        events |= {part.name} if isinstance(part, V.Event) else set()
+    for stream in sorted(streams - {m.caller}):
+        wait_stream(m, node, m.caller, stream)
+    for event in sorted(events):
+        m.act(H.Await(m.site(node), m.caller, event))
 
 
 def _object(m: Machine, made_by: cst.ClassDef) -> V.Value:

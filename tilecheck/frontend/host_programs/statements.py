@@ -36,9 +36,13 @@ def run_block(m: Machine, body: Sequence[cst.CSTNode]) -> None:
 
 def _run(m: Machine, statement: cst.CSTNode) -> None:
     m.step(statement)
-    if isinstance(statement, cst.SimpleStatementLine | cst.SimpleStatementSuite):
+    if isinstance(statement, cst.SimpleStatementLine):
         for small in statement.body:
             _in_statement(m, small, _SIMPLE.get(type(small), _unread))
+        return
+    simple = _SIMPLE.get(type(statement))  # of a suite on the line of its header
+    if simple is not None:
+        _in_statement(m, statement, simple)
         return
     handler = _COMPOUND.get(type(statement), _unread)
     handler(m, statement)

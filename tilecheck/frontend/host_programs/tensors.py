@@ -49,10 +49,12 @@ def result(
 ) -> V.Tensor:
     """The new tensor that an operation gives: memory of the current stream that its work writes."""
     read = list(sources)
+    guessed = all(tensor.perhaps for tensor in read) and bool(read)
+    exact = exact and not any(tensor.perhaps for tensor in read)
     place = Place.DEVICE if any(map(m.is_device, read)) else Place.PAGEABLE
     found = m.allocate(node, name, place, extents)
     compute(m, node, name, read, [found], exact=exact)
-    return found
+    return replace(found, perhaps=guessed)
 
 
 def perhaps_copied(m: Machine, node: cst.CSTNode, name: str, source: V.Tensor) -> V.Tensor:

@@ -206,7 +206,7 @@ def _moved(m: Machine, tensor: V.Tensor, name: str, a: Arguments) -> V.Value:
     if name == "pin_memory":
         if m.place(tensor.memory) is Place.PINNED:
             return tensor
-        if m.memories[tensor.memory].handed_in and m.is_device(tensor):
+        if m.is_device(tensor):  # only what lies on the host can be pinned
             m.knowledge.learn_place(tensor.memory, Place.PAGEABLE)
         found = m.allocate(a.node, name, Place.PINNED, m.memories[tensor.memory].extents)
         m.touch(a.node, name, m.regions(tensor), m.regions(found))

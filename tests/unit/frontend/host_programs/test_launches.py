@@ -28,3 +28,89 @@ def test_a_chain_of_dependent_launches(paths: Paths) -> None:
             "reads ~a, a[0:1] writes ~b, b[0:1]"
         ),
     ]
+
+
+def test_a_flag_decides_the_launch_and_its_wait_together(paths: Paths) -> None:
+    plain, dependent = sorted(
+        paths(
+            """
+            def f(x: torch.Tensor, y: torch.Tensor, n, pdl: bool):
+                gated[(1,)](x, y, n, B=128, PDL=pdl, launch_pdl=pdl)
+            """
+        ),
+        key=lambda path: "dependent" in path[0],
+    )
+    assert plain == ["launch gated on current: reads ~x, x[0:1] writes ~y, y[0:1]"]
+    assert dependent == ["launch gated on current dependent: reads ~x, x[0:1] writes ~y, y[0:1]"]
+
+
+def test_launches_of_cutile_name_their_stream(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor, y: torch.Tensor):
+            side = torch.cuda.Stream()
+            ct.launch(side, (4,), copied, (x, y), programmatic_dependent_launch=True)
+            tilecheck.launch(side.cuda_stream, (4,), copied, (x, y))
+        """
+    )
+    assert path == [
+        (
+            "launch copied on side dependent, perhaps without a wait: "
+            "before the wait reads ~x, x[0:1] writes ~y, y[0:1]"
+        ),
+        "launch copied on side: reads ~x, x[0:1] writes ~y, y[0:1]",
+    ]
+
+
+def test_the_elements_that_all_programs_touch_are_exact(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor):
+            assert x.shape == (4096,)
+            side = torch.cuda.Stream()
+            with torch.cuda.stream(side):
+                double[(2,)](x[:2048], x[2048:], 2048, B=1024)
+        """
+    )
+    assert path == ["launch double on side: reads x[0:2048] writes x[2048:4096]"]
+
+
+def test_a_grid_that_covers_less_is_no_more(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor):
+            assert x.shape == (4096,)
+            side = torch.cuda.Stream()
+            with torch.cuda.stream(side):
+                double[(1,)](x[:2048], x[2048:], 2048, B=1024)
+        """
+    )
+    assert path == ["launch double on side: reads ~x[0:2048], x[0:1024] writes ~x[2048:4096], x[2048:3072]"]
+
+
+def test_verified_kernels_are_launched_as_they_are(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor, y: torch.Tensor, n):
+            side = torch.cuda.Stream()
+            with torch.cuda.stream(side):
+                tilecheck.verified(double)[(1,)](x, y, n, B=128)
+        """
+    )
+    assert path == ["launch double on side: reads ~x, x[0:1] writes ~y, y[0:1]"]
+
+
+def test_a_kernel_that_is_not_in_view_may_touch_all_it_gets(paths: Paths) -> None:
+    launched, dependent = (
+        paths(
+            f"""
+            def f(x: torch.Tensor, y: torch.Tensor, kernel):
+                side = torch.cuda.Stream()
+                with torch.cuda.stream(side):
+                    kernel[(1,)](x, y, 3{option})
+            """
+        )
+        for option in ("", ", launch_pdl=True")
+    )
+    assert launched == [["launch kernel[1] on side: reads ~x, ~y writes ~x, ~y"]]
+    assert dependent[0][-1].startswith("unread whether this dependent launch waits is not known")

@@ -85,7 +85,13 @@ def test_a_stream_of_the_caller_may_be_the_current_one(paths: Paths) -> None:
             x.mul_(2)
         """
     )
-    assert own == ["launch add_ on stream: reads x writes x", "launch mul_ on current: reads x writes x"]
+    assert own == [
+        "launch add_ on stream: reads x writes x",
+        "launch mul_ on current: reads x writes x",
+        # The caller knows its stream, and orders it.
+        "record current after stream on stream",
+        "current awaits current after stream",
+    ]
     assert same == ["launch add_ on current: reads x writes x", "launch mul_ on current: reads x writes x"]
 
 
@@ -145,3 +151,48 @@ def test_slices_are_boxes(paths: Paths) -> None:
         "launch zero_ on side: writes x[n:x.shape[0], 0:x.shape[1]]",
         "launch setitem on side: writes x[2:3, 3:5]",
     ]
+
+
+def test_an_event_that_is_returned_is_for_the_caller_to_await(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor):
+            side, done = torch.cuda.Stream(), torch.cuda.Event()
+            with torch.cuda.stream(side):
+                t = x + 1
+                x.copy_(t)
+                done.record()
+            return x, done
+        """
+    )
+    # What the function itself drops is dropped before that.
+    assert path[-4:] == ["record done on side", "free t", "current awaits done", "return x"]
+
+
+def test_the_default_stream_may_be_another_but_in_module_code(paths: Paths) -> None:
+    source = """
+        {head}
+            side = torch.cuda.Stream()
+            torch.cuda.default_stream().wait_stream(side)
+        """
+    inside = paths(source.format(head="def f():"))
+    outside = paths(source.format(head="if True:"), "<module>")
+    awaits = [path[-1] for path in (*inside, *outside)]
+    assert awaits == [
+        "current awaits current after side",
+        "default awaits default after side",
+        "current awaits current after side",
+    ]
+
+
+def test_what_unread_code_gets_may_be_no_tensor(paths: Paths) -> None:
+    for path in paths(
+        """
+        def f(x: torch.Tensor, flag, helper):
+            side = torch.cuda.Stream()
+            helper(flag)
+            if flag:
+                side.wait_stream(torch.cuda.current_stream())
+        """
+    ):
+        assert not [line for line in path if line.startswith("join")]
