@@ -4,6 +4,15 @@ Functions are read by running their text with unknown inputs, one path at a time
 has been enqueued, recorded, captured and given back (`machine`), by the calls that it meets (`calls`,
 `streams`, `tensors`, `launches`). Loops are read for as many rounds as stand for all (`loops`). What is not
 understood and may touch streams, graphs or memory makes the function unread.
+
+What is read rests on these premises:
+
+- Code that is not in view works on the current stream, and orders what it does elsewhere before it returns. It
+  keeps no tensor that it is given, unless it is told to store it.
+- Tensors that the caller passes under different names share no memory, and all lie on one device.
+- Streams and events that the caller passes, or gets back, are ordered by the caller.
+- Sizes are positive, and slices lie inside their tensors. A loop that replays a graph runs at least once.
+- Exceptions come from `raise` and `assert` alone. Nothing but the program's names keeps memory (no autograd).
 """
 
 from __future__ import annotations
