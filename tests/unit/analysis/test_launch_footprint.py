@@ -20,7 +20,7 @@ import triton
 import triton.language as tl
 
 @triton.jit
-def k(x, y, n, start, FLAG: tl.constexpr, B: tl.constexpr):
+def k(x, y, n, start: int, FLAG: tl.constexpr, B: tl.constexpr):
 """
 
 

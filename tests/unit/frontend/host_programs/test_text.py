@@ -21,8 +21,10 @@ USE = H.Footprint((BOX,), (H.Region("y", exact=False),))
         (H.Work(SITE, "copy", "s", USE, is_launch=False), "work copy on s: reads x[0:4, 1:2] writes ~y"),
         (
             H.Work(SITE, "k", "s", H.Footprint(), USE, dependent=True, waits=False, frozen=("n",)),
-            "launch k on s dependent, perhaps without a wait: "
-            "before the wait reads x[0:4, 1:2] writes ~y; freezes n",
+            (
+                "launch k on s dependent, perhaps without a wait: "
+                "before the wait reads x[0:4, 1:2] writes ~y; freezes n"
+            ),
         ),
         (H.Record(SITE, "e", "s"), "record e on s"),
         (H.Await(SITE, "s", "e"), "s awaits e"),
