@@ -242,17 +242,21 @@ class Ledger:
     def assume(self, queue: Queue, storage: Storage, region: Region, place: Place, *, write: bool) -> None:
         """Note an access that the user's own code has enqueued on a stream before now.
 
-        It may be a launch: one of ours behind it that depends on its start would overlap with it.
+        It may be a launch: one of ours behind it that depends on its start would overlap with it. Where among
+        the items of the stream it is, is not known. If the last of them is a launch, what comes next may
+        depend on the start of that one just as well.
         """
         item = Item(queue, YOUR_CODE, place)
-        queue.push(item, is_launch=True)
-        storage.tracks.add(
-            region, item, write=write, covers=False
-        )  # it is not checked: it may be after nothing
+        behind_launch = queue.is_launch
+        if behind_launch:
+            queue.push_dependent(item, waits=True)
+        else:
+            queue.push(item, is_launch=True)
+        storage.tracks.add(region, item, write=write, is_checked=False)
         for owner in storage.graphs:
             owner.touched.add(storage)
         if self.recorder is not None:
-            self.recorder.assumed(item, storage, region, write=write)
+            self.recorder.assumed(item, storage, region, write=write, dependent=behind_launch)
 
     def _take_back(self, storage: Storage, place: Place) -> None:
         """Take memory back from the user's own code, which has used it until now."""

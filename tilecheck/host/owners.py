@@ -154,7 +154,7 @@ class Owner:
         for storage, kept in self.uses.items():
             storage.graphs.remove(self)
             for use in kept if in_flight else ():
-                storage.tracks.add(use.region, self.item, write=use.write)
+                storage.tracks.add(use.region, self.item, write=use.write, is_checked=False)
             storage.settle()
         for other, _ in self.neighbours:
             other.neighbours = [(o, s) for o, s in other.neighbours if o is not self]

@@ -73,8 +73,8 @@ class Recorder:
 
         self._add(step, refused=refused)
 
-    def assumed(self, item: Item, storage: Storage, region: Region, *, write: bool) -> None:
-        """The user's own code has used memory on a stream."""
+    def assumed(self, item: Item, storage: Storage, region: Region, *, write: bool, dependent: bool) -> None:
+        """The user's own code has used memory on a stream; if `dependent`, maybe before the launch before."""
         self._know(storage, item.place, item.queue)
         name, stream, site, touched = (
             item.name,
@@ -82,7 +82,7 @@ class Recorder:
             site_of(item.place),
             [(storage, region, write, True)],
         )
-        self._add(lambda: P.Work(site, name, stream, self._footprint(touched)))
+        self._add(lambda: P.Work(site, name, stream, self._footprint(touched), dependent=dependent))
 
     def record(self, mark: Mark) -> None:
         self._plain(P.Record(self._here(), mark.name, stream_name(mark.queue)))

@@ -82,17 +82,20 @@ class Tracks:
                     return item, theirs, False
         return None
 
-    def add(self, region: Region, item: Item, *, write: bool, covers: bool = True) -> None:
-        """Note an access; one that `covers` is ordered after all that `conflict` finds for it."""
+    def add(self, region: Region, item: Item, *, write: bool, is_checked: bool = True) -> None:
+        """Note an access. If `is_checked`, it is ordered after all that `conflict` finds for it; else it may
+        be older than what is known here: it replaces nothing that comes after it.
+        """
         track = self.by_lane.get(item.lane)
         if track is None:
             track = self.by_lane[item.lane] = Track(item.queue)
             self._settle()
         kept = track.writes if write else track.reads
-        kept[region] = item
+        if is_checked or region not in kept or kept[region].seq < item.seq:
+            kept[region] = item
         track.seq = max(track.seq, item.seq)
         self.added += 1
-        if write and covers and len(self.by_lane) > 1:
+        if write and is_checked and len(self.by_lane) > 1:
             self._forget_covered(region, item)
 
     def _forget_covered(self, region: Region, item: Item) -> None:

@@ -11,6 +11,7 @@ import pytest
 from tilecheck import host
 from tilecheck.host import HostRefused
 from tilecheck.jit.records import Waits
+from tilecheck.proof.interleavings import hazards
 
 
 def refused(code, run):
@@ -224,6 +225,23 @@ def test_what_torch_has_enqueued_may_overlap(chain):
     refused("TC431", lambda: host.launch(chain.hasty, (1,), (x, y), dependent=True).submit())
     host.launch(chain.add_weight, (1,), (y, x), dependent=True).submit()
     assert kit.values(x) == [2.0] * 16
+
+
+def test_where_your_own_work_lies_on_the_stream_is_not_known(chain):
+    """It was before the launch here, with whose start the next one starts, though it is noted behind it."""
+    kit, s = chain.kit, host.stream()
+    x, y = host.full(16, 1.0).sync(), host.zeros(16).sync()
+    with kit.on(s), host.recording() as recorder:
+        kit.torch_fill(y.tensor(order="events"), 2.0)
+        host.launch(chain.double, (1,), (x,)).submit(s)
+        host.call(lambda y: None, reads=(y,)).submit(s)  # takes it back
+        host.launch(chain.double, (1,), (x,)).submit(s)
+        z = host.own(kit.array([1.0] * 16))
+        refused("TC431", lambda: host.launch(chain.hasty, (1,), (x, z), dependent=True).submit(s))
+        assert {"TC431"} <= {hazard.code for hazard in hazards(recorder.refused_program())}
+        host.launch(chain.add_weight, (1,), (y, x), dependent=True).submit(s)
+        assert not hazards(recorder.program())
+    assert kit.values(x) == [6.0] * 16
 
 
 def test_chains_are_captured(chain):

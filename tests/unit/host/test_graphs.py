@@ -363,6 +363,37 @@ def test_a_closed_graph_in_flight_is_still_in_order(fake):
     host.fill(x, 1).submit(s)
 
 
+def test_a_later_write_is_known_when_the_graph_is_closed(fake):
+    """The launch is noted late: it covers nothing."""
+    s, t, u = host.stream(), host.stream(), host.stream()
+    x, y = host.full(16, 1.0).sync(), host.full(16, 2.0).sync()
+    with host.capture(inputs={"x": x}) as scope:
+        host.launch(fake.double, (2,), (x,)).submit()
+    scope.graph.launch(s)
+    launched = s.record()
+    scope.graph.update({"x": y}, t)
+    scope.graph.close()
+    u.wait(launched)
+    assert "`copy_to_device`" in refused("TC411", lambda: host.fill(x, 5).submit(u))
+    u.wait(t)
+    host.fill(x, 5).submit(u)
+
+
+def test_a_later_read_is_known_when_the_graph_is_closed(fake):
+    """The launch is noted late: it does not take the place of what came after it on its stream."""
+    s, u = host.stream(), host.stream()
+    graph, x = added(fake)
+    out = host.zeros(16).sync()
+    graph.launch(s)
+    launched = s.record()
+    host.launch(fake.add_one, (2,), (x, out)).submit(s)
+    graph.close()
+    u.wait(launched)
+    assert "the launch of `add_one`" in refused("TC411", lambda: host.fill(x, 5).submit(u))
+    u.wait(s)
+    host.fill(x, 5).submit(u)
+
+
 # ---- what may be captured ------------------------------------------------------------------------------------
 
 
