@@ -163,9 +163,11 @@ def unknown_call(m: Machine, name: str, a: Arguments, *, owner: V.Unknown | None
     it orders before that, as every function here must. It may do anything with a stream that it is given.
 
     Raises:
-        Unread: it is given a stream, an event, a graph, or code that uses them.
+        Unread: it is given a stream, an event, a graph, or code that uses them, or is told not to wait.
     """
     tensors: list[V.Tensor] = []
+    if a.keywords.get("async_op", V.Const(value=False)) != V.Const(value=False):
+        raise m.unread(a.node, "what this does goes on behind the call")
     for value in a.every():
         for part in _parts(m, value):
             if isinstance(part, (V.Stream, V.Event, V.Graph, V.Pool, V.Context, V.Operation)):

@@ -34,6 +34,8 @@ def freeze(m: Machine, reads: tuple[H.Region, ...], graph: str) -> tuple[str, ..
     for variable, (label, value) in (item for read in m.reads for item in read.items()):
         if around & set(m.bound_in.get(variable, ())):
             continue
+        if isinstance(value, V.Unknown):
+            value = m.given.get(value.name, value)  # noqa: PLW2901 - the work may have shown it to be a tensor
         if _is_number(value):
             known = m.frozen.setdefault(variable, (_label(m, variable, label), value))
             found[known[0]] = None

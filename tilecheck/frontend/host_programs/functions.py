@@ -51,7 +51,7 @@ def call_function(m: Machine, function: V.Function, a: Arguments) -> V.Value:
     node = function.node
     if isinstance(node, cst.Lambda):
         return run_function(m, function, a)
-    relevant = m.is_relevant(node)
+    relevant = m.is_relevant(node) or function.name == "__init__"  # without it nothing of the object is known
     if _is_manager(function):
         return V.Context("manager", (function, a))
     unread = node in m.knowledge.opaque or _is_odd(m, function) or not m.knowledge.reads_helpers

@@ -62,7 +62,7 @@ def _hosts(table: ModuleTable, relevance: Relevance) -> Iterator[tuple[str, list
         yield MODULE, [Entry(MODULE, table.site(module), (module,))]
     for place in relevance.places:
         node = place.node
-        if not relevance.is_relevant(node) or relevance.is_judged_where_called(node):
+        if not relevance.is_host(node) or relevance.is_judged_where_called(node):
             continue
         if place.functions:
             if not _is_within_relevant(relevance, place):
@@ -98,7 +98,7 @@ def _method(table: ModuleTable, relevance: Relevance, place: Place) -> tuple[str
         other.node
         for other in relevance.places
         if other.made_by is made_by and other.node is not node and _is_public(other.node)
-        if relevance.is_relevant(other.node)
+        if relevance.is_host(other.node)
     ]
     sequences = [(node, node), *((other, node, node) for other in others[:_MOST_PARTNERS])]
     read = {node, *others[:_MOST_PARTNERS]}

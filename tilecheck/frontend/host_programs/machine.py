@@ -20,8 +20,8 @@ from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.model import Site
 
 CURRENT = "current"  # the stream that is current when the function is entered
-MAX_STEPS = 10_000  # nodes that are evaluated for one function, each time that it is read
-MAX_STEPS_OF_FILE = 100_000
+MAX_STEPS = 40_000  # nodes that are evaluated for one function, each time that it is read
+MAX_STEPS_OF_FILE = 200_000
 MAX_ACTIONS = 1_500  # of one path
 
 

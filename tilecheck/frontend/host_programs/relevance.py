@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -54,27 +55,25 @@ class Relevance:
     known: dict[cst.CSTNode, bool] = field(default_factory=dict)
     attributes: dict[cst.ClassDef, set[str]] = field(default_factory=dict)
     ordering: dict[cst.CSTNode, bool] = field(default_factory=dict)
-    names: set[str] = field(default_factory=set)  # of functions that use them
+    helpers: set[str] = field(default_factory=set)  # private functions that use them, or call such
+    users: set[str] = field(default_factory=set)  # all functions that do
     called: dict[str, int] = field(default_factory=dict)  # how often each name is called, in the text
 
     def __post_init__(self) -> None:
         self._collect(set(self.kernels.in_module(self.table)))
         direct = {place.node for place in self.places if self._uses(place.node)}
-        self.names = {node.name.value for node in direct if self._is_helper(node)}
-        while True:
-            more = {
-                place.node.name.value
-                for place in self.places
-                if self._is_helper(place.node)
-                and place.node.name.value not in self.names
-                and self._calls(place.node)
-            }
-            if not more:
-                break
-            self.names |= more
-        self.direct = direct
+        helpers = {node.name.value for node in direct if self._is_helper(node)}
+        self.helpers = self._closed(helpers, self._is_helper)
+        self.users = self._closed({node.name.value for node in direct}, lambda node: True)
 
-    direct: set[cst.FunctionDef] = field(default_factory=set)
+    def _closed(self, names: set[str], counts: Callable[[cst.FunctionDef], bool]) -> set[str]:
+        """The names of functions, and of those that call them."""
+        while True:
+            callers = (p.node for p in self.places if counts(p.node) and self._calls(p.node, names))
+            more = {node.name.value for node in callers} - names
+            if not more:
+                return names
+            names = names | more
 
     def _collect(self, kernels: set[object]) -> None:
         stack: list[tuple[cst.CSTNode, _Around]] = [(self.table.parsed.module, ((), None))]
@@ -122,22 +121,26 @@ class Relevance:
             case _:
                 return False
 
-    def _calls(self, node: cst.CSTNode) -> bool:
-        return any(isinstance(part, cst.Call) and _last(part.func) in self.names for part in walk(node))
+    def _calls(self, node: cst.CSTNode, names: set[str]) -> bool:
+        return any(isinstance(part, cst.Call) and _called(part.func) in names for part in walk(node))
+
+    def is_host(self, node: cst.CSTNode) -> bool:
+        """Whether a function uses streams itself, or by a helper that is not judged alone."""
+        return self._uses(node) or self._calls(node, self.helpers)
 
     def is_relevant(self, node: cst.CSTNode) -> bool:
-        """Whether code uses streams, or calls a helper that does."""
+        """Whether code uses streams, or calls a function of the module that does."""
         if node not in self.known:
             in_loop = isinstance(node, cst.For | cst.While) and any(
                 isinstance(part, cst.Attribute) and part.attr.value in _IN_LOOPS for part in walk(node)
             )
-            self.known[node] = in_loop or self._uses(node) or self._calls(node)
+            self.known[node] = in_loop or self._uses(node) or self._calls(node, self.users)
         return self.known[node]
 
     def orders(self, node: cst.CSTNode) -> bool:
         """Whether code does more with streams than to copy or launch on the current one, or to keep memory."""
         if node not in self.ordering:
-            self.ordering[node] = self._calls(node) or any(
+            self.ordering[node] = self._calls(node, self.users) or any(
                 self._is_use(part) for part in walk(node) if not _only_enqueues(part)
             )
         return self.ordering[node]
@@ -176,7 +179,7 @@ class Relevance:
             return not isinstance(node, cst.FunctionDef | cst.ClassDef)
 
         return any(
-            self._is_use(part) or (isinstance(part, cst.Call) and _last(part.func) in self.names)
+            self._is_use(part) or (isinstance(part, cst.Call) and _called(part.func) in self.helpers)
             for part in walk(self.table.parsed.module, own)
         )
 
@@ -194,6 +197,18 @@ def _of_self(node: cst.BaseExpression) -> str:
         node = node.value
     match node:
         case cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=name)):
+            return name
+        case _:
+            return ""
+
+
+def _called(node: cst.BaseExpression) -> str:
+    """The name of a function that a call names itself, or as a method of its own object."""
+    match node:
+        case (
+            cst.Name(value=name)
+            | cst.Attribute(value=cst.Name(value="self" | "cls"), attr=cst.Name(value=name))
+        ):
             return name
         case _:
             return ""

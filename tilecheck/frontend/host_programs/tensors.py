@@ -59,7 +59,7 @@ def result(
 
 def perhaps_copied(m: Machine, node: cst.CSTNode, name: str, source: V.Tensor) -> V.Tensor:
     """The result of an operation that copies only where it must: the same memory or new memory."""
-    found = result(m, node, name, [source])
+    found = result(m, node, name, [source], exact=False)
     aliases = tuple(replace(region, exact=False) for region in m.regions(source))
     return replace(found, rest=None, aliases=aliases)
 
