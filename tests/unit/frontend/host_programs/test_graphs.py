@@ -231,3 +231,17 @@ def test_an_unknown_graph_is_not_followed(paths: Paths) -> None:
         """
     )
     assert path == ["unread what this graph holds is not in view: `runner.graph.replay()`"]
+
+
+def test_an_input_in_the_tuple_of_a_launch_is_frozen(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x, later, out):
+            g = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(g):
+                ct.launch(torch.cuda.current_stream(), (1,), copied, (x, out))
+            x = later
+            g.replay()
+        """
+    )
+    assert path[-2:] == ["rebind x", "replay g on current"]
