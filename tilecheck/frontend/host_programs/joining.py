@@ -68,7 +68,7 @@ def either(
     """
     before = _Saved(m)
     mark, owned = len(m.actions), dict(m.owned)
-    facts, stored = dict(m.facts), dict(m.stored)
+    facts, stored, ranges = dict(m.facts), dict(m.stored), dict(m.ranges.known)
     recorded, m.recorded = m.recorded, _copied(m.recorded)
     m.holds_frees += 1
     try:
@@ -77,7 +77,7 @@ def either(
         stored_one, m.stored = m.stored, dict(stored)
         recorded_one, m.recorded = m.recorded, _copied(recorded)
         before.restore()
-        m.facts = dict(facts)
+        m.facts, m.ranges.known = dict(facts), dict(ranges)
         m.pending.append(one)
         other = second()
         m.pending.pop()
@@ -93,7 +93,7 @@ def either(
         raise NeedsChoice from None
     finally:
         m.holds_frees -= 1
-        m.facts = facts
+        m.facts, m.ranges.known = facts, ranges
     m.actions[mark:] = [_perhaps(action) for action in m.actions[mark:]]
     m.rebound = True
     m.pending.append(value)

@@ -13,6 +13,7 @@ from tilecheck.frontend.host_programs.choices import Choices, NoChoices, Undecid
 from tilecheck.frontend.host_programs.frozen import Key, freeze
 from tilecheck.frontend.host_programs.kernels import Kernels
 from tilecheck.frontend.host_programs.knowledge import Cut, Knowledge, Loop, OpenCapture, TooLong, Unread
+from tilecheck.frontend.host_programs.ranges import Ranges
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.ir import expr as E
 from tilecheck.ir import host_program as H
@@ -50,6 +51,7 @@ class Machine:
     settled: dict[Expr, Expr] = field(default_factory=dict)  # numbers that this path knows
     decided: dict[object, int] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)  # of tensors of the caller, where the text shows them
+    ranges: Ranges = field(default_factory=Ranges)
     tests: dict[str, Callable[[], bool]] = field(default_factory=dict)  # unknown truths, by name
     stream: str = CURRENT
     caller: str = CURRENT
@@ -170,8 +172,11 @@ class Machine:
             return condition is E.TRUE
         if condition in self.facts or E.negate(condition) in self.facts:
             return condition in self.facts
+        decided = self.ranges.decide(condition)
+        if decided is not None:
+            return decided
         chosen = condition if self.choices.pick(2) == 0 else E.negate(condition)
-        self.facts[chosen] = None
+        self.assume(chosen)
         if chosen is condition and condition.op == "eq":
             known, other = sorted(condition.args, key=lambda e: e.value is None)
             if known.value is not None:
@@ -186,6 +191,7 @@ class Machine:
     def assume(self, condition: Expr) -> None:
         if condition is not E.TRUE:
             self.facts[condition] = None
+            self.ranges.learn(condition)
 
     # ---- memory --------------------------------------------------------------------------------------
 

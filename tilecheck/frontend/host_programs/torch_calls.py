@@ -82,6 +82,10 @@ def _given_tensor(m: Machine, a: Arguments) -> V.Tensor | None:
 
 def _allocated(m: Machine, name: str, a: Arguments, like: V.Tensor | None) -> V.Value:
     """A new tensor. What is made of host values is written as it is copied, and the host waits for that."""
+    out = a.keywords.get("out")
+    if out is not None and out != V.NONE:
+        compute(m, a.node, name, [], tensors_in(m, out, a.node))
+        return out
     if name.endswith("_like") and like is None:
         like = as_tensor(m, a.get(0, "input"), a.node)
     place = place_of(m, a.keywords.get("device"))
