@@ -86,6 +86,8 @@ def _of_items(
         if not items:
             raise PathEnds("index out of range")
         return plain(m, node)
+    if at.curved:
+        raise m.unread(node, "which items the rounds of this loop take is not followed")
     exact = m.settle(at.expr).value
     if exact is None:  # any of them: each is a path
         exact = m.choose(("item", value, at.expr), len(items))

@@ -10,6 +10,7 @@ from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.knowledge import Relearn
 from tilecheck.frontend.host_programs.machine import CURRENT, Machine
 from tilecheck.frontend.host_programs.tensors import read_on_host
+from tilecheck.frontend.host_programs.turning import holds, origin_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 from tilecheck.ir.host_program import Place
@@ -115,7 +116,8 @@ def truth(m: Machine, value: V.Value, node: cst.CSTNode) -> bool:
         case V.Const(value=constant):
             return bool(constant)
         case V.Number(expr=expr):
-            return m.holds(E.ne(expr, 0))
+            origin = origin_of(value)
+            return holds(m, E.ne(expr, 0), value, f"{origin} NotEqual 0" if origin else "")
         case V.Sequence(items=items) | V.Mapping(items=items):
             return bool(items)
         case V.Unknown(name=name):

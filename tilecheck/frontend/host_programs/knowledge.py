@@ -70,11 +70,17 @@ class Relearn(TilecheckError):
 _NUMBERED = re.compile(r" \(\d+\)|\[\d+\]")  # what tells the values of a variable apart
 
 
+def family(memory: str) -> str:
+    """The variable behind memory: all that it gets in the rounds of a loop lies alike."""
+    return _NUMBERED.sub("", memory)
+
+
 @dataclass(slots=True)
 class Knowledge:
     """What earlier readings of a function learned for the next ones. Mutable: it only grows."""
 
     places: dict[str, H.Place] = field(default_factory=dict)  # of memory that the caller made
+    on_device: set[str] = field(default_factory=set)  # variables whose memory work on the device uses
     tensors: set[Site] = field(default_factory=set)  # calls of unknown functions that give a tensor
     rounds: dict[Site, int] = field(default_factory=dict)  # that a loop needs at least
     periods: dict[Site, int] = field(default_factory=dict)  # after so many rounds a loop's bindings recur
@@ -102,24 +108,26 @@ class Knowledge:
             raise Relearn
 
     def place_of(self, memory: str) -> H.Place:
-        """Where memory of the caller lies: all that one variable gets in the rounds of a loop lies alike."""
-        return self.places.get(_NUMBERED.sub("", memory), H.Place.DEVICE)
+        """Where memory of the caller lies."""
+        return self.places.get(family(memory), H.Place.DEVICE)
 
     def learn_place(self, memory: str, place: H.Place) -> None:
         """Raises: Relearn, if it was taken to lie elsewhere."""
         if self.place_of(memory) is not place:
-            self.places[_NUMBERED.sub("", memory)] = place
+            self.places[family(memory)] = place
             raise Relearn
 
 
 @dataclass(slots=True)
 class Loop:
-    """A loop that is running. `births` are the names given in it, with their rounds and their order."""
+    """A loop that is running. `births` are the names given in it, with their rounds and their order, and `tail`
+    is the first of the rounds that are read at its end, if their number is known."""
 
     site: Site
     name: str
     round: int = 0
     births: dict[str, tuple[int, int]] = field(default_factory=dict)
+    tail: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,9 @@ def _rounds_of(m: Machine, loop: Loop, node: cst.CSTNode, whole: Items, *, skips
         last = min(count, period + 1)
         first = most + (count - last - most) % period
         if first + last >= count:
+            loop.tail = 0
             return list(range(count))
+        loop.tail = count - last
         return [*range(first), *range(count - last, count)]
     if not skips:
         return list(range(most))

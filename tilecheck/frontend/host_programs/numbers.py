@@ -12,10 +12,11 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.kinds import as_number, is_none, key_of, resolved
 from tilecheck.frontend.host_programs.machine import Machine
+from tilecheck.frontend.host_programs.turning import holds, origin_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 
-_MOST_ROUNDS = 12  # of a ring of buffers or streams
+_LONGEST_RING = 9  # of buffers or streams: with one round more it is as long as a loop that is read
 
 Operation = Callable[[Expr, Expr], Expr]
 
@@ -62,11 +63,11 @@ def _number(m: Machine, operator: cst.CSTNode, a: V.Number, b: V.Number) -> V.Nu
         case cst.Multiply() | cst.MultiplyAssign():
             return _product(a, b)
         case cst.FloorDivide() | cst.FloorDivideAssign() if b.value != 0:
-            return _curved(E.floordiv(a.expr, b.expr), a, b)
+            return _curved(E.floordiv(a.expr, b.expr), a, b, "//")
         case cst.Modulo() | cst.ModuloAssign() if b.value != 0:
             return _remainder(m, a, b)
         case cst.Power() if a.value is not None and b.value is not None and 0 <= b.value < 64:
-            return _curved(E.const(a.value**b.value), a, b)
+            return _curved(E.const(a.value**b.value), a, b, "**")
         case _:
             return None
 
@@ -92,20 +93,24 @@ def _product(a: V.Number, b: V.Number) -> V.Number:
     return V.Number(E.mul(a.expr, b.expr), slopes, a.curved or b.curved)
 
 
-def _curved(expr: Expr, a: V.Number, b: V.Number) -> V.Number:
-    return V.Number(expr, (), bool(a.slopes or b.slopes or a.curved or b.curved))
+def _curved(expr: Expr, a: V.Number, b: V.Number, operator: str) -> V.Number:
+    if not (a.slopes or b.slopes or a.curved or b.curved):
+        return V.Number(expr)
+    one, other = origin_of(a), origin_of(b)
+    origin = f"({one} {operator} {other})" if one and other else ""
+    return V.Number(expr, (), curved=True, origin=origin)
 
 
 def _remainder(m: Machine, a: V.Number, b: V.Number) -> V.Number:
     """`a % b`. A counter taken modulo a literal picks from a ring: the loop must go round it once more."""
     length = m.settle(b.expr).value
-    if a.slopes and not a.curved and not b.slopes and length is not None and 0 < length <= _MOST_ROUNDS:
+    if a.slopes and not a.curved and not b.slopes and length is not None and 0 < length <= _LONGEST_RING:
         for loop in m.loops:
             if any(name == loop.name and slope.value is not None for name, slope in a.slopes):
                 m.knowledge.learn_period(loop.site, length)
         # The remainders recur with the period that the loop is read for: no round has another one.
         return V.Number(E.mod(m.settle(a.expr), E.const(length)))
-    return _curved(E.mod(a.expr, b.expr), a, b)
+    return _curved(E.mod(a.expr, b.expr), a, b, "%")
 
 
 _COMPARED: dict[type, Operation] = {
@@ -128,8 +133,9 @@ def compare(m: Machine, operator: cst.CSTNode, left: V.Value, right: V.Value) ->
     numbers = _numbers(m, left, right)
     if numbers is not None and type(operator) in _COMPARED:
         a, b = numbers
-        note_condition(m, a, b)
-        return m.holds(_COMPARED[type(operator)](a.expr, b.expr))
+        one, other = origin_of(a), origin_of(b)
+        origin = f"{one} {type(operator).__name__} {other}" if one and other else ""
+        return holds(m, _COMPARED[type(operator)](a.expr, b.expr), subtract(a, b), origin)
     if isinstance(operator, (cst.In, cst.NotIn)):
         return _contains(m, right, left) != negative
     if not isinstance(operator, (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual)):
@@ -148,22 +154,6 @@ def _numbers(m: Machine, left: V.Value, right: V.Value) -> tuple[V.Number, V.Num
         return None
     a, b = as_number(m, left), as_number(m, right)
     return None if a is None or b is None else (a, b)
-
-
-def note_condition(m: Machine, a: V.Number, b: V.Number) -> None:
-    """A condition on the round of a loop: the rounds that are read must reach behind where it turns.
-
-    The difference of the two sides grows by the slope in each round, so a turn lies where it is 0.
-    """
-    difference = subtract(a, b)
-    for loop in m.loops:
-        slope = next((s for name, s in difference.slopes if name == loop.name), None)
-        start = None if slope is None else m.settle(E.sub(difference.expr, E.mul(loop.round, slope))).value
-        if slope is None or slope.value is None or start is None:
-            continue
-        turn = -start // slope.value
-        if 0 <= turn <= _MOST_ROUNDS:
-            m.knowledge.learn_rounds(loop.site, turn + 2 + m.knowledge.periods.get(loop.site, 1))
 
 
 def _equal(left: V.Value, right: V.Value) -> bool | None:

@@ -32,11 +32,13 @@ NONE = Const(None)
 @dataclass(frozen=True, slots=True)
 class Number:
     """An integer. `slopes` says how it grows with the rounds of loops; where it is `curved`, it depends on the
-    round in another way, and stands for the rounds that are read alone."""
+    round in another way, and stands for the rounds that are read alone. `origin` tells how it was computed, if
+    that is known of a curved one: numbers of one origin are equal."""
 
     expr: Expr
     slopes: Slopes = ()
     curved: bool = False
+    origin: str = ""
 
     @property
     def value(self) -> int | None:

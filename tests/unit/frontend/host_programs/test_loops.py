@@ -198,3 +198,49 @@ def test_lists_of_streams_of_unknown_length(paths: Paths) -> None:
         ["launch add_ on streams", "launch add_ on streams (2)"],
         ["launch add_ on streams", "launch add_ on streams (2)", "launch add_ on streams (3)"],
     ]
+
+
+@pytest.mark.parametrize(
+    "condition", ["step % 50 == 49", "step > 20", "step == 40", "not step % 50", "step // 9"]
+)
+def test_a_condition_that_turns_behind_the_rounds_that_are_read_is_open(paths: Paths, condition: str) -> None:
+    found = paths(
+        f"""
+        def f(x: torch.Tensor, n: int):
+            side = torch.cuda.Stream()
+            for step in range(n):
+                if {condition}:
+                    with torch.cuda.stream(side):
+                        x.add_(1)
+        """
+    )
+    assert {rounds(path, "launch add_") for path in found} == {0, 1, 2}
+
+
+def test_one_condition_has_one_answer_in_a_round(paths: Paths) -> None:
+    found = paths(
+        """
+        def f(x: torch.Tensor, n: int):
+            side = torch.cuda.Stream()
+            for step in range(n):
+                if step % 50 == 0:
+                    x.add_(1)
+                if step % 50 == 0:
+                    side.synchronize()
+        """
+    )
+    assert all(rounds(path, "launch add_") == rounds(path, "join side") for path in found)
+    assert {rounds(path, "join side") for path in found} == {0, 1, 2}
+
+
+def test_a_condition_on_the_last_round_is_decided(paths: Paths) -> None:
+    found = paths(
+        """
+        def f(x: torch.Tensor):
+            side = torch.cuda.Stream()
+            for step in range(100):
+                if step == 99:
+                    side.synchronize()
+        """
+    )
+    assert [rounds(path, "join side") for path in found] == [1]
