@@ -227,9 +227,11 @@ def _pieces(to: Region, source: Region) -> list[tuple[int, int, int]]:
 
 
 def _check_alike(name: str, to: View, source: View) -> None:
+    if to.dtype == source.dtype and to.region.layout == source.region.layout:
+        return
     if (to.shape, to.dtype) != (source.shape, source.dtype):
         raise ValueError(f"{name} of {source.dtype}{list(source.shape)} to {to.dtype}{list(to.shape)}")
-    if to.region.layout != source.region.layout and _axis_order(to.region) != _axis_order(source.region):
+    if _axis_order(to.region) != _axis_order(source.region):
         raise ValueError(f"{name} between arrays whose axes lie in memory in another order: use `call`")
 
 

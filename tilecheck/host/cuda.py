@@ -30,6 +30,7 @@ class Cuda:
 
     def __init__(self) -> None:
         self._torch: Any = None
+        self._current: Any = None  # PyTorch's function for the current stream
         torch = self._pytorch()
         self._ordinal = torch.cuda.current_device() if torch is not None else Device().device_id
         self._device = Device(self._ordinal)
@@ -51,30 +52,32 @@ class Cuda:
             if found is not None and found.cuda.is_available():
                 found.cuda.init()
                 self._torch = found
+                # What Triton asks for its launches; `torch.cuda.current_stream` makes an object each time.
+                self._current = found._C._cuda_getCurrentRawStream  # noqa: SLF001 - as said
         return self._torch
 
     # ---- streams and events ----------------------------------------------------------------------------------
 
-    def new_stream(self) -> Any:
+    def new_stream(self) -> _Stream:
         self._use()
-        return self._device.create_stream()
+        stream = self._device.create_stream()
+        return _Stream(stream, int(stream.handle))
 
-    def stream_of(self, handle: int) -> Any:
-        return Stream.from_handle(handle) if handle else LEGACY_DEFAULT_STREAM
+    def stream_of(self, handle: int) -> _Stream:
+        return _Stream(Stream.from_handle(handle) if handle else LEGACY_DEFAULT_STREAM, handle)
 
-    def handle(self, stream: Any) -> int:
-        return 0 if stream is LEGACY_DEFAULT_STREAM else int(stream.handle)
+    def handle(self, stream: _Stream) -> int:
+        return stream.handle
 
     def current(self) -> int:
-        torch = self._torch or self._pytorch()
-        if torch is not None:
-            # What Triton asks for its launches; `torch.cuda.current_stream` makes an object each time.
-            return int(torch._C._cuda_getCurrentRawStream(self._ordinal))  # noqa: SLF001 - as said
+        if self._current is not None or self._pytorch() is not None:
+            handle: int = self._current(self._ordinal)
+            return handle
         cupy = sys.modules.get("cupy")
         return self._own if cupy is None else int(cupy.cuda.get_current_stream().ptr)
 
-    def using(self, stream: Any) -> AbstractContextManager[None]:
-        handle = self.handle(stream)
+    def using(self, stream: _Stream) -> AbstractContextManager[None]:
+        handle = stream.handle
         torch, cupy = self._torch or self._pytorch(), sys.modules.get("cupy")
         if torch is not None and cupy is None:
             return _TorchStream(torch._C, self._ordinal, self._outside_of(torch, handle))  # noqa: SLF001 - as above
@@ -104,30 +107,30 @@ class Cuda:
             finally:
                 self._own = before
 
-    def record(self, stream: Any) -> Any:
+    def record(self, stream: _Stream) -> Any:
         self._use()
-        return stream.record()
+        return stream.core.record()
 
-    def wait(self, stream: Any, event: Any) -> None:
+    def wait(self, stream: _Stream, event: Any) -> None:
         self._use()
-        stream.wait(event)
+        stream.core.wait(event)
 
     def is_done(self, event: Any) -> bool:
         self._use()
         return bool(event.is_done)
 
-    def is_idle(self, stream: Any) -> bool:
+    def is_idle(self, stream: _Stream) -> bool:
         self._use()
-        (status,) = bindings.cuStreamQuery(self.handle(stream))
+        (status,) = bindings.cuStreamQuery(stream.handle)
         if int(status) == _NOT_READY:
             return False
         if int(status):
             raise RuntimeError(f"cuStreamQuery: {status}")
         return True
 
-    def sync(self, stream: Any) -> None:
+    def sync(self, stream: _Stream) -> None:
         self._use()
-        stream.sync()
+        stream.core.sync()
 
     def sync_event(self, event: Any) -> None:
         self._use()
@@ -139,16 +142,16 @@ class Cuda:
 
     # ---- memory ----------------------------------------------------------------------------------------------
 
-    def empty(self, shape: tuple[int, ...], dtype: str, stream: Any) -> Any:
+    def empty(self, shape: tuple[int, ...], dtype: str, stream: _Stream) -> Any:
         torch = self._pytorch()
         if torch is None:
             nbytes = size_of(dtype)
             for extent in shape:
                 nbytes *= extent
-            buffer = self._device.allocate(max(1, nbytes), stream=stream)
+            buffer = self._device.allocate(max(1, nbytes), stream=stream.core)
             return DeviceArray(int(buffer.handle), shape, dtype, buffer)
         kind = getattr(torch, dtype)
-        if self.current() == self.handle(stream):
+        if self.current() == stream.handle:
             return torch.empty(shape, dtype=kind, device=f"cuda:{self._ordinal}")
         with self.using(stream):
             return torch.empty(shape, dtype=kind, device=f"cuda:{self._ordinal}")
@@ -179,46 +182,58 @@ class Cuda:
 
     # ---- work ------------------------------------------------------------------------------------------------
 
-    def copy(self, stream: Any, to: int, source: int, nbytes: int) -> None:
+    def copy(self, stream: _Stream, to: int, source: int, nbytes: int) -> None:
         self._use()
-        call("cuMemcpyAsync", to, source, nbytes, self.handle(stream))
+        (status,) = bindings.cuMemcpyAsync(to, source, nbytes, stream.handle)
+        if status:
+            raise RuntimeError(f"cuMemcpyAsync: {status}")
 
-    def fill(self, stream: Any, address: int, nbytes: int, pattern: bytes) -> None:
+    def fill(self, stream: _Stream, address: int, nbytes: int, pattern: bytes) -> None:
         self._use()
         value = int.from_bytes(pattern, "little")
-        call(_FILLS[len(pattern)], address, value, nbytes // len(pattern), self.handle(stream))
+        call(_FILLS[len(pattern)], address, value, nbytes // len(pattern), stream.handle)
 
     # ---- graphs ----------------------------------------------------------------------------------------------
 
-    def begin_capture(self, stream: Any) -> None:
+    def begin_capture(self, stream: _Stream) -> None:
         self._use()
         # Relaxed: kernels that are launched for the first time are compiled and loaded meanwhile. What may not
         # be captured is refused before it reaches the driver.
         call(
             "cuStreamBeginCapture",
-            self.handle(stream),
+            stream.handle,
             bindings.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED,
         )
 
-    def end_capture(self, stream: Any, capture: Any) -> Any:
-        (graph,) = call("cuStreamEndCapture", self.handle(stream))
+    def end_capture(self, stream: _Stream, capture: Any) -> Any:
+        (graph,) = call("cuStreamEndCapture", stream.handle)
         try:
             (executable,) = call("cuGraphInstantiate", graph, 0)
         finally:
             call("cuGraphDestroy", graph)
-        call("cuGraphUpload", executable, self.handle(stream))
+        call("cuGraphUpload", executable, stream.handle)
         return _Executable(executable)
 
-    def abort_capture(self, stream: Any, capture: Any) -> None:
-        (status, graph) = bindings.cuStreamEndCapture(self.handle(stream))
+    def abort_capture(self, stream: _Stream, capture: Any) -> None:
+        (status, graph) = bindings.cuStreamEndCapture(stream.handle)
         if not int(status) and int(graph):  # a capture that has become invalid says so when it ends
             call("cuGraphDestroy", graph)
 
-    def replay(self, graph: Any, stream: Any) -> None:
+    def replay(self, graph: Any, stream: _Stream) -> None:
         self._use()
-        (status,) = bindings.cuGraphLaunch(graph.handle, self.handle(stream))
+        (status,) = bindings.cuGraphLaunch(graph.handle, stream.handle)
         if status:
             raise RuntimeError(f"cuGraphLaunch: {status}")
+
+
+class _Stream:
+    """A stream of cuda.core and its handle, which takes cuda.core a microsecond."""
+
+    __slots__ = ("core", "handle")
+
+    def __init__(self, core: Any, handle: int) -> None:
+        self.core = core
+        self.handle = handle
 
 
 class _Executable:

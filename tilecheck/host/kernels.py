@@ -11,10 +11,9 @@ from tilecheck.errors import LaunchRefused
 from tilecheck.host.clocks import Queue
 from tilecheck.host.driver import Driver
 from tilecheck.jit.cubin import CompiledKernel
-from tilecheck.jit.launch import launch as launch_tile
-from tilecheck.jit.launch import launch_dependent, record_of
+from tilecheck.jit.launch import forwarding_of, record_of
 from tilecheck.jit.records import Argument, Record
-from tilecheck.jit.verified import Verified
+from tilecheck.jit.verified import Guarded, Verified
 
 Enqueue: TypeAlias = Callable[[Driver, Queue, Any, Sequence[Any], Mapping[str, Any], bool], None]
 
@@ -44,9 +43,12 @@ class Role:
 
 
 class Prepared:
-    """A kernel that was looked up: its roles by position, and how it is enqueued."""
+    """A kernel that was looked up: its roles by position, and how it is enqueued.
 
-    __slots__ = ("enqueue", "may_depend", "name", "names", "record", "roles", "waits")
+    `touching` are the positions that have a role, with it, and `others` those that have none.
+    """
+
+    __slots__ = ("enqueue", "may_depend", "name", "names", "others", "record", "roles", "touching", "waits")
 
     def __init__(self, record: Record, enqueue: Enqueue, *, may_depend: bool = True) -> None:
         self.record = record
@@ -55,6 +57,8 @@ class Prepared:
         self.name = f"the launch of `{record.name}`"
         self.names = {argument.name: k for k, argument in enumerate(record.arguments)}
         self.roles = tuple(_role(record, argument) for argument in record.arguments)
+        self.touching = tuple((at, role) for at, role in enumerate(self.roles) if role is not None)
+        self.others = tuple(at for at, role in enumerate(self.roles) if role is None)
         self.waits = record.waits is not None and record.waits.always
 
     def check_may_depend(self) -> None:
@@ -102,15 +106,20 @@ def prepared(kernel: Any) -> Prepared:
 def _prepare(kernel: Any) -> Prepared:
     # Held weakly: the entry in `_prepared` would keep its own key alive.
     held: Callable[[], Any] = weakref.ref(kernel)
-    if isinstance(kernel, CompiledKernel) or hasattr(kernel, "_pyfunc"):
-        record = _accepted(record_of(kernel))
-        return Prepared(record, _enqueue_tile(held), may_depend=not isinstance(kernel, CompiledKernel))
+    if isinstance(kernel, CompiledKernel):
+        return Prepared(_accepted(kernel.record), _enqueue_cubin(held), may_depend=False)
+    if hasattr(kernel, "_pyfunc"):
+        return Prepared(_accepted(record_of(kernel)), _enqueue_tile(held))
     if isinstance(kernel, Verified):
-        return Prepared(_accepted(kernel.record), _enqueue_triton(held))
+        return _prepare_triton(kernel)
     if isinstance(kernel, Kernel):
         return Prepared(_accepted(kernel.record), _enqueue_other(held))
-    record = _accepted(Verified(kernel).record)  # refuses what is no kernel of Triton
-    return Prepared(record, _enqueue_triton(lambda: Verified(held())))
+    return _prepare_triton(Verified(kernel))  # refuses what is no kernel of Triton
+
+
+def _prepare_triton(kernel: Verified) -> Prepared:
+    guarded = kernel.guarded
+    return Prepared(_accepted(guarded.record), _enqueue_triton(weakref.ref(kernel.kernel), guarded))
 
 
 def _accepted(record: Record) -> Record:
@@ -119,7 +128,7 @@ def _accepted(record: Record) -> Record:
     return record
 
 
-def _enqueue_tile(held: Callable[[], Any]) -> Enqueue:
+def _enqueue_cubin(held: Callable[[], CompiledKernel]) -> Enqueue:
     def enqueue(
         driver: Driver,
         queue: Queue,
@@ -130,12 +139,14 @@ def _enqueue_tile(held: Callable[[], Any]) -> Enqueue:
     ) -> None:
         if options:
             raise TypeError(f"a kernel of cuTile takes no options: {', '.join(options)}")
-        (launch_dependent if dependent else launch_tile)(queue.handle, grid, held(), tuple(args))
+        held().forward(queue.handle, grid, tuple(args))
 
     return enqueue
 
 
-def _enqueue_triton(held: Callable[[], Verified]) -> Enqueue:
+def _enqueue_tile(held: Callable[[], Any]) -> Enqueue:
+    forward: Callable[..., None] | None = None
+
     def enqueue(
         driver: Driver,
         queue: Queue,
@@ -144,17 +155,35 @@ def _enqueue_triton(held: Callable[[], Verified]) -> Enqueue:
         options: Mapping[str, Any],
         dependent: bool,
     ) -> None:
-        def start() -> None:
-            if dependent:
-                held().launch_dependent(grid, tuple(args), dict(options))
-            else:
-                held()[grid](*args, **options)
+        nonlocal forward
+        if options:
+            raise TypeError(f"a kernel of cuTile takes no options: {', '.join(options)}")
+        forward = forward or forwarding_of(held())  # late: it needs cuTile's launcher
+        if dependent:
+            forward(queue.handle, grid, tuple(args), programmatic_dependent_launch=True)
+        else:
+            forward(queue.handle, grid, tuple(args))
 
+    return enqueue
+
+
+def _enqueue_triton(held: Callable[[], Any], guarded: Guarded) -> Enqueue:
+    plain, depending = guarded.launch, guarded.launch_dependent
+
+    def enqueue(
+        driver: Driver,
+        queue: Queue,
+        grid: Any,
+        args: Sequence[Any],
+        options: Mapping[str, Any],
+        dependent: bool,
+    ) -> None:
+        start = depending if dependent else plain
         if driver.current() == queue.handle:  # Triton launches on the stream of the user's own code
-            start()
+            start(held(), grid, args, options)
         else:
             with driver.using(queue.raw):
-                start()
+                start(held(), grid, args, options)
 
     return enqueue
 

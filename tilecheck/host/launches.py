@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _NO_OPTIONS: dict[str, Any] = {}
+_NUMBERS = frozenset({int, float, bool, type(None)})
 
 
 class Launch(Leaf[tuple[Any, ...]]):
@@ -189,12 +190,11 @@ def enqueue(
     if dependent:
         ready.check_may_depend()
     if order == "refuse" and not options:
-        runtime.enter(place)
-        try:
+        with runtime.lock:
+            if runtime.is_executing:
+                runtime.enter(place)  # refuses
             if _enqueue_plain(runtime, stream, ready, grid, args, place, dependent):
                 return
-        finally:
-            runtime.leave()
     operation = Launch(runtime, ready, grid, args, options, place, dependent=dependent)
     runtime.submit(operation, stream, order, place)
 
@@ -211,21 +211,21 @@ def _enqueue_plain(
     """Launch a kernel if there is nothing to look at: no operation holds its arrays, all that is in flight on
     them is on this stream already, and nothing writes them that a dependent launch overlaps with.
 
-    It does in one piece what `Launch` and `Ledger.claim` do.
+    It does in one piece what `Runtime.submit`, `Launch` and `Ledger.claim` do.
     """
     ledger = runtime.ledger
-    if runtime.capture is not None or runtime.reaper.is_needed:
+    queue = ledger.queues.get(stream.handle)
+    if queue is None or runtime.capture is not None or runtime.reaper.is_needed:
         return False
-    queue = ledger.queue(stream.handle)
     lane = queue.lane
     overlaps = dependent and queue.is_launch
     if overlaps and not (kernel.waits and queue.start[1] == lane):
         return False
-    touched, values = [], []
-    for value, role in zip(args, kernel.roles, strict=False):
-        if role is None:
-            values.append(_raw(value))
-            continue
+    touched, values = [], list(args)
+    for at, role in kernel.touching:
+        if at >= len(values):  # left to its default, with all behind it
+            break
+        value = values[at]
         if type(value) is not Array or value.moved is not None:
             return False
         tracks, region = value.storage.tracks, value.region
@@ -241,7 +241,10 @@ def _enqueue_plain(
             touched.append((track, track.writes, region))
         else:
             return False
-        values.append(value.array)
+        values[at] = value.array
+    for at in kernel.others:
+        if at < len(values) and type(values[at]) not in _NUMBERS:
+            values[at] = _raw(values[at])
     item = Item(queue, kernel.name, place)
     if overlaps:
         queue.push_dependent(item, waits=True)
@@ -254,7 +257,11 @@ def _enqueue_plain(
         uses, early = _uses_of(kernel, args)
         dependence = Dependence(early, kernel.waits) if dependent else None
         ledger.recorder.work(item, uses, is_launch=True, dependence=dependence)
-    kernel.enqueue(runtime.driver, queue, grid, values, _NO_OPTIONS, dependent)
+    runtime.is_executing = True  # the grid may be a function of the user's
+    try:
+        kernel.enqueue(runtime.driver, queue, grid, values, _NO_OPTIONS, dependent)
+    finally:
+        runtime.is_executing = False
     return True
 
 

@@ -16,15 +16,20 @@ _get_frame = sys._getframe  # noqa: SLF001 - `inspect` reads the source as well
 
 def caller() -> Place:
     """The innermost place outside this package, for a function of this package."""
-    frame: FrameType | None = _get_frame(2)
-    assert frame is not None
-    while frame.f_code.co_filename.startswith(_INSIDE) and frame.f_back is not None:
+    frame: FrameType = _get_frame(2)
+    code = frame.f_code
+    while _inside.get(code.co_filename, True):  # of a file that is not known yet: look
+        file = code.co_filename
+        if not _inside.setdefault(file, file.startswith(_INSIDE)) or frame.f_back is None:
+            break
         frame = frame.f_back
-    return frame.f_code, frame.f_lasti
+        code = frame.f_code
+    return code, frame.f_lasti
 
 
 _OWN = os.path.dirname(caller.__code__.co_filename)  # noqa: PTH120 - `pathlib` takes long to import
 _INSIDE = (_OWN + os.sep, contextlib.__file__)
+_inside: dict[str, bool] = {}  # whether a file is of this package
 
 
 def line_of(place: Place) -> int:

@@ -52,7 +52,7 @@ class Runtime:
         self._capture_stream: Stream | None = None
         self.lock = threading.RLock()
         self._is_mine: Callable[[], bool] = self.lock._is_owned  # type: ignore[attr-defined]  # noqa: SLF001 - for `threading.Condition`
-        self._executing = False  # whether the thread that holds the lock runs an operation
+        self.is_executing = False  # whether the thread that holds the lock runs an operation
         self._names = itertools.count(1)
         self._streams = itertools.count(1)
 
@@ -65,23 +65,23 @@ class Runtime:
             HostRefused: this thread is inside of one already.
         """
         self.lock.acquire()
-        if self._executing:
+        if self.is_executing:
             self.lock.release()
             raise HostRefused(
                 "TC422" if self.capture is not None else "",
                 f"an operation is run at {text_of(place)} inside another that runs",
                 "help: give it back from `then`, which runs it on the same stream",
             )
-        self._executing = True
+        self.is_executing = True
 
     def leave(self) -> None:
         """End an execution."""
-        self._executing = False
+        self.is_executing = False
         self.lock.release()
 
     def pause(self) -> None:
         """Allow executions inside one that goes on: the work of a capture."""
-        self._executing = False
+        self.is_executing = False
 
     def collect_if_free(self) -> None:
         """Free what was dropped, unless somebody holds the lock: they do it later. Never waits."""

@@ -84,16 +84,16 @@ def _forwarding(kernel: Any, check: Check, launch_tile: Callable[..., None]) -> 
     return forward
 
 
-def launch_dependent(stream: Any, grid: Any, kernel: Any, args: Any) -> None:
-    """Launch a verified kernel that may start before the launch before it has ended.
+def forwarding_of(kernel: Any) -> Callable[..., None]:
+    """What checks and forwards launches of a verified kernel: it is called with stream, grid and arguments.
 
-    The caller answers for what the two touch at the same time: `tilecheck.host` is the one that does.
+    With `programmatic_dependent_launch=True` the launch may start before the launch before it has ended. The
+    caller answers for what the two touch at the same time: `tilecheck.host` is the one that does.
 
     Raises:
-        LaunchRefused: the kernel is not verified, or this launch breaks a condition of its proof.
+        LaunchRefused: the kernel is not verified.
     """
-    forward = _ready.get(kernel) or _prepare(kernel)
-    forward(stream, grid, args, programmatic_dependent_launch=True)
+    return _ready.get(kernel) or _prepare(kernel)
 
 
 def record_of(kernel: Any) -> Record:

@@ -37,7 +37,7 @@ _hooking = threading.Lock()
 _REMEMBERED = 4096  # combinations of arguments with which every configuration passed
 
 # By the identity of the kernel object: Triton's compare by what they compile to.
-_ready: dict[tuple[int, int | None], tuple[weakref.ref[Any], _Guarded]] = {}
+_ready: dict[tuple[int, int | None], tuple[weakref.ref[Any], Guarded]] = {}
 
 
 def verified(kernel: Any, *, check_contracts: bool | int = False) -> Verified:
@@ -65,7 +65,7 @@ class Verified:
     def __init__(self, kernel: Any, most: int | None = None) -> None:
         self.kernel = kernel
         self._most = most  # how many elements an array may have whose contracts are checked
-        self._guarded: _Guarded | None = None
+        self._guarded: Guarded | None = None
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """What launches the kernel with a grid: integers, or a function of the arguments that gives them.
@@ -88,17 +88,16 @@ class Verified:
         """
         return self._ready().record
 
-    def launch_dependent(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Launch it so that it may start before the launch before it has ended.
-
-        The caller answers for what the two touch at the same time: `tilecheck.host` is the one that does.
+    @property
+    def guarded(self) -> Guarded:
+        """What checks and forwards its launches.
 
         Raises:
-            LaunchRefused: the kernel is not verified, the launch breaks a condition, or a tuner is around it.
+            LaunchRefused: the kernel has no verdict, or is not verified.
         """
-        return self._ready().launch_dependent(self.kernel, grid, args, kwargs)
+        return self._ready()
 
-    def _ready(self) -> _Guarded:
+    def _ready(self) -> Guarded:
         if self._guarded is None:
             self._guarded = _guarded(self.kernel, self._most)
         return self._guarded
@@ -107,7 +106,7 @@ class Verified:
         return f"<verified {self.kernel!r}>"
 
 
-def _guarded(kernel: Any, most: int | None) -> _Guarded:
+def _guarded(kernel: Any, most: int | None) -> Guarded:
     key = (id(kernel), most)
     found = _ready.get(key)
     if found is not None and found[0]() is kernel:
@@ -121,12 +120,12 @@ def _guarded(kernel: Any, most: int | None) -> _Guarded:
     looks = None if most is None else compile_guard(record, names, most=most)
     threads = compile_threads(record, names)
     bind = _binder(layers.function)
-    guarded = _Guarded(record, check, looks, threads, bind, is_tuned=bool(layers.around))
+    guarded = Guarded(record, check, looks, threads, bind, is_tuned=bool(layers.around))
     _ready[key] = (weakref.ref(kernel, lambda _: _ready.pop(key, None)), guarded)
     return guarded
 
 
-class _Guarded:
+class Guarded:
     """The guard of one kernel. Holds nothing of the kernel object, whose life it must not prolong.
 
     Mutable: it remembers the arguments with which every configuration of a tuned kernel passed.
@@ -152,13 +151,25 @@ class _Guarded:
         self.passed: set[Any] = set()
         self.warned = False
 
-    def launch(self, kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def launch(self, kernel: Any, grid: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Launch the kernel.
+
+        Raises:
+            LaunchRefused: the launch breaks a condition.
+        """
         if self.is_tuned or kernel.pre_run_hooks:  # what the kernel is launched with is known late
             return self._launch_tuned(kernel, grid, args, kwargs)
         blocks = self._checked(grid, self._bound(args, kwargs), self.looks)
         return None if blocks is None else kernel[blocks](*args, **kwargs)
 
-    def launch_dependent(self, kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def launch_dependent(self, kernel: Any, grid: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Launch the kernel so that it may start before the launch before it has ended.
+
+        The caller answers for what the two touch at the same time: `tilecheck.host` is the one that does.
+
+        Raises:
+            LaunchRefused: the launch breaks a condition, or a tuner is around the kernel.
+        """
         if self.is_tuned or kernel.pre_run_hooks:
             raise self._refusal("a tuner or a hook may run it several times, so it cannot depend on one launch")
         blocks = self._checked(grid, self._bound(args, kwargs), self.looks)
@@ -194,7 +205,7 @@ class _Guarded:
 
     # ---- tuned kernels ---------------------------------------------------------------------------------------
 
-    def _launch_tuned(self, kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _launch_tuned(self, kernel: Any, grid: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Every configuration that may be chosen must pass before any runs.
 
         Each is checked again when it runs, with the arguments that Triton hands on: tuners and hooks may have
@@ -208,7 +219,9 @@ class _Guarded:
         key = _key(grid, args, kwargs)
         looked: list[tuple[Any, ...]] = []  # the arguments whose contracts hold in this launch
         if key is None or key not in self.passed or layers.is_interpreted or self.looks is not None:
-            looked = [self._bound(args, assigned) for assigned in assignments(layers, grid, args, kwargs)]
+            looked = [
+                self._bound(args, assigned) for assigned in assignments(layers, grid, tuple(args), kwargs)
+            ]
             grids = [self._checked(grid, values, self.looks) for values in looked]
             if layers.is_interpreted:  # which gives grids other arguments than these
                 if len(grids) != 1:
@@ -282,7 +295,7 @@ def _are_same(values: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
     )
 
 
-def _key(grid: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def _key(grid: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """What the checks of a tuned kernel's configurations depend on, addresses apart; None where that is not
     known, as for arguments that can change.
 

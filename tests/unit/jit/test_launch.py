@@ -37,14 +37,14 @@ def kernel(tmp_path, monkeypatch):
 def test_a_dependent_launch_is_checked_like_any_other(kernel, tensor):
     double, seen = kernel
     x = tensor(16)
-    launching.launch_dependent(7, (2,), double, (x,))
+    launching.forwarding_of(double)(7, (2,), (x,), programmatic_dependent_launch=True)
     launching.launch(7, (2,), double, (x,))
     assert seen == [
         (7, (2,), double, (x,), {"programmatic_dependent_launch": True}),
         (7, (2,), double, (x,), {}),
     ]
     with pytest.raises(LaunchRefused, match="condition"):
-        launching.launch_dependent(7, (3,), double, (x,))
+        launching.forwarding_of(double)(7, (3,), (x,), programmatic_dependent_launch=True)
     assert len(seen) == 2
 
 

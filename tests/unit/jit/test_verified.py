@@ -393,14 +393,15 @@ def test_a_dependent_launch_is_checked_like_any_other(load, tensor):
     """`tilecheck.host` asks for it, where it has looked at the launches before."""
     k = load()
     kernel = tilecheck.verified(k.copy)
-    kernel.launch_dependent((1,), (tensor(8), tensor(8, at=64), 8), {"num_stages": 2})
+    launch = functools.partial(kernel.guarded.launch_dependent, k.copy)
+    launch((1,), (tensor(8), tensor(8, at=64), 8), {"num_stages": 2})
     assert k.copy.launched[0][2] == {"num_stages": 2, "launch_pdl": True}
-    assert kernel.launch_dependent((0,), (tensor(0), tensor(0), 0), {}) is None
+    assert launch((0,), (tensor(0), tensor(0), 0), {}) is None
     assert kernel.record.name == "copy"
-    assert "overlap" in refused(lambda: kernel.launch_dependent((1,), (tensor(8), tensor(8), 8), {}))
-    tuned = tilecheck.verified(k.tuned)
+    assert "overlap" in refused(lambda: launch((1,), (tensor(8), tensor(8), 8), {}))
+    tuned = tilecheck.verified(k.tuned).guarded
     assert "tuner" in refused(
-        lambda: tuned.launch_dependent((1,), (tensor(512), tensor(512, at=4096), 512), {})
+        lambda: tuned.launch_dependent(k.tuned, (1,), (tensor(512), tensor(512, at=4096), 512), {})
     )
     assert len(k.copy.launched) == 1
 
