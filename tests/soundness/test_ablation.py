@@ -24,6 +24,7 @@ SAMPLE = [
     "fixtures/cutile/races/dropped_axis.py",
     "fixtures/cutile/races/grid2d.py",
     "fixtures/cutile/swizzle/paired_blocks.py",
+    "fixtures/triton/attention/sequences.py",
     "fixtures/triton/loops/rows_in_pieces.py",
 ]
 LAUNCHES = 6
