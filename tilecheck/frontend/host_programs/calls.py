@@ -40,6 +40,10 @@ def call(m: Machine, function: V.Value, a: Arguments) -> V.Value:
             return unread_launch(m, kernel.name, a)
         case V.Kernel():
             return unread_launch(m, function.definition.name, a)
+        case V.Partial(given=given):
+            first, *rest = given.positional
+            merged = (*rest, *a.positional), given.keywords | a.keywords, (*given.more, *a.more)
+            return call(m, first, Arguments(a.node, *merged))
         case V.Method(owner=owner, name=name):
             return _method(m, owner, name, a)
         case V.Const(value=None):
@@ -79,6 +83,10 @@ def _library(m: Machine, name: str, a: Arguments) -> V.Value:
         return V.Context("nothing")
     if name.startswith((*torch_names.PLAIN_PREFIXES, *torch_names.HARMLESS_PREFIXES)):
         return V.Unknown(m.unique(f"{name}()"), given=False, plain=True)
+    if name.startswith(torch_names.CONCURRENT):
+        raise m.unread(a.node, "what this does goes on behind the call")
+    if name == "functools.partial" and a.positional:
+        return V.Partial(a)
     if name.endswith(("Stream", "Event", "Graph", "stream", "graph")):
         raise m.unread(a.node, "streams and graphs of this library are not read")
     return unknown_call(m, name.rpartition(".")[2], a)
@@ -117,6 +125,12 @@ def _method(m: Machine, owner: V.Value, name: str, a: Arguments) -> V.Value:
             return _of_kernel(m, owner, name, a)
         case V.Const():
             return V.Unknown(m.unique(name), given=False, plain=True)
+        case V.Context(kind="stream" | "graph" | "nothing") if name == "__enter__":
+            m.entered.append((owner, streams.enter(m, a.node, owner)))
+            return owner
+        case V.Context() if name == "__exit__" and m.entered and m.entered[-1][0] == owner:
+            m.entered.pop()[1]()
+            return V.NONE
         case _:
             return unknown_call(m, name, a)
 

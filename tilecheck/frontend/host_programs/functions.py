@@ -110,6 +110,7 @@ def run_function(m: Machine, function: V.Function, a: Arguments) -> V.Value:
     """What a call of a function gives, by running its body."""
     node = function.node
     scope = V.Scope(function.table, {}, function.closure, function.name)
+    m.kernels.ran.add(node)
     _pass(m, scope, function, a)
     mark = len(m.pending)
     m.rebound = True

@@ -73,9 +73,13 @@ def _release(m: Machine, node: cst.CSTNode, memory: str) -> None:
 
 
 def hand_out(m: Machine, node: cst.CSTNode, value: V.Value) -> None:
-    """The caller uses a value on its stream before the function goes on, and holds it until the next."""
+    """The caller uses a value on its stream before the function goes on, and holds it until the next.
+
+    What the names of a function hold is not used before the function is called.
+    """
     m.handed_out = [value]
-    tensors = [t for t in V.contents(value) if isinstance(t, V.Tensor)]
+    seen = {id(part.closure) for part in V.contents(value) if isinstance(part, V.Function)}
+    tensors = [t for t in V.contents(value, seen) if isinstance(t, V.Tensor)]
     for tensor in tensors:
         m.note_use(node, tensor)
     if tensors:

@@ -36,8 +36,36 @@ def read_host_programs(table: ModuleTable, footprint: Footprints) -> tuple[HostF
         return ()
     kernels = Kernels(footprint)
     relevance = Relevance(table, kernels)
-    found = [_read(table, relevance, kernels, name, entries) for name, entries in _hosts(table, relevance)]
+    hosts, helpers = list(_hosts(table, relevance)), _helpers(relevance)
+    found = [_read(table, relevance, kernels, name, entries) for name, entries in hosts]
+    unread = [_around(*host[1]) for host, of in zip(hosts, found, strict=True) if _is_unread(of)]
+    for place in helpers:
+        if place.node not in kernels.ran and not relevance.may_be_called(place.node, unread):
+            name, entries = _alone(table, relevance, place)
+            found.append(_read(table, relevance, kernels, name, entries))
     return tuple(sorted(found, key=lambda host: host.site.span.start))
+
+
+def _is_unread(host: HostFunction) -> bool:
+    return bool(host.unread) or any(program.unread for program in host.programs)
+
+
+def _around(first: Entry, *_: Entry) -> cst.CSTNode:
+    """The code that an entry may run, but for the helpers that it calls."""
+    return first.made_by or first.calls[0]
+
+
+def _helpers(relevance: Relevance) -> list[Place]:
+    """Functions that are judged where they are called.
+
+    They are judged alone if no call runs them: a name that is called may be that of another function.
+    """
+    return [
+        place
+        for place in relevance.places
+        if relevance.is_host(place.node) and relevance.is_judged_where_called(place.node)
+        if len(place.functions) <= 1
+    ]
 
 
 def _read(
@@ -64,19 +92,18 @@ def _hosts(table: ModuleTable, relevance: Relevance) -> Iterator[tuple[str, list
         node = place.node
         if not relevance.is_host(node) or relevance.is_judged_where_called(node):
             continue
-        if place.functions:
-            if not _is_within_relevant(relevance, place):
-                continue
-            yield _inside(table, place)
-        elif place.made_by is not None:
-            yield _method(table, relevance, place)
-        else:
-            yield node.name.value, [Entry(node.name.value, table.site(node.name), (node,))]
+        if len(place.functions) <= 1:
+            yield _alone(table, relevance, place)
 
 
-def _is_within_relevant(relevance: Relevance, place: Place) -> bool:
-    """A function inside another that nobody calls by name: it is handed out, and called later."""
-    return len(place.functions) == 1
+def _alone(table: ModuleTable, relevance: Relevance, place: Place) -> tuple[str, list[Entry]]:
+    """What calls a function from outside. One inside another is handed out, and called later."""
+    node = place.node
+    if place.functions:
+        return _inside(table, place)
+    if place.made_by is not None:
+        return _method(table, relevance, place)
+    return node.name.value, [Entry(node.name.value, table.site(node.name), (node,))]
 
 
 def _inside(table: ModuleTable, place: Place) -> tuple[str, list[Entry]]:
@@ -101,9 +128,36 @@ def _method(table: ModuleTable, relevance: Relevance, place: Place) -> tuple[str
         if relevance.is_host(other.node)
     ]
     sequences = [(node, node), *((other, node, node) for other in others[:_MOST_PARTNERS])]
+    plain = _users(relevance, place)
+    changing = [user for user in plain if relevance.changed(user)]
+    known = len(sequences)
+    sequences += [(node, user) for user in plain]
+    sequences += [(node, user, last) for user in changing for last in plain if last is not user]
+    sequences += [(other, user, node) for user in changing for other in (node, *others[:_MOST_PARTNERS])]
     read = {node, *others[:_MOST_PARTNERS]}
-    unsettled = frozenset(name for method in _methods(made_by, read) for name in relevance.changed(method))
-    return name, [Entry(name, site, calls, made_by, None, unsettled) for calls in sequences]
+    all_changed, changed = (
+        frozenset(name for method in _methods(made_by, of) for name in relevance.changed(method))
+        for of in (read, {*read, *plain})
+    )
+    return name, [
+        Entry(name, site, calls, made_by, None, all_changed if at < known else changed)
+        for at, calls in enumerate(sequences)
+    ]
+
+
+def _users(relevance: Relevance, place: Place) -> list[cst.FunctionDef]:
+    """The methods without streams that touch what a method touches: they may run while its work does."""
+    plain = [
+        other.node
+        for other in relevance.places
+        if other.made_by is place.made_by and _is_public(other.node) and not relevance.is_host(other.node)
+    ]
+    touched = relevance.attributes_of(place.node)
+    for other in plain:  # what it touches may lie under another attribute then
+        if relevance.changed(other) & touched:
+            touched |= relevance.attributes_of(other)
+    found = [other for other in plain if relevance.attributes_of(other) & touched]
+    return found[:_MOST_PARTNERS]
 
 
 def _methods(made_by: cst.ClassDef, read: set[cst.FunctionDef]) -> Iterator[cst.FunctionDef]:

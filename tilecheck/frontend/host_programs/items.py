@@ -8,7 +8,8 @@ import libcst as cst
 
 from tilecheck.frontend.host_programs import names, views
 from tilecheck.frontend.host_programs import values as V
-from tilecheck.frontend.host_programs.kinds import as_number, as_tensor, key_of
+from tilecheck.frontend.host_programs.frozen import note_read
+from tilecheck.frontend.host_programs.kinds import as_number, as_tensor, key_of, resolved
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.torch_calls import operator
@@ -26,7 +27,9 @@ def item(m: Machine, value: V.Value, indices: list[V.Value | V.Slice], node: cst
         case V.Sequence(items=items):
             return _of_items(m, value, items, first, node)
         case V.Mapping():
-            return _of_mapping(m, value, first)
+            found = _of_mapping(m, value, first)
+            note_read(m, value, repr(key_of(first)), m.scope.table.text(node), resolved(m, found))
+            return found
         case V.Method(owner=V.Tensor() as tensor, name="shape"):
             at = None if first is None or isinstance(first, V.Slice) else as_number(m, first)
             if at is None or at.value is None:
@@ -58,7 +61,9 @@ def _of_unknown(m: Machine, value: V.Unknown, index: V.Value, node: cst.CSTNode)
         if at.curved or len(at.slopes) > 1 or value.name in m.knowledge.spread:
             raise m.unread(node, "which items the rounds of this loop take is not followed")
         m.note_cut(value.name, at)
-    return m.stored.get(path, V.Unknown(path, value.given, value.plain, value.site))
+    found = resolved(m, m.stored.get(path, V.Unknown(path, value.given, value.plain, value.site)))
+    note_read(m, value.name, f"[{text}]", path, found)
+    return found
 
 
 def key_text(index: V.Value) -> str:
@@ -84,16 +89,26 @@ def _of_items(
     at = None if index is None else as_number(m, index)
     if at is None or not items:
         if not items:
-            raise PathEnds("index out of range")
+            raise _no_item(m, node, 0)
+        m.knowledge.items.add((m.site(node), 0))
         return plain(m, node)
     if at.curved:
         raise m.unread(node, "which items the rounds of this loop take is not followed")
     exact = m.settle(at.expr).value
     if exact is None:  # any of them: each is a path
-        exact = m.choose(("item", value, at.expr), len(items))
+        exact = m.choose(("item", len(items), at.expr), len(items))
     if not -len(items) <= exact < len(items):
-        raise PathEnds("index out of range")
+        raise _no_item(m, node, exact)
+    m.knowledge.items |= {(m.site(node), exact), (m.site(node), 0)}
+    note_read(m, value, repr(exact % len(items)), m.scope.table.text(node), resolved(m, items[exact]))
     return items[exact]
+
+
+def _no_item(m: Machine, node: cst.CSTNode, index: int) -> PathEnds:
+    """A list has no such item: it raises, or only so many rounds of what fills the list are read."""
+    text = m.scope.table.text(node)
+    m.knowledge.missing[m.site(node), index] = f"no list that is read here has the item `{text}`"
+    return PathEnds("index out of range")
 
 
 def _of_mapping(m: Machine, value: V.Mapping, index: V.Value) -> V.Value:

@@ -22,6 +22,7 @@ class Kernels:
     of: Footprints
     found: dict[str, dict[object, Definition]] = field(default_factory=dict)  # by file
     odd: dict[cst.CSTNode, bool] = field(default_factory=dict)  # functions: see `functions`
+    ran: set[object] = field(default_factory=set)  # functions that were read where they are called
     steps: int = 0  # nodes that were evaluated for the file
     footprints: dict[tuple[cst.CSTNode, Constants], KernelFootprint | None] = field(default_factory=dict)
 

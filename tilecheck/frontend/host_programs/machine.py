@@ -10,9 +10,18 @@ import libcst as cst
 
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.choices import Choices, NoChoices, Undecided
-from tilecheck.frontend.host_programs.frozen import Key, freeze
+from tilecheck.frontend.host_programs.frozen import Key, freeze, note_written
 from tilecheck.frontend.host_programs.kernels import Kernels
-from tilecheck.frontend.host_programs.knowledge import Cut, Knowledge, Loop, OpenCapture, TooLong, Unread
+from tilecheck.frontend.host_programs.knowledge import (
+    Cut,
+    Knowledge,
+    Loop,
+    OpenCapture,
+    Relearn,
+    TooLong,
+    Unread,
+    family,
+)
 from tilecheck.frontend.host_programs.ranges import Ranges
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.ir import expr as E
@@ -21,6 +30,7 @@ from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.model import Site
 
 CURRENT = "current"  # the stream that is current when the function is entered
+ON_HOST = "lies on the host"  # what is decided of memory of which the text does not say where it lies
 MAX_STEPS = 40_000  # nodes that are evaluated for one function, each time that it is read
 MAX_STEPS_OF_FILE = 200_000
 MAX_ACTIONS = 1_500  # of one path
@@ -65,6 +75,7 @@ class Machine:
     pending: list[Any] = field(default_factory=list)  # values of expressions that are being evaluated
     loops: list[Loop] = field(default_factory=list)
     captures: list[OpenCapture] = field(default_factory=list)
+    entered: list[tuple[V.Context, Callable[[], None]]] = field(default_factory=list)  # by `__enter__`
     owned: dict[str, None] = field(default_factory=dict)
     live_graphs: dict[str, None] = field(default_factory=dict)
     pools: dict[str, str] = field(default_factory=dict)  # of graphs and handles: the graph that has the pool
@@ -78,6 +89,10 @@ class Machine:
     bound_in: dict[Key, tuple[Site, ...]] = field(default_factory=dict)  # the loops around a binding
     frozen: dict[Key, tuple[str, Any]] = field(default_factory=dict)
     inputs: dict[Key, str] = field(default_factory=dict)  # variables of memory that graphs read
+    graph_reads: dict[str, dict[str, None]] = field(default_factory=dict)  # what variables gave it
+    stale: dict[str, H.Rebind] = field(default_factory=dict)  # inputs whose variables got another tensor
+    refreshed: dict[str, None] = field(default_factory=dict)  # memory written since the last replay
+    branched: dict[Key, tuple[str, Any]] = field(default_factory=dict)  # what branches in the capture read
     graph_writes: dict[str, dict[str, None]] = field(default_factory=dict)
     graph_made: dict[str, dict[str, None]] = field(default_factory=dict)
     replays: dict[str, int] = field(default_factory=dict)  # by memory that a graph writes
@@ -325,6 +340,7 @@ class Machine:
         """The host itself reads or writes memory."""
         footprint = H.Footprint(distinct(reads), distinct(writes))
         if footprint.reads or footprint.writes:
+            note_written(self, footprint)
             self.act(H.Touch(self.site(node), name, footprint))
 
     def enqueue(
@@ -342,16 +358,33 @@ class Machine:
     ) -> None:
         """Enqueue work on a stream, the current one if none is named."""
         after = H.Footprint(distinct(reads), distinct(writes))
+        self._on_device(region.memory for part in (before, after) for region, _ in part.regions())
         frozen: tuple[str, ...] = ()
         if self.captures:
             graph = self.captures[-1].graph
             self.graph_writes[graph].update((r.memory, None) for r in (*after.writes, *before.writes))
             frozen = freeze(self, (*after.reads, *before.reads), graph)
+        else:
+            note_written(self, before)
+            note_written(self, after)
         self.act(
             H.Work(
                 self.site(node), name, stream or self.stream, after, before, dependent, waits, is_launch, frozen
             )
         )
+
+    def _on_device(self, memories: Iterable[str]) -> None:
+        """Raises: Relearn, if this path took memory that work on the device uses to lie on the host."""
+        for name in map(family, memories):
+            if self.decided.get((ON_HOST, name)) == 1:
+                self.knowledge.on_device.add(name)
+                raise Relearn
+
+    def is_used(self, memory: str) -> bool:
+        """Whether work on the device has used memory of this variable."""
+        work = (action for action in self.actions if isinstance(action, H.Work))
+        regions = (r for w in work for part in (w.before, w.after) for r, _ in part.regions())
+        return any(family(region.memory) == family(memory) for region in regions)
 
     def used_streams(self) -> dict[str, None]:
         """The streams that have got work, or a graph; what is captured is none of it."""

@@ -174,7 +174,7 @@ def attribute(m: Machine, value: V.Value, name: str, node: cst.CSTNode) -> V.Val
             return found
         case V.Const(value=None):
             raise PathEnds(f"None has no attribute {name}")
-        case V.Const(value=str()) | V.Method() | V.Kernel() | V.Gridded() | V.Function():
+        case V.Const(value=str()) | V.Method() | V.Kernel() | V.Gridded() | V.Function() | V.Context():
             return V.Method(value, name)
         case _:
             return V.Unknown(m.unique(f"?.{name}"), given=False, plain=True)

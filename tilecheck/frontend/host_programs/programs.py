@@ -74,7 +74,8 @@ def read(table: ModuleTable, relevance: Relevance, kernels: Kernels, entry: Entr
         for _ in range(_MAX_READINGS):
             found = _reading(table, relevance, kernels, entry, knowledge)
             if found is not None:
-                return Reading(found, "", knowledge.ended)
+                missing = [why for item, why in knowledge.missing.items() if item not in knowledge.items]
+                return Reading(found, missing[0] if missing else "", knowledge.ended)
     except TooManyPaths:
         return Reading((), "it has too many paths")
     except TooLong as error:
@@ -108,6 +109,7 @@ def _paths(
     table: ModuleTable, relevance: Relevance, kernels: Kernels, entry: Entry, knowledge: Knowledge
 ) -> tuple[H.HostProgram, ...]:
     found: dict[H.HostProgram, None] = {}
+    knowledge.items, knowledge.missing = set(), {}
     choices: Choices | None = Choices()
     runs = 0
     while choices is not None:

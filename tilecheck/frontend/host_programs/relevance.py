@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -124,6 +124,21 @@ class Relevance:
     def _calls(self, node: cst.CSTNode, names: set[str]) -> bool:
         return any(isinstance(part, cst.Call) and _called(part.func) in names for part in walk(node))
 
+    def may_be_called(self, node: cst.FunctionDef, by: Sequence[cst.CSTNode]) -> bool:
+        """Whether some of this code, or a helper that it calls, calls a function of this name."""
+        seen: set[cst.CSTNode] = set()
+        stack = list(by)
+        while stack:
+            code = stack.pop()
+            if code in seen:
+                continue
+            seen.add(code)
+            names = {_last(part.func) for part in walk(code) if isinstance(part, cst.Call)}
+            if node.name.value in names:
+                return True
+            stack += [p.node for p in self.places if p.node.name.value in names]
+        return False
+
     def is_host(self, node: cst.CSTNode) -> bool:
         """Whether a function uses streams itself, or by a helper that is not judged alone."""
         return self._uses(node) or self._calls(node, self.helpers)
@@ -153,6 +168,17 @@ class Relevance:
             self.attributes[made_by] = set().union(*found)
         return name in self.attributes[made_by]
 
+    def attributes_of(self, method: cst.FunctionDef) -> set[str]:
+        """The attributes of `self` that a method names, itself or through private methods."""
+        found: set[str] = set()
+        stack, seen = [method], {method}
+        while stack:
+            found |= {name for node in walk(stack.pop().body) if (name := _of_self(node))}
+            helpers = [p.node for p in self.places if p.node.name.value in found and p.node not in seen]
+            seen.update(helpers)
+            stack += helpers
+        return found
+
     def changed(self, method: cst.FunctionDef, seen: frozenset[str] = frozenset()) -> set[str]:
         """The attributes of `self` that a method binds or changes, itself or through private methods."""
         found: set[str] = set()
@@ -163,7 +189,8 @@ class Relevance:
                     | cst.AugAssign(target=target)
                     | cst.AnnAssign(target=target)
                 ):
-                    found.add(_of_self(target))
+                    several = target.elements if isinstance(target, cst.Tuple | cst.List) else ()
+                    found |= {_of_self(target), *(_of_self(element.value) for element in several)}
                 case cst.Call(func=cst.Attribute(value=cst.Attribute() as owner, attr=cst.Name(value=name))):
                     found |= {_of_self(owner)} if name in _CHANGING else set()
                 case cst.Call(func=cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=name))):
@@ -191,7 +218,7 @@ def _only_enqueues(node: cst.CSTNode) -> bool:
 _CHANGING = frozenset("append extend pop popleft insert clear update setdefault add remove appendleft".split())
 
 
-def _of_self(node: cst.BaseExpression) -> str:
+def _of_self(node: cst.CSTNode) -> str:
     """The attribute of `self` that an assignment changes: itself, or an item of it."""
     while isinstance(node, cst.Subscript):
         node = node.value

@@ -75,7 +75,15 @@ HARMLESS_CONTEXTS = (
     "nvtx.",
     "contextlib.nullcontext",
     "contextlib.suppress",
-    "threading.",
+    "threading.Lock",
+    "threading.RLock",
+    "threading.Condition",
+    "threading.Semaphore",
+    "threading.BoundedSemaphore",
+    "threading.Event",
+    "threading.Barrier",
+    "threading.current_thread",
+    "threading.get_ident",
     "time.",
     "warnings.",
     "open",
@@ -112,6 +120,15 @@ PLAIN_PREFIXES = (
     "torch.distributed.get_",
     "torch.distributed.is_",
 )
+# Libraries whose calls go on behind the call.
+CONCURRENT = (
+    "threading.Thread",
+    "threading.Timer",
+    "concurrent.futures.",
+    "multiprocessing.",
+    "torch.multiprocessing.",
+    "asyncio.",
+)
 HARMLESS_PREFIXES = (
     "time.",
     "math.",
@@ -122,7 +139,9 @@ HARMLESS_PREFIXES = (
     "warnings.",
     "random.",
     "gc.",
-    "functools.",
+    "functools.wraps",
+    "functools.lru_cache",
+    "functools.cache",
     "itertools.",
     "collections.",
     "dataclasses.",

@@ -33,8 +33,8 @@ def origin_of(a: V.Number) -> str:
 def _turns_unread(m: Machine, difference: V.Number) -> bool:
     """Whether a condition may be another in rounds that are not read: it is open then.
 
-    The difference of the two sides grows by the slope in each round, so a turn lies where it is 0. Where it lies
-    near, the rounds that are read must reach behind it.
+    The difference of the two sides grows by the slope in each round, so a turn lies where it is 0. Where it
+    lies near, the rounds that are read must reach behind it.
     """
     if difference.curved:
         return True

@@ -266,6 +266,13 @@ class Method:
     name: str
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Partial:
+    """`functools.partial(...)` of its arguments: the first is the function."""
+
+    given: Any
+
+
 @dataclass(frozen=True, slots=True)
 class Range:
     """`range(start, stop, step)`."""
@@ -324,6 +331,7 @@ _BELOW: dict[type, Callable[[Any], Iterable[Value]]] = {
     Function: _closure,
     Method: lambda value: [value.owner],
     Gridded: lambda value: [value.kernel],
+    Partial: lambda value: value.given.every(),
     Super: lambda value: [value.owner],
     Context: lambda value: value.parts,
     Rounds: lambda value: value.parts,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilecheck.frontend.host_programs import HostFunction
+from tilecheck.ir.host_text import action_text
 
 Hosts = Callable[[str], dict[str, HostFunction]]
 Paths = Callable[..., list[list[str]]]
@@ -171,3 +172,88 @@ def test_context_managers_of_the_module(paths: Paths) -> None:
         "record current after side on side",
         "current awaits current after side",
     ]
+
+
+def test_methods_without_streams_run_after_those_that_leave_work(hosts: Hosts) -> None:
+    host = hosts(
+        """
+        class Pipe:
+            def __init__(self, n: int):
+                self.side = torch.cuda.Stream()
+                self.front = torch.zeros(n, device="cuda")
+                self.back = torch.zeros(n, device="cuda")
+
+            def start(self):
+                with torch.cuda.stream(self.side):
+                    self.front.add_(1)
+
+            def swap(self):
+                self.front, self.back = self.back, self.front
+
+            def read(self):
+                return self.back.sum()
+        """
+    )["Pipe.start"]
+    found = [[action_text(action) for action in program.actions] for program in host.programs]
+    ends = [[line for line in lines if line.startswith("launch")][-2:] for lines in found]
+    assert [
+        "launch add_ on self.side: reads self.front writes self.front",
+        "launch sum on current: reads self.back writes sum",
+    ] in ends
+    assert [
+        "launch add_ on self.side: reads self.front writes self.front",
+        "launch sum on current: reads self.front writes sum",
+    ] in ends
+
+
+def test_a_function_is_judged_alone_if_the_call_of_its_name_is_that_of_another(hosts: Hosts) -> None:
+    source = """
+        def make(x: torch.Tensor, optimizer):
+            side = torch.cuda.Stream()
+            def step():
+                with torch.cuda.stream(side):
+                    x.add_(1)
+            {call}
+            return step
+        """
+    assert hosts(source.format(call="optimizer.step()")).keys() == {"make", "make.step"}
+    assert hosts(source.format(call="step()")).keys() == {"make"}
+
+
+def test_a_context_entered_by_its_method_is_left_by_its_method(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        class On:
+            def __init__(self, stream):
+                self.context = torch.cuda.stream(stream)
+
+            def __enter__(self):
+                self.context.__enter__()
+
+            def __exit__(self, *error):
+                self.context.__exit__(*error)
+
+        def f(x: torch.Tensor):
+            side = torch.cuda.Stream()
+            with On(side):
+                x.add_(1)
+            x.mul_(2)
+        """
+    )
+    assert path == ["launch add_ on side: reads x writes x", "launch mul_ on current: reads x writes x"]
+
+
+def test_what_a_returned_function_holds_is_not_used_before_it_is_called(hosts: Hosts) -> None:
+    host = hosts(
+        """
+        def make(x: torch.Tensor):
+            side = torch.cuda.Stream()
+            def fire():
+                side.wait_stream(torch.cuda.current_stream())
+                return x
+            return fire
+        """
+    )["make.fire"]
+    (program,) = host.programs
+    lines = [action_text(action) for action in program.actions]
+    assert [line for line in lines if "the caller" in line] == ["launch the caller on current: reads x"]

@@ -182,3 +182,46 @@ def test_one_choice_is_made_once(paths: Paths) -> None:
         """
     )
     assert sorted(len(path) for path in found) == [1, 4]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["threading.Thread(target=x.zero_)", "concurrent.futures.ThreadPoolExecutor()", "asyncio.run(x)"],
+)
+def test_what_goes_on_behind_the_call(paths: Paths, statement: str) -> None:
+    for path in paths(
+        f"""
+        import asyncio, concurrent.futures, threading
+        def f(x: torch.Tensor):
+            side = torch.cuda.Stream()
+            {statement}
+        """
+    ):
+        assert path[-1].startswith("unread what this does goes on behind the call")
+
+
+def test_an_item_behind_the_rounds_that_are_read(hosts: Hosts) -> None:
+    source = """
+        def f(x: torch.Tensor, n: int):
+            side = torch.cuda.Stream()
+            buffers = []
+            for _ in range(n):
+                buffers.append(torch.empty_like(x))
+            with torch.cuda.stream(side):
+                buffers[{index}].zero_()
+        """
+    assert hosts(source.format(index=6))["f"].unread == "no list that is read here has the item `buffers[6]`"
+    assert hosts(source.format(index=0))["f"].unread == ""
+
+
+def test_a_partial_call_is_the_call(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        import functools
+        def f(x: torch.Tensor):
+            side = torch.cuda.Stream()
+            join = functools.partial(torch.cuda.current_stream().wait_stream, side)
+            join()
+        """
+    )
+    assert path == ["record current after side on side", "current awaits current after side"]
