@@ -91,8 +91,10 @@ def _set_item(m: Machine, target: cst.Subscript, value: V.Value) -> None:
             if exact is None or not -len(items) <= exact < len(items):
                 raise m.unread(target, "which item this replaces is not known")
             items[exact] = keep(m, target, value, m.scope.table.text(target))
+            note_bound(m, target, owner, repr(exact % len(items)), value)
         case V.Mapping(items=items):
             items[key_of(first)] = keep(m, target, value, m.scope.table.text(target))
+            note_bound(m, target, owner, repr(key_of(first)), value)
         case V.Unknown(plain=False) if isinstance(value, V.Tensor) and owner.name in m.knowledge.tensor_names:
             _store(m, target, as_tensor(m, owner, target), indices, value)
         case V.Unknown(plain=False) if isinstance(first, V.Slice) or len(indices) > 1:
@@ -110,6 +112,7 @@ def _into_unknown(m: Machine, target: cst.Subscript, owner: V.Unknown, index: V.
     at = as_number(m, index) if isinstance(index, V.Number) else None
     text = repr(m.settle(at.expr)) if at is not None else key_text(index)
     m.stored[f"{owner.name}[{text}]"] = value
+    note_bound(m, target, owner.name, f"[{text}]", value)
 
 
 def _store(

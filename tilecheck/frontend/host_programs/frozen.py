@@ -31,16 +31,19 @@ def freeze(m: Machine, reads: tuple[H.Region, ...], graph: str) -> tuple[str, ..
     own = m.graph_made[graph]
     memories = {region.memory for region in reads}
     around = set(m.captures[-1].loops)
-    for variable, (label, value) in (item for read in m.reads for item in read.items()):
+    for variable, (label, value) in (item for read in (*m.reads, m.branched) for item in read.items()):
         if around & set(m.bound_in.get(variable, ())):
             continue
         if isinstance(value, V.Unknown):
             value = m.given.get(value.name, value)  # noqa: PLW2901 - the work may have shown it to be a tensor
-        if _is_number(value):
+        of_module = isinstance(value, V.Unknown) and variable[0] in m.globals.values()
+        if _is_number(value) or of_module:
             known = m.frozen.setdefault(variable, (_label(m, variable, label), value))
             found[known[0]] = None
         elif isinstance(value, V.Tensor) and value.memory in memories and value.memory not in own:
-            m.inputs[variable] = value.memory
+            m.graph_reads.setdefault(graph, {})[value.memory] = None
+            m.refreshed.pop(value.memory, None)
+            m.inputs[variable] = value
             found[value.memory] = None
     return tuple(found)
 
@@ -53,7 +56,7 @@ def _label(m: Machine, variable: Key, label: str) -> str:
 
 def _is_number(value: V.Value) -> bool:
     match value:
-        case V.Number() | V.Const(value=float()):
+        case V.Number() | V.Const(value=float() | bool()):
             return True
         case V.Unknown(plain=plain):
             return plain
@@ -70,7 +73,8 @@ def note_read(m: Machine, holder: object, name: str, label: str, value: V.Value)
 def note_bound(m: Machine, node: cst.CSTNode, holder: object, name: str, value: V.Value) -> None:
     """A variable gets a value: what graphs froze of it is stale if that is another one.
 
-    A tensor that the program still has another name for can be refreshed through that name: nothing is said.
+    A tensor that the program still has another name for can be refreshed through that name: it is stale at the
+    next replay unless something writes it first, or has written it since the last one.
     """
     variable = key(holder, name)
     m.bound_in[variable] = tuple(loop.site for loop in m.loops)
@@ -78,10 +82,42 @@ def note_bound(m: Machine, node: cst.CSTNode, holder: object, name: str, value: 
         label, before = m.frozen[variable]
         if not _same(before, value):
             m.act(H.Rebind(m.site(node), label))
-    memory = m.inputs.get(variable)
-    same = isinstance(value, V.Tensor) and value.memory == memory
-    if memory is not None and not same and memory not in reachable(m)[0]:
+    known = m.inputs.get(variable)
+    if known is None:
+        return
+    memory = known.memory
+    if _is_same_view(known, value):
+        m.stale.pop(memory, None)
+    elif memory not in reachable(m)[0]:
         m.act(H.Rebind(m.site(node), memory))
+    elif memory not in m.refreshed and _is_other_input(m, value):
+        m.stale[memory] = H.Rebind(m.site(node), memory)
+
+
+def _is_other_input(m: Machine, value: V.Value) -> bool:
+    """Whether a value may be a tensor that no graph knows. Graphs that take turns swap what they know."""
+    if isinstance(value, V.Tensor):
+        written = any(value.memory in writes for writes in m.graph_writes.values())
+        return not written and not any(_is_same_view(known, value) for known in m.inputs.values())
+    return isinstance(value, V.Unknown) and not value.plain
+
+
+def _is_same_view(known: V.Tensor, value: V.Value) -> bool:
+    return isinstance(value, V.Tensor) and (value.memory, value.box) == (known.memory, known.box)
+
+
+def note_written(m: Machine, footprint: H.Footprint) -> None:
+    """Memory gets new contents, outside any graph."""
+    for region in footprint.writes:
+        m.refreshed[region.memory] = None
+        m.stale.pop(region.memory, None)
+
+
+def note_replay(m: Machine, graph: str) -> None:
+    """A graph is replayed: the variables of its inputs that are bound to others, and were not refreshed."""
+    for memory in [name for name in m.stale if name in m.graph_reads.get(graph, ())]:
+        m.act(m.stale.pop(memory))
+    m.refreshed.clear()
 
 
 def _same(before: V.Value, value: V.Value) -> bool:
@@ -90,9 +126,19 @@ def _same(before: V.Value, value: V.Value) -> bool:
     return bool(before == value)
 
 
-def keep(m: Machine, node: cst.CSTNode, value: V.Value, label: str) -> V.Value:
-    """A value under a name of its own. Of memory that a graph writes, this keeps the result of a replay."""
-    if not isinstance(value, V.Tensor) or not m.replays.get(value.memory):
+def keep(m: Machine, node: cst.CSTNode, value: V.Value, label: str, *, inside: bool = False) -> V.Value:
+    """A value under a name of its own. Of memory that a graph writes, this keeps the result of a replay.
+
+    `inside` says that a container gets the value: then the program looks into lists through that container.
+    """
+    if isinstance(value, V.Sequence) and (inside or value.is_tuple):
+        items = [keep(m, node, part, f"{label}[{at}]", inside=inside) for at, part in enumerate(value.items)]
+        changed = any(new is not old for new, old in zip(items, value.items, strict=True))
+        return V.Sequence(items, value.is_tuple) if changed else value
+    if isinstance(value, V.Mapping) and inside:
+        parts = {at: keep(m, node, part, f"{label}[{at!r}]", inside=True) for at, part in value.items.items()}
+        return V.Mapping(parts) if any(parts[at] is not value.items[at] for at in parts) else value
+    if not isinstance(value, V.Tensor) or value.kept or not m.replays.get(value.memory):
         return value
     name = m.unique(label)
     m.act(H.Keep(m.site(node), value.memory, name))

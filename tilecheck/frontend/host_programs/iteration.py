@@ -9,6 +9,7 @@ import libcst as cst
 
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs import views
+from tilecheck.frontend.host_programs.frozen import keep
 from tilecheck.frontend.host_programs.kinds import as_number, key_of, truth
 from tilecheck.frontend.host_programs.knowledge import Loop
 from tilecheck.frontend.host_programs.machine import Machine
@@ -184,7 +185,8 @@ def _rounds(
                 keys.append(key_of(m.evaluate(m, node.key)))
                 found.append(m.evaluate(m, node.value))
             elif isinstance(node, cst.ListComp | cst.GeneratorExp | cst.SetComp):
-                found.append(m.evaluate(m, node.elt))
+                value = m.evaluate(m, node.elt)
+                found.append(keep(m, node.elt, value, f"item {len(found)}", inside=True))
     finally:
         m.loops.pop()
 

@@ -88,7 +88,7 @@ class Machine:
     reads: list[dict[Key, tuple[str, Any]]] = field(default_factory=list)  # variables, by open statement
     bound_in: dict[Key, tuple[Site, ...]] = field(default_factory=dict)  # the loops around a binding
     frozen: dict[Key, tuple[str, Any]] = field(default_factory=dict)
-    inputs: dict[Key, str] = field(default_factory=dict)  # variables of memory that graphs read
+    inputs: dict[Key, V.Tensor] = field(default_factory=dict)  # variables of what graphs read
     graph_reads: dict[str, dict[str, None]] = field(default_factory=dict)  # what variables gave it
     stale: dict[str, H.Rebind] = field(default_factory=dict)  # inputs whose variables got another tensor
     refreshed: dict[str, None] = field(default_factory=dict)  # memory written since the last replay

@@ -255,8 +255,13 @@ def container_method(m: Machine, owner: V.Value, name: str, a: Arguments) -> V.V
 
 
 def _append(m: Machine, items: list[V.Value], a: Arguments) -> V.Value:
-    items.append(keep(m, a.node, a.get(0), f"{m.scope.table.text(_receiver(a.node))}[{len(items)}]"))
+    items.append(_kept(m, items, a.get(0), a.node))
     return V.NONE
+
+
+def _kept(m: Machine, items: list[V.Value], value: V.Value, node: cst.CSTNode) -> V.Value:
+    """A value that a list gets."""
+    return keep(m, node, value, f"{m.scope.table.text(_receiver(node))}[{len(items)}]", inside=True)
 
 
 def _receiver(node: cst.CSTNode) -> cst.CSTNode:
@@ -267,7 +272,8 @@ def _extend(m: Machine, items: list[V.Value], a: Arguments) -> V.Value:
     more = resolved(m, a.get(0))
     if not isinstance(more, V.Sequence):
         raise m.unread(a.node, "how long this list becomes is not known")
-    items += more.items
+    for value in more.items:
+        items.append(_kept(m, items, value, a.node))
     return V.NONE
 
 
@@ -286,7 +292,7 @@ def _insert(m: Machine, items: list[V.Value], a: Arguments) -> V.Value:
     exact = None if at is None else m.settle(at.expr).value
     if exact is None:
         raise m.unread(a.node, "where this inserts is not known")
-    items.insert(exact, a.get(1))
+    items.insert(exact, _kept(m, items, a.get(1), a.node))
     return V.NONE
 
 
@@ -300,7 +306,7 @@ def _asked(m: Machine, items: list[V.Value], a: Arguments) -> V.Value:
 
 
 def _appendleft(m: Machine, items: list[V.Value], a: Arguments) -> V.Value:
-    items.insert(0, a.get(0))
+    items.insert(0, _kept(m, items, a.get(0), a.node))
     return V.NONE
 
 

@@ -11,6 +11,7 @@ from tilecheck.frontend.bindings import dotted, imports_of
 from tilecheck.frontend.host_programs import binding, names
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.expressions import evaluate
+from tilecheck.frontend.host_programs.frozen import keep
 from tilecheck.frontend.host_programs.holding import sweep
 from tilecheck.frontend.host_programs.iteration import items_of
 from tilecheck.frontend.host_programs.joining import NeedsChoice, either, is_open, joins, leaves, raises
@@ -129,7 +130,7 @@ def _augmented(m: Machine, node: cst.AugAssign) -> None:
     if isinstance(before, V.Tensor):
         in_place(m, node, f"{text.lower()}_", before, value)
     elif isinstance(before, V.Sequence) and isinstance(value, V.Sequence) and not before.is_tuple:
-        before.items += value.items
+        before.items += keep(m, node, value, m.scope.table.text(node.target), inside=True).items
     else:
         binding.bind(m, node.target, binary(m, node.operator, before, value))
 
@@ -205,7 +206,9 @@ def _header(m: Machine, node: cst.CSTNode, test: cst.BaseExpression) -> V.Value:
     try:
         return evaluate(m, test)
     finally:
-        m.reads.pop()
+        read = m.reads.pop()
+        if m.captures and isinstance(node, cst.If | cst.While):
+            m.branched.update(read)  # which way it goes is frozen too
 
 
 def _if(m: Machine, node: cst.If) -> None:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
+from tilecheck.frontend.host_programs.frozen import note_replay
 from tilecheck.frontend.host_programs.kinds import as_event, as_stream
 from tilecheck.frontend.host_programs.knowledge import OpenCapture, Relearn
 from tilecheck.frontend.host_programs.machine import CURRENT, Machine
@@ -220,6 +221,7 @@ def replay(m: Machine, node: cst.CSTNode, graph: str) -> None:
         if loop.site not in m.knowledge.replaying:
             m.knowledge.replaying.add(loop.site)
             raise Relearn
+    note_replay(m, graph)
     m.act(H.Replay(m.site(node), graph, m.stream))
     for memory in m.graph_writes.get(graph, ()):
         m.replays[memory] = m.replays.get(memory, 0) + 1
@@ -233,7 +235,7 @@ def begin_capture(m: Machine, node: cst.CSTNode, graph: str, pool: V.Value | Non
     if isinstance(pool, (V.Pool, V.Unknown)):
         own = m.pools.setdefault(pool.name, graph)
     m.pools[graph] = own
-    m.graph_writes[graph], m.graph_made[graph] = {}, {}
+    m.graph_writes[graph], m.graph_made[graph], m.branched = {}, {}, {}
     m.captures.append(OpenCapture(graph, m.stream, own, tuple(loop.site for loop in m.loops)))
     m.act(H.Capture(m.site(node), graph, m.stream))
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from tilecheck.frontend.host_programs import values as V
+from tilecheck.frontend.host_programs.knowledge import family
 from tilecheck.frontend.host_programs.machine import ON_HOST, Machine
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.host_program import Place, Region
@@ -84,16 +85,10 @@ def copy(m: Machine, node: cst.CSTNode, name: str, to: V.Tensor, of: V.Tensor, *
     memory is pinned. A pageable source is read before the call returns, a pageable target written.
     """
     places = m.place(to.memory), m.place(of.memory)
-    if not asynchronous and Place.DEVICE in places and _lies_on_host(m, *sorted((to, of), key=m.is_device)):
-        hosted = [t for t in (to, of) if not m.is_device(t)]
+    if not asynchronous and places[0] is not Place.DEVICE and _lies_on_host(m, of):
         for tensor in (to, of):
             m.note_use(node, tensor)
-        m.touch(
-            node,
-            name,
-            [r for t in hosted if t is of for r in m.regions(t)],
-            [r for t in hosted if t is to for r in m.regions(t)],
-        )
+        m.touch(node, name, (), m.regions(to))
         return
     if places == (Place.DEVICE, Place.DEVICE) or Place.DEVICE not in places:
         if Place.DEVICE in places and not (to.host_view or of.host_view):
@@ -117,17 +112,17 @@ def copy(m: Machine, node: cst.CSTNode, name: str, to: V.Tensor, of: V.Tensor, *
         m.join(node, name, stream=m.stream)
 
 
-def _lies_on_host(m: Machine, host: V.Tensor, other: V.Tensor) -> bool:
-    """Whether the other side of a copy is taken to lie on the host too: then nothing waits for the device.
+def _lies_on_host(m: Machine, source: V.Tensor) -> bool:
+    """Whether the source of a copy to the host is taken to lie there too: then nothing waits for the device.
 
     Where nothing but a guess says that it lies on the device, both are paths. What work on the device uses
     lies there.
     """
-    if m.is_device(host) or not m.is_device(other):
+    name = family(source.memory)
+    guessed = source.perhaps or m.memories[source.memory].handed_in
+    if not guessed or not m.is_device(source) or name in m.knowledge.on_device or m.is_used(source.memory):
         return False
-    if not (other.perhaps or m.memories[other.memory].handed_in) or m.knowledge.is_on_device(other.memory):
-        return False
-    return not m.is_used(other.memory) and m.choose((ON_HOST, other.memory), 2) == 1
+    return m.choose((ON_HOST, name), 2) == 1
 
 
 def moved(

@@ -132,3 +132,58 @@ def test_pinned_memory_may_be_dropped_under_a_copy_but_not_under_a_kernel(paths:
     (launched,) = paths(source.format(launch="double[(1,)](host, x, n, B=128)"))
     assert "free host" not in copied
     assert "free host" in launched
+
+
+def test_the_host_may_fill_its_own_memory_without_waiting(paths: Paths) -> None:
+    ways = paths(
+        """
+        def f(out: torch.Tensor, value):
+            host = torch.empty(4, pin_memory=True)
+            host[0] = value
+            out.copy_(host, non_blocking=True)
+        """
+    )
+    assert ["join current" in way for way in ways] == [True, False]
+    assert all("host copy_: writes host[0:1]" in way for way in ways[1:]), ways
+
+
+def test_what_the_device_uses_lies_there(paths: Paths) -> None:
+    for line in ("double[(1,)](x, x, 4, B=4); host.copy_(x)", "host.copy_(x); double[(1,)](x, x, 4, B=4)"):
+        ways = paths(
+            f"""
+            def f(x):
+                host = torch.empty(4, pin_memory=True)
+                {line}
+                x.record_stream(torch.cuda.current_stream())
+            """
+        )
+        assert ["join current" in way for way in ways] == [True]
+
+
+def test_functions_that_fill_write_what_out_names(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor):
+            host = torch.empty(4, pin_memory=True)
+            torch.randn(4, out=host)
+            torch.arange(4, out=x)
+            x.record_stream(torch.cuda.current_stream())
+        """
+    )
+    assert "host randn: writes host" in path
+    assert "launch arange on current: writes x" in path
+
+
+@pytest.mark.parametrize(
+    "call", ["host.copy_(x, True)", 'x.to("cpu", torch.float32, True)', 'x.to("cpu", True)']
+)
+def test_the_flag_of_a_copy_may_stand_at_its_position(paths: Paths, call: str) -> None:
+    for path in paths(
+        f"""
+        def f(x: torch.Tensor):
+            host = torch.empty(4, pin_memory=True)
+            {call}
+        """
+    ):
+        assert any(line.startswith("work") for line in path)
+        assert not any(line.startswith("join") for line in path)

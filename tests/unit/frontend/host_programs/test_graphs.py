@@ -245,3 +245,99 @@ def test_an_input_in_the_tuple_of_a_launch_is_frozen(paths: Paths) -> None:
         """
     )
     assert path[-2:] == ["rebind x", "replay g on current"]
+
+
+def test_an_input_is_stale_unless_it_is_written_before_the_replay(paths: Paths) -> None:
+    ends = {
+        "x = later; g.replay()": True,
+        "x = later; first.copy_(later); g.replay()": False,
+        "first.copy_(later); x = later; g.replay()": False,
+        "x = later; x = first; g.replay()": False,
+        "x = out; g.replay()": False,
+    }
+    for end, stale in ends.items():
+        (path,) = paths(
+            f"""
+            def f(first: torch.Tensor, later: torch.Tensor):
+                x = first
+                g = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(g):
+                    out = torch.relu(x)
+                {end}
+                return first.sum()
+            """
+        )
+        assert ("rebind first" in path) == stale, end
+
+
+def test_items_are_variables_of_a_graph(paths: Paths) -> None:
+    for end in ("held[0] = later", "kinds['a'] = 0.5"):
+        (path,) = paths(
+            f"""
+            def f(x: torch.Tensor, later: torch.Tensor):
+                held, kinds = [x, torch.empty_like(x)], {{"a": 0.1}}
+                g = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(g):
+                    torch.mul(held[0], kinds["a"], out=held[1])
+                {end}
+                g.replay()
+            """
+        )
+        assert path[path.index("end capture g") + 1].startswith("rebind"), end
+
+
+def test_a_branch_in_a_capture_is_frozen(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor):
+            step, swap = 0, True
+            g = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(g):
+                if swap:
+                    x.neg_()
+                if step == 0:
+                    x.add_(1)
+            step, swap = 1, False
+            g.replay()
+        """
+    )
+    assert {"rebind step", "rebind swap"} <= {*path}
+
+
+def test_results_are_kept_in_any_container(paths: Paths) -> None:
+    ways = (
+        "kept += [out]",
+        "kept.insert(0, out)",
+        "kept.extend([out])",
+        "kept.append((1, out))",
+        "kept.append({'out': out})",
+        "kept = [out for _ in range(1)]",
+    )
+    for way in ways:
+        (path,) = paths(
+            f"""
+            def f(x: torch.Tensor):
+                g, kept = torch.cuda.CUDAGraph(), []
+                with torch.cuda.graph(g):
+                    out = x * 2
+                g.replay()
+                {way}
+                g.replay()
+                return kept
+            """
+        )
+        assert any(line.startswith("keep") for line in path), way
+        assert any(line.startswith("use kept") for line in path), (way, path)
+
+
+def test_the_caller_replays_a_graph_that_is_returned(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor):
+            g = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(g):
+                x.add_(1)
+            return g, x
+        """
+    )
+    assert [line for line in path if "replay" in line] == ["replay g on current"]
