@@ -17,7 +17,7 @@ from tilecheck.host.hostarrays import HostArray, pack
 from tilecheck.host.operations import Execution, Operation
 from tilecheck.host.places import Place, caller, text_of
 from tilecheck.host.regions import Region, count_runs, runs
-from tilecheck.host.uses import Use
+from tilecheck.host.uses import Use, new_use
 from tilecheck.ir.host_program import Place as Kind
 from tilecheck.jit.layouts import contiguous_strides
 
@@ -148,9 +148,11 @@ class Copy(Leaf[T]):
         super().__init__(source.runtime, name, place)
         self._to = to
         self._source = source
-        for view in (source,) if to is None else (source, to):
-            _check_pieces(name, view.region, place)
+        if not source.region.is_dense:
+            _check_pieces(name, source.region, place)
         if to is not None:
+            if not to.region.is_dense:
+                _check_pieces(name, to.region, place)
             _check_alike(name, to, source)
             self.takes(to)
         self.borrows(source)
@@ -160,7 +162,7 @@ class Copy(Leaf[T]):
         to = self._to
         if to is None:
             to = _allocated(self.runtime, source.shape, source.dtype, on, self.place)
-        uses = (Use(to, to.region, True, "to"), Use(source, source.region, False, "source"))
+        uses = (new_use(to, to.region, True, "to"), new_use(source, source.region, False, "source"))
         on.claim(Item(on.queue, self.name, self.place), uses, "copy")
         for at, start, size in _pieces(to.region, source.region):
             self.runtime.driver.copy(on.queue.raw, at, start, size)
