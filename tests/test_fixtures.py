@@ -140,7 +140,6 @@ PASSING = {
     "made_by_an_operator",
     "made_in_a_comprehension",
     "dependent_by_options",
-    "dependent_by_partial",
     "dependent_by_helper",
     "length_is_frozen",
     "output_in_a_shared_pool",

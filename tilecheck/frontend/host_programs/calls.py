@@ -95,6 +95,9 @@ def _library(m: Machine, name: str, a: Arguments) -> V.Value:
 # ---- methods -----------------------------------------------------------------------------------------------
 
 _OF_STREAMS = frozenset("wait_stream wait_event record_event".split())
+_OF_DEVICE_MODULES = frozenset(
+    "Stream ExternalStream CUDAGraph set_stream current_stream default_stream".split()
+)
 _OF_EVENTS = frozenset("record query elapsed_time".split())
 _OF_TENSORS = frozenset(
     "record_stream contiguous view reshape transpose permute unsqueeze squeeze flatten narrow chunk expand "
@@ -146,6 +149,8 @@ def _of_kernel(m: Machine, owner: V.Value, name: str, a: Arguments) -> V.Value:
 
 def method_of_unknown(m: Machine, owner: V.Unknown, name: str, a: Arguments) -> V.Value:
     """A call of a method of an unknown value: its name may say what the value is."""
+    if name in _OF_DEVICE_MODULES:
+        raise m.unread(a.node, "which streams and graphs this gives is not known")
     if not owner.plain:
         if name in _OF_STREAMS or (name == "synchronize" and "ev" not in owner.name.lower()):
             stream = as_stream(m, owner, a.node)

@@ -13,6 +13,7 @@ from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.choices import Choices, TooManyPaths
 from tilecheck.frontend.host_programs.expressions import evaluate
+from tilecheck.frontend.host_programs.frozen import is_frozen
 from tilecheck.frontend.host_programs.holding import hand_out, sweep_at_end
 from tilecheck.frontend.host_programs.kernels import Kernels
 from tilecheck.frontend.host_programs.kinds import resolved
@@ -161,6 +162,7 @@ def _run(m: Machine, entry: Entry) -> H.HostProgram | None:
         return _finished(m, entry, (), ((entry.site, "a capture is still open at its end"),))
     if m.stream != CURRENT:
         return _finished(m, entry, (), ((entry.site, "it leaves another stream current"),))
+    _caller_replays(m, entry, returned)
     return _finished(m, entry, _returned(m, returned), ())
 
 
@@ -171,6 +173,8 @@ def _calls(m: Machine, entry: Entry) -> V.Value:
     if entry.made_by is not None:
         owner = scope.names["the object"] = _object(m, entry.made_by)
         for name in sorted(entry.unsettled & owner.fields.keys()):
+            if is_frozen(m, owner, name):
+                raise m.unread(entry.calls[0], f"a graph keeps `{name}`, which other methods bind anew")
             owner.fields[name] = V.Unknown(f"{owner.name}.{name}")
     value: V.Value = V.NONE
     closure: V.Scope | None = None
@@ -245,6 +249,13 @@ def _object(m: Machine, made_by: cst.ClassDef) -> V.Value:
     found = functions.make_with(m, of, init, Arguments(init.node, (), named))
     m.target = ""
     return found
+
+
+def _caller_replays(m: Machine, entry: Entry, value: V.Value) -> None:
+    """The caller gets a graph in order to replay it."""
+    for part in (resolved(m, item) for item in _parts(value)):
+        if isinstance(part, V.Graph) and part.name in m.graph_writes and m.end is not None:
+            m.act(H.Replay(m.end, part.name, m.caller))
 
 
 def _handed_back(value: V.Value, owner: V.Value) -> V.Value:

@@ -17,7 +17,8 @@ from tilecheck.frontend.syntax import children, walk
 WORDS = re.compile(
     r"\b(?:Stream|ExternalStream|set_stream|default_stream|wait_stream|wait_event|record_stream|record_event|"
     r"CUDAGraph|make_graphed_callables|capture_begin|non_blocking|launch_pdl|programmatic_dependent_launch|"
-    r"cuda\.stream|cuda\.graph|replay|tilecheck\.host)\b|from torch\.cuda import|from tilecheck import"
+    r"cuda\.stream|cuda\.graph|replay|tilecheck\.host)\b|"
+    r"\.(?:to|cuda|copy_)\([^()\n]*,\s*True\b|from torch\.cuda import|from tilecheck import"
 )
 _NAMES = frozenset(
     f"torch.cuda.{name}"
@@ -116,6 +117,10 @@ class Relevance:
                     head, _, rest = text.partition(".")
                     full = f"{self.table.local_imports[head].name}.{rest}".rstrip(".")
                 return full in _NAMES or full.startswith("tilecheck.host")
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value=name))) if name in _FLAGGED:
+                return any(_is_true(arg) for arg in node.args)  # `non_blocking` by its position
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value="Stream" | "ExternalStream" | "CUDAGraph"))):
+                return True  # of a module that some name stands for
             case cst.Arg(keyword=cst.Name(value=name)) if name in _KEYWORDS:
                 return not (isinstance(node.value, cst.Name) and node.value.value == "False")
             case _:
@@ -211,8 +216,20 @@ class Relevance:
         )
 
 
+_FLAGGED = frozenset("to cuda copy_".split())
+
+
+def _is_true(arg: cst.Arg) -> bool:
+    return arg.keyword is None and isinstance(arg.value, cst.Name) and arg.value.value == "True"
+
+
 def _only_enqueues(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.Arg) or (isinstance(node, cst.Attribute) and node.attr.value == "record_stream")
+    is_copy = isinstance(node, cst.Call) and _last(node.func) in _FLAGGED
+    return (
+        is_copy
+        or isinstance(node, cst.Arg)
+        or (isinstance(node, cst.Attribute) and node.attr.value == "record_stream")
+    )
 
 
 _CHANGING = frozenset("append extend pop popleft insert clear update setdefault add remove appendleft".split())

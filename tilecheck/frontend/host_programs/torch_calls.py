@@ -198,8 +198,10 @@ def _asked(m: Machine, tensor: V.Tensor, name: str, a: Arguments) -> V.Value:
 
 def _moved(m: Machine, tensor: V.Tensor, name: str, a: Arguments) -> V.Value:
     flag = a.keywords.get("non_blocking")
-    if flag is None and name == "cuda":
-        flag = a.get(1, "non_blocking")
+    if flag is None and name in ("cuda", "to"):
+        second = resolved(m, a.get(1))
+        is_flag = name == "cuda" or (isinstance(second, V.Const) and isinstance(second.value, bool))
+        flag = second if is_flag else a.get(2)
     asynchronous = flag is not None and truth(m, flag, a.node)
     if name == "numpy":
         if m.is_device(tensor):

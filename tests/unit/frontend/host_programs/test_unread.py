@@ -225,3 +225,16 @@ def test_a_partial_call_is_the_call(paths: Paths) -> None:
         """
     )
     assert path == ["record current after side on side", "current awaits current after side"]
+
+
+def test_modules_that_a_name_stands_for(hosts: Hosts) -> None:
+    host = hosts(
+        """
+        device = torch.get_device_module("cuda")
+        def f(x: torch.Tensor):
+            side = device.Stream()
+            with device.stream(side):
+                x.add_(1)
+        """
+    )["f"]
+    assert "which streams and graphs this gives is not known" in str(host.programs[0].unread)
