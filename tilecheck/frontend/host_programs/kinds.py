@@ -165,9 +165,22 @@ def key_of(value: V.Value) -> object:
             return ("object", value)
 
 
+SEVERAL_DEVICES = "streams of several devices are not told apart"
+
+
+def note_device(m: Machine, device: V.Value) -> None:
+    """The text names a device by its index."""
+    match device:
+        case V.Const(value=str(name)) if name.startswith("cuda:"):
+            m.devices[name.removeprefix("cuda:")] = None
+        case V.Number(expr=expr) if expr.value is not None:
+            m.devices[str(expr.value)] = None
+
+
 def place_of(m: Machine, device: Any) -> Place | None:
     """Where `device=` puts a tensor; None if it is not given. An unknown device is the GPU."""
     device = resolved(m, device)
+    note_device(m, device)
     match device:
         case None | V.Const(value=None):
             return None

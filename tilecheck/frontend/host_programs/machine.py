@@ -75,11 +75,15 @@ class Machine:
     pending: list[Any] = field(default_factory=list)  # values of expressions that are being evaluated
     loops: list[Loop] = field(default_factory=list)
     captures: list[OpenCapture] = field(default_factory=list)
+    devices: dict[str, None] = field(default_factory=dict)  # that the text names by their index
+    guards: list[bool] = field(default_factory=list)  # open `try`s: whether only `next` raises in them
     entered: list[tuple[V.Context, Callable[[], None]]] = field(default_factory=list)  # by `__enter__`
     owned: dict[str, None] = field(default_factory=dict)
     live_graphs: dict[str, None] = field(default_factory=dict)
     pools: dict[str, str] = field(default_factory=dict)  # of graphs and handles: the graph that has the pool
     recorded: dict[str, list[str]] = field(default_factory=dict)  # streams of `record_stream`
+    masks: dict[str, None] = field(default_factory=dict)  # memory that holds truths
+    numbered: dict[str, None] = field(default_factory=dict)  # memory that holds integers
     copied: dict[str, None] = field(default_factory=dict)  # host memory that kernels touch
     names: dict[str, int] = field(default_factory=dict)  # how often each name was given
     target: str = ""  # the variable that the value being computed is for
@@ -297,26 +301,6 @@ class Machine:
         at = E.const(0 if loop is None else loop.round)
         return Cut(None if loop is None else loop.site, slope, E.sub(start.expr, E.mul(at, slope)))
 
-    def leading_elements(self, tensor: V.Tensor, count: Expr | None) -> H.Region:
-        """The first elements of a view: `count` of them if its memory has one axis, else one.
-
-        `finished` cuts the box down to as many axes as the memory has.
-        """
-        box: list[tuple[Expr, Expr]] = []
-        is_flat = tensor.rest is not None and len(self.memories[tensor.memory].extents or ()) == 1
-        for axis in range(MAX_RANK):
-            interval = tensor.box[axis] if axis < len(tensor.box) else None
-            start = E.ZERO if interval is None else interval[0].expr
-            stop = E.add(start, 1)
-            if interval is not None:  # the kernel has something to do
-                self.assume(E.lt(start, interval[1].expr))
-            if axis == 0 and is_flat and count is not None:
-                end = self.extent(tensor.memory, 0) if interval is None else interval[1].expr
-                stop = E.minimum(E.add(start, count), end)
-                self.assume(E.lt(start, stop))
-            box.append((start, stop))
-        return H.Region(tensor.memory, tuple(box))
-
     # ---- actions -------------------------------------------------------------------------------------
 
     def act(self, action: H.Action) -> None:
@@ -379,12 +363,6 @@ class Machine:
             if self.decided.get((ON_HOST, name)) == 1:
                 self.knowledge.on_device.add(name)
                 raise Relearn
-
-    def is_used(self, memory: str) -> bool:
-        """Whether work on the device has used memory of this variable."""
-        work = (action for action in self.actions if isinstance(action, H.Work))
-        regions = (r for w in work for part in (w.before, w.after) for r, _ in part.regions())
-        return any(family(region.memory) == family(memory) for region in regions)
 
     def used_streams(self) -> dict[str, None]:
         """The streams that have got work, or a graph; what is captured is none of it."""

@@ -16,7 +16,7 @@ from tilecheck.frontend.host_programs.expressions import evaluate
 from tilecheck.frontend.host_programs.frozen import is_frozen
 from tilecheck.frontend.host_programs.holding import hand_out, sweep_at_end
 from tilecheck.frontend.host_programs.kernels import Kernels
-from tilecheck.frontend.host_programs.kinds import resolved
+from tilecheck.frontend.host_programs.kinds import SEVERAL_DEVICES, resolved
 from tilecheck.frontend.host_programs.knowledge import (
     Knowledge,
     LoopsOn,
@@ -162,6 +162,8 @@ def _run(m: Machine, entry: Entry) -> H.HostProgram | None:
         return _finished(m, entry, (), ((entry.site, "a capture is still open at its end"),))
     if m.stream != CURRENT:
         return _finished(m, entry, (), ((entry.site, "it leaves another stream current"),))
+    if len(m.devices) > 1:
+        return _finished(m, entry, (), ((entry.site, SEVERAL_DEVICES),))
     _caller_replays(m, entry, returned)
     return _finished(m, entry, _returned(m, returned), ())
 
@@ -174,7 +176,7 @@ def _calls(m: Machine, entry: Entry) -> V.Value:
         owner = scope.names["the object"] = _object(m, entry.made_by)
         for name in sorted(entry.unsettled & owner.fields.keys()):
             if is_frozen(m, owner, name):
-                raise m.unread(entry.calls[0], f"a graph keeps `{name}`, which other methods bind anew")
+                raise m.unread_at(entry.site, f"a graph keeps `{name}`, which other methods bind anew")
             owner.fields[name] = V.Unknown(f"{owner.name}.{name}")
     value: V.Value = V.NONE
     closure: V.Scope | None = None

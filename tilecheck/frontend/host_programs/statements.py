@@ -18,7 +18,7 @@ from tilecheck.frontend.host_programs.joining import NeedsChoice, either, is_ope
 from tilecheck.frontend.host_programs.kinds import resolved, truth
 from tilecheck.frontend.host_programs.knowledge import BreakLoop, ContinueLoop, PathEnds, Raises, Returned
 from tilecheck.frontend.host_programs.loops import run_for, run_while
-from tilecheck.frontend.host_programs.machine import Machine
+from tilecheck.frontend.host_programs.machine import CURRENT, Machine
 from tilecheck.frontend.host_programs.numbers import binary
 from tilecheck.frontend.host_programs.torch_calls import in_place
 from tilecheck.frontend.syntax import walk
@@ -38,6 +38,8 @@ def run_block(m: Machine, body: Sequence[cst.CSTNode]) -> None:
 def _run(m: Machine, statement: cst.CSTNode) -> None:
     m.step(statement)
     if isinstance(statement, cst.SimpleStatementLine):
+        if m.guards and any(isinstance(part, cst.Call) for part in walk(statement)):
+            _perhaps_raise(m, statement)
         for small in statement.body:
             _in_statement(m, small, _SIMPLE.get(type(small), _unread))
         return
@@ -321,12 +323,41 @@ def _enter(m: Machine, node: cst.With, items: list[cst.WithItem]) -> None:
         m.rebound = True
 
 
+def _perhaps_raise(m: Machine, statement: cst.CSTNode) -> None:
+    """A statement that calls something may raise inside a `try`: what stands before it has run then.
+
+    Raises:
+        PathEnds: it does.
+    """
+    only_next = m.guards[-1]
+    if only_next and not any(isinstance(part, cst.Name) and part.value == "next" for part in walk(statement)):
+        return
+    if m.choices.pick(2) == 1:
+        raise PathEnds("a call inside a `try` raises")
+
+
+def _guarded(m: Machine, node: cst.Try) -> None:
+    """Run the body of a `try`. Where some handler goes on while work is in flight, each call may raise."""
+    goes_on = [handler for handler in node.handlers if not raises(handler.body)]
+    in_flight = m.is_relevant(node.body) or bool(m.used_streams().keys() - {CURRENT})
+    before = m.guards
+    if goes_on and in_flight and not m.captures:
+        kinds = [handler.type for handler in goes_on]
+        m.guards = [*before, all(isinstance(k, cst.Name) and k.value == "StopIteration" for k in kinds)]
+    try:
+        run_block(m, node.body.body)
+    finally:
+        m.guards = before
+
+
 def _try(m: Machine, node: cst.Try) -> None:
-    """The body runs to its end unless it says that it raises: exceptions that code does not name are not
-    followed."""
+    """The body runs to its end, or a handler runs after a part of it.
+
+    Exceptions that leave the function are not followed.
+    """
     try:
         try:
-            run_block(m, node.body.body)
+            _guarded(m, node)
         except PathEnds:
             if not node.handlers:
                 raise

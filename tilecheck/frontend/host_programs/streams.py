@@ -9,7 +9,7 @@ import libcst as cst
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.frozen import note_replay
-from tilecheck.frontend.host_programs.kinds import as_event, as_stream
+from tilecheck.frontend.host_programs.kinds import SEVERAL_DEVICES, as_event, as_stream, note_device, resolved
 from tilecheck.frontend.host_programs.knowledge import OpenCapture, Relearn
 from tilecheck.frontend.host_programs.machine import CURRENT, Machine
 from tilecheck.ir import host_program as H
@@ -34,7 +34,15 @@ def wait_stream(m: Machine, node: cst.CSTNode, stream: str, other: str) -> None:
 # ---- functions ---------------------------------------------------------------------------------------------
 
 
+def _note_device(m: Machine, a: Arguments) -> None:
+    """Raises: Unread, if this is of another device than what came before: all streams count as of one."""
+    note_device(m, resolved(m, a.get(0, "device")))
+    if len(m.devices) > 1:
+        raise m.unread(a.node, SEVERAL_DEVICES)
+
+
 def _stream(m: Machine, a: Arguments) -> V.Value:
+    _note_device(m, a)
     return V.Stream(m.unique(m.target or "stream"))
 
 
@@ -49,11 +57,13 @@ def _graph(m: Machine, a: Arguments) -> V.Value:
 
 
 def _current(m: Machine, a: Arguments) -> V.Value:
+    _note_device(m, a)
     return V.Stream(m.stream)
 
 
 def _default(m: Machine, a: Arguments) -> V.Value:
     """Module code is entered on the default stream; a function may be entered on another: both are paths."""
+    _note_device(m, a)
     same = m.enters_on_default or m.choose("default stream", 2) == 0
     return V.Stream(CURRENT if same else DEFAULT)
 
@@ -65,6 +75,7 @@ def _set_stream(m: Machine, a: Arguments) -> V.Value:
 
 
 def _synchronize(m: Machine, a: Arguments) -> V.Value:
+    _note_device(m, a)
     m.join(a.node, "torch.cuda.synchronize")
     return V.NONE
 
@@ -83,6 +94,11 @@ def _unread(m: Machine, a: Arguments) -> V.Value:
 
 def _stream_context(m: Machine, a: Arguments) -> V.Value:
     return V.Context("stream", (a.get(0, "stream"),))
+
+
+def _device_context(m: Machine, a: Arguments) -> V.Value:
+    _note_device(m, a)
+    return V.Context("nothing")
 
 
 def _graph_context(m: Machine, a: Arguments) -> V.Value:
@@ -105,6 +121,7 @@ FUNCTIONS: dict[str, _Function] = {
     "torch.cuda.is_current_stream_capturing": _capturing,
     "torch.cuda.stream": _stream_context,
     "torch.cuda.StreamContext": _stream_context,
+    "torch.cuda.device": _device_context,
     "torch.cuda.graph": _graph_context,
     "torch.cuda.make_graphed_callables": _unread,
     "torch.cuda.ExternalStream": _unread,
@@ -243,7 +260,30 @@ def begin_capture(m: Machine, node: cst.CSTNode, graph: str, pool: V.Value | Non
 def end_capture(m: Machine, node: cst.CSTNode) -> None:
     if not m.captures:
         raise m.unread(node, "no capture is open here")
-    m.act(H.EndCapture(m.site(node), m.captures.pop().graph))
+    capture = m.captures.pop()
+    for stream in _unjoined(m, capture):
+        m.forbid(node, stream, "it is not joined before the capture ends")
+    m.act(H.EndCapture(m.site(node), capture.graph))
+
+
+def _unjoined(m: Machine, capture: OpenCapture) -> list[str]:
+    """The streams that the capture forked to, whose last work its own stream does not come after."""
+    begin = max(at for at, action in enumerate(m.actions) if isinstance(action, H.Capture))
+    last: dict[str, int] = {}  # by stream, what it got last
+    behind: dict[str, dict[str, int]] = {}  # by stream, how far it comes after others
+    events: dict[str, dict[str, int]] = {}
+    for at, action in enumerate(m.actions[begin:]):
+        match action:
+            case H.Work(stream=stream):
+                last[stream] = at
+            case H.Record(event=event, stream=stream):
+                events[event] = {**behind.get(stream, {}), stream: at}
+            case H.Await(event=event, stream=stream) if event in events:
+                last[stream] = at
+                known = behind.setdefault(stream, {})
+                known.update({s: max(n, known.get(s, 0)) for s, n in events[event].items()})
+    joined = behind.get(capture.stream, {})
+    return [s for s, at in last.items() if s != capture.stream and joined.get(s, -1) < at]
 
 
 def enter(m: Machine, node: cst.CSTNode, context: V.Context) -> Callable[[], None]:

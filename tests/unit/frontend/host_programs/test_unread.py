@@ -238,3 +238,58 @@ def test_modules_that_a_name_stands_for(hosts: Hosts) -> None:
         """
     )["f"]
     assert "which streams and graphs this gives is not known" in str(host.programs[0].unread)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "torch.cuda.current_stream('cuda:1')",
+        "torch.cuda.synchronize(1)",
+        "x.to('cuda:1')",
+        "with torch.cuda.device(1): x.add_(1)",
+    ],
+)
+def test_streams_of_several_devices(paths: Paths, statement: str) -> None:
+    source = """
+        def f(x: torch.Tensor):
+            side = torch.cuda.Stream(device={device})
+            {statement}
+        """
+    for path in paths(source.format(device=0, statement=statement)):
+        assert "streams of several devices are not told apart" in path[-1]
+    for path in paths(source.format(device=1, statement=statement)):
+        assert not any(line.startswith("unread") for line in path)
+
+
+def test_a_handler_runs_after_a_part_of_the_body(paths: Paths) -> None:
+    found = paths(
+        """
+        def f(x: torch.Tensor, y: torch.Tensor):
+            side = torch.cuda.Stream()
+            try:
+                with torch.cuda.stream(side):
+                    x.add_(1)
+                torch.cuda.current_stream().wait_stream(side)
+            except RuntimeError:
+                y.zero_()
+        """
+    )
+    launched = [tuple(line.split()[1] for line in path if line.startswith("launch")) for path in found]
+    assert set(launched) == {("add_",), ("zero_",), ("add_", "zero_")}
+
+
+def test_a_handler_of_the_end_of_an_iterator_runs_at_next(paths: Paths) -> None:
+    found = paths(
+        """
+        def f(x: torch.Tensor, items):
+            side = torch.cuda.Stream()
+            try:
+                with torch.cuda.stream(side):
+                    x.add_(1)
+                batch = next(items)
+            except StopIteration:
+                x.zero_()
+        """
+    )
+    launched = [tuple(line.split()[1] for line in path if line.startswith("launch")) for path in found]
+    assert set(launched) == {("add_",), ("add_", "zero_")}
