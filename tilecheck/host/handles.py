@@ -249,7 +249,7 @@ class Borrowed(View):
         self.graph = graph
         self.source = view
         self.kept = kept
-        self._generation = graph.generation
+        self._generation = view.runtime.launches
 
     def check_alive(self, use: str, place: Place) -> None:
         super().check_alive(use, place)
@@ -262,12 +262,17 @@ class Borrowed(View):
             recorder.use_kept(self.kept, item.place)
 
     def _check(self, use: str, place: Place) -> None:
-        if self.graph.generation != self._generation:
+        since, graph = self._generation, self.graph
+        own = graph.item.place if graph.generation > since else None
+        which = "the" if own is not None else "another"
+        launched = own or self.home().launched_after(self.region, since)
+        if launched is not None:
             raise HostRefused(
                 "TC426",
-                f"{use} at {text_of(place)} uses an output that a later launch of the graph has overwritten",
+                f"{use} at {text_of(place)} uses an output that a later launch of {which} graph "
+                "has overwritten",
                 f"the output was borrowed at {text_of(self.place)}",
-                f"the graph was launched again at {text_of(self.graph.item.place)}",
+                f"the graph was launched{' again' if own else ''} at {text_of(launched)}",
                 "help: copy the output before the next launch",
             )
 

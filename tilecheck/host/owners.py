@@ -54,7 +54,7 @@ class Owner:
         ]  # keep their memory
         self.item = Replay(queue, f"the launch of {name}", place)
         self.last: Item = self.item  # the latest update or launch
-        self.generation = 0  # launches so far
+        self.generation = 0  # which of all launches of graphs is its latest; 0 if it has none
         self.is_complete = False
         self.is_closed = False
         self.touched: set[Storage] = set(self.uses)
@@ -116,14 +116,16 @@ class Owner:
             self._prepare(queue, place, order)
         item.place = place
         queue.push(item, is_launch=False)
-        self.generation += 1
+        runtime = self.runtime
+        runtime.launches += 1
+        self.generation = runtime.launches
         self.is_complete = False
         for other, storage in self.neighbours:
             other.touched.add(storage)
-        recorder = self.runtime.ledger.recorder
+        recorder = runtime.ledger.recorder
         if recorder is not None:
             recorder.replay(self.name, item)
-        self.runtime.driver.replay(self.raw, queue.raw)
+        runtime.driver.replay(self.raw, queue.raw)
 
     def _prepare(self, queue: Queue, place: Place, order: Order) -> None:
         """Check a launch that is not like the last, and put it in order."""
@@ -153,8 +155,11 @@ class Owner:
         in_flight = bool(self.item.seq) and not has_ended(self.item, 0, 0, ledger.done)
         for storage, kept in self.uses.items():
             storage.graphs.remove(self)
-            for use in kept if in_flight else ():
-                storage.tracks.add(use.region, self.item, write=use.write, is_checked=False)
+            for use in kept if self.generation else ():
+                if use.write:
+                    storage.overwritten[use.region] = (self.generation, self.item.place)
+                if in_flight:
+                    storage.tracks.add(use.region, self.item, write=use.write, is_checked=False)
             storage.settle()
         for other, _ in self.neighbours:
             other.neighbours = [(o, s) for o, s in other.neighbours if o is not self]

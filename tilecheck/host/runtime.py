@@ -49,6 +49,7 @@ class Runtime:
         self.table = Table()
         self.reaper = Reaper(self, background=background)
         self.capture: Capture | None = None
+        self.launches = 0  # of graphs
         self._capture_stream: Stream | None = None
         self.lock = threading.RLock()
         self._is_mine: Callable[[], bool] = self.lock._is_owned  # type: ignore[attr-defined]  # noqa: SLF001 - for `threading.Condition`

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilecheck.host.clocks import Clock, Item, Queue, has_ended
+from tilecheck.host.places import Place
 from tilecheck.host.regions import Region, overlap
 from tilecheck.host.written import Written
 from tilecheck.ir.host_program import Place as Kind
@@ -170,8 +171,8 @@ class Storage:
     """One range of memory. Mutable: it grows where ranges are found to overlap."""
 
     __slots__ = (
-        "end", "graphs", "held", "into", "keep", "kind", "most_regions", "name", "outside", "promised",
-        "regions", "start", "tracks", "written",
+        "end", "graphs", "held", "into", "keep", "kind", "most_regions", "name", "outside", "overwritten",
+        "promised", "regions", "start", "tracks", "written",
     )  # fmt: skip
 
     def __init__(self, start: int, end: int, kind: Kind, name: str) -> None:
@@ -187,6 +188,8 @@ class Storage:
         # What graphs will write of it when they are launched, while not all was written.
         self.promised: list[tuple[Region, Owner]] = []
         self.graphs: list[Owner] = []  # those that have captured it
+        # Which launch of a graph that was closed since wrote a region last, and where it was.
+        self.overwritten: dict[Region, tuple[int, Place]] = {}
         self.into: Storage | None = None  # what it has become part of
         self.tracks = Tracks()
         self.regions: dict[tuple[int, Layout], Region] = {}
@@ -268,6 +271,18 @@ class Storage:
                 self.promised = []
                 self.settle()
 
+    def launched_after(self, region: Region, generation: int) -> Place | None:
+        """Where a graph was launched that has written in a region after a certain launch of a graph."""
+        for graph in self.graphs:
+            if graph.generation > generation and any(
+                use.write and overlap(use.region, region) for use in graph.uses_of(self)
+            ):
+                return graph.item.place
+        for written, (launched, place) in self.overwritten.items():
+            if launched > generation and overlap(written, region):
+                return place
+        return None
+
     def promise(self, region: Region, graph: Owner) -> None:
         """Note that a graph writes a region when it is launched."""
         if self.written is not None:
@@ -343,6 +358,7 @@ def _absorb(whole: Storage, part: Storage) -> None:
     for region, count in part.held.items():
         whole.held[region] = whole.held.get(region, 0) + count
     whole.outside += part.outside
+    whole.overwritten.update(part.overwritten)
     whole.keep += part.keep
     for graph in part.graphs:
         graph.has_grown(part, whole)

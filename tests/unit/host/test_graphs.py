@@ -282,6 +282,30 @@ def test_an_output_is_good_until_the_next_launch(fake):
     refused("TC412", lambda: host.launch(fake.double, (2,), (graph.output("y"),)))
 
 
+@pytest.mark.parametrize("closed", [False, True])
+def test_an_output_is_good_until_another_graph_writes_it(fake, closed):
+    graph, x = added(fake)
+    y = host.zeros(16).sync()
+    with host.capture() as scope:
+        host.launch(fake.double, (2,), (x,)).submit()
+        scope.output("x", x)
+        scope.output("y", y)
+    other = scope.graph
+    with host.capture() as scope:
+        host.launch(fake.double, (2,), (x,)).submit()
+    third = scope.graph
+    other.launch()
+    kept, beside = other.output("x"), other.output("y")
+    graph.launch()  # reads it
+    host.copy_to_host(kept).submit()
+    third.launch()
+    if closed:
+        third.close()
+    assert "another graph" in refused("TC426", lambda: host.copy_to_host(kept).submit())
+    host.copy_to_host(beside).submit()
+    host.copy_to_host(other.output("x")).submit()
+
+
 def test_inputs_keep_their_shape_and_type(fake):
     graph, _ = added(fake)
     assert "no input" in refused("TC423", lambda: graph.update({"z": [0.0] * 16}))
