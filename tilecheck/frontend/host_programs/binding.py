@@ -17,6 +17,7 @@ from tilecheck.frontend.host_programs.kinds import as_number, as_tensor, key_of,
 from tilecheck.frontend.host_programs.launches import tensors_in
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.tensors import compute, copy
+from tilecheck.frontend.host_programs.torch_calls import check_indices
 
 
 def bind(m: Machine, target: cst.CSTNode, value: V.Value) -> None:
@@ -127,7 +128,10 @@ def _store(
         return
     view = views.subscript(m, tensor, indices)
     others = [t for i in indices if not isinstance(i, V.Slice) and (t := as_tensor(m, i, target)) is not None]
-    sources = [*tensors_in(m, value, target), *others]
+    values = tensors_in(m, value, target)
+    if values:  # a mask with one number is filled without waiting
+        check_indices(m, target, others)
+    sources = [*values, *others]
     to = view or tensor.mixed(holes=True)
     if len(sources) == 1 and not others and m.is_device(to) != m.is_device(sources[0]):
         copy(m, target, "copy_", to, sources[0], asynchronous=False)

@@ -120,6 +120,11 @@ def note_replay(m: Machine, graph: str) -> None:
     m.refreshed.clear()
 
 
+def is_frozen(m: Machine, holder: object, name: str) -> bool:
+    """Whether a graph keeps what a variable holds."""
+    return key(holder, name) in m.frozen or key(holder, name) in m.inputs
+
+
 def _same(before: V.Value, value: V.Value) -> bool:
     if isinstance(before, V.Number) and isinstance(value, V.Number):
         return before.expr is value.expr

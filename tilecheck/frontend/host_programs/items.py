@@ -12,7 +12,7 @@ from tilecheck.frontend.host_programs.frozen import note_read
 from tilecheck.frontend.host_programs.kinds import as_number, as_tensor, key_of, resolved
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.host_programs.torch_calls import operator
+from tilecheck.frontend.host_programs.torch_calls import gather
 
 
 def plain(m: Machine, node: cst.CSTNode) -> V.Unknown:
@@ -129,4 +129,4 @@ def _of_tensor(
         return view
     # Tensors as indices gather: a copy, on the current stream.
     others = [t for i in indices if not isinstance(i, V.Slice) and (t := as_tensor(m, i, node)) is not None]
-    return operator(m, node, "gather", [tensor.mixed(holes=True), *others])
+    return gather(m, node, tensor, others)

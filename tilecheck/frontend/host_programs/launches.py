@@ -15,9 +15,10 @@ from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.kernels import Constants
 from tilecheck.frontend.host_programs.kinds import as_number, as_stream, as_tensor, resolved, truth
 from tilecheck.frontend.host_programs.knowledge import PathEnds, Unread
-from tilecheck.frontend.host_programs.machine import Machine
+from tilecheck.frontend.host_programs.machine import MAX_RANK, Machine
 from tilecheck.frontend.host_programs.names import kernel_behind
 from tilecheck.ir import expr as E
+from tilecheck.ir import host_program as H
 from tilecheck.ir.expr import Expr, Kind
 from tilecheck.ir.host_program import Footprint, Region
 from tilecheck.ir.kernel import grid_symbol
@@ -93,6 +94,7 @@ def _enqueue(
         reads, writes = (*before.reads, *after.reads), (*before.writes, *after.writes)
         m.enqueue(a.node, definition.name, reads, writes, stream=stream)
         return
+    _doubt_handed_in(m, definition.name, before, after, a, stream or m.stream, waits=footprint.waits)
     m.enqueue(
         a.node,
         definition.name,
@@ -103,6 +105,42 @@ def _enqueue(
         dependent=True,
         waits=footprint.waits,
     )
+
+
+def _doubt_handed_in(
+    m: Machine,
+    name: str,
+    before: Footprint,
+    after: Footprint,
+    a: Arguments,
+    stream: str,
+    *,
+    waits: bool,
+) -> None:
+    """Note if the launch before the call may still write what a dependent launch touches without waiting.
+
+    Nothing of the caller runs any more once a launch has started that is not dependent, as it starts when all
+    before it has ended, or once the host has waited.
+    """
+    of_caller = {m.caller, *(v.name for v in m.given.values() if isinstance(v, V.Stream))}
+    if m.captures or stream not in of_caller:
+        return
+    written: set[str] = set()
+    for action in m.actions:
+        match action:
+            case H.Join(stream=None, event=None):
+                return
+            case H.Join(stream=of) | H.Replay(stream=of) | H.Await(stream=of) if of == stream:
+                return
+            case H.Work(dependent=False, stream=of) if of == stream:
+                return
+            case H.Work():
+                written |= {r.memory for part in (action.before, action.after) for r in part.writes}
+    touched = [before] if waits else [before, after]
+    memories = {region.memory for part in touched for region, _ in part.regions()}
+    if any(m.memories[memory].handed_in for memory in memories - written):
+        why = f"what `{name}` touches before it waits may still be written by the launch before this call"
+        m.doubts.append((m.site(a.node), why))
 
 
 def footprint_at(m: Machine, kernel: V.Kernel, a: Arguments, grid: V.Value) -> Footprint:
@@ -144,10 +182,31 @@ def _footprint(
             regions[use.write] += [replace(region, exact=False) for region in m.regions(tensor)]
             if use.certain and not tensor.aliases and not tensor.holes:
                 count = None if use.prefix is None else _at_launch(use.prefix, sizes)
-                regions[use.write].append(m.leading_elements(tensor, count))
+                regions[use.write].append(_leading_elements(m, tensor, count))
             if not m.is_device(tensor):
                 m.copied[tensor.memory] = None
     return Footprint(tuple(regions[False]), tuple(regions[True]))
+
+
+def _leading_elements(m: Machine, tensor: V.Tensor, count: Expr | None) -> Region:
+    """The first elements of a view: `count` of them if its memory has one axis, else one.
+
+    `finished` cuts the box down to as many axes as the memory has.
+    """
+    box: list[tuple[Expr, Expr]] = []
+    is_flat = tensor.rest is not None and len(m.memories[tensor.memory].extents or ()) == 1
+    for axis in range(MAX_RANK):
+        interval = tensor.box[axis] if axis < len(tensor.box) else None
+        start = E.ZERO if interval is None else interval[0].expr
+        stop = E.add(start, 1)
+        if interval is not None:  # the kernel has something to do
+            m.assume(E.lt(start, interval[1].expr))
+        if axis == 0 and is_flat and count is not None:
+            end = m.extent(tensor.memory, 0) if interval is None else interval[1].expr
+            stop = E.minimum(E.add(start, count), end)
+            m.assume(E.lt(start, stop))
+        box.append((start, stop))
+    return Region(tensor.memory, tuple(box))
 
 
 def _at_launch(count: Expr, sizes: Mapping[str, Expr]) -> Expr | None:

@@ -82,6 +82,7 @@ class Machine:
     live_graphs: dict[str, None] = field(default_factory=dict)
     pools: dict[str, str] = field(default_factory=dict)  # of graphs and handles: the graph that has the pool
     recorded: dict[str, list[str]] = field(default_factory=dict)  # streams of `record_stream`
+    doubts: list[tuple[Site, str]] = field(default_factory=list)  # what the caller must know
     masks: dict[str, None] = field(default_factory=dict)  # memory that holds truths
     numbered: dict[str, None] = field(default_factory=dict)  # memory that holds integers
     copied: dict[str, None] = field(default_factory=dict)  # host memory that kernels touch

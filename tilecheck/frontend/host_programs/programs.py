@@ -165,7 +165,7 @@ def _run(m: Machine, entry: Entry) -> H.HostProgram | None:
     if len(m.devices) > 1:
         return _finished(m, entry, (), ((entry.site, SEVERAL_DEVICES),))
     _caller_replays(m, entry, returned)
-    return _finished(m, entry, _returned(m, returned), ())
+    return _finished(m, entry, _returned(m, returned), tuple(m.doubts))
 
 
 def _calls(m: Machine, entry: Entry) -> V.Value:

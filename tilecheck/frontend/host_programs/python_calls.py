@@ -63,7 +63,7 @@ def builtin(m: Machine, name: str, a: Arguments) -> V.Value | None:
             return _setattr(m, a)
         case "next":
             return _next(m, a)
-        case "iter" if first is not None:
+        case "iter" | "memoryview" if first is not None:
             return first
         case "any" | "all" if isinstance(first, V.Sequence):
             found = (truth(m, item, a.node) for item in first.items)

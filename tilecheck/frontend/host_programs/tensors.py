@@ -10,6 +10,7 @@ import libcst as cst
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.knowledge import family
 from tilecheck.frontend.host_programs.machine import ON_HOST, Machine
+from tilecheck.ir import host_program as H
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.host_program import Place, Region
 
@@ -60,9 +61,14 @@ def result(
 
 def perhaps_copied(m: Machine, node: cst.CSTNode, name: str, source: V.Tensor) -> V.Tensor:
     """The result of an operation that copies only where it must: the same memory or new memory."""
-    found = result(m, node, name, [source], exact=False)
-    aliases = tuple(replace(region, exact=False) for region in m.regions(source))
-    return replace(found, rest=None, aliases=aliases)
+    return perhaps_view(m, node, name, [source])
+
+
+def perhaps_view(m: Machine, node: cst.CSTNode, name: str, sources: list[V.Tensor]) -> V.Tensor:
+    """The result of an operation that may give one of its tensors back, or a view of it."""
+    found = result(m, node, name, sources, exact=False)
+    aliases = tuple(replace(region, exact=False) for source in sources for region in m.regions(source))
+    return replace(found, rest=None, aliases=tuple(dict.fromkeys(aliases)))
 
 
 def read_on_host(m: Machine, node: cst.CSTNode, name: str, tensor: V.Tensor) -> None:
@@ -120,9 +126,16 @@ def _lies_on_host(m: Machine, source: V.Tensor) -> bool:
     """
     name = family(source.memory)
     guessed = source.perhaps or m.memories[source.memory].handed_in
-    if not guessed or not m.is_device(source) or name in m.knowledge.on_device or m.is_used(source.memory):
+    if not guessed or not m.is_device(source) or name in m.knowledge.on_device or _is_used(m, source.memory):
         return False
     return m.choose((ON_HOST, name), 2) == 1
+
+
+def _is_used(m: Machine, memory: str) -> bool:
+    """Whether work on the device has used memory of this variable."""
+    work = (action for action in m.actions if isinstance(action, H.Work))
+    regions = (r for w in work for part in (w.before, w.after) for r, _ in part.regions())
+    return any(family(region.memory) == family(memory) for region in regions)
 
 
 def moved(

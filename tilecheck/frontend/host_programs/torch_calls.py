@@ -18,6 +18,7 @@ from tilecheck.frontend.host_programs.tensors import (
     copy,
     moved,
     perhaps_copied,
+    perhaps_view,
     read_on_host,
     result,
     unknown_work,
@@ -60,6 +61,40 @@ def function(m: Machine, name: str, a: Arguments) -> V.Value | None:
     return _operation(m, short, found, a)
 
 
+def _result(m: Machine, node: cst.CSTNode, name: str, sources: list[V.Tensor]) -> V.Tensor:
+    """The result of an operation: new memory, but where it may give its input back."""
+    found = perhaps_view(m, node, name, sources) if name in names.MAY_ALIAS else result(m, node, name, sources)
+    if name in names.COMPARING or (name in names.LOGICAL and all(s.memory in m.masks for s in sources)):
+        m.masks[found.memory] = None
+    elif name in names.INDEXING:
+        m.numbered[found.memory] = None
+    return found
+
+
+def gather(m: Machine, node: cst.CSTNode, tensor: V.Tensor, indices: list[V.Tensor]) -> V.Tensor:
+    """`t[indices]`: a copy on the current stream. Where an index holds truths, the host waits to count them.
+
+    Raises:
+        Unread: it is captured, and not known to hold numbers.
+    """
+    found = result(m, node, "gather", [tensor.mixed(holes=True), *indices])
+    check_indices(m, node, indices)
+    return found
+
+
+def check_indices(m: Machine, node: cst.CSTNode, indices: list[V.Tensor]) -> None:
+    """The host waits for an index that holds truths.
+
+    Raises:
+        Unread: it is not known what it holds, and a capture does not allow the host to wait.
+    """
+    for index in filter(m.is_device, indices):
+        if index.memory in m.masks:
+            m.join(node, "mask", stream=m.stream)
+        elif m.captures and index.memory not in m.numbered:
+            raise m.unread(node, "whether this index is a mask, for which the host waits, is not known")
+
+
 def _operation(m: Machine, name: str, found: list[V.Tensor], a: Arguments) -> V.Value:
     if name.endswith("_") and not name.endswith("__"):
         compute(m, a.node, name, found[1:] if name in names.OVERWRITING else found, found[:1])
@@ -69,8 +104,9 @@ def _operation(m: Machine, name: str, found: list[V.Tensor], a: Arguments) -> V.
         written = tensors_in(m, out, a.node)
         compute(m, a.node, name, [t for t in found if t not in written], written)
         return out
-    given = result(m, a.node, name, found)
-    if name in names.WAITING and any(map(m.is_device, found)):
+    given = _result(m, a.node, name, found)
+    selects = name == "where" and len(a.positional) + len(a.keywords) == 1  # `nonzero` by another name
+    if (selects or name in names.WAITING) and any(map(m.is_device, found)):
         m.join(a.node, name, stream=m.stream)
     return given
 
@@ -98,6 +134,8 @@ def _allocated(m: Machine, name: str, a: Arguments, like: V.Tensor | None) -> V.
     if name in names.FROM_HOST and like is not None and name in ("as_tensor", "asarray", "from_numpy"):
         return moved(m, a.node, name, like, place, asynchronous=False)
     found = m.allocate(a.node, name, place, _extents(m, name, a, like))
+    if name in ("arange", "randperm", "randint"):
+        m.numbered[found.memory] = None
     if name in names.UNWRITTEN:
         return found
     if name in names.FROM_HOST and place is Place.DEVICE:
@@ -280,7 +318,7 @@ def _backward(m: Machine, tensor: V.Tensor, name: str, a: Arguments) -> V.Value:
 
 def operator(m: Machine, node: cst.CSTNode, text: str, operands: list[V.Value]) -> V.Value:
     """An operator with a tensor among its operands."""
-    return result(m, node, text, [t for value in operands for t in tensors_in(m, value, node)])
+    return _result(m, node, text, [t for value in operands for t in tensors_in(m, value, node)])
 
 
 def in_place(m: Machine, node: cst.CSTNode, text: str, target: V.Tensor, value: V.Value) -> None:

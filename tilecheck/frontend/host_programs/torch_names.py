@@ -57,6 +57,15 @@ OPERATIONS = _words(
     "mse_loss l1_loss max_pool2d avg_pool2d interpolate group_norm batch_norm hardswish mish leaky_relu "
     "log_sigmoid logsigmoid glu nll_loss"
 )
+# Those among them that may give their input, or a view of it.
+MAY_ALIAS = _words("dropout einsum conj_physical")
+# Operations and operators that give truths, those that give truths of truths, and those that give positions.
+COMPARING = _words(
+    "eq ne lt le gt ge equal greater less not_equal isclose isfinite isinf isnan logical_and logical_not "
+    "logical_or logical_xor < <= > >= == !="
+)
+LOGICAL = _words("& | ^ ~ bitwise_and bitwise_or bitwise_xor bitwise_not clone")
+INDEXING = _words("argmax argmin argsort argwhere nonzero searchsorted bincount")
 # Contexts and calls of libraries that leave streams, graphs and memory alone.
 HARMLESS_CONTEXTS = (
     "torch.no_grad",

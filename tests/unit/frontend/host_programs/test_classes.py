@@ -257,3 +257,25 @@ def test_what_a_returned_function_holds_is_not_used_before_it_is_called(hosts: H
     (program,) = host.programs
     lines = [action_text(action) for action in program.actions]
     assert [line for line in lines if "the caller" in line] == ["launch the caller on current: reads x"]
+
+
+def test_what_a_graph_keeps_stays_in_the_hands_of_its_methods(hosts: Hosts) -> None:
+    found = hosts(
+        """
+        class Op:
+            def __init__(self, x: torch.Tensor, w: torch.Tensor):
+                self.x, self.w = x, w
+                self.g = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(self.g):
+                    self.out = self.x @ self.w
+
+            def load(self, w: torch.Tensor):
+                self.w = w
+
+            def run(self):
+                self.g.replay()
+                return self.out.clone()
+        """
+    )
+    whys = [why for program in found["Op.run"].programs for _, why in program.unread]
+    assert "a graph keeps `w`, which other methods bind anew" in whys

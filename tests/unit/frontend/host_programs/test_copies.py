@@ -187,3 +187,27 @@ def test_the_flag_of_a_copy_may_stand_at_its_position(paths: Paths, call: str) -
     ):
         assert any(line.startswith("work") for line in path)
         assert not any(line.startswith("join") for line in path)
+
+
+def test_a_result_may_be_its_input(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor):
+            y = torch.einsum("ij->ji", x)
+            y.add_(1)
+            x.record_stream(torch.cuda.current_stream())
+        """
+    )
+    assert any(line.startswith("launch add_") and "~x" in line.partition("writes")[2] for line in path), path
+
+
+def test_a_view_of_bytes_is_the_memory(paths: Paths) -> None:
+    (path,) = paths(
+        """
+        def f(x: torch.Tensor, file):
+            host = torch.empty(4, pin_memory=True)
+            file.readinto(memoryview(host.numpy()))
+            x.copy_(host, non_blocking=True)
+        """
+    )
+    assert any(line.startswith("host readinto") and "writes ~host" in line for line in path), path

@@ -341,3 +341,40 @@ def test_the_caller_replays_a_graph_that_is_returned(paths: Paths) -> None:
         """
     )
     assert [line for line in path if "replay" in line] == ["replay g on current"]
+
+
+def test_a_mask_cannot_be_counted_in_a_capture(paths: Paths) -> None:
+    ends = {
+        "x[x > 0]": True,
+        "torch.where(x > 0)": True,
+        "x[x.argmax()]": False,
+        "torch.where(x > 0, x, 0)": False,
+    }
+    for value, waits in ends.items():
+        (path,) = paths(
+            f"""
+            def f(x: torch.Tensor):
+                g = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(g):
+                    y = {value}
+                g.replay()
+            """
+        )
+        assert any(line.startswith("forbidden") for line in path) == waits, value
+
+
+def test_a_capture_joins_the_streams_that_it_forks(paths: Paths) -> None:
+    for end, joined in {"": False, "torch.cuda.current_stream().wait_stream(side)": True}.items():
+        (path,) = paths(
+            f"""
+            def f(x: torch.Tensor):
+                g, side = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+                with torch.cuda.graph(g):
+                    side.wait_stream(torch.cuda.current_stream())
+                    with torch.cuda.stream(side):
+                        x.add_(1)
+                    {end}
+                g.replay()
+            """
+        )
+        assert any(line.startswith("forbidden side") for line in path) != joined

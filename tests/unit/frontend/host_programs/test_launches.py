@@ -114,3 +114,21 @@ def test_a_kernel_that_is_not_in_view_may_touch_all_it_gets(paths: Paths) -> Non
     )
     assert launched == [["launch kernel[1] on side: reads ~x, ~y writes ~x, ~y"]]
     assert dependent[0][-1].startswith("unread whether this dependent launch waits is not known")
+
+
+def test_the_launch_before_the_call_may_still_write_what_is_touched_before_the_wait(paths: Paths) -> None:
+    starts = {
+        "": True,
+        "x.zero_()": False,
+        "torch.cuda.synchronize()": False,
+    }
+    for start, doubted in starts.items():
+        (path,) = paths(
+            f"""
+            def f(x: torch.Tensor, y: torch.Tensor):
+                {start}
+                double[(4,)](x, x, 512, B=128, launch_pdl=True)
+            """
+        )
+        why = "unread what `double` touches before it waits may still be written by the launch before this call"
+        assert (why in path) == doubted, start
