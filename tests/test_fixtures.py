@@ -139,11 +139,10 @@ PASSING = {
     "one_element_is_set",
     "made_by_an_operator",
     "made_in_a_comprehension",
-    "dependent_by_options",
-    "dependent_by_helper",
     "length_is_frozen",
     "output_in_a_shared_pool",
     "fetched_and_returned",
+    "stepped_beside_the_model",
 }
 
 

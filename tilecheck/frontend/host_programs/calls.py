@@ -185,6 +185,8 @@ def unknown_call(m: Machine, name: str, a: Arguments, *, owner: V.Unknown | None
         Unread: it is given a stream, an event, a graph, or code that uses them, or is told not to wait.
     """
     tensors: list[V.Tensor] = []
+    if any(option in a.keywords for option in ("launch_pdl", "programmatic_dependent_launch")):
+        raise m.unread(a.node, "what this launches to depend on work before it is not in view")
     if a.keywords.get("async_op", V.Const(value=False)) != V.Const(value=False):
         raise m.unread(a.node, "what this does goes on behind the call")
     for value in a.every():

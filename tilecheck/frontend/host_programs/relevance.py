@@ -31,6 +31,7 @@ _METHODS = frozenset(
     "wait_stream wait_event record_stream record_event capture_begin capture_end replay".split()
 )
 _KEYWORDS = frozenset("non_blocking launch_pdl programmatic_dependent_launch".split())
+_DEPENDENT = frozenset("launch_pdl programmatic_dependent_launch".split())
 _IN_LOOPS = frozenset("record wait synchronize query".split())
 
 
@@ -58,6 +59,7 @@ class Relevance:
     ordering: dict[cst.CSTNode, bool] = field(default_factory=dict)
     helpers: set[str] = field(default_factory=set)  # private functions that use them, or call such
     users: set[str] = field(default_factory=set)  # all functions that do
+    dependent: set[str] = field(default_factory=set)  # functions that start dependent launches, or call such
     called: dict[str, int] = field(default_factory=dict)  # how often each name is called, in the text
 
     def __post_init__(self) -> None:
@@ -65,6 +67,8 @@ class Relevance:
         direct = {place.node for place in self.places if self._uses(place.node)}
         helpers = {node.name.value for node in direct if self._is_helper(node)}
         self.helpers = self._closed(helpers, self._is_helper)
+        launching = {p.node.name.value for p in self.places if any(map(_is_dependent, walk(p.node)))}
+        self.dependent = self._closed(launching, lambda node: True)
         self.users = self._closed({node.name.value for node in direct}, lambda node: True)
 
     def _closed(self, names: set[str], counts: Callable[[cst.FunctionDef], bool]) -> set[str]:
@@ -121,6 +125,8 @@ class Relevance:
                 return any(_is_true(arg) for arg in node.args)  # `non_blocking` by its position
             case cst.Call(func=cst.Attribute(attr=cst.Name(value="Stream" | "ExternalStream" | "CUDAGraph"))):
                 return True  # of a module that some name stands for
+            case cst.SimpleString(evaluated_value=str(text)) if text in _DEPENDENT:
+                return True  # of a dictionary of options
             case cst.Arg(keyword=cst.Name(value=name)) if name in _KEYWORDS:
                 return not (isinstance(node.value, cst.Name) and node.value.value == "False")
             case _:
@@ -145,8 +151,11 @@ class Relevance:
         return False
 
     def is_host(self, node: cst.CSTNode) -> bool:
-        """Whether a function uses streams itself, or by a helper that is not judged alone."""
-        return self._uses(node) or self._calls(node, self.helpers)
+        """Whether a function uses streams itself, or by a helper that is not judged alone.
+
+        What a dependent launch runs beside is the work of the caller too.
+        """
+        return self._uses(node) or self._calls(node, self.helpers) or self._calls(node, self.dependent)
 
     def is_relevant(self, node: cst.CSTNode) -> bool:
         """Whether code uses streams, or calls a function of the module that does."""
@@ -217,6 +226,15 @@ class Relevance:
 
 
 _FLAGGED = frozenset("to cuda copy_".split())
+
+
+def _is_dependent(node: cst.CSTNode) -> bool:
+    """Whether this makes a launch dependent, or may."""
+    match node:
+        case cst.Arg(keyword=cst.Name(value=name), value=value):
+            return name in _DEPENDENT and not (isinstance(value, cst.Name) and value.value == "False")
+        case _:
+            return False
 
 
 def _is_true(arg: cst.Arg) -> bool:

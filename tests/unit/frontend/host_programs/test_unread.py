@@ -293,3 +293,21 @@ def test_a_handler_of_the_end_of_an_iterator_runs_at_next(paths: Paths) -> None:
     )
     launched = [tuple(line.split()[1] for line in path if line.startswith("launch")) for path in found]
     assert set(launched) == {("add_",), ("add_", "zero_")}
+
+
+def test_a_call_of_a_function_that_launches_dependents_is_judged(hosts: Hosts) -> None:
+    found = hosts(
+        """
+        def run(x: torch.Tensor, y: torch.Tensor, n, dependent=False):
+            double[(4,)](x, y, n, B=256, launch_pdl=dependent)
+
+        def f(x: torch.Tensor, y: torch.Tensor, n):
+            run(x, y, n)
+            run(y, x, n, dependent=True)
+
+        def g(x: torch.Tensor, unseen):
+            unseen(x, launch_pdl=True)
+        """
+    )
+    assert "f" in found
+    assert "what this launches to depend on" in str(found["g"].programs[0].unread)
