@@ -99,6 +99,7 @@ def test_every_rule_of_kernels_and_launches_is_expected_somewhere() -> None:
 
 # ---- host functions: pairs before and after -----------------------------------------------------------------
 
+UNFOLLOWED = {"by_view"}  # rows of a view under another shape
 HOSTS = [path for path in FILES if path.parent.name == "hosts"]
 
 
@@ -111,12 +112,10 @@ def test_host_functions_are_ordered_except_those_before(path: Path, verified) ->
     assert records
     for name, status in records.items():
         function = name.removesuffix(".__init__")
-        if path.name == "moved.py":  # `tilecheck.host` checks as it runs
-            assert status == ("ordered" if name == "<module>" else "unread"), name
-        elif re.search(r"_before$|before\.", function) and not name.startswith("capture_"):
+        if re.search(r"_before$|before\.", function) and not name.startswith("capture_"):
             assert status == "violated" or (due and status == "unread"), name
         elif not function.endswith("before"):
-            assert status == "ordered" or due, name
+            assert status == "ordered" or due or name in UNFOLLOWED, name
 
 
 def test_host_fixtures_are_pairs_for_each_code_of_host_functions() -> None:
