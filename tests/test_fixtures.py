@@ -142,6 +142,9 @@ PASSING = {
     "output_in_a_shared_pool",
     "fetched_and_returned",
     "stepped_beside_the_model",
+    "next_of_a_list",
+    "each_result",
+    "collected_from_a_generator",
 }
 
 
