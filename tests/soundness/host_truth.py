@@ -11,7 +11,7 @@ the host: the items that have certainly ended. The rules that it rests on:
 - Two items race if the later one does not know the earlier one, and they touch one part of a buffer, one of
   them writing.
 - The caller's work on the handed-in buffers is known to the caller's stream at first. At last the caller reads
-  what is returned and writes what it handed in, knowing what its own stream knows.
+  what is returned and what it handed in, knowing what its own stream knows.
 - A buffer that is let go belongs to the next owner, who knows what the buffer's stream and the recorded ones
   know then. Buffers of a graph's pool stay with the graph. All local buffers are let go at the end.
 
@@ -260,7 +260,7 @@ class Walk:
         """What the caller does next, and the end of all local buffers that it does not get."""
         known = self.stream(MAIN).knows | self.host
         caller = [Use(name, write=False) for name in self.plan.returned if name not in self.kept]
-        caller += [Use(name, write=True) for name in self.plan.handed]
+        caller += [Use(name, write=False) for name in self.plan.handed]
         for item in self.items:
             if item.number not in known and any(m.meets(use) for m in caller for use in item.uses):
                 self.codes.add("TC414")
