@@ -36,7 +36,7 @@ class Prepared(Engine):
             raise self.report
         return self.report
 
-    def show(self, kind: str, path: str, kernel: str) -> str:
+    def show(self, kind: str, path: str, kernel: str, form: str = "text") -> str:
         return f"{kind} of {kernel} in {path}"
 
 

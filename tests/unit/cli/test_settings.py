@@ -198,8 +198,8 @@ def test_verbose_lists_what_was_skipped(project: Path, run) -> None:
     ran = run("check", ".", "-v", engine=Engine())
     assert ran.err.splitlines() == [
         "skipped build: `build` is excluded by default: `build`",
-        "skipped plain.py: nothing in it looks like a kernel",
-        "skipped helpers.py: none of its functions is a kernel",
+        "skipped plain.py: nothing in it looks like a kernel, or like a host function of streams or graphs",
+        "skipped helpers.py: none of its functions is a kernel, or uses streams or graphs",
     ]
     assert run("check", ".", engine=Engine()).err == ""
 

@@ -130,7 +130,7 @@ def test_what_is_skipped_is_told_with_the_reason(tree: Path) -> None:
         ("gen/wip", "`gen/wip` is excluded by pyproject.toml: `gen/wip`"),
         ("lib/build", "`lib/build` is excluded by default: `build`"),
         ("lib/gen/k.py", "no pattern of `include` matches it"),
-        ("lib/plain.py", "nothing in it looks like a kernel"),
+        ("lib/plain.py", "nothing in it looks like a kernel, or like a host function of streams or graphs"),
     )
     assert searched("gen/wip/k.py", force=True).skipped == (
         ("gen/wip/k.py", "`gen/wip` is excluded by pyproject.toml: `gen/wip`"),
