@@ -69,14 +69,9 @@ def show_host(path: str, name: str, form: str) -> str:
 
 def _host_programs(path: str, name: str) -> tuple[tuple[HostProgram, ...], Callable[[Site], str]]:
     from tilecheck.frontend.host_programs import read_host_programs  # lazy: loads libcst
-    from tilecheck.frontend.modules import Project  # lazy
-    from tilecheck.frontend.source import load  # lazy
     from tilecheck.host_orders import footprint_of  # lazy
 
-    try:
-        table = Project().add(load(path))
-    except SourceError as problem:
-        raise UsageError(f"{path}: {problem.message}") from problem
+    table = _table(path)
     functions = {f.name: f for f in read_host_programs(table, footprint_of)}
     if name not in functions:
         known = ", ".join(functions) or "none"
@@ -90,18 +85,28 @@ def _host_programs(path: str, name: str) -> tuple[tuple[HostProgram, ...], Calla
     return programs, lambda site: _place_in(table, site)
 
 
+def _table(path: str) -> ModuleTable:
+    """The module of a file.
+
+    Raises:
+        UsageError: the file cannot be read or parsed.
+    """
+    from tilecheck.frontend.modules import Project  # lazy
+    from tilecheck.frontend.source import load  # lazy
+
+    try:
+        return Project().add(load(path))
+    except SourceError as problem:
+        raise UsageError(f"{path}: {problem.message}") from problem
+
+
 def _find(path: str, name: str) -> tuple[Definition, tuple[Launch, ...]]:
     from tilecheck.config.contracts import KernelContracts  # lazy: loads libcst
     from tilecheck.config.files import Configs  # lazy
     from tilecheck.frontend.definitions import find_kernels  # lazy
     from tilecheck.frontend.launches import find_launches  # lazy: loads libcst
-    from tilecheck.frontend.modules import Project  # lazy
-    from tilecheck.frontend.source import load  # lazy
 
-    try:
-        table = Project().add(load(path))
-    except SourceError as problem:
-        raise UsageError(f"{path}: {problem.message}") from problem
+    table = _table(path)
     contracts = KernelContracts(Configs()).of(path)
     definitions = {d.name: contracts.given_to(d) for d in find_kernels(table)}
     if name not in definitions:
