@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import _thread
 import sys
-import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -29,13 +29,23 @@ def interrupts_are_not_lost() -> Iterator[None]:
             before(dropped)
             return
         # Not from here, where it would be dropped as well: by a thread, when this has returned. If it meets
-        # such code again, so does this.
-        timer = threading.Timer(_LATER, _thread.interrupt_main)
-        timer.daemon = True
-        timer.start()
+        # such code again, so does this. A `threading.Timer` would wait here until its thread runs, and an
+        # interrupt that an earlier one sends meanwhile would be dropped.
+        sent = False
+        while not sent:
+            try:
+                _thread.start_new_thread(_interrupt_later, ())
+                sent = True
+            except KeyboardInterrupt:  # noqa: PERF203 - it stands for this one, which was not sent yet
+                continue
 
     sys.unraisablehook = again
     try:
         yield
     finally:
         sys.unraisablehook = before
+
+
+def _interrupt_later() -> None:
+    time.sleep(_LATER)
+    _thread.interrupt_main()
