@@ -23,19 +23,28 @@ def interrupts_are_not_lost() -> Iterator[None]:
     of a weak reference or of C code. What it raises there goes to `sys.unraisablehook` and is lost.
     """
     before = sys.unraisablehook
+    sent, over = False, False
+
+    def send_later() -> None:
+        nonlocal sent
+        time.sleep(_LATER)
+        sent = False
+        if not over:
+            _thread.interrupt_main()
 
     def again(dropped: UnraisableHookArgs) -> None:
+        nonlocal sent
         if not issubclass(dropped.exc_type, KeyboardInterrupt):
             before(dropped)
             return
         # Not from here, where it would be dropped as well: by a thread, when this has returned. If it meets
         # such code again, so does this. A `threading.Timer` would wait here until its thread runs, and an
-        # interrupt that an earlier one sends meanwhile would be dropped.
-        sent = False
-        while not sent:
+        # interrupt that comes meanwhile would be dropped.
+        started, sent = sent, True
+        while not started:
             try:
-                _thread.start_new_thread(_interrupt_later, ())
-                sent = True
+                _thread.start_new_thread(send_later, ())
+                started = True
             except KeyboardInterrupt:  # noqa: PERF203 - it stands for this one, which was not sent yet
                 continue
 
@@ -44,8 +53,4 @@ def interrupts_are_not_lost() -> Iterator[None]:
         yield
     finally:
         sys.unraisablehook = before
-
-
-def _interrupt_later() -> None:
-    time.sleep(_LATER)
-    _thread.interrupt_main()
+        over = True
