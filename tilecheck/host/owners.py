@@ -136,10 +136,8 @@ class Owner:
         uses = [use for storage in (self.uses if moved else self.touched) for use in self.uses_of(storage)]
         ledger.check(queue, uses, asked, order, self)
         if not self.generation:
-            for storage, kept in self.uses.items():
-                for use in kept:
-                    if use.write:
-                        storage.note_written(use.view.region)
+            for storage in self.uses:
+                storage.fulfil(self)
         self.touched = set()
         self.item.queue = queue
         self.last = self.item

@@ -288,6 +288,13 @@ class Storage:
         if self.written is not None:
             self.promised.append((region, graph))
 
+    def fulfil(self, graph: Owner) -> None:
+        """Note the first launch of a graph. What that may write and does not, no later launch of it writes."""
+        self.promised = [(region, other) for region, other in self.promised if other is not graph]
+        for use in graph.uses_of(self):
+            if use.write:
+                self.note_written(use.view.region)  # not what lies between its elements
+
     def too_early(self, region: Region, but: Owner | None = None, also: Written | None = None) -> Owner | None:
         """A graph, one excepted, that alone writes something in a region, and was not launched yet.
 

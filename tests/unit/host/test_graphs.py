@@ -10,6 +10,7 @@ import time
 import weakref
 
 import host_kits
+import numpy as np
 import pytest
 
 from tilecheck import host
@@ -201,6 +202,20 @@ def test_a_graph_that_was_launched_does_not_read_what_a_new_one_will_write(fake)
     refused("TC426", reader.launch)
     scope.graph.launch()
     reader.launch()
+
+
+def test_what_a_launched_graph_may_have_left_out_is_promised_no_longer(fake):
+    """Nothing says that a flat kernel writes the gaps between its rows. Later launches write no more of them."""
+    flat = fake.kernel("flat", "out", lambda out: out.fill(2), language="triton")
+    reading = fake.kernel("reading", "x out", lambda x, out: np.copyto(out, x), language="triton")
+    left = host.partition(host.empty((4, 4)).sync(), (4, 2))[0, 0]
+    target = host.zeros((4, 2)).sync()
+    with host.capture() as scope:
+        host.launch(flat, (1,), (left,)).submit()
+    refused("TC426", host.launch(reading, (1,), (left, target)).submit)
+    scope.graph.launch()
+    host.launch(reading, (1,), (left, target)).submit()
+    assert fake.values(target) == [[2.0, 2.0]] * 4
 
 
 def test_two_graphs_that_only_read_one_weight_are_independent(fake):
