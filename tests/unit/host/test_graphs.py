@@ -205,7 +205,7 @@ def test_a_graph_that_was_launched_does_not_read_what_a_new_one_will_write(fake)
 
 
 def test_what_a_launched_graph_may_have_left_out_is_promised_no_longer(fake):
-    """Nothing says that a flat kernel writes the gaps between its rows. Later launches write no more of them."""
+    """Nothing says that a flat kernel writes the gaps between its rows, now or at a later launch."""
     flat = fake.kernel("flat", "out", lambda out: out.fill(2), language="triton")
     reading = fake.kernel("reading", "x out", lambda x, out: np.copyto(out, x), language="triton")
     left = host.partition(host.empty((4, 4)).sync(), (4, 2))[0, 0]
