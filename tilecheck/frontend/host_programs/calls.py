@@ -14,7 +14,7 @@ from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.launches import launch, launch_by_call, unread_launch
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.tensors import unknown_work
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.host_programs.texts import names_in, once
 
 _LAUNCHERS = ("cuda.tile.launch", "cuda.tile._execution.launch", "tilecheck.launch")
 _WRAPPERS = (
@@ -209,8 +209,7 @@ def _parts(m: Machine, value: V.Value) -> list[V.Value]:
     for part in (V.NONE,) if isinstance(value, V.Library) else V.contents(value, set()):
         found.append(resolved(m, part))
         if isinstance(part, V.Function) and part.closure is not None:
-            words = {n.value for n in walk(part.node) if isinstance(n, cst.Name)}
-            scopes = [(word, part.closure.find(word)) for word in sorted(words)]
+            scopes = [(word, part.closure.find(word)) for word in sorted(once(m, names_in, part.node))]
             found += [resolved(m, scope.names[word]) for word, scope in scopes if scope is not None]
     return [part for part in found if not isinstance(part, V.Scope)]
 

@@ -20,6 +20,7 @@ from tilecheck.frontend.host_programs.kinds import as_number, key_of, resolved, 
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.numbers import binary, compare
 from tilecheck.frontend.host_programs.tensors import read_on_host
+from tilecheck.frontend.host_programs.texts import literal, once
 from tilecheck.frontend.host_programs.torch_calls import operator
 
 
@@ -65,7 +66,7 @@ def _integer(m: Machine, node: cst.Integer) -> V.Value:
 
 
 def _constant(m: Machine, node: cst.SimpleString | cst.Float | cst.ConcatenatedString) -> V.Value:
-    value = node.evaluated_value
+    value = once(m, literal, node)
     return V.Const(value) if value is not None else plain(m, node)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tilecheck.frontend.host_programs import values as V
-from tilecheck.frontend.host_programs.holding import reachable
+from tilecheck.frontend.host_programs.holding import unreachable
 from tilecheck.ir import host_program as H
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def note_bound(m: Machine, node: cst.CSTNode, holder: object, name: str, value: 
     memory = known.memory
     if _is_same_view(known, value):
         m.stale.pop(memory, None)
-    elif memory not in reachable(m)[0]:
+    elif unreachable(m, (memory,))[0]:
         m.act(H.Rebind(m.site(node), memory))
     elif memory not in m.refreshed and _is_other_input(m, value):
         m.stale[memory] = H.Rebind(m.site(node), memory)

@@ -205,25 +205,29 @@ def entry_scope(m: Machine, function: V.Function) -> V.Scope:
     return scope
 
 
-_NUMBERS = ("int",)
-_PLAIN = ("str", "float", "bool", "torch.dtype", "torch.device")
+_PLAIN = ("int", "str", "float", "bool", "torch.dtype", "torch.device")
 
 
 def given(m: Machine, table: ModuleTable, param: cst.Param) -> V.Value:
     """What the caller passes for a parameter, as far as its annotation says it."""
     name = m.unique(param.name.value)
+    if param not in m.kernels.parameters:
+        m.kernels.parameters[param] = _annotated(table, param)
+    kind = m.kernels.parameters[param]
+    return m.handed_in(name, param) if kind == "tensor" else V.Unknown(name, plain=kind == "plain")
+
+
+def _annotated(table: ModuleTable, param: cst.Param) -> str:
+    """`plain` if a parameter holds no memory, `tensor` if it is one, `unknown` if its text does not say it."""
     if param.annotation is None:
-        literal = param.default is not None and isinstance(param.default, cst.SimpleString | cst.Float)
-        return V.Unknown(name, plain=literal)
+        return "plain" if isinstance(param.default, cst.SimpleString | cst.Float) else "unknown"
     note = param.annotation.annotation
     full = table.full_name(dotted(note))
-    if full in _NUMBERS or full in _PLAIN:
-        return V.Unknown(name, plain=True)
-    if read_annotation(table, note).array and full.endswith("Tensor"):
-        return m.handed_in(name, param)
-    if full.endswith(("nn.Module", "Module")):
-        return V.Unknown(name, plain=True)
-    return V.Unknown(name)
+    if full in _PLAIN:
+        return "plain"
+    if full.endswith("Tensor") and read_annotation(table, note).array:
+        return "tensor"
+    return "plain" if full.endswith(("nn.Module", "Module")) else "unknown"
 
 
 # ---- classes -----------------------------------------------------------------------------------------------

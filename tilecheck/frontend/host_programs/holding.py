@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,16 @@ if TYPE_CHECKING:
     from tilecheck.frontend.host_programs.machine import Machine
 
 
-def reachable(m: Machine) -> tuple[set[str], set[str]]:
-    """The memories and the graphs that the program can still name."""
-    memories: set[str] = set()
-    graphs: set[str] = set()
+def unreachable(m: Machine, memories: Iterable[str], graphs: Iterable[str] = ()) -> tuple[list[str], list[str]]:
+    """Those of these memories and graphs that the program cannot name any more, in their order.
+
+    The search ends as soon as all are found, which is the rule: it runs after every statement.
+    """
+    lost, lost_graphs = dict.fromkeys(memories), dict.fromkeys(graphs)
+    if not lost and not lost_graphs:
+        return [], []
     seen: set[int] = set()
-    held = (m.scopes, m.globals.values(), m.stored.values(), m.pending, m.handed_out)
+    held = (m.scopes, m.pending, m.stored.values(), m.handed_out, m.globals.values())
     for root in (value for values in held for value in values):
         for value in V.contents(root, seen):
             kind = type(value)
@@ -27,11 +32,16 @@ def reachable(m: Machine) -> tuple[set[str], set[str]]:
                 value = m.given.get(value.name)  # noqa: PLW2901 - what it was found to be
                 kind = type(value)
             if kind is V.Tensor:
-                memories.add(value.memory)
-                memories.update(region.memory for region in value.aliases)
+                lost.pop(value.memory, None)
+                for region in value.aliases:
+                    lost.pop(region.memory, None)
             elif kind is V.Graph:
-                graphs.add(value.name)
-    return memories, graphs
+                lost_graphs.pop(value.name, None)
+            else:
+                continue
+            if not lost and not lost_graphs:
+                return [], []
+    return list(lost), list(lost_graphs)
 
 
 def sweep(m: Machine, node: cst.CSTNode) -> None:
@@ -39,11 +49,11 @@ def sweep(m: Machine, node: cst.CSTNode) -> None:
     if m.holds_frees or not m.rebound or (not m.owned and not m.live_graphs):
         return
     m.rebound = False
-    memories, graphs = reachable(m)
     open_graphs = {capture.graph for capture in m.captures}
-    for memory in [name for name in m.owned if name not in memories]:
+    memories, graphs = unreachable(m, m.owned, (name for name in m.live_graphs if name not in open_graphs))
+    for memory in memories:
         _release(m, node, memory)
-    for graph in [name for name in m.live_graphs if name not in graphs and name not in open_graphs]:
+    for graph in graphs:
         del m.live_graphs[graph]
         m.act(H.Destroy(m.site(node), graph))
 

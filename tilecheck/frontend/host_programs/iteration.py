@@ -14,7 +14,7 @@ from tilecheck.frontend.host_programs.kinds import as_number, key_of, truth
 from tilecheck.frontend.host_programs.knowledge import Loop
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.numbers import add
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.host_programs.texts import names_in, once
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 
@@ -165,7 +165,7 @@ def _rounds(
     if whole.exact is not None:
         count = len(whole.exact)
     else:
-        ways = (1, 2, 3) if _makes_rings(node) else (2,)
+        ways = (1, 2, 3) if once(m, names_in, node) & _RINGS else (2,)
         settled = None if whole.count is None else m.settle(whole.count).value
         count = ways[m.choices.pick(len(ways))] if settled is None else min(settled, ways[-1])
         if whole.count is not None and settled is None:
@@ -198,8 +198,3 @@ def _plain_number(value: V.Value) -> V.Value:
 
 def _target(target: cst.BaseExpression) -> str:
     return target.value if isinstance(target, cst.Name) else ""
-
-
-def _makes_rings(node: cst.CSTNode) -> bool:
-    words = {n.value for n in walk(node) if isinstance(n, cst.Name)}
-    return bool(words & _RINGS)

@@ -18,7 +18,6 @@ from tilecheck.frontend.host_programs.holding import sweep
 from tilecheck.frontend.host_programs.kinds import as_tensor
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.syntax import walk
 from tilecheck.ir import host_program as H
 
 _MAY_BE_LEFT_OUT = (H.Work, H.Touch, H.Allocate)
@@ -39,15 +38,6 @@ def is_open(m: Machine, value: V.Value) -> bool:
 def joins(m: Machine, node: cst.CSTNode) -> bool:
     """Whether both ways of a branch are run in one path."""
     return m.knowledge.joins and not m.captures and not m.orders(node)
-
-
-def leaves(body: cst.CSTNode) -> bool:
-    """Whether a block may return, or leave or go on with a loop around it."""
-    own = walk(body, lambda n: not isinstance(n, cst.FunctionDef | cst.Lambda | cst.For | cst.While))
-    returns = walk(body, lambda n: not isinstance(n, cst.FunctionDef | cst.Lambda))
-    return any(isinstance(n, cst.Break | cst.Continue) for n in own) or any(
-        isinstance(n, cst.Return | cst.Yield) for n in returns
-    )
 
 
 def raises(body: cst.BaseSuite | None) -> bool:

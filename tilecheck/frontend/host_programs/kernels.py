@@ -22,6 +22,9 @@ class Kernels:
     of: Footprints
     found: dict[str, dict[object, Definition]] = field(default_factory=dict)  # by file
     odd: dict[cst.CSTNode, bool] = field(default_factory=dict)  # functions: see `functions`
+    parameters: dict[cst.Param, str] = field(default_factory=dict)  # what their annotations say
+    texts: dict[object, object] = field(default_factory=dict)  # see `texts.once`
+    own: dict[tuple[str, str], bool] = field(default_factory=dict)  # modules, by the file that imports them
     ran: set[object] = field(default_factory=set)  # functions that were read where they are called
     steps: int = 0  # nodes that were evaluated for the file
     footprints: dict[tuple[cst.CSTNode, Constants], KernelFootprint | None] = field(default_factory=dict)

@@ -65,20 +65,29 @@ def _bound(m: Machine, table: ModuleTable, scope: V.Scope, name: str, node: cst.
     if binding is None:
         return V.Library(f"builtins.{name}") if hasattr(builtins, name) else V.Unknown(name)
     if isinstance(binding, Import):
-        return _imported(table, binding)
+        return _imported(m, table, binding)
     return _made(m, table, scope, name, binding)
 
 
-def _imported(table: ModuleTable, binding: Import) -> V.Value:
+def _imported(m: Machine, table: ModuleTable, binding: Import) -> V.Value:
     """A library, or something of the project, which is only read if it is a kernel that is launched."""
-    whole = Import(binding.module, None, binding.level)
-    is_own = binding.module != "tilecheck" and any(map(is_file, candidates(whole, Path(table.file))))
-    return V.Imported(table, binding) if is_own or binding.level else library(binding.name)
+    if not binding.level and not _is_own(m, table, binding):
+        return library(binding.name)
+    return V.Imported(table, binding)
+
+
+def _is_own(m: Machine, table: ModuleTable, binding: Import) -> bool:
+    """Whether a file of the project is the module of an import."""
+    key = (table.file, binding.module)
+    if key not in m.kernels.own:
+        places = candidates(Import(binding.module, None, 0), Path(table.file))
+        m.kernels.own[key] = binding.module != "tilecheck" and any(map(is_file, places))
+    return m.kernels.own[key]
 
 
 def imported(m: Machine, binding: Import) -> V.Value:
     """What an import inside a function binds."""
-    return _imported(m.scope.table, binding)
+    return _imported(m, m.scope.table, binding)
 
 
 def kernel_behind(m: Machine, value: V.Imported) -> V.Kernel | None:

@@ -14,14 +14,14 @@ from tilecheck.frontend.host_programs.expressions import evaluate
 from tilecheck.frontend.host_programs.frozen import keep
 from tilecheck.frontend.host_programs.holding import sweep
 from tilecheck.frontend.host_programs.iteration import items_of
-from tilecheck.frontend.host_programs.joining import NeedsChoice, either, is_open, joins, leaves, raises
+from tilecheck.frontend.host_programs.joining import NeedsChoice, either, is_open, joins, raises
 from tilecheck.frontend.host_programs.kinds import resolved, truth
 from tilecheck.frontend.host_programs.knowledge import BreakLoop, ContinueLoop, PathEnds, Raises, Returned
 from tilecheck.frontend.host_programs.loops import run_for, run_while
 from tilecheck.frontend.host_programs.machine import CURRENT, Machine
 from tilecheck.frontend.host_programs.numbers import binary
+from tilecheck.frontend.host_programs.texts import has_call, leaves, names_in, once, returns
 from tilecheck.frontend.host_programs.torch_calls import in_place
-from tilecheck.frontend.syntax import walk
 
 
 def run_block(m: Machine, body: Sequence[cst.CSTNode]) -> None:
@@ -38,7 +38,7 @@ def run_block(m: Machine, body: Sequence[cst.CSTNode]) -> None:
 def _run(m: Machine, statement: cst.CSTNode) -> None:
     m.step(statement)
     if isinstance(statement, cst.SimpleStatementLine):
-        if m.guards and any(isinstance(part, cst.Call) for part in walk(statement)):
+        if once(m, has_call, statement) and m.guards:
             _perhaps_raise(m, statement)
         for small in statement.body:
             _in_statement(m, small, _SIMPLE.get(type(small), _unread))
@@ -234,7 +234,7 @@ def _both(m: Machine, node: cst.If, value: V.Unknown) -> bool:
     if raises(node.body) or raises(otherwise):  # the path goes on the other way
         m.decided["truth", value.name] = 1 if raises(node.body) else 0
         return False
-    if not joins(m, node) or leaves(node.body) or (orelse is not None and leaves(orelse)):
+    if not joins(m, node) or once(m, leaves, node.body) or (orelse is not None and once(m, leaves, orelse)):
         return False
 
     def first() -> V.Value:
@@ -270,17 +270,12 @@ def _for(m: Machine, node: cst.For) -> None:
         return run_for(m, node, lambda: items_of(m, whole, node.iter, name), body, skips=skips)
 
     try:
-        ended = _run_or_not(m, node, run) if joins(m, node) and not _returns(node.body) else run()
+        ended = _run_or_not(m, node, run) if joins(m, node) and not once(m, returns, node.body) else run()
     finally:
         m.pending.pop()
         m.rebound = True
     if ended and node.orelse is not None:
         run_block(m, node.orelse.body.body)
-
-
-def _returns(body: cst.CSTNode) -> bool:
-    nested = (cst.FunctionDef, cst.Lambda)
-    return any(isinstance(n, cst.Return | cst.Yield) for n in walk(body, lambda n: not isinstance(n, nested)))
 
 
 def _run_or_not(m: Machine, node: cst.For, run: Callable[..., bool]) -> bool:
@@ -330,7 +325,7 @@ def _perhaps_raise(m: Machine, statement: cst.CSTNode) -> None:
         PathEnds: it does.
     """
     only_next = m.guards[-1]
-    if only_next and not any(isinstance(part, cst.Name) and part.value == "next" for part in walk(statement)):
+    if only_next and "next" not in once(m, names_in, statement):
         return
     if m.choices.pick(2) == 1:
         raise PathEnds("a call inside a `try` raises")
