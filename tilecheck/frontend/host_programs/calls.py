@@ -6,7 +6,14 @@ from dataclasses import replace
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import host_library, python_calls, streams, torch_calls, torch_names
+from tilecheck.frontend.host_programs import (
+    host_library,
+    objects,
+    python_calls,
+    streams,
+    torch_calls,
+    torch_names,
+)
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.kinds import as_event, as_stream, as_tensor, memory_behind, resolved
@@ -50,7 +57,9 @@ def call(m: Machine, function: V.Value, a: Arguments) -> V.Value:
             raise PathEnds("None is called")
         case V.Unknown() | V.Imported() if _is_gridded(a.node):
             return unread_launch(m, function.name, a)
-        case V.Unknown(name=name) | V.Imported(name=name):
+        case V.Unknown(name=name):
+            return unknown_call(m, name, a, owner=function)
+        case V.Imported(name=name):
             return unknown_call(m, name, a)
         case V.Tensor(memory=memory):
             return unknown_call(m, memory, replace(a, more=(*a.more, function)))
@@ -89,7 +98,10 @@ def _library(m: Machine, name: str, a: Arguments) -> V.Value:
         return V.Partial(a)
     if name.endswith(("Stream", "Event", "Graph", "stream", "graph")):
         raise m.unread(a.node, "streams and graphs of this library are not read")
-    return unknown_call(m, name.rpartition(".")[2], a)
+    given = unknown_call(m, name.rpartition(".")[2], a)
+    if isinstance(given, V.Unknown) and objects.only_reads(name, a):
+        m.readers.add(given.name)
+    return given
 
 
 # ---- methods -----------------------------------------------------------------------------------------------
@@ -161,25 +173,32 @@ def method_of_unknown(m: Machine, owner: V.Unknown, name: str, a: Arguments) -> 
         if name in ("replay", "capture_begin", "capture_end"):
             raise m.unread(a.node, "what this graph holds is not in view")
         in_place = name.endswith("_") and not name.endswith("__") and not name.startswith("_")
-        is_module = any(word in owner.name.lower() for word in _MODULES)
+        is_module = owner.name in m.modules or any(word in owner.name.lower() for word in _MODULES)
         if (name in _OF_TENSORS and not is_module) or in_place or name.startswith("new_"):
             tensor = as_tensor(m, owner, a.node)
             if tensor is not None:
                 return torch_calls.method(m, tensor, name, a)
-        if name in ("append", "put", "add", "insert", "appendleft", "extend"):
+        if name in objects.GROWING:
             for value in a.every():  # it holds them from here on
-                m.stored[m.unique(f"{owner.name}.{name}")] = value
-    return unknown_call(m, name, a, owner=owner)
+                m.stored[m.unique(objects.anywhere(owner))] = value
+        if name in objects.LISTING:
+            return V.NONE
+        if name in objects.TAKING and objects.kept_in(m, owner):
+            return objects.taken(m, owner, m.fresh(m.target or f"{name}()", given=True))
+    return unknown_call(m, name, a, owner=owner, method=name)
 
 
 # ---- code that is not in view ------------------------------------------------------------------------------
 
 
-def unknown_call(m: Machine, name: str, a: Arguments, *, owner: V.Unknown | None = None) -> V.Value:
-    """A call of code that is not in view.
+def unknown_call(
+    m: Machine, name: str, a: Arguments, *, owner: V.Unknown | None = None, method: str = ""
+) -> V.Value:
+    """A call of code that is not in view: of an object (`owner`) or of a `method` of it, or of a function.
 
     It may read and write the tensors that it is given, on the current stream; what it leaves on other streams
     it orders before that, as every function here must. It may do anything with a stream that it is given.
+    It also touches what the object holds.
 
     Raises:
         Unread: it is given a stream, an event, a graph, or code that uses them, or is told not to wait.
@@ -197,10 +216,15 @@ def unknown_call(m: Machine, name: str, a: Arguments, *, owner: V.Unknown | None
                 raise m.unread(a.node, "code that is not in view gets a function that uses streams")
             found = memory_behind(m, part, a.node)
             tensors += [] if found is None or found in tensors else [found]
-    tensors += [t for t in _of_owner(m, owner) if t not in tensors]
     site = m.site(a.node)
-    given = unknown_work(m, a.node, name, tensors, gives=bool(tensors) or site in m.knowledge.tensors)
-    return V.Unknown(m.unique(f"{name}()"), given=False, site=site) if given is None else given
+    gives = bool(tensors) or site in m.knowledge.tensors
+    own = ([], []) if owner is None else objects.held(m, owner, a.node, method)
+    only_reads = owner is not None and owner.name in m.readers and not method
+    given = unknown_work(m, a.node, name, tensors, gives=gives, held=own, only_reads=only_reads)
+    result = V.Unknown(m.unique(f"{name}()"), given=False, site=site) if given is None else given
+    if owner is not None:
+        m.sources[result.memory if isinstance(result, V.Tensor) else result.name] = owner.name
+    return result
 
 
 def _parts(m: Machine, value: V.Value) -> list[V.Value]:
@@ -212,12 +236,3 @@ def _parts(m: Machine, value: V.Value) -> list[V.Value]:
             scopes = [(word, part.closure.find(word)) for word in sorted(once(m, names_in, part.node))]
             found += [resolved(m, scope.names[word]) for word, scope in scopes if scope is not None]
     return [part for part in found if not isinstance(part, V.Scope)]
-
-
-def _of_owner(m: Machine, owner: V.Unknown | None) -> list[V.Tensor]:
-    """The tensors that an unknown object is known to hold."""
-    if owner is None:
-        return []
-    prefix = f"{owner.name}."
-    held = {path: v for path, v in (*m.given.items(), *m.stored.items()) if path.startswith(prefix)}
-    return [v for v in held.values() if isinstance(v, V.Tensor)]

@@ -13,7 +13,7 @@ from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.calls import call, method_of_unknown
 from tilecheck.frontend.host_programs.holding import hand_out
-from tilecheck.frontend.host_programs.items import item, plain
+from tilecheck.frontend.host_programs.items import item, lost, plain
 from tilecheck.frontend.host_programs.iteration import comprehension
 from tilecheck.frontend.host_programs.joining import NeedsChoice, either, is_open, joins
 from tilecheck.frontend.host_programs.kinds import as_number, key_of, resolved, truth
@@ -80,7 +80,12 @@ def _formatted(m: Machine, node: cst.FormattedString) -> V.Value:
 
 
 def _attribute(m: Machine, node: cst.Attribute) -> V.Value:
-    return names.attribute(m, evaluate(m, node.value), node.attr.value, node)
+    owner = evaluate(m, node.value)
+    found = names.attribute(m, owner, node.attr.value, node)
+    if isinstance(owner, V.Tensor) and owner.perhaps and isinstance(found, V.Method):
+        # Code that is not in view gave the owner: it may be an object, and this a tensor that it holds.
+        return found if node.attr.value in names.PROPERTIES else owner.mixed(holes=True)
+    return found
 
 
 # ---- operators ---------------------------------------------------------------------------------------------
@@ -192,8 +197,10 @@ def _items(m: Machine, node: cst.List | cst.Tuple | cst.Set) -> V.Value:
             value = evaluate(m, element.value)
             m.pending.append(value)
             if isinstance(element, cst.StarredElement):
+                if isinstance(value, V.Unknown | V.Tensor) and len(node.elements) == 1:
+                    return value
                 if not isinstance(value, V.Sequence):
-                    return plain(m, node)
+                    return lost(m, V.Sequence([*found, value]), node, "what this list holds is not known")
                 found += value.items
             else:
                 found.append(value)
@@ -211,7 +218,8 @@ def _dictionary(m: Machine, node: cst.Dict) -> V.Value:
         elif isinstance(value, V.Mapping):
             found.update(value.items)
         else:
-            return plain(m, node)
+            held_by = V.Sequence([*found.values(), value])
+            return lost(m, held_by, node, "what this dictionary holds is not known")
     return V.Mapping(found)
 
 

@@ -9,7 +9,7 @@ from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.host_programs import names
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
-from tilecheck.frontend.host_programs.calls import unknown_call
+from tilecheck.frontend.host_programs.calls import call, unknown_call
 from tilecheck.frontend.host_programs.expressions import evaluate
 from tilecheck.frontend.host_programs.holding import sweep
 from tilecheck.frontend.host_programs.knowledge import Relearn, Returned, Unread
@@ -214,20 +214,23 @@ def given(m: Machine, table: ModuleTable, param: cst.Param) -> V.Value:
     if param not in m.kernels.parameters:
         m.kernels.parameters[param] = _annotated(table, param)
     kind = m.kernels.parameters[param]
+    if kind == "module":
+        m.modules.add(name)
     return m.handed_in(name, param) if kind == "tensor" else V.Unknown(name, plain=kind == "plain")
 
 
 def _annotated(table: ModuleTable, param: cst.Param) -> str:
-    """`plain` if a parameter holds no memory, `tensor` if it is one, `unknown` if its text does not say it."""
+    """`plain` if a parameter holds no memory, `tensor` if it is one, else `module` or `unknown`."""
     if param.annotation is None:
-        return "plain" if isinstance(param.default, cst.SimpleString | cst.Float) else "unknown"
+        literal = (cst.SimpleString, cst.Float, cst.Integer)
+        return "plain" if isinstance(param.default, literal) else "unknown"
     note = param.annotation.annotation
     full = table.full_name(dotted(note))
     if full in _PLAIN:
         return "plain"
     if full.endswith("Tensor") and read_annotation(table, note).array:
         return "tensor"
-    return "plain" if full.endswith(("nn.Module", "Module")) else "unknown"
+    return "module" if full.endswith(("nn.Module", "Module")) else "unknown"
 
 
 # ---- classes -----------------------------------------------------------------------------------------------
@@ -251,15 +254,34 @@ def make(m: Machine, made_by: V.Class, a: Arguments) -> V.Value:
     if init is not None:
         return make_with(m, made_by, init, a)
     found = V.Object(made_by, m.unique(m.target or made_by.node.name.value.lower()))
-    for name, default in _declared(made_by):
-        if default is not None:
-            m.scopes.append(V.Scope(made_by.table))
-            found.fields[name] = evaluate(m, default)
-            m.scopes.pop()
-    fields = [name for name, _ in _declared(made_by)]
-    found.fields.update(zip(fields, a.positional, strict=False))
+    declared = _declared(made_by)
+    found.fields.update(zip([name for name, _ in declared], a.positional, strict=False))
     found.fields.update(a.keywords)
+    for name, default in declared:
+        if default is not None and name not in found.fields:
+            found.fields[name] = _default(m, made_by, name, default)
     return found
+
+
+def _default(m: Machine, made_by: V.Class, name: str, default: cst.BaseExpression) -> V.Value:
+    """What an object gets for a field that is not passed: each object a value of its own from a factory."""
+    m.scopes.append(V.Scope(made_by.table))
+    target, m.target = m.target, name
+    try:
+        is_field = isinstance(default, cst.Call) and made_by.table.full_name(dotted(default.func)) == _FIELD
+        for arg in default.args if isinstance(default, cst.Call) and is_field else ():
+            match arg.keyword:
+                case cst.Name(value="default_factory"):
+                    return call(m, evaluate(m, arg.value), Arguments(default))
+                case cst.Name(value="default"):
+                    return evaluate(m, arg.value)
+        return evaluate(m, default)
+    finally:
+        m.scopes.pop()
+        m.target = target
+
+
+_FIELD = "dataclasses.field"
 
 
 def initializer(m: Machine, made_by: V.Class) -> V.Function | None:

@@ -12,12 +12,28 @@ from tilecheck.frontend.host_programs.frozen import note_read
 from tilecheck.frontend.host_programs.kinds import as_number, as_tensor, key_of, resolved
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.machine import Machine
+from tilecheck.frontend.host_programs.objects import taken
 from tilecheck.frontend.host_programs.torch_calls import gather
 
 
 def plain(m: Machine, node: cst.CSTNode) -> V.Unknown:
     """A value that holds no tensor, stream or graph, and of which no more is known."""
     return V.Unknown(m.scope.table.text(node), given=False, plain=True)
+
+
+_OF_DEVICE = (V.Tensor, V.Stream, V.Event, V.Graph, V.Pool, V.Function, V.Handle, V.Operation)
+
+
+def lost(m: Machine, value: V.Value, node: cst.CSTNode, why: str) -> V.Unknown:
+    """A value of which no more is known than that it is made of another.
+
+    Raises:
+        Unread: the other holds tensors, streams or graphs.
+    """
+    for part in V.contents(value):
+        if isinstance(part, _OF_DEVICE) or (isinstance(part, V.Unknown) and not part.plain):
+            raise m.unread(node, why)
+    return plain(m, node)
 
 
 def item(m: Machine, value: V.Value, indices: list[V.Value | V.Slice], node: cst.CSTNode) -> V.Value:
@@ -61,7 +77,8 @@ def _of_unknown(m: Machine, value: V.Unknown, index: V.Value, node: cst.CSTNode)
         if at.curved or len(at.slopes) > 1 or value.name in m.knowledge.spread:
             raise m.unread(node, "which items the rounds of this loop take is not followed")
         m.note_cut(value.name, at)
-    found = resolved(m, m.stored.get(path, V.Unknown(path, value.given, value.plain, value.site)))
+    other = V.Unknown(path, value.given, value.plain, value.site)
+    found = resolved(m, m.stored[path] if path in m.stored else taken(m, value, other))
     note_read(m, value.name, f"[{text}]", path, found)
     return found
 
@@ -84,14 +101,14 @@ def _of_items(
         low, high = (None if b is None or b == V.NONE else as_number(m, b) for b in (index.start, index.stop))
         bounds = [None if b is None else m.settle(b.expr).value for b in (low, high)]
         if index.holes or (low is not None and bounds[0] is None) or (high is not None and bounds[1] is None):
-            return plain(m, node)
+            return lost(m, value, node, "which items of the list this takes is not known")
         return V.Sequence(items[bounds[0] : bounds[1]], value.is_tuple)
     at = None if index is None else as_number(m, index)
     if at is None or not items:
         if not items:
             raise _no_item(m, node, 0)
         m.knowledge.items.add((m.site(node), 0))
-        return plain(m, node)
+        return lost(m, value, node, "which item of the list this takes is not known")
     if at.curved:
         raise m.unread(node, "which items the rounds of this loop take is not followed")
     exact = m.settle(at.expr).value

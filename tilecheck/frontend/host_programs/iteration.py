@@ -14,6 +14,7 @@ from tilecheck.frontend.host_programs.kinds import as_number, key_of, truth
 from tilecheck.frontend.host_programs.knowledge import Loop
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.numbers import add
+from tilecheck.frontend.host_programs.objects import taken
 from tilecheck.frontend.host_programs.texts import names_in, once
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -50,7 +51,11 @@ def items_of(m: Machine, value: V.Value, node: cst.CSTNode, name: str) -> Items:
             )
         case V.Unknown():
             # Whoever made the iterable made its items: memory of the caller, other memory in each round.
-            return Items(lambda r: m.fresh(name or f"{value.name}[{r}]", given=True), count=_length(value))
+
+            def made(r: int) -> V.Value:
+                return taken(m, value, m.fresh(name or f"{value.name}[{r}]", given=True))
+
+            return Items(made, count=_length(value))
         case _:
             return Items(lambda r: m.fresh(name or "item", given=True))
 

@@ -25,7 +25,7 @@ def as_tensor(m: Machine, value: V.Value, node: cst.CSTNode) -> V.Tensor | None:
     if isinstance(value, V.Tensor):
         return value
     value = _of_module(value)
-    if not isinstance(value, V.Unknown) or value.plain:
+    if not isinstance(value, V.Unknown) or value.plain or value.name in m.modules:
         return None
     if value.name not in m.given:
         if value.site is not None:

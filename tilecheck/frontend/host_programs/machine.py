@@ -22,6 +22,7 @@ from tilecheck.frontend.host_programs.knowledge import (
     Unread,
     family,
 )
+from tilecheck.frontend.host_programs.objects import with_owners
 from tilecheck.frontend.host_programs.ranges import Ranges
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.ir import expr as E
@@ -102,6 +103,9 @@ class Machine:
     graph_made: dict[str, dict[str, None]] = field(default_factory=dict)
     replays: dict[str, int] = field(default_factory=dict)  # by memory that a graph writes
     elements: dict[str, str] = field(default_factory=dict)  # items of unknown values, and of which
+    sources: dict[str, str] = field(default_factory=dict)  # what objects and containers gave, and of which
+    modules: set[str] = field(default_factory=set)  # objects that are known to be no tensors
+    readers: set[str] = field(default_factory=set)  # objects whose calls only read what they are given
     rebound: bool = True  # something may have lost its last name since the last sweep
     holds_frees: int = 0  # open branches both ways of which are run: what is freed waits
     end: Site | None = None  # where the last function returned
@@ -342,7 +346,8 @@ class Machine:
         waits: bool = True,
     ) -> None:
         """Enqueue work on a stream, the current one if none is named."""
-        after = H.Footprint(distinct(reads), distinct(writes))
+        touched = (distinct(with_owners(self, node, regions)) for regions in (reads, writes))
+        after = H.Footprint(*touched)
         self._on_device(region.memory for part in (before, after) for region, _ in part.regions())
         frozen: tuple[str, ...] = ()
         if self.captures:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import Binding, Element, Import
+from tilecheck.frontend.bindings import Binding, Element, Import, dotted
 from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs import views
@@ -60,13 +60,22 @@ def _bound(m: Machine, table: ModuleTable, scope: V.Scope, name: str, node: cst.
     imported = [way for way in table.ways.get(name, ()) if isinstance(way, Import)]
     if name in table.ambiguous and imported and not isinstance(binding, Import):
         binding = imported[0]  # `except ImportError: torch = None`: without it nothing here runs
-    elif name in table.ambiguous and not isinstance(binding, Import):
+    elif name in table.ambiguous and not isinstance(binding, Import) and not _is_record(table, name, binding):
         return V.Unknown(name)
     if binding is None:
         return V.Library(f"builtins.{name}") if hasattr(builtins, name) else V.Unknown(name)
     if isinstance(binding, Import):
         return _imported(m, table, binding)
     return _made(m, table, scope, name, binding)
+
+
+def _is_record(table: ModuleTable, name: str, binding: Binding | None) -> bool:
+    """Whether a name stands for a class that nothing but its decorators may have changed, data classes."""
+    if not isinstance(binding, cst.ClassDef) or name in table.ways:
+        return False
+    called = (d.decorator for d in binding.decorators)
+    named = (table.full_name(dotted(c.func if isinstance(c, cst.Call) else c)) for c in called)
+    return all(full == "dataclasses.dataclass" for full in named)
 
 
 def _imported(m: Machine, table: ModuleTable, binding: Import) -> V.Value:
@@ -189,12 +198,12 @@ def attribute(m: Machine, value: V.Value, name: str, node: cst.CSTNode) -> V.Val
             return V.Unknown(m.unique(f"?.{name}"), given=False, plain=True)
 
 
-_PROPERTIES = frozenset("shape device dtype".split())
+PROPERTIES = frozenset("shape device dtype".split())
 _PLAIN = frozenset("is_cuda ndim requires_grad is_leaf layout itemsize nbytes names grad_fn".split())
 
 
 def _of_tensor(m: Machine, tensor: V.Tensor, name: str, node: cst.CSTNode) -> V.Value:
-    if name in _PROPERTIES:
+    if name in PROPERTIES:
         return V.Method(tensor, name)
     if name in _PLAIN:
         return V.Unknown(f"{tensor.memory}.{name}", given=False, plain=True)

@@ -16,6 +16,7 @@ from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.names import attribute
 from tilecheck.frontend.host_programs.numbers import extreme
+from tilecheck.frontend.host_programs.objects import taken
 from tilecheck.frontend.host_programs.tensors import read_on_host
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
@@ -201,7 +202,7 @@ def _next(m: Machine, a: Arguments) -> V.Value:
         raise m.unread(a.node, "how far this iterator has come is not followed")
     if isinstance(first, V.Unknown) and not first.plain:
         ended = len(a.positional) > 1 and m.choose(None, 2) == 1
-        return a.positional[1] if ended else m.fresh(m.target or "next()", given=True)
+        return a.positional[1] if ended else taken(m, first, m.fresh(m.target or "next()", given=True))
     return _plain(m, "next")
 
 

@@ -164,19 +164,26 @@ def moved(
 
 
 def unknown_work(
-    m: Machine, node: cst.CSTNode, name: str, tensors: list[V.Tensor], *, gives: bool
+    m: Machine,
+    node: cst.CSTNode,
+    name: str,
+    tensors: list[V.Tensor],
+    *,
+    gives: bool,
+    held: tuple[list[V.Tensor], list[V.Tensor]] = ([], []),
+    only_reads: bool = False,
 ) -> V.Tensor | None:
     """A call of unread code with tensors: it may read and write all of them on the current stream, and what it
     gives, if it gives a tensor, may be new or one of them.
 
     Unread code is taken to keep the rule of every function here: work on other streams that it starts is
-    ordered before the current stream when it returns.
+    ordered before the current stream when it returns. It may also read and write what is `held`.
     """
     found = m.allocate(node, name, Place.DEVICE) if gives else None
-    written = [*tensors, *([] if found is None else [found])]
-    if written:
-        compute(m, node, name, tensors, written, exact=False)
+    written = [*([] if only_reads else tensors), *held[1], *([] if found is None else [found])]
+    if written or held[0]:
+        compute(m, node, name, [*tensors, *held[0]], written, exact=False)
     if found is None:
         return None
-    aliases = [replace(r, exact=False) for t in tensors for r in m.regions(t)]
+    aliases = [] if only_reads else [replace(r, exact=False) for t in tensors for r in m.regions(t)]
     return replace(found, rest=None, holes=True, aliases=tuple(dict.fromkeys(aliases)), perhaps=True)

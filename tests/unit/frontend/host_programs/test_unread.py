@@ -69,17 +69,19 @@ def test_constructs_that_leave_them_alone(paths: Paths, statement: str) -> None:
 def test_unknown_code_with_tensors_is_work_on_the_current_stream(paths: Paths) -> None:
     (path,) = paths(
         """
-        def f(x: torch.Tensor, model):
+        import library
+
+        def f(x: torch.Tensor):
             side = torch.cuda.Stream()
             with torch.cuda.stream(side):
-                y = model(x)
+                y = library.run(x)
             return y
         """
     )
     # What it gives may be new, or what it was given.
     assert path == [
         "allocate y",
-        "launch model on side: reads ~x writes ~x, ~y",
+        "launch run on side: reads ~x writes ~x, ~y",
         "return ~y",
         "return ~x",
     ]
