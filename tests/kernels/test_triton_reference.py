@@ -1,0 +1,90 @@
+"""The Triton kernels of the library, run by the reference backend, compute what their NumPy references compute.
+
+Triton need not be installed: the backend reads the kernels' text. Of the modules only `examples` and `reference`
+are called, which use nothing of it.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tilecheck.jit.reference import run
+from tilecheck.jit.reference.log import Launch
+
+FOLDER = Path(__file__).parents[2] / "kernels" / "triton"
+MODULES = [path.stem for path in sorted(FOLDER.glob("*.py")) if path.stem != "__init__"]
+Array = np.ndarray[Any, Any]
+
+
+@pytest.fixture
+def module(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A module of the folder, whose kernels are names of functions in its text."""
+    triton, language = ModuleType("triton"), ModuleType("triton.language")
+    language.constexpr = int  # type: ignore[attr-defined] # an annotation
+    triton.language = language  # type: ignore[attr-defined]
+    triton.jit = lambda function: function.__name__  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "triton", triton)
+    monkeypatch.setitem(sys.modules, "triton.language", language)
+    path = FOLDER / f"{request.param}.py"
+    spec = importlib.util.spec_from_file_location(f"without_triton_{request.param}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def parameters(name: str, kernel: str) -> list[str]:
+    tree = ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8"))
+    (found,) = (n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == kernel)
+    return [a.arg for a in found.args.args]
+
+
+def flat(array: Array) -> Array:
+    """The elements from the first to the last that shape and strides reach, as Triton's pointers see them."""
+    if array.flags.c_contiguous:
+        return array.reshape(-1)
+    base = array.base
+    assert isinstance(base, np.ndarray)
+    assert base.flags.c_contiguous
+    return base.reshape(-1)
+
+
+def kernels(name: str) -> set[str]:
+    tree = ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8"))
+    return {n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name.endswith("_kernel")}
+
+
+@pytest.mark.parametrize("module", MODULES, indirect=True, ids=str)
+@pytest.mark.parametrize("order", [iter, reversed], ids=["first-to-last", "last-to-first"])
+def test_examples(module: ModuleType, order: Callable[[Any], Iterator[Any]]) -> None:
+    name = Path(str(module.__file__)).stem
+    launched = set()
+    for example in module.examples():
+        arrays = [np.copy(a) if isinstance(a, np.ndarray) and a.base is None else a for a in example.args]
+        arguments = dict(zip(parameters(name, example.kernel), arrays, strict=True))
+        grid = (*example.grid, 1, 1)[:3]
+        blocks = [(x, y, z) for z in range(grid[2]) for y in range(grid[1]) for x in range(grid[0])]
+        given = {n: flat(a) if isinstance(a, np.ndarray) else a for n, a in arguments.items()}
+        launch = Launch(str(FOLDER / f"{name}.py"), example.kernel, grid, given, blocks=list(order(blocks)))
+        log = run(launch, record=False)
+        assert log.undefined == []
+        for output, expected in example.expected.items():
+            np.testing.assert_allclose(
+                arguments[output].astype(np.float64),
+                expected.astype(np.float64),
+                rtol=example.tolerance,
+                atol=example.tolerance,
+                err_msg=f"{example.kernel}: {output}",
+            )
+        launched.add(example.kernel)
+    assert launched == kernels(name)
