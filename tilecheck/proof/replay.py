@@ -19,6 +19,7 @@ import numpy as np
 from tilecheck.ir.expr import walk
 from tilecheck.ir.kernel import Access, Effect
 from tilecheck.jit.reference.log import AccessRecord, Log, UndefinedRecord
+from tilecheck.jit.reference.rows import row_keys
 from tilecheck.model import Site
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.replay_order import Happened
@@ -144,8 +145,7 @@ def _meeting(goal: Disjoint, log: Log, layouts: Layouts) -> Sighting | None:
     one, two = (_touched(r, blocks, layouts if flat else None) for r in (firsts, seconds))
     if one is None or two is None or one.places.shape[1] != two.places.shape[1]:
         return None
-    _, keys = np.unique(np.concatenate([one.places, two.places]), axis=0, return_inverse=True)
-    keys = keys.reshape(-1)
+    keys = row_keys(np.concatenate([one.places, two.places]))
     mine, theirs = keys[: len(one.places)], keys[len(one.places) :]
     low, high = np.full(keys.max() + 1, len(blocks)), np.full(keys.max() + 1, -1)
     np.minimum.at(low, mine, one.block)

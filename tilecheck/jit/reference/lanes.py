@@ -14,6 +14,7 @@ import numpy as np
 from tilecheck.jit.reference.dtypes import BOOL, Data
 from tilecheck.jit.reference.machine import Machine, Reject
 from tilecheck.jit.reference.memory import Order, writable
+from tilecheck.jit.reference.rows import row_keys
 from tilecheck.jit.reference.values import Array, RawMemory, Tile, as_tile, cast, describe
 
 
@@ -162,13 +163,14 @@ def write_lanes(machine: Machine, target: Lanes, value: Any) -> None:
 def _log_duplicates(machine: Machine, target: Lanes, values: Data) -> None:
     if len(target.elements) < 2:
         return
-    unique, counts = np.unique(target.elements, axis=0, return_counts=True)
-    if len(unique) == len(target.elements):
+    keys = row_keys(target.elements)
+    repeated = np.bincount(keys) > 1
+    if not repeated.any():
         return
-    element = unique[int(np.argmax(counts > 1))]
-    hits = values[np.all(target.elements == element, axis=1)]
+    rows = np.flatnonzero(keys == np.argmax(repeated))
+    hits = values[rows]
     same = "same value" if np.all(hits == hits[0]) else "different values"
-    machine.undefined("duplicate", array=target.array.name, element=element, detail=same)
+    machine.undefined("duplicate", array=target.array.name, element=target.elements[rows[0]], detail=same)
 
 
 def update_lanes(
