@@ -156,14 +156,14 @@ def _integer(machine: Machine, name: str, dtype: DType, x: Data, y: Data) -> Dat
 def wrap(machine: Machine, exact: Data, dtype: DType) -> Data:
     """Fit exact results into their type; a signed 32-bit result that does not fit is logged."""
     wrapped = np.asarray(exact).astype(dtype.numpy)
-    if dtype == INT32 and np.any(wrapped != exact):
-        first = np.asarray(exact)[wrapped != exact].flat[0]
+    if dtype == INT32 and (changed := wrapped != exact).any():
+        first = np.asarray(exact)[changed].flat[0]
         machine.undefined("overflow", detail=str(int(first)))
     return wrapped
 
 
 def _divide(machine: Machine, name: str, x: Data, y: Data) -> Data:
-    if np.any(y <= 0):
+    if (y <= 0).any():
         machine.undefined("divisor", detail=str(int(np.asarray(y)[y <= 0].flat[0])))
     zero = y == 0
     divisor = np.where(zero, 1, y)
@@ -180,7 +180,7 @@ def _divide(machine: Machine, name: str, x: Data, y: Data) -> Data:
 def shift(machine: Machine, name: str, dtype: DType, x: Data, y: Data) -> Data:
     """A shift; a count outside the width is logged."""
     bad = (y < 0) | (y >= dtype.bitwidth)
-    if dtype == INT32 and np.any(bad):
+    if dtype == INT32 and bad.any():
         machine.undefined("overflow", detail=f"shift by {int(np.asarray(y)[bad].flat[0])}")
     count = np.clip(y, 0, dtype.bitwidth - 1)
     if name == "rshift":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,13 @@ class Category(enum.IntEnum):
     RESTRICTED = 3  # floats that never promote implicitly: tfloat32, float8, float4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DType:
-    """A cuTile data type. `mantissa`, `lowest` and `largest` describe floats NumPy cannot store natively."""
+    """A data type. `mantissa`, `lowest` and `largest` describe floats NumPy cannot store natively.
+
+    Each type is one object. What each operation asks of it is kept: `numpy`, `is_integer`, `is_float`, and
+    `bounds`, the smallest and largest value of an integer type.
+    """
 
     name: str
     category: Category
@@ -35,28 +39,21 @@ class DType:
     lowest: int = 0  # exponent of the smallest normal number
     largest: float = 0.0
     saturates: bool = False
+    numpy: np.dtype[Any] = field(init=False, repr=False)
+    is_integer: bool = field(init=False, repr=False)
+    is_float: bool = field(init=False, repr=False)
+    bounds: tuple[int, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        values = 1 << self.bitwidth
+        lowest = -(values >> 1) if self.signed else 0
+        object.__setattr__(self, "numpy", np.dtype(self.storage))
+        object.__setattr__(self, "is_integer", self.category is Category.INTEGER)
+        object.__setattr__(self, "is_float", self.category >= Category.FLOAT)
+        object.__setattr__(self, "bounds", (lowest, lowest + values - 1))
 
     def __str__(self) -> str:
         return self.name
-
-    @property
-    def numpy(self) -> np.dtype[Any]:
-        return np.dtype(self.storage)
-
-    @property
-    def is_integer(self) -> bool:
-        return self.category is Category.INTEGER
-
-    @property
-    def is_float(self) -> bool:
-        return self.category >= Category.FLOAT
-
-    @property
-    def bounds(self) -> tuple[int, int]:
-        """The smallest and largest value of an integer type."""
-        if self.signed:
-            return -(1 << (self.bitwidth - 1)), (1 << (self.bitwidth - 1)) - 1
-        return 0, (1 << self.bitwidth) - 1
 
 
 def _integer(name: str) -> DType:
@@ -68,9 +65,6 @@ def _restricted(name: str, bits: int, mantissa: int, lowest: int, largest: float
 
 
 BOOL = DType("bool_", Category.BOOL, 8, "bool")
-INT32 = _integer("int32")
-INT64 = _integer("int64")
-UINT8 = _integer("uint8")
 FLOAT16 = DType("float16", Category.FLOAT, 16, "float16")
 BFLOAT16 = DType("bfloat16", Category.FLOAT, 16, "float32", True, 7, -126, float.fromhex("0x1.fep127"))
 FLOAT32 = DType("float32", Category.FLOAT, 32, "float32")
@@ -94,6 +88,7 @@ DTYPES: dict[str, DType] = {
         _restricted("float4_e2m1fn", 4, 1, 0, 6.0),
     )
 }
+INT32, INT64, UINT8 = DTYPES["int32"], DTYPES["int64"], DTYPES["uint8"]
 
 # The names that PyTorch and NumPy use for the same types.
 FOREIGN_DTYPES: dict[str, DType] = {

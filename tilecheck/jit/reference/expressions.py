@@ -88,16 +88,17 @@ def lookup(interpreter: Interpreter, name: str, frame: Frame) -> Any:
 
 
 def _name(interpreter: Interpreter, node: ast.Name, frame: Frame) -> Any:
-    if node.id in frame.names:
-        return frame.names[node.id]
-    with interpreter.computing(frame.module, node):
-        return lookup(interpreter, node.id, frame)
+    name = node.id
+    if name in frame.names:
+        return frame.names[name]
+    if frame.parent is None and name not in frame.own and name in frame.module.values:
+        return frame.module.values[name]
+    return interpreter.compute(frame.module, node, lookup, interpreter, name, frame)
 
 
 def _attribute(interpreter: Interpreter, node: ast.Attribute, frame: Frame) -> Any:
     owner = interpreter.evaluate(node.value, frame)
-    with interpreter.computing(frame.module, node):
-        return attribute_of(interpreter, owner, node.attr)
+    return interpreter.compute(frame.module, node, attribute_of, interpreter, owner, node.attr)
 
 
 def _subscript(interpreter: Interpreter, node: ast.Subscript, frame: Frame) -> Any:
@@ -105,9 +106,8 @@ def _subscript(interpreter: Interpreter, node: ast.Subscript, frame: Frame) -> A
     if isinstance(owner, Opaque):
         return owner
     index = interpreter.evaluate(node.slice, frame)
-    with interpreter.computing(frame.module, node):
-        name = node.value.id if isinstance(node.value, ast.Name) else ""
-        return item_of(interpreter, owner, index, name)
+    name = node.value.id if isinstance(node.value, ast.Name) else ""
+    return interpreter.compute(frame.module, node, item_of, interpreter, owner, index, name)
 
 
 def _slice(interpreter: Interpreter, node: ast.Slice, frame: Frame) -> slice:
@@ -121,8 +121,7 @@ def _slice(interpreter: Interpreter, node: ast.Slice, frame: Frame) -> slice:
 def _binary_operation(interpreter: Interpreter, node: ast.BinOp, frame: Frame) -> Any:
     x = interpreter.evaluate(node.left, frame)
     y = interpreter.evaluate(node.right, frame)
-    with interpreter.computing(frame.module, node):
-        return operate(interpreter, node.op, x, y)
+    return interpreter.compute(frame.module, node, operate, interpreter, node.op, x, y)
 
 
 def _unary_operation(interpreter: Interpreter, node: ast.UnaryOp, frame: Frame) -> Any:
@@ -152,15 +151,14 @@ def _compare(interpreter: Interpreter, node: ast.Compare, frame: Frame) -> Any:
     left = interpreter.evaluate(node.left, frame)
     if len(node.ops) == 1:
         right = interpreter.evaluate(node.comparators[0], frame)
-        with interpreter.computing(frame.module, node):
-            return interpreter.language.compare(interpreter.machine, node.ops[0], left, right)
+        compare = interpreter.language.compare
+        return interpreter.compute(frame.module, node, compare, interpreter.machine, node.ops[0], left, right)
 
     def results(left: Any) -> Iterator[Any]:
         for operator, comparator in zip(node.ops, node.comparators, strict=True):
             right = interpreter.evaluate(comparator, frame)
-            with interpreter.computing(frame.module, node):
-                result = interpreter.language.compare(interpreter.machine, operator, left, right)
-            yield result
+            compare = interpreter.language.compare
+            yield interpreter.compute(frame.module, node, compare, interpreter.machine, operator, left, right)
             left = right
 
     with interpreter.computing(frame.module, node):

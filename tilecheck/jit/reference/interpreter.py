@@ -105,14 +105,25 @@ class Interpreter:
         """Whatever is logged inside belongs to `node`; after an error the place stays, for the message."""
         return _At(self.machine, module.source.place(node))
 
+    def compute(
+        self, module: Module, node: ast.expr | ast.stmt, function: Callable[..., Any], *arguments: Any
+    ) -> Any:
+        """What `function` gives inside `computing`. Most operations are run so: it costs less."""
+        machine = self.machine
+        previous, machine.place = machine.place, module.source.place(node)
+        try:
+            result = function(*arguments)
+        except OPERATION_ERRORS as error:
+            raise Reject(str(error)) from error
+        machine.place = previous
+        return result
+
     def computing(self, module: Module, node: ast.expr | ast.stmt) -> _Computing:
         """`at` for one operation: what NumPy or Python refuse (shapes, types) the compiler refuses too."""
         return _Computing(self.machine, module.source.place(node))
 
 
 class _At:
-    """Most operations enter one, so it is no generator."""
-
     __slots__ = ("_machine", "_place", "_previous")
 
     def __init__(self, machine: Machine, place: Place) -> None:

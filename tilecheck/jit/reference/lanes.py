@@ -15,7 +15,7 @@ from tilecheck.jit.reference.dtypes import BOOL, Data
 from tilecheck.jit.reference.machine import Machine, Reject
 from tilecheck.jit.reference.memory import Order, writable
 from tilecheck.jit.reference.rows import row_keys
-from tilecheck.jit.reference.values import Array, RawMemory, Tile, as_tile, cast, describe
+from tilecheck.jit.reference.values import Array, RawMemory, Tile, as_tile, broadcast, cast, describe
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,18 +87,20 @@ def active_lanes(
 ) -> Lanes:
     """The lanes that `mask` wants and that are `inside`; unchecked, the first one outside is logged."""
     shape = tuple(inside.shape)
-    wanted = np.ones(shape, bool) if mask is None else np.broadcast_to(_mask_data(mask), shape)
+    wanted = np.ones(shape, bool) if mask is None else broadcast(_mask_data(mask), shape)
     origin = (0,) if raw else array.origin
-    if not check_bounds and np.any(wanted & ~inside):
-        bad = np.argwhere(wanted & ~inside)[0]
+    if not check_bounds and (outside := wanted & ~inside).any():
+        bad = np.argwhere(outside)[0]
         where = [int(grid[tuple(bad)]) + start for grid, start in zip(grids, origin, strict=True)]
         machine.undefined("out-of-bounds", array=array.name, element=where)
     active = np.asarray(wanted & inside)
-    lanes = np.argwhere(active).astype(np.int64)
+    lanes = np.array(active.nonzero(), np.int64).T if shape else np.zeros((int(active), 0), np.int64)
     key = tuple(np.asarray(grid)[active] for grid in grids)
     if not key:  # an array of rank 0: its one element, if the lane is active
         return Lanes(array, memory, shape, lanes, np.zeros((len(lanes), 0), np.int64), key)
-    elements = np.stack([column + start for column, start in zip(key, origin, strict=True)], axis=1)
+    elements = np.empty((len(lanes), len(key)), np.int64)
+    for axis, (column, start) in enumerate(zip(key, origin, strict=True)):
+        elements[:, axis] = column + start
     return Lanes(array, memory, shape, lanes, elements, key, raw)
 
 
@@ -152,7 +154,7 @@ def read_lanes(machine: Machine, target: Lanes, padding: Any, order: Order | Non
 
 def write_lanes(machine: Machine, target: Lanes, value: Any) -> None:
     """Write the active lanes; two lanes that hit one element are logged."""
-    source = np.broadcast_to(cast(value, target.array.dtype).data, target.shape)
+    source = broadcast(cast(value, target.array.dtype).data, target.shape)
     values = _take(source, target.lanes)
     _log_duplicates(machine, target, values)
     if len(target.lanes):
@@ -184,8 +186,8 @@ def update_lanes(
     """An atomic read-modify-write, lane after lane; gives the old values (`idle` where no lane is active)."""
     dtype = target.array.dtype
     result = np.empty(target.shape, dtype.numpy)
-    result[...] = np.broadcast_to(cast(idle, dtype).data, target.shape)
-    sources = [_take(np.broadcast_to(cast(item, dtype).data, target.shape), target.lanes) for item in operands]
+    result[...] = cast(idle, dtype).data
+    sources = [_take(broadcast(cast(item, dtype).data, target.shape), target.lanes) for item in operands]
     memory = writable(target.memory, target.array) if len(target.lanes) else target.memory
     old = np.empty(len(target.lanes), dtype.numpy)
     for row in range(len(target.lanes)):

@@ -28,10 +28,11 @@ class SourceFile:
 
     def place(self, node: ast.expr | ast.stmt) -> Place:
         """Where a node of the tree stands."""
-        found = self._places.get(node)
-        if found is None:
+        try:
+            return self._places[node]
+        except KeyError:
             found = self._places[node] = Place(self.path, *self.span(node), node.lineno)
-        return found
+            return found
 
     def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
         """The byte range of a node, end exclusive."""

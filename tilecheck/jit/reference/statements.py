@@ -27,13 +27,15 @@ _CONTINUE = Signal("continue")
 
 def execute(interpreter: Interpreter, body: Sequence[ast.stmt], frame: Frame) -> Signal | None:
     """Run statements until one jumps."""
+    machine, place = interpreter.machine, frame.module.source.place
     for statement in body:
         handler = _HANDLERS.get(type(statement))
-        with interpreter.at(frame.module, statement):
-            interpreter.machine.step()
-            if handler is None:
-                raise unsupported(statement)
-            signal = handler(interpreter, statement, frame)
+        previous, machine.place = machine.place, place(statement)  # as `at` has it
+        machine.step()
+        if handler is None:
+            raise unsupported(statement)
+        signal = handler(interpreter, statement, frame)
+        machine.place = previous
         if signal is not None:
             return signal
     return None

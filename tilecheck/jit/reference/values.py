@@ -7,6 +7,7 @@ arithmetic is unbounded. Everything the device computes is a `Tile`; a scalar is
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -228,13 +229,18 @@ def is_constant(value: Any) -> bool:
 
 def scalar(value: bool | float, dtype: DType) -> Tile:
     """A strictly typed scalar; integers wrap to their type."""
-    if dtype.is_integer and not isinstance(value, float):
-        wrapped = int(value) & ((1 << dtype.bitwidth) - 1)
-        low, high = dtype.bounds
-        return Tile(np.array(wrapped if wrapped <= high else wrapped + 2 * low, dtype.numpy), dtype)
     if dtype.is_integer:
-        return scalar(int(value), dtype)
+        return _integer_scalar(int(value), dtype)
     return Tile(round_float(np.array(value, dtype.numpy), dtype), dtype)
+
+
+@functools.lru_cache(maxsize=4096)  # most are block numbers, bounds of loops and literals
+def _integer_scalar(value: int, dtype: DType) -> Tile:
+    wrapped = value & ((1 << dtype.bitwidth) - 1)
+    low, high = dtype.bounds
+    data = np.array(wrapped if wrapped <= high else wrapped + 2 * low, dtype.numpy)
+    data.setflags(write=False)  # several launches have it
+    return Tile(data, dtype)
 
 
 def harden(value: Any) -> Any:
@@ -263,6 +269,11 @@ def cast(value: Any, dtype: DType) -> Tile:
         return scalar(value, dtype)
     tile = as_tile(value)
     return Tile(convert(tile.data, tile.dtype, dtype), dtype)
+
+
+def broadcast(data: Data, shape: tuple[int, ...]) -> Data:
+    """The elements in a shape; most operands have it already."""
+    return data if data.shape == shape else np.broadcast_to(data, shape)
 
 
 def as_int(value: Any) -> int:

@@ -123,7 +123,7 @@ def _divide(machine: Machine, name: str, x: Data, y: Data) -> Data:
     """Division that truncates toward zero; the remainder has the sign of the dividend. It is defined for
     negative divisors, which no proof covers."""
     zero = y == 0
-    if np.any(zero):
+    if zero.any():
         machine.undefined("divisor", detail="0")
     divisor = np.where(zero, np.ones_like(y), y)
     quotient = np.floor_divide(x, divisor)

@@ -54,11 +54,13 @@ def pointer_lanes(machine: Machine, pointer: Pointer, mask: Tile | None) -> Lane
 def _broadcast_pointer(pointer: Pointer, *others: Any) -> Pointer:
     """The pointer in the shape that it has together with the other operands; one pointer stays one."""
     shapes = [other.shape for other in others if other is not None]
-    if pointer.shape == () and any(shapes):
+    if all(shape == pointer.shape for shape in shapes):
+        require_size(pointer.offsets)
+        return pointer
+    if pointer.shape == ():
         raise Reject("a block accessed through one pointer")
     shape = np.broadcast_shapes(pointer.shape, *shapes)
-    require_size(np.broadcast_to(pointer.offsets, shape))
-    return replace(pointer, offsets=np.broadcast_to(pointer.offsets, shape))
+    return replace(pointer, offsets=require_size(np.broadcast_to(pointer.offsets, shape)))
 
 
 @operation("load")

@@ -137,6 +137,8 @@ def require_size(data: Data) -> Data:
 
 def require_joint_size(*operands: Data) -> None:
     """Refuse operands that broadcast to a tensor that the compiler refuses, before memory is taken for it."""
+    if len(operands) == 2 and 0 < operands[0].size * operands[1].size <= MAX_ELEMENTS:
+        return  # it has no more elements than that
     axes = zip_longest(*(reversed(data.shape) for data in operands), fillvalue=1)
     elements = math.prod(max(extents) for extents in axes)
     if elements > MAX_ELEMENTS:
