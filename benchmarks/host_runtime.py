@@ -7,7 +7,8 @@ The parts, all of them by default:
 
     eager     one launch: `host.enqueue`, and `host.launch(...).submit()`, beside `tilecheck.launch` (cuTile)
               and `tilecheck.verified` (Triton)
-    replay    one launch of a graph of 10, 100, 1,000 and 10,000 nodes, beside `torch.cuda.CUDAGraph.replay`
+    replay    one launch of a graph of 10, 100, 1,000 and 10,000 nodes while no other is in flight, beside
+              `torch.cuda.CUDAGraph.replay`, and beside the driver's own call for the same graph
     pipeline  copies and launches on 4 streams, beside the same by hand in PyTorch
     chain     180 small kernels that depend on the start of one another, beside the same that do not
 
@@ -67,6 +68,28 @@ def paired(
                 run()
             found[name].append((clock() - began) / calls)
             wait()
+    return {name: 1e6 * statistics.median(times) for name, times in found.items()}
+
+
+def paired_alone(
+    sides: Sides, warm: Sides, rounds: int, calls: int, wait: Callable[[], object]
+) -> dict[str, float]:
+    """Microseconds of the host for one call of each side while no other is in flight.
+
+    Right before each call that is timed, `warm` runs, which does the same with little work: the code is in the
+    caches. So what is timed is neither a wait for room in a queue, nor the way back from a wait.
+    """
+    found: dict[str, list[float]] = {name: [] for name in sides}
+    for run in sides.values():
+        run()
+    for number in range(rounds * calls):
+        for name in list(sides) if number % 2 else list(reversed(sides)):
+            wait()
+            warm[name]()
+            began = time.perf_counter()
+            sides[name]()
+            found[name].append(time.perf_counter() - began)
+    wait()
     return {name: 1e6 * statistics.median(times) for name, times in found.items()}
 
 
@@ -149,29 +172,41 @@ class Gpu:
                 told("one launch, Triton", paired(sides, self.rounds, _CALLS, self.wait))
 
     def replay(self) -> None:
+        small, small_graph = self._graphs(1)
+        for nodes in NODES:
+            sides, graph = self._graphs(nodes)
+            calls = max(1, min(50, 20_000 // nodes))
+            with self.torch.cuda.stream(self.outside):
+                found = paired_alone(sides, small, self.rounds, calls, self.wait)
+            told(f"one replay, {nodes:,} nodes", found)
+            graph.close()
+        small_graph.close()
+
+    def _graphs(self, nodes: int) -> tuple[Sides, host.Graph[Any]]:
+        """Launches of a graph of PyTorch's, of one of ours, and of ours by the driver's own call."""
+        from cuda.bindings import driver
+
         assert self.triton is not None, "this part needs Triton"
         kernel = self.triton.add_one
-        for nodes in NODES:
-            x, out = self.tensor(), self.tensor()
-            kernel[GRID](x, out, SIZE, BLOCK)
-            self.wait()
-            by_hand = self.torch.cuda.CUDAGraph()
-            with self.torch.cuda.graph(by_hand):
-                for _ in range(nodes):
-                    kernel[GRID](x, out, SIZE, BLOCK)
-            a, b = host.own(x), host.own(out)
-            with host.capture() as scope:
-                for _ in range(nodes):
-                    host.enqueue(scope.stream, kernel, GRID, (a, b, SIZE, BLOCK))
-            graph = scope.graph
-            with self.torch.cuda.stream(self.outside):
-                sides: Sides = {
-                    "torch.cuda.CUDAGraph.replay": by_hand.replay,
-                    "Graph.launch": lambda graph=graph: graph.launch(self.stream),
-                }
-                calls = max(1, min(50, 20_000 // nodes))
-                told(f"one replay, {nodes:,} nodes", paired(sides, self.rounds, calls, self.wait))
-            graph.close()
+        x, out = self.tensor(), self.tensor()
+        kernel[GRID](x, out, SIZE, BLOCK)
+        self.wait()
+        by_hand = self.torch.cuda.CUDAGraph()
+        with self.torch.cuda.graph(by_hand):
+            for _ in range(nodes):
+                kernel[GRID](x, out, SIZE, BLOCK)
+        a, b = host.own(x), host.own(out)
+        with host.capture() as scope:
+            for _ in range(nodes):
+                host.enqueue(scope.stream, kernel, GRID, (a, b, SIZE, BLOCK))
+        graph, handle = scope.graph, self.stream.handle
+        raw = graph._owner.raw.handle  # noqa: SLF001 - for the driver's own call
+        sides: Sides = {
+            "torch.cuda.CUDAGraph.replay": by_hand.replay,
+            "Graph.launch": lambda: graph.launch(self.stream),
+            "cuGraphLaunch of the same": lambda: driver.cuGraphLaunch(raw, handle),
+        }
+        return sides, graph
 
     def pipeline(self) -> None:
         assert self.triton is not None, "this part needs Triton"
@@ -282,6 +317,9 @@ class NoGpu:
 
     def imported(self, value: object) -> None:
         return None
+
+    def private(self, array: object) -> object | None:
+        return array if isinstance(array, DeviceArray) else None
 
     def allocation(self, address: int) -> None:
         return None

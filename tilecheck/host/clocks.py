@@ -88,8 +88,9 @@ class Queue:
     """A stream as work on it is ordered. Mutable: its state after the last item that was enqueued.
 
     `lane` and `seq` are the place of the last item, `before` what else has ended when that item has. If the
-    item is a launch (`is_launch`), a dependent launch after it starts when the item has started: `start` is
-    what has ended by then. `retired` are the last items of lanes that the stream has left.
+    item is a launch (`is_launch`), a dependent launch after it starts when the item has started: by then
+    `before` and the first `start` items of the lane have ended. `retired` are the last items of lanes that the
+    stream has left.
     """
 
     __slots__ = (
@@ -107,7 +108,7 @@ class Queue:
         self.lanes = {self.lane}  # all that it has had since it was last found empty
         self.seq = 0
         self.before: Clock = EMPTY
-        self.start: tuple[Clock, int, int] = (EMPTY, self.lane, 0)
+        self.start = 0
         self.is_launch = False
         self.retired: Clock = EMPTY
         self.marks: deque[Mark] = deque(maxlen=_MOST_MARKS)  # the latest events behind single operations
@@ -138,7 +139,7 @@ class Queue:
 
     def push(self, item: Item, *, is_launch: bool) -> None:
         """Enqueue an item that starts when the item before it has ended."""
-        self.start = (self.before, self.lane, self.seq)
+        self.start = self.seq
         self.seq += 1
         self.is_launch = is_launch
         item.lane = self.lane
@@ -151,13 +152,12 @@ class Queue:
         one that may not wait implies no more than what had ended when it started.
         """
         if not waits:
-            before, lane, seq = self.start
             self.retired = merged(self.retired, {self.lane: self.seq})
-            self.before = merged(before, {lane: seq}) if seq else before
+            if self.start:
+                self.before = merged(self.before, {self.lane: self.start})
             self.lane = next(_lanes)
             self.lanes.add(self.lane)
-            self.seq = 0
-            self.start = (self.before, self.lane, 0)
+            self.seq = self.start = 0
         self.seq += 1
         item.lane = self.lane
         item.seq = self.seq

@@ -43,7 +43,7 @@ class Leaf(Operation[T]):
         self.lent: list[View] = []
 
     def __del__(self) -> None:
-        if hasattr(self, "lent"):
+        if getattr(self, "is_holding", False):
             self._release()
 
     def takes(self, view: View) -> None:

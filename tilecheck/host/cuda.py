@@ -22,6 +22,9 @@ from tilecheck.host.arrays import DeviceArray, size_of
 from tilecheck.jit.driver import allocation, call
 
 _NOT_READY = 600  # CUDA_ERROR_NOT_READY: the work goes on
+_USE_NODE_PRIORITY = (
+    8  # CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY: of the stream that a node was captured on
+)
 _FILLS = {1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}
 
 
@@ -170,6 +173,14 @@ class Cuda:
         strides = None if view.strides is None else tuple(view.strides)
         return DeviceArray(int(view.ptr), tuple(view.shape), str(view.dtype), (value, view), strides)
 
+    def private(self, array: Any) -> Any | None:
+        if type(array) is DeviceArray:  # has no method that changes it
+            return array
+        torch = self._torch or self._pytorch()
+        # Only of PyTorch's own types is it known what `detach` makes.
+        is_tensor = torch is not None and type(array) in (torch.Tensor, torch.nn.Parameter)
+        return array.detach() if is_tensor else None
+
     def allocation(self, address: int) -> tuple[int, int] | None:
         self._use()
         return allocation(address)
@@ -208,7 +219,7 @@ class Cuda:
     def end_capture(self, stream: _Stream, capture: Any) -> Any:
         (graph,) = call("cuStreamEndCapture", stream.handle)
         try:
-            (executable,) = call("cuGraphInstantiate", graph, 0)
+            (executable,) = call("cuGraphInstantiate", graph, _USE_NODE_PRIORITY)
         finally:
             call("cuGraphDestroy", graph)
         call("cuGraphUpload", executable, stream.handle)

@@ -58,6 +58,10 @@ class Driver(Protocol):
     def imported(self, value: Any) -> Any | None:
         """An array with `__cuda_array_interface__` over the memory of one that has only DLPack's interface."""
 
+    def private(self, array: Any) -> Any | None:
+        """An object for the memory of an array, whose address, shape and type nobody else can change; None if
+        there is none."""
+
     def allocation(self, address: int) -> tuple[int, int] | None:
         """Start and size of the device's allocation that holds an address."""
 

@@ -7,6 +7,7 @@ is lent. What is in flight after that is followed by addresses, so a handle that
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from tilecheck.host.runtime import Runtime
     from tilecheck.host.uses import Order
 
+_serials = itertools.count(1)
+
 
 class View:
     """A handle that may read an array. Mutable: it may be dead for a time, or for good."""
@@ -33,17 +36,24 @@ class View:
         "_hull",
         "array",
         "dtype",
+        "launched",
         "loans",
         "moved",
         "place",
         "region",
         "runtime",
+        "serial",
         "storage",
     )
 
     def __init__(self, runtime: Runtime, array: Any, storage: Storage, region: Region, place: Place) -> None:
         self.runtime = runtime
-        self.array = array  # what kernels are launched with
+        self.array = array  # what the user's own code gets
+        private = runtime.driver.private(array)
+        self.launched = array if private is None else private  # what kernels get
+        self.serial = (
+            0 if private is None else next(_serials)
+        )  # stands for `launched`, which then never changes
         self.storage = storage
         self.region = region
         self.dtype = dtype_of(array)

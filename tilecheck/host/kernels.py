@@ -1,21 +1,27 @@
-"""Kernels as operations need them: which arguments a kernel reads and writes, and how it is enqueued."""
+"""Kernels as operations need them: which arguments a kernel reads and writes, and how it is launched."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from tilecheck.errors import LaunchRefused
 from tilecheck.host.clocks import Queue
 from tilecheck.host.driver import Driver
+from tilecheck.host.fast_path import FastPath, compile_fast_path
+from tilecheck.host.handles import View
+from tilecheck.host.partition import Partition
+from tilecheck.host.uses import Use
 from tilecheck.jit.cubin import CompiledKernel
-from tilecheck.jit.launch import forwarding_of, record_of
+from tilecheck.jit.guard import Guard
+from tilecheck.jit.launch import guard_of
 from tilecheck.jit.records import Argument, Record
 from tilecheck.jit.verified import Guarded, Verified
 
-Enqueue: TypeAlias = Callable[[Driver, Queue, Any, Sequence[Any], Mapping[str, Any], bool], None]
+_REMEMBERED = 4096  # launches of one kernel that need no check again
 
 
 @runtime_checkable
@@ -42,24 +48,100 @@ class Role:
     early_write: bool
 
 
-class Prepared:
-    """A kernel that was looked up: its roles by position, and how it is enqueued.
+class Prepared(ABC):
+    """A kernel that was looked up: its roles by position, and how it is launched.
 
     `touching` are the positions that have a role, with it, and `others` those that have none.
+    `passed` maps launches that need no check again to their grids. Mutable: `passed` grows.
     """
 
-    __slots__ = ("enqueue", "may_depend", "name", "names", "others", "record", "roles", "touching", "waits")
+    __slots__ = (
+        "_fast_paths", "held", "name", "names", "others", "passed", "record", "roles", "touching", "waits",
+    )  # fmt: skip
 
-    def __init__(self, record: Record, enqueue: Enqueue, *, may_depend: bool = True) -> None:
+    may_depend = True
+    remembers_any = False  # whether `passed` is of use
+
+    def __init__(self, kernel: Any, record: Record) -> None:
+        # Held weakly: the entry in `_prepared` would keep its own key alive.
+        self.held: Callable[[], Any] = weakref.ref(kernel)
         self.record = record
-        self.enqueue = enqueue
-        self.may_depend = may_depend
         self.name = f"the launch of `{record.name}`"
         self.names = {argument.name: k for k, argument in enumerate(record.arguments)}
         self.roles = tuple(_role(record, argument) for argument in record.arguments)
         self.touching = tuple((at, role) for at, role in enumerate(self.roles) if role is not None)
         self.others = tuple(at for at, role in enumerate(self.roles) if role is None)
         self.waits = record.waits is not None and record.waits.always
+        self.passed: dict[Any, tuple[int, ...]] = {}
+        self._fast_paths: dict[tuple[Any, ...], FastPath] = {}
+
+    def role_of(self, name: str) -> Role | None:
+        """The role of a parameter; None also for other names, as of options."""
+        at = self.names.get(name)
+        return None if at is None else self.roles[at]
+
+    def uses(self, args: Sequence[Any], options: Mapping[str, Any]) -> tuple[list[Use], list[Use]]:
+        """What a launch touches, and what of that before its wait."""
+        given = [(args[at], role) for at, role in self.touching if at < len(args)]
+        given += [(value, role) for name, value in options.items() if (role := self.role_of(name)) is not None]
+        uses, early = [], []
+        for value, role in given:
+            for view in _views(value):
+                region = view.hull() if role.reaches_gaps else view.region
+                uses.append(Use(view, region, role.writes, role.label))
+                if role.is_early:
+                    early.append(Use(view, region, role.early_write, role.label))
+        return uses, early
+
+    def fast_path(self, args: Sequence[Any], options: Mapping[str, Any]) -> FastPath:
+        """The fast path of launches with as many arguments, and options of the same names."""
+        signature = (len(args), *options)
+        found = self._fast_paths.get(signature)
+        if found is None:
+            found = self._fast_paths[signature] = compile_fast_path(self, len(args), tuple(options))
+        return found
+
+    @abstractmethod
+    def launch(
+        self,
+        driver: Driver,
+        queue: Queue,
+        grid: Any,
+        args: Sequence[Any],
+        options: Mapping[str, Any],
+        dependent: bool,
+    ) -> None:
+        """Check a launch, and hand it to the driver.
+
+        Raises:
+            LaunchRefused: the launch breaks a condition of the proof.
+        """
+
+    def launch_again(
+        self,
+        driver: Driver,
+        queue: Queue,
+        grid: tuple[int, ...],
+        args: Sequence[Any],
+        options: Mapping[str, Any],
+        dependent: bool,
+    ) -> None:
+        """Hand a launch to the driver that is equal to one in `passed`."""
+        raise NotImplementedError
+
+    def remember(self, key: Any, grid: Any, args: Sequence[Any], options: Mapping[str, Any]) -> None:
+        """Note a launch that has passed its check, if an equal one passes as well.
+
+        `key` stands for the arrays and the numbers of the launch, none of which can change, and for its grid.
+        """
+        if {*map(type, grid)} == {int} and self._remembers(grid, args, options):
+            if len(self.passed) >= _REMEMBERED:
+                self.passed.clear()
+            self.passed[key] = grid
+
+    def _remembers(self, grid: tuple[int, ...], args: Sequence[Any], options: Mapping[str, Any]) -> bool:
+        """Whether the check depends on the key and on nothing else."""
+        return False
 
     def check_may_depend(self) -> None:
         """Check that the kernel can be launched so that it depends on the start of the launch before it.
@@ -69,6 +151,35 @@ class Prepared:
         """
         if not self.may_depend:
             raise ValueError(f"{self.name} cannot depend on the launch before: it is launched from a cubin")
+
+    def refuse_options(self, options: Mapping[str, Any]) -> None:
+        """Refuse options of a launch, which only kernels of Triton have.
+
+        Raises:
+            TypeError: there are some.
+        """
+        if options:
+            raise TypeError(f"{self.name} takes no options: {', '.join(options)}")
+
+
+def launched(value: Any) -> Any:
+    """What a kernel is launched with for an argument."""
+    if isinstance(value, View):
+        return value.launched
+    if isinstance(value, Partition):
+        return value.whole.launched
+    if isinstance(value, (tuple, list)) and any(isinstance(member, View) for member in value):
+        return type(value)(launched(member) for member in value)
+    return value
+
+
+def _views(value: Any) -> Iterator[View]:
+    """The handles that an argument stands for: one, those of a list, or none."""
+    if isinstance(value, (tuple, list)):
+        for member in value:
+            yield from _views(member)
+    elif value is not None:
+        yield value.whole if isinstance(value, Partition) else value
 
 
 def _role(record: Record, argument: Argument) -> Role | None:
@@ -83,6 +194,141 @@ def _role(record: Record, argument: Argument) -> Role | None:
         return Role(name, writes, flat, is_early=True, early_write=writes)
     early_write = name in waits.writes
     return Role(name, writes, flat, early_write or name in waits.reads, early_write)
+
+
+class _Tile(Prepared):
+    """A `ct.kernel`."""
+
+    __slots__ = ("_guard", "_launch")
+
+    remembers_any = True
+
+    def __init__(self, kernel: Any, guard: Guard) -> None:
+        super().__init__(kernel, guard.record)
+        from cuda.tile import launch  # lazy: other kernels are launched without it
+
+        self._guard = guard
+        self._launch = launch
+
+    def launch(
+        self,
+        driver: Driver,
+        queue: Queue,
+        grid: Any,
+        args: Sequence[Any],
+        options: Mapping[str, Any],
+        dependent: bool,
+    ) -> None:
+        self.refuse_options(options)
+        self._guard.check(grid, args)
+        self.launch_again(driver, queue, grid, args, options, dependent)
+
+    def launch_again(
+        self,
+        driver: Driver,
+        queue: Queue,
+        grid: tuple[int, ...],
+        args: Sequence[Any],
+        options: Mapping[str, Any],
+        dependent: bool,
+    ) -> None:
+        if dependent:
+            self._launch(queue.handle, grid, self.held(), tuple(args), programmatic_dependent_launch=True)
+        else:
+            self._launch(queue.handle, grid, self.held(), tuple(args))
+
+    def _remembers(self, grid: tuple[int, ...], args: Sequence[Any], options: Mapping[str, Any]) -> bool:
+        return self._guard.remembers(grid, args)
+
+
+class _Triton(Prepared):
+    """A kernel of Triton, which is launched on the stream of the user's own code."""
+
+    __slots__ = ("_guarded",)
+
+    remembers_any = True
+
+    def __init__(self, kernel: Any, guarded: Guarded) -> None:
+        super().__init__(kernel, guarded.record)
+        self._guarded = guarded
+
+    def launch(
+        self,
+        driver: Driver,
+        queue: Queue,
+        grid: Any,
+        args: Sequence[Any],
+        options: Mapping[str, Any],
+        dependent: bool,
+    ) -> None:
+        start = self._guarded.launch_dependent if dependent else self._guarded.launch
+        if driver.current() == queue.handle:
+            start(self.held(), grid, args, options)
+        else:
+            with driver.using(queue.raw):
+                start(self.held(), grid, args, options)
+
+    def launch_again(
+        self,
+        driver: Driver,
+        queue: Queue,
+        grid: tuple[int, ...],
+        args: Sequence[Any],
+        options: Mapping[str, Any],
+        dependent: bool,
+    ) -> None:
+        kernel = self.held()
+        if kernel.pre_run_hooks:  # may change the arguments
+            self.launch(driver, queue, grid, args, options, dependent)
+            return
+        if dependent:
+            options = {**options, "launch_pdl": True}
+        if driver.current() == queue.handle:
+            kernel[grid](*args, **options)
+        else:
+            with driver.using(queue.raw):
+                kernel[grid](*args, **options)
+
+    def _remembers(self, grid: tuple[int, ...], args: Sequence[Any], options: Mapping[str, Any]) -> bool:
+        return self._guarded.remembers(grid, args, options)
+
+
+class _Cubin(Prepared):
+    """A kernel of `tilecheck.load_kernels`."""
+
+    __slots__ = ()
+
+    may_depend = False
+
+    def launch(
+        self,
+        driver: Driver,
+        queue: Queue,
+        grid: Any,
+        args: Sequence[Any],
+        options: Mapping[str, Any],
+        dependent: bool,
+    ) -> None:
+        self.refuse_options(options)
+        self.held().forward(queue.handle, grid, tuple(args))
+
+
+class _Other(Prepared):
+    """A kernel of any other origin."""
+
+    __slots__ = ()
+
+    def launch(
+        self,
+        driver: Driver,
+        queue: Queue,
+        grid: Any,
+        args: Sequence[Any],
+        options: Mapping[str, Any],
+        dependent: bool,
+    ) -> None:
+        self.refuse_options(options)
+        self.held().enqueue(queue.handle, grid, args, dependent=dependent)
 
 
 _prepared: dict[int, tuple[weakref.ref[Any], Prepared]] = {}
@@ -104,101 +350,18 @@ def prepared(kernel: Any) -> Prepared:
 
 
 def _prepare(kernel: Any) -> Prepared:
-    # Held weakly: the entry in `_prepared` would keep its own key alive.
-    held: Callable[[], Any] = weakref.ref(kernel)
     if isinstance(kernel, CompiledKernel):
-        return Prepared(_accepted(kernel.record), _enqueue_cubin(held), may_depend=False)
+        return _Cubin(kernel, _accepted(kernel.record))
     if hasattr(kernel, "_pyfunc"):
-        return Prepared(_accepted(record_of(kernel)), _enqueue_tile(held))
+        return _Tile(kernel, guard_of(kernel))
     if isinstance(kernel, Verified):
-        return _prepare_triton(kernel)
+        return _Triton(kernel.kernel, kernel.guarded)
     if isinstance(kernel, Kernel):
-        return Prepared(_accepted(kernel.record), _enqueue_other(held))
-    return _prepare_triton(Verified(kernel))  # refuses what is no kernel of Triton
-
-
-def _prepare_triton(kernel: Verified) -> Prepared:
-    guarded = kernel.guarded
-    return Prepared(_accepted(guarded.record), _enqueue_triton(weakref.ref(kernel.kernel), guarded))
+        return _Other(kernel, _accepted(kernel.record))
+    return _Triton(kernel, Verified(kernel).guarded)  # refuses what is no kernel of Triton
 
 
 def _accepted(record: Record) -> Record:
     if not record.is_accepted:
         raise LaunchRefused(f"`{record.name}` is not launched: its verdict is {record.verdict}", record.report)
     return record
-
-
-def _enqueue_cubin(held: Callable[[], CompiledKernel]) -> Enqueue:
-    def enqueue(
-        driver: Driver,
-        queue: Queue,
-        grid: Any,
-        args: Sequence[Any],
-        options: Mapping[str, Any],
-        dependent: bool,
-    ) -> None:
-        if options:
-            raise TypeError(f"a kernel of cuTile takes no options: {', '.join(options)}")
-        held().forward(queue.handle, grid, tuple(args))
-
-    return enqueue
-
-
-def _enqueue_tile(held: Callable[[], Any]) -> Enqueue:
-    forward: Callable[..., None] | None = None
-
-    def enqueue(
-        driver: Driver,
-        queue: Queue,
-        grid: Any,
-        args: Sequence[Any],
-        options: Mapping[str, Any],
-        dependent: bool,
-    ) -> None:
-        nonlocal forward
-        if options:
-            raise TypeError(f"a kernel of cuTile takes no options: {', '.join(options)}")
-        forward = forward or forwarding_of(held())  # late: it needs cuTile's launcher
-        if dependent:
-            forward(queue.handle, grid, tuple(args), programmatic_dependent_launch=True)
-        else:
-            forward(queue.handle, grid, tuple(args))
-
-    return enqueue
-
-
-def _enqueue_triton(held: Callable[[], Any], guarded: Guarded) -> Enqueue:
-    plain, depending = guarded.launch, guarded.launch_dependent
-
-    def enqueue(
-        driver: Driver,
-        queue: Queue,
-        grid: Any,
-        args: Sequence[Any],
-        options: Mapping[str, Any],
-        dependent: bool,
-    ) -> None:
-        start = depending if dependent else plain
-        if driver.current() == queue.handle:  # Triton launches on the stream of the user's own code
-            start(held(), grid, args, options)
-        else:
-            with driver.using(queue.raw):
-                start(held(), grid, args, options)
-
-    return enqueue
-
-
-def _enqueue_other(held: Callable[[], Kernel]) -> Enqueue:
-    def enqueue(
-        driver: Driver,
-        queue: Queue,
-        grid: Any,
-        args: Sequence[Any],
-        options: Mapping[str, Any],
-        dependent: bool,
-    ) -> None:
-        if options:
-            raise TypeError(f"this kernel takes no options: {', '.join(options)}")
-        held().enqueue(queue.handle, grid, args, dependent=dependent)
-
-    return enqueue

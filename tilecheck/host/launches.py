@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tilecheck.host.clocks import Item
 from tilecheck.host.copies import Leaf
 from tilecheck.host.defaults import default
-from tilecheck.host.handles import Array, View
+from tilecheck.host.handles import View
 from tilecheck.host.hostarrays import HostArray
-from tilecheck.host.kernels import Prepared, Role, prepared
-from tilecheck.host.operations import Execution, Operation
+from tilecheck.host.kernels import Prepared, Role, launched, prepared
+from tilecheck.host.operations import Execution, Operation, State
 from tilecheck.host.partition import Partition, common_grid
 from tilecheck.host.places import Place, caller
-from tilecheck.host.uses import Dependence, Use, new_use
+from tilecheck.host.uses import Dependence, Use
 
 if TYPE_CHECKING:
     from tilecheck.host.runtime import Runtime
@@ -23,81 +24,73 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NO_OPTIONS: dict[str, Any] = {}
-_NUMBERS = frozenset({int, float, bool, type(None)})
+
+_WAITING, _DONE = State.WAITING, State.DONE  # a look into an enumeration takes longer
 
 
 class Launch(Leaf[tuple[Any, ...]]):
     """A launch of a verified kernel. Its result are its arguments, with handles in place of plain arrays."""
 
-    __slots__ = ("_args", "_dependence", "_early", "_grid", "_kernel", "_options", "_uses", "_values")
+    __slots__ = (
+        "_args", "_dependent", "_fast_path", "_grid", "_kernel", "_kernel_object", "_mark", "_options",
+    )  # fmt: skip
+
+    _args: tuple[Any, ...]
 
     def __init__(
         self,
         runtime: Runtime,
-        kernel: Prepared,
+        kernel: Any,
         grid: Any,
         args: Sequence[Any],
         options: dict[str, Any],
         place: Place,
-        *,
         dependent: bool,
     ) -> None:
-        super().__init__(runtime, kernel.name, place)
-        self._kernel = kernel
+        # Without `super().__init__`, which takes a microsecond.
+        ready = prepared(kernel)
+        if dependent:
+            ready.check_may_depend()
+        self.runtime = runtime
+        self.place = place
+        self.state = _WAITING
+        self.used = None
+        self.name = ready.name
+        self._kernel_object = kernel  # kept: `ready` does not
+        self._kernel = ready
+        self._grid = grid
+        self._args = args = tuple(args)
         self._options = options
-        self._uses: list[Use] = []
-        self._early: list[Use] = []
-        self._args: list[Any] = []
-        self._values: list[Any] = []  # what the kernel is launched with
+        self._dependent = dependent
+        self._mark = mark = (ready.name, place)
+        self._fast_path = fast_path = ready.fast_path(args, options)
+        taken = fast_path.take(args, mark) if grid is not None else None
+        self.is_holding = True
+        if taken is None:
+            self._take(ready)
+        else:
+            self.moved, self.lent = taken
+
+    def _take(self, kernel: Prepared) -> None:
+        """Take the arguments in, by what the kernel does with them."""
+        self.moved, self.lent = [], []
         try:
-            self._take(args, kernel.roles)
-            for name, value in options.items():
-                at = kernel.names.get(name)
-                if at is not None:
-                    options[name] = _raw(self._taken(value, kernel.roles[at]))
-            self._grid = common_grid(self._args, place) if grid is None else grid
-            if dependent:
-                kernel.check_may_depend()
+            roles = itertools.chain(kernel.roles, itertools.repeat(None))
+            self._args = tuple([self._taken(value, role) for value, role in zip(self._args, roles)])  # noqa: B905 - endless
+            self._options = {
+                name: self._taken(value, kernel.role_of(name)) for name, value in self._options.items()
+            }
+            if self._grid is None:
+                self._grid = common_grid(self._args, self.place)
         except BaseException:
             self._release()
             raise
-        self._dependence = Dependence(self._early, kernel.waits) if dependent else None
-
-    def _take(self, args: Sequence[Any], roles: Sequence[Role | None]) -> None:
-        """Take the arguments in, by what the kernel does with them."""
-        for value, role in zip(args, roles, strict=False):
-            # The common case, which `_taken` has in general: an array that nothing else holds.
-            if (
-                type(value) is Array
-                and role is not None
-                and value.moved is None
-                and (value.region.is_dense or not role.reaches_gaps)
-            ):
-                writes = role.writes
-                if not writes:
-                    value.loans += 1
-                    self.lent.append(value)
-                elif value.shared is None and not value.loans:
-                    value.moved = (self.name, self.place)
-                    self.moved.append(value)
-                else:
-                    value.move(self.name, self.place)  # refuses
-                self._uses.append(new_use(value, value.region, writes, role.label))
-                if role.is_early:
-                    self._early.append(new_use(value, value.region, role.early_write, role.label))
-                self._args.append(value)
-                self._values.append(value.array)
-            else:
-                taken = self._taken(value, role)
-                self._args.append(taken)
-                self._values.append(_raw(taken))
 
     def _taken(self, value: Any, role: Role | None) -> Any:
         """Take an argument in; the handle that stands for it."""
         if role is None or value is None:
             return value
-        if isinstance(value, tuple | list):  # an argument that is a list of arrays
+        if isinstance(value, (tuple, list)):  # an argument that is a list of arrays
             return type(value)(self._taken(member, role) for member in value)
         view = value.whole if isinstance(value, Partition) else value
         if not isinstance(view, View):
@@ -108,33 +101,46 @@ class Launch(Leaf[tuple[Any, ...]]):
             self.takes(view)
         else:
             self.borrows(view)
-        region = view.hull() if role.reaches_gaps else view.region
-        self._uses.append(new_use(view, region, role.writes, role.label))
-        if role.is_early:
-            self._early.append(new_use(view, region, role.early_write, role.label))
         return value
 
+    def submit(self, stream: Stream | None = None, *, order: Order | None = None) -> tuple[Any, ...]:
+        runtime, place = self.runtime, caller()
+        if (
+            stream is None
+            or stream.runtime is not runtime
+            or self.state is not _WAITING
+            or not self.is_holding
+            or (order or runtime.order) != "refuse"
+        ):
+            return runtime.submit(self, stream, order, place)
+        with runtime.lock:
+            if runtime.is_executing:
+                runtime.enter(place)  # refuses
+            try:
+                is_launched = self._fast_path.launch(
+                    stream, self._grid, self._args, self._options, self.place, self._mark, self._dependent
+                )
+            except BaseException:
+                self.state = State.FAILED
+                self._release()
+                raise
+            if not is_launched:
+                return runtime.submit(self, stream, order, place)
+            self.state = _DONE
+            self.used = place
+            self._release()
+        return self._args
+
     def _run(self, on: Execution) -> tuple[Any, ...]:
-        queue, dependence = on.queue, self._dependence
-        on.claim(
-            Item(queue, self.name, self.place), self._uses, "kernel", is_launch=True, dependence=dependence
-        )
-        self._kernel.enqueue(
-            self.runtime.driver, queue, self._grid, self._values, self._options, dependence is not None
-        )
+        queue, kernel = on.queue, self._kernel
+        uses, early = kernel.uses(self._args, self._options)
+        dependence = Dependence(early, kernel.waits) if self._dependent else None
+        on.claim(Item(queue, self.name, self.place), uses, "kernel", is_launch=True, dependence=dependence)
+        values = [launched(value) for value in self._args]
+        options = {name: launched(value) for name, value in self._options.items()}
+        kernel.launch(self.runtime.driver, queue, self._grid, values, options, self._dependent)
         self._release()
-        return tuple(self._args)
-
-
-def _raw(value: Any) -> Any:
-    """What a kernel is launched with for a handle."""
-    if isinstance(value, View):
-        return value.array
-    if isinstance(value, Partition):
-        return value.whole.array
-    if isinstance(value, tuple | list) and any(isinstance(member, View) for member in value):
-        return type(value)(_raw(member) for member in value)
-    return value
+        return self._args
 
 
 def launch(
@@ -164,7 +170,7 @@ def launch(
         LaunchRefused: the kernel is not verified.
         HostRefused: an argument was moved, or is shared and written.
     """
-    return Launch(runtime or default(), prepared(kernel), grid, args, options, caller(), dependent=dependent)
+    return Launch(runtime or default(), kernel, grid, args, options, caller(), dependent)
 
 
 def enqueue(
@@ -177,7 +183,7 @@ def enqueue(
     order: Order | None = None,
     **options: Any,
 ) -> None:
-    """Launch a verified kernel on a stream now: `launch(...).submit(stream)` in half the host's time.
+    """Launch a verified kernel on a stream now: `launch(...).submit(stream)` in less of the host's time.
 
     Plain arrays among the arguments are taken from your own code each time: give handles instead.
 
@@ -186,92 +192,16 @@ def enqueue(
         HostRefused: an argument was moved, or an access is not in order.
     """
     runtime, place, ready = stream.runtime, caller(), prepared(kernel)
-    order = order or runtime.order
     if dependent:
         ready.check_may_depend()
-    if order == "refuse" and not options:
+    if (order or runtime.order) == "refuse":
         with runtime.lock:
             if runtime.is_executing:
                 runtime.enter(place)  # refuses
-            if _enqueue_plain(runtime, stream, ready, grid, args, place, dependent):
+            if ready.fast_path(args, options).launch(stream, grid, args, options, place, None, dependent):
                 return
-    operation = Launch(runtime, ready, grid, args, options, place, dependent=dependent)
+    operation = Launch(runtime, kernel, grid, args, options, place, dependent)
     runtime.submit(operation, stream, order, place)
-
-
-def _enqueue_plain(
-    runtime: Runtime,
-    stream: Stream,
-    kernel: Prepared,
-    grid: Any,
-    args: Sequence[Any],
-    place: Place,
-    dependent: bool,
-) -> bool:
-    """Launch a kernel if there is nothing to look at: no operation holds its arrays, all that is in flight on
-    them is on this stream already, and nothing writes them that a dependent launch overlaps with.
-
-    It does in one piece what `Runtime.submit`, `Launch` and `Ledger.claim` do.
-    """
-    ledger = runtime.ledger
-    queue = ledger.queues.get(stream.handle)
-    if queue is None or runtime.capture is not None or runtime.reaper.is_needed:
-        return False
-    lane = queue.lane
-    overlaps = dependent and queue.is_launch
-    if overlaps and not (kernel.waits and queue.start[1] == lane):
-        return False
-    touched, values = [], list(args)
-    for at, role in kernel.touching:
-        if at >= len(values):  # left to its default, with all behind it
-            break
-        value = values[at]
-        if type(value) is not Array or value.moved is not None:
-            return False
-        tracks, region = value.storage.tracks, value.region
-        if tracks.lane != lane or (role.reaches_gaps and not region.is_dense):
-            return False
-        track = tracks.only
-        assert track is not None
-        if overlaps and role.is_early and (role.early_write or track.is_written_after(queue.start[2])):
-            return False
-        if not role.writes:
-            touched.append((track, track.reads, region))
-        elif value.shared is None and not value.loans:
-            touched.append((track, track.writes, region))
-        else:
-            return False
-        values[at] = value.array
-    for at in kernel.others:
-        if at < len(values) and type(values[at]) not in _NUMBERS:
-            values[at] = _raw(values[at])
-    item = Item(queue, kernel.name, place)
-    if overlaps:
-        queue.push_dependent(item, waits=True)
-    else:
-        queue.push(item, is_launch=True)
-    for track, kept, region in touched:
-        kept[region] = item
-        track.seq = item.seq
-    if ledger.recorder is not None:
-        uses, early = _uses_of(kernel, args)
-        dependence = Dependence(early, kernel.waits) if dependent else None
-        ledger.recorder.work(item, uses, is_launch=True, dependence=dependence)
-    runtime.is_executing = True  # the grid may be a function of the user's
-    try:
-        kernel.enqueue(runtime.driver, queue, grid, values, _NO_OPTIONS, dependent)
-    finally:
-        runtime.is_executing = False
-    return True
-
-
-def _uses_of(kernel: Prepared, args: Sequence[Any]) -> tuple[list[Use], list[Use]]:
-    """What a launch touches of arrays whose gaps it does not reach, and what of that before its wait."""
-    pairs = [(view, role) for view, role in zip(args, kernel.roles, strict=False) if role is not None]
-    return (
-        [new_use(view, view.region, role.writes, role.label) for view, role in pairs],
-        [new_use(view, view.region, role.early_write, role.label) for view, role in pairs if role.is_early],
-    )
 
 
 class Call(Leaf[T]):

@@ -160,8 +160,12 @@ class Ledger:
                 for view, region, write, _ in uses:
                     track = view.storage.tracks.only
                     assert track is not None
-                    (track.writes if write else track.reads)[region] = item
                     track.seq = seq
+                    if write:
+                        track.writes[region] = item
+                        track.written = seq
+                    else:
+                        track.reads[region] = item
                 if self.recorder is not None:
                     self.recorder.work(item, uses, is_launch=is_launch)
                 return False
@@ -318,7 +322,7 @@ class Ledger:
         if storage.tracks.lane == queue.lane and not early:
             return  # all of it is on this stream, and there is no graph
         while True:
-            before, lane, seq = queue.start if early else (queue.before, queue.lane, queue.seq)
+            before, lane, seq = queue.before, queue.lane, queue.start if early else queue.seq
             if queue.capture is None:
                 found = storage.conflict(use.region, lane, seq, before, self.done, write=use.write, but=graph)
             else:

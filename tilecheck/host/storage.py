@@ -30,17 +30,14 @@ _MOST = 64  # regions of one lane; from there on those that another covers are l
 class Track:
     """The latest access of one lane to each region. Earlier ones of the lane have ended when these have."""
 
-    __slots__ = ("queue", "reads", "seq", "writes")
+    __slots__ = ("queue", "reads", "seq", "writes", "written")
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
         self.seq = 0  # of the latest access
+        self.written = 0  # of the latest write
         self.reads: dict[Region, Item] = {}
         self.writes: dict[Region, Item] = {}
-
-    def is_written_after(self, seq: int) -> bool:
-        """Whether an item after the first `seq` of the lane writes."""
-        return any(item.seq > seq for item in self.writes.values())
 
 
 class Tracks:
@@ -95,6 +92,8 @@ class Tracks:
         if is_checked or region not in kept or kept[region].seq < item.seq:
             kept[region] = item
         track.seq = max(track.seq, item.seq)
+        if write:
+            track.written = max(track.written, item.seq)
         self.added += 1
         if write and is_checked and len(self.by_lane) > 1:
             self._forget_covered(region, item)
@@ -374,6 +373,7 @@ def _absorb(whole: Storage, part: Storage) -> None:
     for lane, track in part.tracks.by_lane.items():
         mine = whole.tracks.by_lane.setdefault(lane, Track(track.queue))
         mine.seq = max(mine.seq, track.seq)
+        mine.written = max(mine.written, track.written)
         mine.reads.update(track.reads)
         mine.writes.update(track.writes)
     whole.settle()  # with `written` None: what somebody else may have written counts as written

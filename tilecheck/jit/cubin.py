@@ -108,7 +108,7 @@ class CompiledKernel:
 
     def __init__(self, folder: Path, compiled: Compiled) -> None:
         self.record = compiled.record
-        self._check = compile_guard(compiled.record)
+        self._check = compile_guard(compiled.record).check
         self._variants = [_Loaded(folder, variant) for variant in compiled.variants]
         # As the variants take them: a parameter that is not used is whatever it was in the examples.
         arrays = {i for v in compiled.variants for i, f in enumerate(v.forms) if isinstance(f, ArrayForm)}

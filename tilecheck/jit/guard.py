@@ -40,8 +40,8 @@ def compile_guard(
     *,
     granule: int = 1,
     most: int | None = None,
-) -> Check:
-    """A function of grid and arguments that returns, or raises `LaunchRefused` with what is broken.
+) -> Guard:
+    """The guard of a kernel: called with grid and arguments it returns, or raises `LaunchRefused`.
 
     Args:
         record: the kernel's.
@@ -53,7 +53,7 @@ def compile_guard(
         LaunchRefused: the kernel is not verified, or one of its conditions cannot be evaluated.
     """
     check_accepted(record, "cutile")
-    return Guard(record, captured or {}, granule, most).check
+    return Guard(record, captured or {}, granule, most)
 
 
 def check_accepted(record: Record, language: str) -> None:
@@ -74,7 +74,10 @@ def check_accepted(record: Record, language: str) -> None:
 
 
 class Guard:
-    """The compiled guard of one kernel. Mutable: it remembers the combinations that passed."""
+    """The compiled guard of one kernel. `check` does what a call does, without the detour.
+
+    Mutable: it remembers the combinations that passed.
+    """
 
     constants: frozenset[type] = frozenset((int, bool))  # types of numbers that do not change
     questions = False  # whether conditions may ask if an argument is None, or a certain text
@@ -111,10 +114,18 @@ class Guard:
         # What passed: for each combination of layouts, grid and numbers the spans of the arrays in bytes, and
         # the distances at which a pair of arrays was found to interleave without sharing an element.
         self.seen: dict[Any, tuple[tuple[int, ...], set[tuple[int, int]]]] = {}
-        self.key: Callable[[Any, Sequence[Any]], Any]  # of a combination in `seen`
+        self.key: Callable[[Any, Sequence[Any]], Any] | None = None  # of a combination in `seen`
         self.check: Check = self._check_any
         if not self.contracts.stated and not any(a.members for a in record.arguments):
             self.check = self._generated()
+
+    def __call__(self, grid: Any, args: Sequence[Any]) -> None:
+        self.check(grid, args)
+
+    def remembers(self, grid: Any, args: Sequence[Any]) -> bool:
+        """Whether a launch that has passed passes again while the layouts and addresses of its arrays, its
+        numbers and its grid stay the same."""
+        return self.key is not None and self.key(grid, args) in self.seen
 
     # ---- conditions ------------------------------------------------------------------------------------------
 
@@ -400,7 +411,7 @@ class Guard:
 
     def _remember(self, grid: Any, args: Sequence[Any], arrays: Arrays) -> None:
         """Let the fast path pass what was just checked. Its key holds all that the checks above depend on."""
-        if self.check == self._check_any:
+        if self.key is None:
             return
         known = {type(args[i]) for i in {*self.numbers(), *self.integers()}}
         if type(grid) is not tuple or not {*map(type, grid)} <= {int, bool} or not known <= self.constants:

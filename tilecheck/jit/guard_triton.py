@@ -12,7 +12,7 @@ from types import NoneType
 from typing import Any, NoReturn
 
 from tilecheck.jit.conditions import FUNCTIONS, view
-from tilecheck.jit.guard import INT32_ELEMENTS, Arrays, Check, Guard, check_accepted
+from tilecheck.jit.guard import INT32_ELEMENTS, Arrays, Guard, check_accepted
 from tilecheck.jit.jitted import WARP
 from tilecheck.jit.layouts import Layout
 from tilecheck.jit.records import Argument, Record
@@ -26,8 +26,8 @@ Threads = Callable[[Any, Sequence[Any], int], None]
 
 def compile_guard(
     record: Record, captured: Mapping[str, Any] | None = None, *, most: int | None = None
-) -> Check:
-    """A function of grid and arguments that returns, or raises `LaunchRefused` with what is broken.
+) -> Guard:
+    """The guard of a kernel: called with grid and arguments it returns, or raises `LaunchRefused`.
 
     `most` is how many elements an array may have whose contracts are checked; None checks no contract.
 
@@ -35,7 +35,7 @@ def compile_guard(
         LaunchRefused: the kernel is not verified, or one of its conditions cannot be evaluated.
     """
     check_accepted(record, "triton")
-    return _Guard(record, captured or {}, 1, most).check
+    return _Guard(record, captured or {}, 1, most)
 
 
 def compile_threads(record: Record, captured: Mapping[str, Any] | None = None) -> Threads | None:

@@ -11,7 +11,7 @@ from tilecheck.errors import LaunchRefused
 from tilecheck.jit.compiler import GRANULE, stores_whole_pieces
 from tilecheck.jit.contracts import limit_of
 from tilecheck.jit.cubin import CompiledKernel
-from tilecheck.jit.guard import Check, compile_guard
+from tilecheck.jit.guard import Check, Guard, compile_guard
 from tilecheck.jit.jitted import function_of, plain
 from tilecheck.jit.records import Record
 from tilecheck.jit.verdicts import record_for
@@ -53,13 +53,8 @@ def launch(stream: Any, grid: Any, kernel: Any, args: Any, /, *, check_contracts
 
 def _prepare(kernel: Any) -> _Forward:
     """Find the verdict of a kernel and compile its guard, once."""
-    if isinstance(kernel, CompiledKernel):
-        forward: _Forward = kernel.forward
-    else:
-        check = guard_of(kernel)
-        from cuda.tile import launch as launch_tile  # lazy: a cubin is launched without it
-
-        forward = _forwarding(kernel, check, launch_tile)
+    is_compiled = isinstance(kernel, CompiledKernel)
+    forward: _Forward = kernel.forward if is_compiled else _forwarding(kernel, guard_of(kernel).check)
     _ready[kernel] = forward
     return forward
 
@@ -69,40 +64,22 @@ def _contracts_of(kernel: Any, most: int) -> Check:
         return _with_contracts[kernel][most]
     except (KeyError, TypeError):
         is_compiled = isinstance(kernel, CompiledKernel)
-        check = compile_guard(kernel.record, most=most) if is_compiled else guard_of(kernel, most)
+        guard = compile_guard(kernel.record, most=most) if is_compiled else guard_of(kernel, most)
+        check = guard.check
     _with_contracts.setdefault(kernel, {})[most] = check
     return check
 
 
-def _forwarding(kernel: Any, check: Check, launch_tile: Callable[..., None]) -> _Forward:
+def _forwarding(kernel: Any, check: Check) -> _Forward:
+    from cuda.tile import launch as launch_tile  # lazy: a cubin is launched without it
+
     held = weakref.ref(kernel)  # strongly held, the entry of `_ready` would keep its own key alive
 
-    def forward(stream: Any, grid: Any, args: Any, **options: bool) -> None:
+    def forward(stream: Any, grid: Any, args: Any) -> None:
         check(grid, args)
-        launch_tile(stream, grid, held(), args, **options)
+        launch_tile(stream, grid, held(), args)
 
     return forward
-
-
-def forwarding_of(kernel: Any) -> Callable[..., None]:
-    """What checks and forwards launches of a verified kernel: it is called with stream, grid and arguments.
-
-    With `programmatic_dependent_launch=True` the launch may start before the launch before it has ended. The
-    caller answers for what the two touch at the same time: `tilecheck.host` is the one that does.
-
-    Raises:
-        LaunchRefused: the kernel is not verified.
-    """
-    return _ready.get(kernel) or _prepare(kernel)
-
-
-def record_of(kernel: Any) -> Record:
-    """The record of a `ct.kernel` or a `CompiledKernel`.
-
-    Raises:
-        LaunchRefused: it has none.
-    """
-    return kernel.record if isinstance(kernel, CompiledKernel) else record_for(_function_of(kernel))
 
 
 def _function_of(kernel: Any) -> types.FunctionType:
@@ -115,8 +92,8 @@ def _function_of(kernel: Any) -> types.FunctionType:
     return function
 
 
-def guard_of(kernel: Any, most: int | None = None) -> Check:
-    """The check of a `ct.kernel`'s launches, from its verdict; contracts too, of arrays of `most` elements.
+def guard_of(kernel: Any, most: int | None = None) -> Guard:
+    """The guard of a `ct.kernel`'s launches, from its verdict; contracts too, of arrays of `most` elements.
 
     Raises:
         LaunchRefused: it has none, or is not verified.

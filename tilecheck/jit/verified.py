@@ -15,7 +15,7 @@ from typing import Any
 
 from tilecheck.errors import LaunchRefused
 from tilecheck.jit.contracts import limit_of
-from tilecheck.jit.guard import Check
+from tilecheck.jit.guard import Guard
 from tilecheck.jit.guard_triton import Threads, compile_guard, compile_threads
 from tilecheck.jit.jitted import Layers, assignments, check_annotations, layers_of, warp_size
 from tilecheck.jit.launch import captured
@@ -60,7 +60,7 @@ def verified(kernel: Any, *, check_contracts: bool | int = False) -> Verified:
 class Verified:
     """A kernel with its guard; indexed with a grid like the kernel itself."""
 
-    __slots__ = ("_guarded", "_most", "kernel")
+    __slots__ = ("__weakref__", "_guarded", "_most", "kernel")
 
     def __init__(self, kernel: Any, most: int | None = None) -> None:
         self.kernel = kernel
@@ -76,8 +76,7 @@ class Verified:
         return partial(self._launch, grid)
 
     def _launch(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
-        guarded = self._guarded or self._ready()
-        return guarded.launch(self.kernel, grid, args, kwargs)
+        return (self._guarded or self.guarded).launch(self.kernel, grid, args, kwargs)
 
     @property
     def record(self) -> Record:
@@ -86,7 +85,7 @@ class Verified:
         Raises:
             LaunchRefused: the kernel has none, or is not verified.
         """
-        return self._ready().record
+        return self.guarded.record
 
     @property
     def guarded(self) -> Guarded:
@@ -95,9 +94,6 @@ class Verified:
         Raises:
             LaunchRefused: the kernel has no verdict, or is not verified.
         """
-        return self._ready()
-
-    def _ready(self) -> Guarded:
         if self._guarded is None:
             self._guarded = _guarded(self.kernel, self._most)
         return self._guarded
@@ -114,13 +110,13 @@ def _guarded(kernel: Any, most: int | None) -> Guarded:
     layers = layers_of(kernel)
     record = record_for(layers.function)  # refuses a kernel with a free variable that is not bound yet
     names = captured(layers.function)
-    check = compile_guard(record, names)
+    guard = compile_guard(record, names)
     check_text(layers.jitted, layers.function)
     check_annotations(layers, record)
     looks = None if most is None else compile_guard(record, names, most=most)
     threads = compile_threads(record, names)
     bind = _binder(layers.function)
-    guarded = Guarded(record, check, looks, threads, bind, is_tuned=bool(layers.around))
+    guarded = Guarded(guard, looks, threads, bind, is_tuned=bool(layers.around))
     _ready[key] = (weakref.ref(kernel, lambda _: _ready.pop(key, None)), guarded)
     return guarded
 
@@ -133,23 +129,32 @@ class Guarded:
 
     def __init__(
         self,
-        record: Record,
-        check: Check,
-        looks: Check | None,
+        guard: Guard,
+        looks: Guard | None,
         threads: Threads | None,
         bind: Callable[..., Any],
         *,
         is_tuned: bool,
     ) -> None:
-        self.record = record
-        self.check = check
+        self.guard = guard
         self.looks = looks  # checks contracts as well
         self.threads = threads
         self.bind = bind
         self.is_tuned = is_tuned
-        self.names = [a.name for a in record.arguments]
+        self.names = [a.name for a in guard.record.arguments]
         self.passed: set[Any] = set()
         self.warned = False
+
+    @property
+    def record(self) -> Record:
+        return self.guard.record
+
+    def remembers(self, grid: tuple[int, ...], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Whether a launch that has passed passes again while the layouts and addresses of its arrays, its
+        numbers, its options and its grid stay the same, and no hook runs before it."""
+        if self.is_tuned or self.looks is not None:
+            return False
+        return self.guard.remembers(grid, self.bind(*args, **kwargs)[0])
 
     def launch(self, kernel: Any, grid: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Launch the kernel.
@@ -175,7 +180,7 @@ class Guarded:
         blocks = self._checked(grid, self._bound(args, kwargs), self.looks)
         return None if blocks is None else kernel[blocks](*args, **kwargs, launch_pdl=True)
 
-    def _checked(self, grid: Any, values: Sequence[Any], check: Check | None = None) -> tuple[int, ...] | None:
+    def _checked(self, grid: Any, values: Sequence[Any], guard: Guard | None = None) -> tuple[int, ...] | None:
         """The grid of a launch that passed; None if it has no blocks."""
         blocks = grid(dict(zip(self.names, values, strict=True))) if callable(grid) else grid
         try:
@@ -186,7 +191,7 @@ class Guarded:
             raise self._refusal(f"the grid {blocks!r} is not a tuple of integers")
         if 0 in sizes and min(sizes) == 0:
             return None
-        (check or self.check)(sizes, values)
+        (guard or self.guard).check(sizes, values)
         return sizes
 
     def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -306,6 +306,9 @@ class FakeDriver:
     def imported(self, value):
         return getattr(value, "under_dlpack", None)
 
+    def private(self, array):
+        return array if type(array) is DeviceArray else None
+
     def allocation(self, address):
         return next(((a, n) for a, n in self.live.items() if a <= address < a + n), None)
 

@@ -10,6 +10,7 @@ import pytest
 
 from tilecheck import host
 from tilecheck.host import HostRefused
+from tilecheck.jit.cubin import Compiled, CompiledKernel
 from tilecheck.jit.records import Waits
 from tilecheck.proof.interleavings import hazards
 
@@ -261,10 +262,11 @@ def test_chains_are_captured(chain):
     assert kit.values(x) == [4 * (4 * (4 * 1 + 2) + 2) + 2.0] * 16
 
 
-def test_launches_from_cubins_do_not_depend(chain):
-    kernel = host.kernels.prepared(chain.double)
-    cubin = host.kernels.Prepared(kernel.record, kernel.enqueue, may_depend=False)
+def test_launches_from_cubins_do_not_depend(fake, tmp_path):
+    cubin = CompiledKernel(tmp_path, Compiled(host_kits.record("double", "out", waits=Waits(True)), ()))
+    x = host.zeros(8).sync()
     with pytest.raises(ValueError, match="cubin"):
-        host.launches.Launch(
-            host.default(), cubin, (1,), (host.zeros(8).sync(),), {}, host.places.caller(), dependent=True
-        )
+        host.launch(cubin, (1,), (x,), dependent=True)
+    with pytest.raises(ValueError, match="cubin"):
+        host.enqueue(host.stream(), cubin, (1,), (x,), dependent=True)
+    host.fill(x, 1).sync()  # nothing holds it

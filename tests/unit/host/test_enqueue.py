@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from tilecheck import host
-from tilecheck.host import HostRefused, launches
+from tilecheck.host import HostRefused
+from tilecheck.host.fast_path import FastPath
+from tilecheck.host.kernels import Prepared
 from tilecheck.jit.records import Waits
 
 
@@ -14,13 +16,18 @@ from tilecheck.jit.records import Waits
 def way(request, monkeypatch):
     """The short way where it is open, or never."""
     taken = []
-    short = launches._enqueue_plain  # noqa: SLF001 - which of the two ways is taken is the subject
+    found = Prepared.fast_path
 
-    def noted(*args):
-        taken.append(request.param == "short" and short(*args))
-        return taken[-1]
+    def noted(self, args, options):
+        fast = found(self, args, options)
 
-    monkeypatch.setattr(launches, "_enqueue_plain", noted)
+        def launch(*given):
+            taken.append(request.param == "short" and fast.launch(*given))
+            return taken[-1]
+
+        return FastPath(launch, fast.take if request.param == "short" else lambda *_: None)
+
+    monkeypatch.setattr(Prepared, "fast_path", noted)
     return taken
 
 

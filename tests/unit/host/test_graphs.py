@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import sys
 import threading
 import time
 import weakref
@@ -249,6 +250,42 @@ def test_replay_does_not_depend_on_the_number_of_nodes(fake, monkeypatch):
     scope.graph.launch()  # other memory: still nothing to look at
     with pytest.raises(AssertionError, match="looked at"):
         scope.graph.launch(host.stream())
+
+
+@pytest.mark.parametrize("arrays", [1, 20])
+def test_replay_takes_as_many_steps_for_any_number_of_nodes_and_arrays(fake, arrays):
+    """Of the library: what the driver does with the nodes is its own."""
+    found = set()
+    for nodes in (20, 400):
+        held = [host.zeros(16).submit() for _ in range(arrays)]
+        with host.capture() as scope:
+            for number in range(nodes):
+                host.enqueue(scope.stream, fake.double, (2,), (held[number % arrays],))
+        graph, stream = scope.graph, host.stream()
+        graph.launch(stream)
+        found.add(steps(lambda graph=graph, stream=stream: graph.launch(stream)))
+    assert len(found) == 1
+    assert found.pop() > 20
+
+
+def steps(run):
+    """How many lines of the library are run."""
+    count = 0
+
+    def trace(frame, event, _):
+        nonlocal count
+        if "/tilecheck/host/" not in frame.f_code.co_filename.replace("\\", "/"):
+            return None
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        run()
+    finally:
+        sys.settrace(before)
+    return count
 
 
 # ---- between launches ----------------------------------------------------------------------------------------

@@ -34,22 +34,24 @@ def kernel(tmp_path, monkeypatch):
     return module.double, seen
 
 
-def test_a_dependent_launch_is_checked_like_any_other(kernel, tensor):
+def test_a_launch_that_the_verdict_covers_is_forwarded(kernel, tensor):
     double, seen = kernel
     x = tensor(16)
-    launching.forwarding_of(double)(7, (2,), (x,), programmatic_dependent_launch=True)
     launching.launch(7, (2,), double, (x,))
-    assert seen == [
-        (7, (2,), double, (x,), {"programmatic_dependent_launch": True}),
-        (7, (2,), double, (x,), {}),
-    ]
+    assert seen == [(7, (2,), double, (x,), {})]
     with pytest.raises(LaunchRefused, match="condition"):
-        launching.forwarding_of(double)(7, (3,), (x,), programmatic_dependent_launch=True)
-    assert len(seen) == 2
+        launching.launch(7, (3,), double, (x,))
+    assert len(seen) == 1
 
 
-def test_the_record_of_a_kernel(kernel):
+def test_the_guard_of_a_kernel(kernel, tensor):
     double, _ = kernel
-    assert launching.record_of(double).name == "double"
+    guard = launching.guard_of(double)
+    assert guard.record.name == "double"
+    x = tensor(16)
+    assert not guard.remembers((2,), (x,))
+    guard((2,), (x,))
+    assert guard.remembers((2,), (x,))
+    assert not guard.remembers((2,), (tensor(24),))
     with pytest.raises(LaunchRefused, match="is no kernel"):
-        launching.record_of(object())
+        launching.guard_of(object())
