@@ -257,7 +257,7 @@ def test_replay_takes_as_many_steps_for_any_number_of_nodes_and_arrays(fake, arr
     """Of the library: what the driver does with the nodes is its own."""
     found = set()
     for nodes in (20, 400):
-        held = [host.zeros(16).submit() for _ in range(arrays)]
+        held = [host.zeros(16).sync() for _ in range(arrays)]
         with host.capture() as scope:
             for number in range(nodes):
                 host.enqueue(scope.stream, fake.double, (2,), (held[number % arrays],))
