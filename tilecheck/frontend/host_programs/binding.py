@@ -12,6 +12,7 @@ from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.calls import unknown_call
 from tilecheck.frontend.host_programs.expressions import evaluate, held, indices_of
 from tilecheck.frontend.host_programs.frozen import keep, note_bound
+from tilecheck.frontend.host_programs.guesses import operand
 from tilecheck.frontend.host_programs.items import item, key_text
 from tilecheck.frontend.host_programs.kinds import as_number, as_tensor, key_of, place_of
 from tilecheck.frontend.host_programs.launches import tensors_in
@@ -64,6 +65,8 @@ def set_attribute(m: Machine, owner: V.Value, name: str, value: V.Value, node: c
         case V.Object():
             owner.fields[name] = value
             note_bound(m, node, owner, name, value)
+        case V.Unknown() if name == "data" and isinstance(value, V.Tensor):
+            raise m.unread(node, "the tensor gets other memory")
         case V.Unknown():
             m.stored[f"{owner.name}.{name}"] = value
             note_bound(m, node, owner.name, name, value)
@@ -101,6 +104,9 @@ def _set_item(m: Machine, target: cst.Subscript, value: V.Value) -> None:
         case V.Unknown(plain=False) if isinstance(first, V.Slice) or len(indices) > 1:
             _store(m, target, as_tensor(m, owner, target), indices, value)
         case V.Unknown():
+            tensor = operand(m, owner, target) if isinstance(value, V.Const | V.Number) else None
+            if tensor is not None:  # a list or a tensor
+                compute(m, target, "setitem", [], [tensor])
             _into_unknown(m, target, owner, first, value)
         case V.Tensor():
             _store(m, target, owner, indices, value)

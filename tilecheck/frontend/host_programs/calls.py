@@ -16,6 +16,7 @@ from tilecheck.frontend.host_programs import (
 )
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
+from tilecheck.frontend.host_programs.guesses import learn_tensor
 from tilecheck.frontend.host_programs.kinds import as_event, as_stream, as_tensor, memory_behind, resolved
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.launches import launch, launch_by_call, unread_launch
@@ -175,6 +176,7 @@ def method_of_unknown(m: Machine, owner: V.Unknown, name: str, a: Arguments) -> 
         in_place = name.endswith("_") and not name.endswith("__") and not name.startswith("_")
         is_module = owner.name in m.modules or any(word in owner.name.lower() for word in _MODULES)
         if (name in _OF_TENSORS and not is_module) or in_place or name.startswith("new_"):
+            learn_tensor(m, owner)
             tensor = as_tensor(m, owner, a.node)
             if tensor is not None:
                 return torch_calls.method(m, tensor, name, a)

@@ -12,6 +12,7 @@ from tilecheck.frontend.host_programs import names
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.calls import call, method_of_unknown
+from tilecheck.frontend.host_programs.guesses import operand
 from tilecheck.frontend.host_programs.holding import hand_out
 from tilecheck.frontend.host_programs.items import item, lost, plain
 from tilecheck.frontend.host_programs.iteration import comprehension
@@ -93,8 +94,11 @@ def _attribute(m: Machine, node: cst.Attribute) -> V.Value:
 
 def _binary(m: Machine, node: cst.BinaryOperation) -> V.Value:
     left, right = held(m, [node.left, node.right])
-    if isinstance(left, V.Tensor) or isinstance(right, V.Tensor):
-        return operator(m, node, _operator_text(node.operator), [left, right])
+    if isinstance(left, V.Const) and isinstance(left.value, str):
+        return plain(m, node)
+    operands = [operand(m, value, node) or value for value in (left, right)]
+    if any(isinstance(value, V.Tensor) for value in operands):
+        return operator(m, node, _operator_text(node.operator), operands)
     if isinstance(left, (V.Event, V.Stream)):
         return plain(m, node)
     return binary(m, node.operator, left, right)
@@ -137,8 +141,9 @@ def _unary(m: Machine, node: cst.UnaryOperation) -> V.Value:
         if m.knowledge.joins and is_open(m, value):
             return m.test(f"not {value.name}", lambda: not truth(m, value, node))
         return V.Const(not truth(m, value, node))
-    if isinstance(value, V.Tensor):
-        return operator(m, node, _operator_text(node.operator), [value])
+    tensor = operand(m, value, node)
+    if tensor is not None:
+        return operator(m, node, _operator_text(node.operator), [tensor])
     if isinstance(node.operator, cst.Minus) and (isinstance(value, V.Number)):
         return binary(m, cst.Subtract(), V.number(0), value)
     return plain(m, node)

@@ -35,7 +35,9 @@ def freeze(m: Machine, reads: tuple[H.Region, ...], graph: str) -> tuple[str, ..
         if around & set(m.bound_in.get(variable, ())):
             continue
         if isinstance(value, V.Unknown):
-            value = m.given.get(value.name, value)  # noqa: PLW2901 - the work may have shown it to be a tensor
+            # The work may have shown it to be a tensor, or touched it as one.
+            other = V.Tensor(value.name) if value.name in m.guessed else value
+            value = m.given.get(value.name, other)  # noqa: PLW2901
         of_module = isinstance(value, V.Unknown) and variable[0] in m.globals.values()
         if _is_number(value) or of_module:
             known = m.frozen.setdefault(variable, (_label(m, variable, label), value))

@@ -228,7 +228,7 @@ def _annotated(table: ModuleTable, param: cst.Param) -> str:
     full = table.full_name(dotted(note))
     if full in _PLAIN:
         return "plain"
-    if full.endswith("Tensor") and read_annotation(table, note).array:
+    if full == "torch.nn.Parameter" or (full.endswith("Tensor") and read_annotation(table, note).array):
         return "tensor"
     return "module" if full.endswith(("nn.Module", "Module")) else "unknown"
 

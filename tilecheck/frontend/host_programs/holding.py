@@ -78,7 +78,7 @@ def _release(m: Machine, node: cst.CSTNode, memory: str) -> None:
         return
     after = list(m.recorded.get(memory, ()))
     if m.memories[memory].pool is not None:
-        after += [name for name in m.used_streams() if name not in after]
+        after += [name for name in used_streams(m) if name not in after]
     m.act(H.Free(m.site(node), memory, tuple(after)))
 
 
@@ -94,6 +94,17 @@ def hand_out(m: Machine, node: cst.CSTNode, value: V.Value) -> None:
         m.note_use(node, tensor)
     if tensors:
         m.enqueue(node, "the caller", [r for t in tensors for r in m.regions(t)], stream=m.caller)
+
+
+def used_streams(m: Machine) -> dict[str, None]:
+    """The streams that have got work, or a graph; what is captured is none of it."""
+    found: dict[str, None] = {}
+    captured = False
+    for action in m.actions:
+        captured = isinstance(action, H.Capture) or (captured and not isinstance(action, H.EndCapture))
+        if isinstance(action, H.Work | H.Replay) and not captured:
+            found[action.stream] = None
+    return found
 
 
 def give_to_caller(m: Machine, memory: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.frontend.host_programs import values as V
+from tilecheck.frontend.host_programs.guesses import learn_number
 from tilecheck.frontend.host_programs.knowledge import Relearn
 from tilecheck.frontend.host_programs.machine import CURRENT, Machine
 from tilecheck.frontend.host_programs.tensors import read_on_host
@@ -101,6 +102,8 @@ def as_number(m: Machine, value: V.Value) -> V.Number | None:
     """The value as an integer; None if it is none. An unknown one gets a symbol of its own."""
     if isinstance(value, V.Number):
         return value
+    if isinstance(value, V.Tensor):
+        learn_number(m, value)
     value = _of_module(value)
     if isinstance(value, V.Const) and isinstance(value.value, bool):
         return V.number(int(value.value))
@@ -125,6 +128,7 @@ def truth(m: Machine, value: V.Value, node: cst.CSTNode) -> bool:
                 return m.tests[name]()
             return m.choose(("truth", name), 2) == 0
         case V.Tensor(perhaps=perhaps):
+            learn_number(m, value)
             if not perhaps:  # the host waits only if it is one
                 read_on_host(m, node, "bool", value)
             return m.choose(None, 2) == 0

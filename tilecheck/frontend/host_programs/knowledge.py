@@ -93,6 +93,9 @@ class Knowledge:
     reads_helpers: bool = True  # functions that use no streams are read where they are called
     steps: int = 0
     ended: str = ""  # why a path ended early, if the text does not say so
+    guessed: set[str] = field(default_factory=set)  # values that may be tensors, as arithmetic leaves open
+    numbers: set[str] = field(default_factory=set)  # those that are used as numbers
+    shown: set[str] = field(default_factory=set)  # those that are used as tensors
     objects: set[str] = field(default_factory=set)  # values of code that is not in view, which are called
     items: set[tuple[Site, object]] = field(default_factory=set)  # that lists have, where they are asked for
     missing: dict[tuple[Site, object], str] = field(default_factory=dict)  # those that a list has not

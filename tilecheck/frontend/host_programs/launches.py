@@ -12,6 +12,7 @@ from tilecheck.frontend.annotations import read_annotation
 from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
+from tilecheck.frontend.host_programs.guesses import learn_number
 from tilecheck.frontend.host_programs.kernels import Constants
 from tilecheck.frontend.host_programs.kinds import as_number, as_stream, as_tensor, resolved, truth
 from tilecheck.frontend.host_programs.knowledge import PathEnds, Unread
@@ -86,6 +87,8 @@ def _enqueue(
         if dependent:
             raise m.unread(a.node, f"the kernel `{definition.name}` of this dependent launch is not read")
         footprint = _anything(given)
+    for name in given.keys() - {use.name for use in (*footprint.before, *footprint.after)}:
+        learn_number(m, given[name])  # the kernel takes no memory there
     before, after = _footprints(m, footprint, given, grid, a)
     for use in (*footprint.before, *footprint.after):
         if isinstance(given.get(use.name), V.Tensor):

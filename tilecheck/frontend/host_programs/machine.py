@@ -104,6 +104,8 @@ class Machine:
     replays: dict[str, int] = field(default_factory=dict)  # by memory that a graph writes
     elements: dict[str, str] = field(default_factory=dict)  # items of unknown values, and of which
     sources: dict[str, str] = field(default_factory=dict)  # what objects and containers gave, and of which
+    guessed: dict[str, frozenset[str]] = field(default_factory=dict)  # memory of guesses, and which values
+    operated: set[str] = field(default_factory=set)  # values in arithmetic, which may be tensors
     modules: set[str] = field(default_factory=set)  # objects that are known to be no tensors
     readers: set[str] = field(default_factory=set)  # objects whose calls only read what they are given
     rebound: bool = True  # something may have lost its last name since the last sweep
@@ -369,16 +371,6 @@ class Machine:
             if self.decided.get((ON_HOST, name)) == 1:
                 self.knowledge.on_device.add(name)
                 raise Relearn
-
-    def used_streams(self) -> dict[str, None]:
-        """The streams that have got work, or a graph; what is captured is none of it."""
-        found: dict[str, None] = {}
-        captured = False
-        for action in self.actions:
-            captured = isinstance(action, H.Capture) or (captured and not isinstance(action, H.EndCapture))
-            if isinstance(action, H.Work | H.Replay) and not captured:
-                found[action.stream] = None
-        return found
 
     def note_use(self, node: cst.CSTNode, tensor: V.Tensor) -> None:
         """A result that was kept under a name is used."""

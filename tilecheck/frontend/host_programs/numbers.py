@@ -10,6 +10,7 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.host_programs import values as V
+from tilecheck.frontend.host_programs.guesses import learn_number
 from tilecheck.frontend.host_programs.kinds import as_number, is_none, key_of, resolved
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.turning import holds, origin_of
@@ -154,6 +155,8 @@ def compare(m: Machine, operator: cst.CSTNode, left: V.Value, right: V.Value) ->
 def _numbers(m: Machine, left: V.Value, right: V.Value) -> tuple[V.Number, V.Number] | None:
     if not isinstance(left, V.Number) and not isinstance(right, V.Number):
         return None
+    for value in (left, right):
+        learn_number(m, value)
     a, b = as_number(m, left), as_number(m, right)
     return None if a is None or b is None else (a, b)
 

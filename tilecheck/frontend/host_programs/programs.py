@@ -326,7 +326,8 @@ def _finished(
 def _check_elements(m: Machine) -> None:
     """Raises: Relearn, if a value of the caller was taken for a container, and is a tensor itself."""
     for path, whole in m.elements.items():
-        if whole in m.memories and path in m.memories and whole not in m.knowledge.tensor_names:
+        known = m.knowledge.tensor_names | m.knowledge.objects
+        if whole in m.memories and path in m.memories and whole not in known:
             m.knowledge.tensor_names.add(whole)
             raise Relearn
 

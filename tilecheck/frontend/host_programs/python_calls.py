@@ -10,6 +10,7 @@ from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs import views
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.frozen import keep
+from tilecheck.frontend.host_programs.guesses import learn_number
 from tilecheck.frontend.host_programs.iteration import key_value
 from tilecheck.frontend.host_programs.kinds import as_number, key_of, resolved, truth
 from tilecheck.frontend.host_programs.knowledge import PathEnds
@@ -116,6 +117,8 @@ def _length(m: Machine, value: V.Value) -> V.Value:
 
 
 def _range(m: Machine, a: Arguments) -> V.Value:
+    for value in a.positional:
+        learn_number(m, value)
     bounds = [as_number(m, value) for value in a.positional]
     if None in bounds or not 1 <= len(bounds) <= 3:
         return V.Unknown(m.unique("range()"), given=False, plain=True)

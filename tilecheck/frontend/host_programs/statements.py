@@ -12,7 +12,8 @@ from tilecheck.frontend.host_programs import binding, names
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.expressions import evaluate
 from tilecheck.frontend.host_programs.frozen import keep
-from tilecheck.frontend.host_programs.holding import sweep
+from tilecheck.frontend.host_programs.guesses import operand
+from tilecheck.frontend.host_programs.holding import sweep, used_streams
 from tilecheck.frontend.host_programs.iteration import items_of
 from tilecheck.frontend.host_programs.joining import NeedsChoice, either, is_open, joins, raises
 from tilecheck.frontend.host_programs.kinds import resolved, truth
@@ -129,8 +130,9 @@ def _augmented(m: Machine, node: cst.AugAssign) -> None:
         m.pending.pop()
         m.rebound = True
     text = type(node.operator).__name__.removesuffix("Assign")
-    if isinstance(before, V.Tensor):
-        in_place(m, node, f"{text.lower()}_", before, value)
+    tensor = operand(m, before, node)
+    if tensor is not None:
+        in_place(m, node, f"{text.lower()}_", tensor, value)
     elif isinstance(before, V.Sequence) and isinstance(value, V.Sequence) and not before.is_tuple:
         before.items += keep(m, node, value, m.scope.table.text(node.target), inside=True).items
     else:
@@ -334,7 +336,7 @@ def _perhaps_raise(m: Machine, statement: cst.CSTNode) -> None:
 def _guarded(m: Machine, node: cst.Try) -> None:
     """Run the body of a `try`. Where some handler goes on while work is in flight, each call may raise."""
     goes_on = [handler for handler in node.handlers if not raises(handler.body)]
-    in_flight = m.is_relevant(node.body) or bool(m.used_streams().keys() - {CURRENT})
+    in_flight = m.is_relevant(node.body) or bool(used_streams(m).keys() - {CURRENT})
     before = m.guards
     if goes_on and in_flight and not m.captures:
         kinds = [handler.type for handler in goes_on]

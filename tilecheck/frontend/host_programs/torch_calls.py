@@ -10,6 +10,8 @@ from tilecheck.frontend.host_programs import torch_names as names
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs import views
 from tilecheck.frontend.host_programs.arguments import Arguments
+from tilecheck.frontend.host_programs.guesses import note_result
+from tilecheck.frontend.host_programs.holding import used_streams
 from tilecheck.frontend.host_programs.kinds import as_number, as_stream, as_tensor, place_of, resolved, truth
 from tilecheck.frontend.host_programs.launches import tensors_in
 from tilecheck.frontend.host_programs.machine import Machine
@@ -310,7 +312,7 @@ _MOST_CHUNKS = 8
 
 def _backward(m: Machine, tensor: V.Tensor, name: str, a: Arguments) -> V.Value:
     """Gradients are computed on the streams of their forward operations: only followed on one stream."""
-    if name == "backward" and m.used_streams().keys() - {m.stream}:
+    if name == "backward" and used_streams(m).keys() - {m.stream}:
         raise m.unread(a.node, "gradients are computed on the streams of the forward operations")
     unknown_work(m, a.node, name, [tensor], gives=False)
     return V.NONE
@@ -318,9 +320,16 @@ def _backward(m: Machine, tensor: V.Tensor, name: str, a: Arguments) -> V.Value:
 
 def operator(m: Machine, node: cst.CSTNode, text: str, operands: list[V.Value]) -> V.Value:
     """An operator with a tensor among its operands."""
-    return _result(m, node, text, [t for value in operands for t in tensors_in(m, value, node)])
+    found = _result(m, node, text, _operands(m, node, operands))
+    note_result(m, found, operands)
+    return found
+
+
+def _operands(m: Machine, node: cst.CSTNode, values: list[V.Value]) -> list[V.Tensor]:
+    known = [v for v in values if not (isinstance(v, V.Unknown) and v.name in m.knowledge.numbers)]
+    return [t for value in known for t in tensors_in(m, value, node)]
 
 
 def in_place(m: Machine, node: cst.CSTNode, text: str, target: V.Tensor, value: V.Value) -> None:
     """`x += y`, which torch does in place."""
-    compute(m, node, text, [target, *tensors_in(m, value, node)], [target])
+    compute(m, node, text, [target, *_operands(m, node, [value])], [target])

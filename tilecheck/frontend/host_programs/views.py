@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tilecheck.frontend.host_programs import values as V
+from tilecheck.frontend.host_programs.guesses import learn_number
 from tilecheck.frontend.host_programs.kinds import as_number
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.numbers import add, subtract
@@ -192,6 +193,7 @@ def extents(m: Machine, sizes: Sequence[V.Value]) -> tuple[Expr, ...] | None:
     """The extents of an allocation from its arguments; None where some are not numbers."""
     found = []
     for size in sizes:
+        learn_number(m, size)
         n = as_number(m, size)
         if n is None or n.slopes or n.curved:
             return None

@@ -21,8 +21,7 @@ def test_a_call_of_an_object_reads_what_objects_share_and_a_method_writes_it(pat
     )
     assert [line for line in path if line.startswith("launch")] == [
         "launch model on side: reads ~x, ~model, ~what objects share writes ~x, ~model, ~model (2)",
-        "launch step on current: reads ~optimizer, ~what objects share "
-        "writes ~optimizer, ~what objects share",
+        "launch step on current: reads ~optimizer, ~what objects share writes ~optimizer, ~what objects share",
     ]
 
 
