@@ -70,6 +70,17 @@ LAUNCHES: dict[tuple[str, str], tuple[tuple[int, int, int], dict[str, Any]]] = {
         (4, 1, 1),
         {"x": (4, 8), "weight": (8,), "bias": (8,), "out": (4, 8), "eps": 1e-5, "TILE_M": 2, "TILE_N": 8},
     ),
+    ("activations", "relu_kernel"): ((2, 1, 1), {"x": (8,), "out": (8,), "TILE": 4}),
+    ("activations", "gelu_kernel"): ((2, 1, 1), {"x": (8,), "out": (8,), "TILE": 4}),
+    ("layer_norm_backward", "layer_norm_backward_kernel"): (
+        (2, 1, 1),
+        {"grad": (4, 8), "x": (4, 8), "weight": (8,), "grad_x": (4, 8), "weight_parts": (2, 8)}
+        | {"eps": 1e-5, "TILE_N": 8},
+    ),
+    ("layer_norm_backward", "sum_parts_kernel"): (
+        (2, 2, 1),
+        {"parts": (4, 8), "out": (8,), "TILE_PARTS": 2, "TILE_COLUMNS": 4},
+    ),
     ("cross_entropy", "cross_entropy_kernel"): (
         (2, 2, 1),
         {"logits": (2, 8), "targets": (2,), "losses": (2,), "TILE": 4},

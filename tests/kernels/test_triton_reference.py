@@ -1,7 +1,7 @@
 """The Triton kernels of the library, run by the reference backend, compute what their NumPy references compute.
 
-Triton need not be installed: the backend reads the kernels' text. Of the modules only `examples` and `reference`
-are called, which use nothing of it.
+Triton need not be installed: the backend reads the kernels' text, and of their modules only `examples` and
+`reference` are called.
 """
 
 from __future__ import annotations
