@@ -73,12 +73,13 @@ class Replay(Item):
 class Mark:
     """An event that was recorded: the driver's event, and what has ended when it has."""
 
-    __slots__ = ("capture", "clock", "event", "heads", "name", "queue")
+    __slots__ = ("capture", "clock", "event", "heads", "lane", "name", "queue")
 
     def __init__(self, queue: Queue, event: Any, name: str) -> None:
         self.queue = queue
         self.event = event
         self.clock = queue.end()
+        self.lane = queue.lane
         self.name = name
         self.capture = queue.capture
         self.heads = queue.heads
@@ -123,10 +124,13 @@ class Queue:
 
     def mark_behind(self, item: Item) -> Mark | None:
         """The first event known behind an item."""
-        for mark in self.marks:
+        found = None
+        for mark in reversed(self.marks):
             if mark.clock.get(item.lane, 0) >= item.seq:
-                return mark
-        return None
+                found = mark
+            elif mark.lane == item.lane:
+                break  # it was recorded before the item, and all further ones were
+        return found
 
     def everything(self) -> Clock:
         """What has ended when all items have."""

@@ -291,3 +291,17 @@ def test_a_write_stands_for_what_it_covers(fake):
     host.launch(fake.double, (2,), (x,)).submit(last)
     assert len(x.storage.tracks.by_lane) == 1
     refused("TC411", lambda: host.launch(fake.double, (2,), (x,)).submit(streams[0]))
+
+
+def test_the_first_event_behind_an_item_is_waited_for(fake):
+    """A later one would wait for more."""
+    s, t = host.stream(), host.stream()
+    x, y, z = (host.zeros(16).submit(s, order="events") for _ in range(3))
+    held = fake.driver.hold(s)
+    host.fill(z, 3).submit(s, order="events")
+    host.fill(x, 5).submit(t, order="events")
+    t.sync()  # though nothing behind the event of `x` runs
+    assert fake.driver.counts["wait"] == 1
+    fake.driver.release(held)
+    fake.driver.run_all()
+    assert (fake.values(x), fake.values(y)) == ([5.0] * 16, [0.0] * 16)
