@@ -14,7 +14,7 @@ from tilecheck.host.driver import Driver
 from tilecheck.host.fast_path import FastPath, compile_fast_path
 from tilecheck.host.handles import View
 from tilecheck.host.partition import Partition
-from tilecheck.host.uses import Use
+from tilecheck.host.uses import Use, new_use
 from tilecheck.jit.cubin import CompiledKernel
 from tilecheck.jit.guard import Guard
 from tilecheck.jit.launch import guard_of
@@ -86,11 +86,11 @@ class Prepared(ABC):
         given += [(value, role) for name, value in options.items() if (role := self.role_of(name)) is not None]
         uses, early = [], []
         for value, role in given:
-            for view in _views(value):
+            for view in (value,) if isinstance(value, View) else _views(value):
                 region = view.hull() if role.reaches_gaps else view.region
-                uses.append(Use(view, region, role.writes, role.label))
+                uses.append(new_use(view, region, role.writes, role.label))
                 if role.is_early:
-                    early.append(Use(view, region, role.early_write, role.label))
+                    early.append(new_use(view, region, role.early_write, role.label))
         return uses, early
 
     def fast_path(self, args: Sequence[Any], options: Mapping[str, Any]) -> FastPath:
