@@ -198,7 +198,6 @@ class Scope:
         self._capture: Capture | None = None
         self._raw: Any = None
         self._graph: Graph[Any] | None = None
-        self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Scope:  # noqa: PYI034 - `typing.Self` is newer than Python 3.10
         runtime, place = self._runtime, self._place

@@ -19,7 +19,3 @@ class HostRefused(TilecheckError):
         self.message = message
         self.notes = notes
         self.partial = False
-
-
-class GpuFault(RuntimeError):
-    """The device has failed: what it still uses is not known, and nothing that it may use is freed."""
