@@ -15,7 +15,7 @@ import pytest
 
 from tilecheck.garbage import collect_rarely
 from tilecheck.model import Report
-from tilecheck.parallel import available_cores
+from tilecheck.parallel import available_cores, one_thread_each
 from tilecheck.pipeline import verify_paths
 
 _HERE = Path(__file__).resolve().parent
@@ -35,6 +35,7 @@ def pytest_configure() -> None:
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     collect_rarely()  # the processes of the suite are programs of ours
+    one_thread_each()
 
 
 @pytest.fixture(scope="session", autouse=True)

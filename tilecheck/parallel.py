@@ -31,6 +31,16 @@ def available_cores() -> int:
         return os.cpu_count() or 1
 
 
+def one_thread_each() -> None:
+    """Let NumPy's linear algebra, which is loaded later, do without threads of its own, here and in children.
+
+    For programs: work is spread over processes, whose threads would wait for one another; and where there are
+    threads, nothing can be forked.
+    """
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"
+
+
 def can_fork() -> bool:
     """Whether processes can be forked safely: with threads about, a lock may be held for ever in the child."""
     import multiprocessing  # lazy, like the others: most runs work alone

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tilecheck.parallel import in_order, isolated  # noqa: F401 - by calls in other processes
+from tilecheck.parallel import available_cores, in_order, isolated  # noqa: F401 - by calls in other processes
 
 MAIN = os.getpid()
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -89,3 +89,18 @@ def test_as_many_processes_as_are_allowed_work_at_once() -> None:
     found = "sorted((n, one.ended, one.result) for n, one in isolated(dies, range(6), 4))"
     expected = [(n, n != 3, None if n == 3 else n) for n in range(6)]
     assert alone(found) == str(expected)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="counts threads as Linux tells them")
+@pytest.mark.skipif(available_cores() < 2, reason="one processor has no use for threads")
+@pytest.mark.parametrize(("asked", "alone"), [("one_thread_each()", True), ("None", False)])
+def test_linear_algebra_takes_no_threads(asked: str, alone: bool) -> None:
+    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    code = (
+        f"from tilecheck.parallel import one_thread_each; {asked}; import numpy as np\n"
+        "a = np.ones((512, 512)); a @ a\n"
+        "print(open('/proc/self/status').read().partition('Threads:')[2].split()[0])"
+    )
+    rest = {name: value for name, value in os.environ.items() if name not in names}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=rest)
+    assert (ran.stdout.strip() == "1") is alone, ran.stderr

@@ -12,6 +12,7 @@ from tilecheck.cli.streams import Streams
 from tilecheck.errors import UsageError
 from tilecheck.exit_codes import ExitCode
 from tilecheck.options import Options
+from tilecheck.parallel import one_thread_each
 
 if TYPE_CHECKING:
     from tilecheck.cli.engine import Engine
@@ -42,9 +43,7 @@ def serve(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> Ex
     """Answer every line. What was found stands in the answers; the exit code says that the service worked."""
     if not hasattr(os, "fork"):
         raise UsageError("the gate needs a system with `fork`, such as Linux", "on Windows, run it under WSL")
-    # NumPy's linear algebra is not needed, and with its threads about processes could not be forked.
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = "1"
+    one_thread_each()
     from tilecheck.gate.service import Service  # lazy: loads the analysis
     from tilecheck.gate.worker import Limits
 

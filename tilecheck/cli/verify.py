@@ -19,6 +19,7 @@ from tilecheck.cli.streams import Streams
 from tilecheck.demand import held_to
 from tilecheck.exit_codes import ExitCode, exit_code_of
 from tilecheck.options import DEMANDS, Options
+from tilecheck.parallel import one_thread_each
 from tilecheck.report.formats import FORMATS
 from tilecheck.report.progress import is_wanted
 from tilecheck.report.run import Run, root_of
@@ -66,6 +67,7 @@ def add(verb: Verb) -> None:
 
 def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:
     """`verify` and `check`: the same analysis; they differ in what is demanded of it."""
+    one_thread_each()
     gate = arguments.verb == "verify"
     choice = choice_of(arguments)
     settings = settings_of_run(choice)
