@@ -43,7 +43,11 @@ class Leaf(Operation[T]):
         self.lent: list[View] = []
 
     def __del__(self) -> None:
-        if getattr(self, "is_holding", False):
+        try:
+            is_holding = self.is_holding
+        except AttributeError:  # it was refused before it held anything
+            return
+        if is_holding:
             self._release()
 
     def takes(self, view: View) -> None:

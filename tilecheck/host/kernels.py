@@ -73,7 +73,7 @@ class Prepared(ABC):
         self.others = tuple(at for at, role in enumerate(self.roles) if role is None)
         self.waits = record.waits is not None and record.waits.always
         self.passed: dict[Any, tuple[int, ...]] = {}
-        self._fast_paths: dict[tuple[Any, ...], FastPath] = {}
+        self._fast_paths: dict[Any, FastPath] = {}  # by the number of arguments and the names of options
 
     def role_of(self, name: str) -> Role | None:
         """The role of a parameter; None also for other names, as of options."""
@@ -95,7 +95,7 @@ class Prepared(ABC):
 
     def fast_path(self, args: Sequence[Any], options: Mapping[str, Any]) -> FastPath:
         """The fast path of launches with as many arguments, and options of the same names."""
-        signature = (len(args), *options)
+        signature = (len(args), *options) if options else len(args)
         found = self._fast_paths.get(signature)
         if found is None:
             found = self._fast_paths[signature] = compile_fast_path(self, len(args), tuple(options))

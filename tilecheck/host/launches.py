@@ -14,7 +14,7 @@ from tilecheck.host.hostarrays import HostArray
 from tilecheck.host.kernels import Prepared, Role, launched, prepared
 from tilecheck.host.operations import Execution, Operation, State
 from tilecheck.host.partition import Partition, common_grid
-from tilecheck.host.places import Place, caller
+from tilecheck.host.places import Place, caller, get_frame
 from tilecheck.host.uses import Dependence, Use
 
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ class Launch(Leaf[tuple[Any, ...]]):
         return value
 
     def submit(self, stream: Stream | None = None, *, order: Order | None = None) -> tuple[Any, ...]:
-        runtime, place = self.runtime, caller()
+        runtime, frame = self.runtime, get_frame(1)  # as `caller` finds it: only users call this
+        place = frame.f_code, frame.f_lasti
         if (
             stream is None
             or stream.runtime is not runtime
@@ -128,7 +129,11 @@ class Launch(Leaf[tuple[Any, ...]]):
                 return runtime.submit(self, stream, order, place)
             self.state = _DONE
             self.used = place
-            self._release()
+            self.is_holding = False  # as `_release` does
+            for view in self.moved:
+                view.moved = None
+            for view in self.lent:
+                view.loans -= 1
         return self._args
 
     def _run(self, on: Execution) -> tuple[Any, ...]:
@@ -170,7 +175,9 @@ def launch(
         LaunchRefused: the kernel is not verified.
         HostRefused: an argument was moved, or is shared and written.
     """
-    return Launch(runtime or default(), kernel, grid, args, options, caller(), dependent)
+    frame = get_frame(1)  # as `caller` finds it: only users call this
+    place = frame.f_code, frame.f_lasti
+    return Launch(runtime or default(), kernel, grid, args, options, place, dependent)
 
 
 def enqueue(
@@ -191,7 +198,8 @@ def enqueue(
         LaunchRefused: the kernel is not verified, or the launch breaks a condition of its proof.
         HostRefused: an argument was moved, or an access is not in order.
     """
-    runtime, place, ready = stream.runtime, caller(), prepared(kernel)
+    runtime, frame, ready = stream.runtime, get_frame(1), prepared(kernel)
+    place = frame.f_code, frame.f_lasti  # as `caller` finds it: only users call this
     if dependent:
         ready.check_may_depend()
     if (order or runtime.order) == "refuse":

@@ -11,12 +11,12 @@ from typing import TypeAlias
 Place: TypeAlias = tuple[CodeType, int]
 """A code object and an offset in its byte code. The line is computed when a message needs it."""
 
-_get_frame = sys._getframe  # noqa: SLF001 - `inspect` reads the source as well
+get_frame = sys._getframe  # noqa: SLF001 - `inspect` reads the source as well
 
 
 def caller() -> Place:
     """The innermost place outside this package, for a function of this package."""
-    frame: FrameType = _get_frame(2)
+    frame: FrameType = get_frame(2)
     code = frame.f_code
     while _inside.get(code.co_filename, True):  # of a file that is not known yet: look
         file = code.co_filename
