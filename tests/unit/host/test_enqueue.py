@@ -144,3 +144,74 @@ def test_options_and_kernels_that_are_refused(fake, way):
         host.enqueue(s, fake.double, (2,), (x,), num_warps=4)
     refused("", lambda: host.value(1).map(lambda _: host.enqueue(s, fake.double, (2,), (x,))).sync())
     host.enqueue(s, fake.double, (2,), (x,))
+
+
+# ---- lazy launches on the same way ---------------------------------------------------------------------------
+
+
+def test_a_lazy_launch_takes_the_short_way_and_gives_back_what_it_took(kit, way, request):
+    s = host.stream()
+    x, y = host.full(16, 1.0).submit(s), host.zeros(16).submit(s)
+    operation = host.launch(kit.add_one, (2,), (x, y))
+    assert (x.loans, y.moved is not None) == (1, True)
+    assert operation.submit(s) == (x, y)
+    assert (x.loans, y.moved) == (0, None)
+    assert "used twice" in refused("TC412", lambda: operation.submit(s))
+    refused("TC412", operation.cancel)
+    assert kit.values(y) == [2.0] * 16
+    assert way[:1] == [request.node.callspec.params["way"] == "short"]
+
+
+def test_a_lazy_launch_that_is_refused_is_tried_again(fake, way):
+    s, t = host.stream(), host.stream()
+    x = host.zeros(16).submit(s)
+    operation = host.launch(fake.double, (2,), (x,))
+    refused("TC411", lambda: operation.submit(t))
+    assert x.moved is None
+    t.wait(s)
+    operation.submit(t)
+    refused("TC412", lambda: operation.submit(t))
+
+
+def test_a_lazy_launch_that_fails_gives_back_what_it_took(fake, way):
+    def broken(*_, **__):
+        raise ZeroDivisionError
+
+    s = host.stream()
+    x, y = host.zeros(16).submit(s), host.zeros(16).submit(s)
+    fake.add_one.enqueue = broken
+    operation = host.launch(fake.add_one, (2,), (x, y))
+    with pytest.raises(ZeroDivisionError):
+        operation.submit(s)
+    assert (x.loans, y.moved) == (0, None)
+    assert "has failed" in refused("TC412", lambda: operation.submit(s))
+    host.fill(y, 1).submit(s)  # nothing is executing
+
+
+def test_a_lazy_launch_runs_on_the_stream_and_in_the_order_that_are_asked_for(fake, way):
+    s, t = host.stream(), host.stream()
+    x = host.zeros(16).submit(s)
+    host.launch(fake.double, (2,), (x,)).submit(t, order="events")
+    assert fake.driver.counts["wait"] == 1
+    host.launch(fake.double, (2,), (x,)).submit(t)
+    assert not host.launch(fake.double, (2,), (x,)).submit(t, order="events")[0].moved
+    with pytest.raises(HostRefused):
+        host.launch(fake.double, (2,), (x,)).submit()  # on the stream of the user's own code
+
+
+def test_shared_arrays_are_read_on_the_short_way(fake, way, request):
+    s = host.stream()
+    x, y = host.full(16, 1.0).submit(s), host.zeros(16).submit(s)
+    weight = x.share()
+    host.enqueue(s, fake.add_one, (2,), (weight, y))
+    host.launch(fake.add_one, (2,), (weight, y)).submit(s)
+    assert all(way) == (request.node.callspec.params["way"] == "short")
+    refused("TC412", lambda: host.enqueue(s, fake.double, (2,), (weight,)))
+    refused("TC412", lambda: host.launch(fake.double, (2,), (weight,)))
+    held = host.launch(fake.add_one, (2,), (weight, y))
+    refused("TC412", weight.unshare)
+    held.cancel()
+    assert weight.unshare() is x
+    refused("TC412", lambda: host.enqueue(s, fake.add_one, (2,), (weight, y)))
+    refused("TC412", lambda: host.launch(fake.add_one, (2,), (weight, y)))
+    assert fake.values(y) == [2.0] * 16
