@@ -88,3 +88,40 @@ def test_examples(module: ModuleType, order: Callable[[Any], Iterator[Any]]) -> 
             )
         launched.add(example.kernel)
     assert launched == kernels(name)
+
+
+def test_tokens_are_drawn_as_often_as_they_are_probable() -> None:
+    """Of the four best of a row, the last of which lies beyond the share of `top_p`."""
+    sequences, temperature = 500, 0.8
+    best = np.array([3.0, 2.2, 1.8, 0.5, -1.0], dtype=np.float32)
+    tokens = np.array([40, 3, 77, 12, 5], dtype=np.int32)
+    weights = np.exp(best[:4] / temperature)
+    kept = np.cumsum(weights / weights.sum()) - weights / weights.sum() < 0.9
+    expected = np.where(kept, weights, 0) / weights[kept].sum()
+    assert list(kept) == [True, True, True, False]
+    state = {
+        name: np.zeros(sequences, dtype=np.int32) for name in ("token_ptr", "position_ptr", "finished_ptr")
+    }
+    arguments = {
+        "best_ptr": np.tile(best, sequences),
+        "candidate_ptr": np.tile(tokens, sequences),
+        "seed_ptr": np.arange(sequences, dtype=np.int32),
+        "stop_ptr": np.zeros(1, dtype=np.int32),
+        **state,
+        "history_ptr": np.zeros(sequences, dtype=np.int32),
+        "candidates": 5,
+        "stops": 0,
+        "slots": 1,
+        "temperature": temperature,
+        "top_p": 0.9,
+        "TOP": 4,
+        "RANKS": 4,
+        "CANDIDATES": 8,
+        "STOPS": 1,
+        "DEPENDENT": False,
+    }
+    launch = Launch(str(FOLDER / "next_token.py"), "sample_token_kernel", (sequences, 1, 1), arguments)
+    assert run(launch, record=False).undefined == []
+    counts = np.array([np.sum(state["token_ptr"] == token) for token in tokens[:4]])
+    assert counts.sum() == sequences
+    assert np.all(np.abs(counts - sequences * expected) <= 4 * np.sqrt(sequences * expected))
