@@ -123,7 +123,7 @@ def _decide(
     lost = set(open_)
     ended = True
     eligible = [i for i in open_ if not obligations[i].advice]
-    if eligible:
+    if eligible and not (proves_only and "launch" in without):  # conditions that nothing would be done with
         eased = [_with_facts(obligations[i], facts) for i in eligible]
         settled_so = [o for o, outcome in zip(obligations, outcomes, strict=True) if outcome.proved]
         found = derived(eased, settled_so, context, session, without)

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from tilecheck.analysis.borrow import build
+from tilecheck.analysis.facts import Facts
+from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.lower import lower
+from tilecheck.frontend.modules import Project
+from tilecheck.frontend.source import parse
 from tilecheck.ir.expr import ONE, TRUE, ZERO, Expr, Kind, Symbol, sym
 from tilecheck.ir.kernel import (
     Access,
@@ -14,8 +20,13 @@ from tilecheck.ir.kernel import (
     grid_symbol,
 )
 from tilecheck.model import Site, Span
+from tilecheck.options import DEFAULT_BUDGET
 from tilecheck.proof.context import Context
+from tilecheck.proof.decide import decide
 from tilecheck.proof.obligation import Goal, Obligation
+from tilecheck.registry import load_rules
+from tilecheck.stages import state_obligations
+from tilecheck.text import decode
 
 # A block sums up the rows of its pages, which a table lists: the text of a Triton kernel.
 PAGE_TABLE = """
@@ -66,3 +77,19 @@ def access(
 
 def obligation(goal: Goal, assume: Expr = TRUE) -> Obligation:
     return Obligation("TC201", goal, (SITE,), "cause", 2, "overlap", assume=assume)
+
+
+def rungs_of_races(text: str, *without: str) -> set[str]:
+    """By which rungs races between the blocks of the one kernel in `text` are proved, without those named.
+
+    What is not proved is looked at no further: neither conditions nor counterexamples are sought for it.
+    """
+    [definition] = find_kernels(Project().add(parse(decode("kernel.py", text.encode()))))
+    kernel = lower(definition)
+    obligations, _ = state_obligations(Facts(kernel, build(kernel, ())), [entry.rule for entry in load_rules()])
+    left_out = frozenset({"launch", *without})
+    decision = decide(
+        kernel, obligations, "kernel.py", without=left_out, budget=DEFAULT_BUDGET, proves_only=True
+    )
+    assert not decision.vacuous
+    return {settled.rung for settled in decision.settled if settled.obligation.rule == "TC201"}
