@@ -9,6 +9,7 @@ import libcst as cst
 
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs import views
+from tilecheck.frontend.host_programs.counts import bare, read_with
 from tilecheck.frontend.host_programs.frozen import keep
 from tilecheck.frontend.host_programs.kinds import as_number, key_of, truth
 from tilecheck.frontend.host_programs.knowledge import Loop
@@ -86,12 +87,12 @@ def _of_range(m: Machine, value: V.Range) -> Items:
     count: Expr | None = None
     size = m.settle(step.expr).value
     if size is None or size > 0:
-        count = E.maximum(0, m.settle(E.cdiv(E.sub(stop.expr, start.expr), step.expr)))
+        count = E.maximum(0, bare(m, E.cdiv(E.sub(stop.expr, start.expr), step.expr)))
     elif size < 0:
-        count = E.maximum(0, m.settle(E.cdiv(E.sub(start.expr, stop.expr), E.neg(step.expr))))
+        count = E.maximum(0, bare(m, E.cdiv(E.sub(start.expr, stop.expr), E.neg(step.expr))))
     if count is not None and count.op == "max":
-        bare = [part for part in count.args if part.value != 0]
-        count = bare[0] if len(bare) == 1 else count  # a path with rounds has a positive number of them
+        open_ = [part for part in count.args if part.value != 0]
+        count = open_[0] if len(open_) == 1 else count  # a path with rounds has a positive number of them
 
     def at(r: int) -> V.Number:
         return add(start, V.Number(E.mul(r, step.expr), _growth(m, step.expr)))
@@ -172,9 +173,12 @@ def _rounds(
     else:
         ways = (1, 2, 3) if once(m, names_in, node) & _RINGS else (2,)
         settled = None if whole.count is None else m.settle(whole.count).value
+        shared = m.knowledge.counts.get(whole.count, (0, 1)) if whole.count is not None else (0, 1)
+        if shared[0] > ways[-1]:  # a loop of as many rounds must have them
+            ways = tuple(dict.fromkeys((*ways, *range(shared[0] - shared[1] + 1, shared[0] + 1))))
         count = ways[m.choices.pick(len(ways))] if settled is None else min(settled, ways[-1])
         if whole.count is not None and settled is None:
-            m.know(whole.count, count)
+            read_with(m, whole.count, count, more=count > ways[-1] - shared[1])
     loop = Loop(m.site(part), m.unique("comprehension"))
     m.loops.append(loop)
     try:

@@ -84,6 +84,7 @@ class Knowledge:
     tensors: set[Site] = field(default_factory=set)  # calls of unknown functions that give a tensor
     rounds: dict[Site, int] = field(default_factory=dict)  # that a loop needs at least
     periods: dict[Site, int] = field(default_factory=dict)  # after so many rounds a loop's bindings recur
+    counts: dict[Expr, tuple[int, int]] = field(default_factory=dict)  # rounds and period of loops of one count
     replaying: set[Site] = field(default_factory=set)  # loops in which a graph is replayed
     carried: dict[Site, dict[str, Expr | None]] = field(default_factory=dict)  # growth of numbers by round
     tensor_names: set[str] = field(default_factory=set)  # values of the caller that are tensors
@@ -134,6 +135,7 @@ class Loop:
     round: int = 0
     births: dict[str, tuple[int, int]] = field(default_factory=dict)
     tail: int | None = None
+    count: int | None = None  # the rounds that are read, where their number is chosen
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from dataclasses import replace
 import libcst as cst
 
 from tilecheck.frontend.host_programs import values as V
+from tilecheck.frontend.host_programs.counts import may_be, read_with, share_rounds
 from tilecheck.frontend.host_programs.iteration import Items
 from tilecheck.frontend.host_programs.knowledge import BreakLoop, ContinueLoop, Loop, LoopsOn, Relearn
 from tilecheck.frontend.host_programs.machine import Machine
@@ -128,23 +129,31 @@ def _rounds_of(m: Machine, loop: Loop, node: cst.CSTNode, whole: Items, *, skips
     """
     most = _most_rounds(m, loop)
     period = m.knowledge.periods.get(loop.site, 1)
-    count = None if whole.count is None else m.settle(whole.count).value
-    if count is not None:
-        last = min(count, period + 1)
-        first = most + (count - last - most) % period
-        if first + last >= count:
+    if whole.count is not None:
+        most, period = share_rounds(m, whole.count, most, period)
+        if most > _LONGEST:
+            raise m.unread_at(loop.site, "too many rounds of this loop differ")
+    known = None if whole.count is None else m.settle(whole.count).value
+    if known is not None:
+        last = min(known, period + 1)
+        first = most + (known - last - most) % period
+        if first + last >= known:
             loop.tail = 0
-            return list(range(count))
-        loop.tail = count - last
-        return [*range(first), *range(count - last, count)]
+            return list(range(known))
+        loop.tail = known - last
+        return [*range(first), *range(known - last, known)]
     if not skips:
         return list(range(most))
     ways = _ways(most, period) if m.is_relevant(node) else [most, 0]
     if loop.site in m.knowledge.replaying:
         ways.remove(0)  # a loop that replays is taken to do so: without it, what the graph writes is not there
+    if whole.count is not None:
+        count = m.settle(whole.count)
+        ways = [way for way in ways if may_be(m, count, way, more=way == most)] or ways
     rounds = ways[m.choices.pick(len(ways))]
     if whole.count is not None:
-        m.know(whole.count, rounds)
+        read_with(m, whole.count, rounds, more=rounds > most - period)
+        loop.count = rounds
     return list(range(rounds))
 
 

@@ -63,6 +63,8 @@ class Machine:
     decided: dict[object, int] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)  # of tensors of the caller, where the text shows them
     ranges: Ranges = field(default_factory=Ranges)
+    stand_ins: dict[Expr, int] = field(default_factory=dict)  # numbers of rounds that stand for greater ones
+    open_ranges: Ranges = field(default_factory=Ranges)  # what conditions on those chose
     tests: dict[str, Callable[[], bool]] = field(default_factory=dict)  # unknown truths, by name
     stream: str = CURRENT
     caller: str = CURRENT
