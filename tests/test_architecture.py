@@ -10,6 +10,7 @@ import ast
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -250,7 +251,13 @@ def _modules() -> dict[str, Path]:
 MODULES = _modules()
 
 
-def _imports(path: Path) -> Iterator[tuple[str, int, bool, bool]]:
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_bytes())
+
+
+@cache
+def _imports(path: Path) -> tuple[tuple[str, int, bool, bool], ...]:
     """Each imported module, its line, whether it is for types only, and whether it stands in a function."""
 
     def walk(node: ast.AST, *, types: bool, lazy: bool) -> Iterator[tuple[str, int, bool, bool]]:
@@ -273,7 +280,7 @@ def _imports(path: Path) -> Iterator[tuple[str, int, bool, bool]]:
                 inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
                 yield from walk(child, types=types or for_types, lazy=lazy or inside)
 
-    yield from walk(ast.parse(path.read_bytes()), types=False, lazy=False)
+    return tuple(walk(_tree(path), types=False, lazy=False))
 
 
 def _room(module: str) -> str:
@@ -369,7 +376,7 @@ _FALLBACKS = {
 @pytest.mark.parametrize("module", MODULES)
 def test_no_name_of_a_module_is_bound_twice(module: str) -> None:
     """The second table of one name would replace the first, wherever either is used."""
-    bound = Counter(_bound(ast.parse(MODULES[module].read_bytes()).body))
+    bound = Counter(_bound(_tree(MODULES[module]).body))
     twice = {name for name, times in bound.items() if times > 1}
     assert twice == _FALLBACKS.get(module, {}).keys()
 
