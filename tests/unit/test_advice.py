@@ -9,7 +9,6 @@ import pytest
 
 from tilecheck import check_source
 from tilecheck.model import Diagnostic
-from tilecheck.pipeline import verify_paths
 from tilecheck.text import Source
 
 ROOT = Path(__file__).parents[2]
@@ -119,9 +118,9 @@ def test_two_divisors_of_one_number_are_named() -> None:
     assert all(asked in (race.help or "") for race in races)
 
 
-def test_divisors_of_a_swizzle_are_not_blamed_for_another_race() -> None:
+def test_divisors_of_a_swizzle_are_not_blamed_for_another_race(verified) -> None:
     """`t % size` stands beside `t // area`, which has its own remainder `t % area`."""
-    report = verify_paths(ROOT / "fixtures/cutile/swizzle/every_batch_to_the_first.py")
+    report = verified(ROOT / "fixtures/cutile/swizzle/every_batch_to_the_first.py")
     [race] = about_races(report.diagnostics)
     assert "divide by different" not in (race.help or "")
 
