@@ -52,7 +52,7 @@ CONSTANT = frozenset({int, float, bool, str, type(None)})
 
 def compile_fast_path(kernel: Prepared, count: int, options: Sequence[str]) -> FastPath:
     """The fast path of launches with `count` arguments by position, and options of these names."""
-    if count > len(kernel.roles) or any(kernel.role_of(name) is not None for name in options):
+    if count > len(kernel.roles):
         return FastPath(lambda *_: False, lambda *_: None)
     touching = [(at, role) for at, role in kernel.touching if at < count]
     numbers = [f"a{at}" for at in kernel.others if at < count] + [f"o{k}" for k in range(len(options))]

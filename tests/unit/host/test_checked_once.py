@@ -150,10 +150,18 @@ def test_an_array_that_others_may_change_is_checked_each_time(fake, tile, checks
 
 def test_a_grid_that_can_change_is_checked_each_time(fake, triton, checks):
     class Size:
-        value = 2
+        """A number that can change, and that a dictionary does not tell from what it was."""
+
+        value = 0
 
         def __index__(self):
             return self.value
+
+        def __eq__(self, other):
+            return other == self.value
+
+        def __hash__(self):
+            return hash(1)
 
     size = Size()
     s, x, y = copied()
@@ -162,6 +170,24 @@ def test_a_grid_that_can_change_is_checked_each_time(fake, triton, checks):
         host.enqueue(s, "copy", [size], (x, y, 16, 8))
     assert checks == [(1,), (1,), (2,), (2,), (2,), (2,)]
     assert [grid for grid, *_ in triton.launched] == checks
+
+
+def test_a_grid_that_is_none_is_refused(fake, triton):
+    s, x, y = copied()
+    with pytest.raises(LaunchRefused, match="grid"):
+        host.enqueue(s, "copy", ([2],), (x, y, 16, 8))
+
+
+def test_contracts_are_looked_at_each_time(fake, monkeypatch, checks):
+    record = host_kits.record("copy", "x out", language="triton", grid_axes=(0,), waits=Waits(True))
+    jitted, guard = Jitted(), compile_guard(record)
+    guarded = Guarded(guard, guard, None, lambda *args, **rest: (args, rest), is_tuned=False)
+    ready = kernels._Triton(jitted, guarded)  # noqa: SLF001 - as above
+    monkeypatch.setattr(launches, "prepared", lambda _: ready)
+    s, x, y = copied()
+    for _ in range(3):
+        host.enqueue(s, "copy", (2,), (x, y))
+    assert len(checks) == 3
 
 
 def test_numbers_are_compared_with_their_types(fake, triton, checks):

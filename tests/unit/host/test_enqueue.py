@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from tilecheck import host
 from tilecheck.host import HostRefused
 from tilecheck.host.fast_path import FastPath
 from tilecheck.host.kernels import Prepared
-from tilecheck.jit.records import Waits
+from tilecheck.jit.records import Argument, Waits
 
 
 @pytest.fixture(params=["short", "long"])
@@ -133,7 +135,11 @@ def test_gaps_of_a_flat_kernel_are_looked_at(fake, way):
     s, t = host.stream(), host.stream()
     host.synchronize()
     host.enqueue(s, flat, (1,), (left,))
+    first = s.record()
+    host.enqueue(s, flat, (1,), (left,))
+    t.wait(first)
     refused("TC411", lambda: host.enqueue(t, flat, (1,), (right,)))
+    t.wait(s)
     host.enqueue(s, flat, (1,), (base,))
 
 
@@ -144,6 +150,96 @@ def test_options_and_kernels_that_are_refused(fake, way):
         host.enqueue(s, fake.double, (2,), (x,), num_warps=4)
     refused("", lambda: host.value(1).map(lambda _: host.enqueue(s, fake.double, (2,), (x,))).sync())
     host.enqueue(s, fake.double, (2,), (x,))
+
+
+def test_a_captured_stream_is_not_launched_on(fake, way):
+    s = host.stream()
+    x = host.zeros(16).submit(s)
+    for _ in range(2):
+        host.enqueue(s, fake.double, (2,), (x,))
+    with host.capture(s) as scope:
+        host.enqueue(s, fake.double, (2,), (x,))
+        host.launch(fake.double, (2,), (x,)).submit(s)
+    assert len(scope.graph.describe().nodes) == 2
+
+
+def test_what_a_launch_calls_does_not_launch(fake, way):
+    s = host.stream()
+    x, y = host.zeros(16).submit(s), host.zeros(16).submit(s)
+    inner = host.launch(fake.double, (2,), (y,))
+    found = []
+
+    def nested(*_, **__):
+        found.append(refused("", lambda: host.enqueue(s, fake.add_one, (2,), (y, x))))
+        found.append(refused("", lambda: inner.submit(s)))
+
+    fake.add.enqueue = nested
+    z = host.zeros(16).submit(s)
+    host.enqueue(s, fake.add, (2,), (x, x, z))
+    host.launch(fake.add, (2,), (x, x, z)).submit(s)
+    assert len(found) == 4
+    inner.submit(s)
+
+
+def test_an_argument_that_the_kernel_does_not_touch_is_handed_on(fake, way):
+    s = host.stream()
+    x = host.zeros(16).submit(s)
+    found = []
+    kernel = fake.kernel("idle", "x out", lambda x, out: None)
+    idle = (Argument("x", "unused", array=True), kernel.record.arguments[1])
+    kernel.record = replace(kernel.record, arguments=idle)
+    kernel.enqueue = lambda stream, grid, args, dependent: found.append(args[0])
+    for _ in range(2):
+        host.enqueue(s, kernel, (1,), (x, x))
+    assert all(value is x.array for value in found)
+
+
+# ---- what a dependent launch overlaps with -------------------------------------------------------------------
+
+
+def hasty(fake):
+    """A kernel that reads `w` before its wait."""
+    return fake.kernel(
+        "hasty",
+        "w out",
+        lambda w, out, loaded: np.copyto(out, out + loaded),
+        early=lambda w, out: w.copy(),
+        waits=Waits(True, reads=("w",)),
+    )
+
+
+def test_a_launch_that_never_waits_breaks_the_order_of_its_stream(fake, way):
+    """Also if it writes nothing."""
+    s = host.stream()
+    looking = fake.kernel("looking", "x", early=lambda x: None)
+    x, y = host.zeros(16).submit(s), host.zeros(16).submit(s)
+    s.sync()
+    for _ in range(2):
+        host.enqueue(s, looking, (1,), (y,))
+        host.enqueue(s, fake.double, (2,), (x,))
+    host.enqueue(s, looking, (1,), (y,), dependent=True)
+    refused("TC433", lambda: host.enqueue(s, fake.double, (2,), (x,)))
+
+
+def test_what_the_long_way_wrote_is_not_read_early(fake, way):
+    s = host.stream()
+    y = host.zeros(16).submit(s)
+    host.enqueue(s, fake.double, (2,), (y,))
+    x = host.zeros(16).submit(s)
+    kernel = hasty(fake)
+    host.launch(fake.add_one, (2,), (host.zeros(16).submit(s), x)).submit(s)
+    refused("TC431", lambda: host.enqueue(s, kernel, (1,), (x, y), dependent=True))
+
+
+def test_what_a_launch_that_never_waits_wrote_is_not_read_early(fake, way):
+    s = host.stream()
+    never = fake.kernel("never", "out", early=lambda out: out.fill(1))
+    x, y = host.zeros(16).submit(s), host.zeros(16).submit(s)
+    for _ in range(5):
+        host.enqueue(s, fake.double, (2,), (y,))
+    s.sync()
+    host.enqueue(s, never, (1,), (x,), dependent=True)
+    refused("TC431", lambda: host.enqueue(s, hasty(fake), (1,), (x, y), dependent=True))
 
 
 # ---- lazy launches on the same way ---------------------------------------------------------------------------
@@ -194,7 +290,9 @@ def test_a_lazy_launch_runs_on_the_stream_and_in_the_order_that_are_asked_for(fa
     host.launch(fake.double, (2,), (x,)).submit(t, order="events")
     assert fake.driver.counts["wait"] == 1
     host.launch(fake.double, (2,), (x,)).submit(t)
-    assert not host.launch(fake.double, (2,), (x,)).submit(t, order="events")[0].moved
+    recorded = fake.driver.counts["record"]
+    host.launch(fake.double, (2,), (x,)).submit(t, order="events")
+    assert fake.driver.counts["record"] == recorded + 1  # the event that others wait for
     with pytest.raises(HostRefused):
         host.launch(fake.double, (2,), (x,)).submit()  # on the stream of the user's own code
 
