@@ -217,7 +217,7 @@ class Ledger:
                 storage.note_written(view.region)  # not what lies between its elements
             for owner in storage.graphs:
                 if owner is not graph:
-                    owner.touched.add(storage)
+                    owner.touched[storage] = None
             if tracks.is_full():
                 self._observe(queue)
             storage.prune(self.done)
@@ -258,7 +258,7 @@ class Ledger:
             queue.push(item, is_launch=True)
         storage.tracks.add(region, item, write=write, is_checked=False)
         for owner in storage.graphs:
-            owner.touched.add(storage)
+            owner.touched[storage] = None
         if self.recorder is not None:
             self.recorder.assumed(item, storage, region, write=write, dependent=behind_launch)
 

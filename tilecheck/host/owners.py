@@ -57,11 +57,11 @@ class Owner:
         self.generation = 0  # which of all launches of graphs is its latest; 0 if it has none
         self.is_complete = False
         self.is_closed = False
-        self.touched: set[Storage] = set(self.uses)
+        self.touched: dict[Storage, None] = dict.fromkeys(self.uses)  # in the order of the uses
         self.neighbours: list[tuple[Owner, Storage]] = []  # other graphs that touch what this one writes, ...
         for storage in self.uses:
             for other in storage.graphs:
-                other.touched.add(storage)
+                other.touched[storage] = None
                 if self._meets(other, storage):
                     self.neighbours.append((other, storage))
                     other.neighbours.append((self, storage))
@@ -91,8 +91,8 @@ class Owner:
         """Note that a storage has become part of another."""
         self.uses[whole] = (*self.uses.get(whole, ()), *self.uses.pop(part, ()))
         self.neighbours = [(other, s if s is not part else whole) for other, s in self.neighbours]
-        self.touched.discard(part)
-        self.touched.add(whole)
+        self.touched.pop(part, None)
+        self.touched[whole] = None
 
     # ---- launches and updates --------------------------------------------------------------------------------
 
@@ -121,7 +121,7 @@ class Owner:
         self.generation = runtime.launches
         self.is_complete = False
         for other, storage in self.neighbours:
-            other.touched.add(storage)
+            other.touched[storage] = None
         recorder = runtime.ledger.recorder
         if recorder is not None:
             recorder.replay(self.name, item)
@@ -138,7 +138,7 @@ class Owner:
         if not self.generation:
             for storage in self.uses:
                 storage.fulfil(self)
-        self.touched = set()
+        self.touched = {}
         self.item.queue = queue
         self.last = self.item
 
