@@ -175,8 +175,8 @@ def _analysed(
     verify = functools.partial(
         _verify_file, project=Project(patches), contracts=contracts, options=options, read={}, session=session
     )
-    load_stages()  # once, before the processes are started
     jobs = options.jobs if sum(count_kernels(c) for c, _ in work) >= _WORTH_PROCESSES else 1
+    load_stages(launches=jobs > 1)  # once, before the processes are started
     run = _Run(verify, None if session is None else session.cache, Progress(len(work)))
     with contextlib.ExitStack() as display:
         show = functools.partial(display.enter_context, run.progress) if options.progress else None

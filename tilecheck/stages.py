@@ -40,7 +40,7 @@ def verify_kernel(
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
     """Verify one kernel. A limit of ours, or a bug of ours, is this kernel's verdict and no one else's. `kept`
     are results of earlier runs, `decisions` those of other kernels that may ask the same."""
-    load_stages(definition.language)  # what importing takes is not the kernel's time
+    load_stages(definition.language, launches=bool(launches))  # what importing takes is not the kernel's time
     definition = replace(definition, floats=passed_floats(launches))
     project = definition.table.project
     start = time.perf_counter() - project.reading_s  # nor is what reading other modules takes
@@ -67,18 +67,19 @@ def passed_floats(launches: Sequence[Launch]) -> frozenset[str]:
     return frozenset(name for name, found in passed.items() if found == {True})
 
 
-def load_stages(*languages: str) -> None:
-    """Import what the analysis of a kernel in any of these languages needs. z3 is not among it: many kernels do
-    without."""
+def load_stages(*languages: str, launches: bool = True) -> None:
+    """Import what the analysis of a kernel in any of these languages needs, and that of its launches. z3 is not
+    among it: many kernels do without."""
     import tilecheck.analysis.borrow  # lazy: loads networkx
     import tilecheck.proof.decide
-    import tilecheck.proof.launch_axes
-    import tilecheck.proof.launch_check
-    import tilecheck.verdict  # noqa: F401
+    import tilecheck.verdict
     from tilecheck.frontend.lower import dialect
     from tilecheck.registry import load_rules
 
     load_rules()
+    if launches:
+        import tilecheck.proof.launch_axes  # lazy: loads NumPy
+        import tilecheck.proof.launch_check  # noqa: F401
     for language in languages:
         dialect(language)
 
