@@ -139,6 +139,7 @@ def test_gaps_of_a_flat_kernel_are_looked_at(fake, way):
     host.enqueue(s, flat, (1,), (left,))
     t.wait(first)
     refused("TC411", lambda: host.enqueue(t, flat, (1,), (right,)))
+    refused("TC411", lambda: host.enqueue(t, fake.double, (1,), (right,)))  # lies in the gaps of the left one
     t.wait(s)
     host.enqueue(s, flat, (1,), (base,))
 
@@ -225,10 +226,10 @@ def test_what_the_long_way_wrote_is_not_read_early(fake, way):
     s = host.stream()
     y = host.zeros(16).submit(s)
     host.enqueue(s, fake.double, (2,), (y,))
-    x = host.zeros(16).submit(s)
-    kernel = hasty(fake)
-    host.launch(fake.add_one, (2,), (host.zeros(16).submit(s), x)).submit(s)
-    refused("TC431", lambda: host.enqueue(s, kernel, (1,), (x, y), dependent=True))
+    x = host.own(fake.array([1.0] * 16))  # new: it is looked at once
+    host.synchronize()
+    host.launch(fake.double, (2,), (x,)).submit(s)
+    refused("TC431", lambda: host.enqueue(s, hasty(fake), (1,), (x, y), dependent=True))
 
 
 def test_what_a_launch_that_never_waits_wrote_is_not_read_early(fake, way):
