@@ -20,7 +20,9 @@ def kernel_footprint(kernel: Kernel) -> KernelFootprint:
     made = set(map(id, early))
     late = [access for access in kernel.accesses if id(access) not in made]
     waits = any(wait.guard is TRUE and not wait.loops for wait in kernel.launch_waits)
-    return KernelFootprint(_uses(early), _uses(late), waits)
+    guards = E.symbols(*(wait.guard for wait in kernel.launch_waits)) if kernel.launch_waits else ()
+    decided_by = tuple(symbol.name for symbol in guards if symbol.kind is Kind.CONSTANT)
+    return KernelFootprint(_uses(early), _uses(late), waits, decided_by)
 
 
 def _uses(accesses: Iterable[Access]) -> tuple[ParameterUse, ...]:

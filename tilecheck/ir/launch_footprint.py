@@ -25,8 +25,10 @@ class ParameterUse:
 @dataclass(frozen=True, slots=True)
 class KernelFootprint:
     """What a kernel touches before and after it waits for the launches before it; `waits` says that every
-    program of every launch waits. A kernel that never waits touches everything before."""
+    program of every launch waits. A kernel that never waits touches everything before. `decided_by` are the
+    compile-time parameters without a value on which it depends whether it waits."""
 
     before: tuple[ParameterUse, ...]
     after: tuple[ParameterUse, ...]
     waits: bool
+    decided_by: tuple[str, ...] = ()

@@ -13,6 +13,8 @@ from tilecheck.ir.launch_footprint import KernelFootprint
 
 Footprints = Callable[[Definition], KernelFootprint | None]
 Constants = tuple[tuple[str, int | bool], ...]
+MOST_COMBINATIONS = 4  # of compile-time parameters for which a kernel is read as it is launched
+_MOST_READINGS = 12  # of one kernel
 
 
 @dataclass(slots=True, eq=False)
@@ -27,7 +29,8 @@ class Kernels:
     own: dict[tuple[str, str], bool] = field(default_factory=dict)  # modules, by the file that imports them
     ran: set[object] = field(default_factory=set)  # functions that were read where they are called
     steps: int = 0  # nodes that were evaluated for the file
-    footprints: dict[tuple[cst.CSTNode, Constants], KernelFootprint | None] = field(default_factory=dict)
+    alike: dict[cst.CSTNode, frozenset[tuple[str, int | bool]]] = field(default_factory=dict)
+    footprints: dict[cst.CSTNode, dict[Constants, KernelFootprint | None]] = field(default_factory=dict)
 
     def in_module(self, table: ModuleTable) -> dict[object, Definition]:
         """The kernels of a module, by their functions."""
@@ -38,12 +41,33 @@ class Kernels:
         return self.found[table.file]
 
     def footprint(self, definition: Definition, constants: Constants) -> KernelFootprint | None:
-        """What a launch with these compile-time parameters touches; None if the kernel is not read."""
-        key = (definition.node, constants)
-        if key not in self.footprints:
+        """What a launch with these compile-time parameters touches; None if the kernel is not read.
+
+        A kernel is read for the first few combinations of them. For all others it is read for all values of the
+        parameters, but for those on which it depends whether it waits; if it is not read like that, with those
+        that were the same at every launch so far.
+        """
+        known = self.footprints.setdefault(definition.node, {})
+        if constants in known:
+            return known[constants]
+        alike = frozenset(constants) & self.alike.get(definition.node, frozenset(constants))
+        self.alike[definition.node] = alike
+        if len(known) >= MOST_COMBINATIONS:
+            general = self._read(definition, ())
+            kept = alike if general is None else frozenset()
+            general = general or self._read(definition, tuple(c for c in constants if c in kept))
+            decided_by = () if general is None else general.decided_by
+            constants = tuple(c for c in constants if c in kept or c[0] in decided_by)
+        return self._read(definition, constants)
+
+    def _read(self, definition: Definition, constants: Constants) -> KernelFootprint | None:
+        known = self.footprints[definition.node]
+        if constants not in known and len(known) >= _MOST_READINGS:
+            return None
+        if constants not in known:
+            given = definition.given
             if constants:
                 site = definition.table.site(definition.node.name)
-                own = Given((), constants, None, site, named=False)
-                definition = replace(definition, given=(*definition.given, own))
-            self.footprints[key] = self.of(definition)
-        return self.footprints[key]
+                given = (*given, Given((), constants, None, site, named=False))
+            known[constants] = self.of(replace(definition, given=given))
+        return known[constants]

@@ -87,6 +87,8 @@ def _enqueue(
         if dependent:
             raise m.unread(a.node, f"the kernel `{definition.name}` of this dependent launch is not read")
         footprint = _anything(given)
+    if dependent and footprint.decided_by:
+        raise m.unread(a.node, f"whether the kernel waits depends on `{footprint.decided_by[0]}`")
     for name in given.keys() - {use.name for use in (*footprint.before, *footprint.after)}:
         learn_number(m, given[name])  # the kernel takes no memory there
     before, after = _footprints(m, footprint, given, grid, a)
