@@ -19,6 +19,14 @@ class Choices:
         self.made.append((way, ways))
         return way
 
+    def share_before(self) -> float:
+        """How much of all paths lies before this one, if each way of a choice leads to as many."""
+        share, width = 0.0, 1.0
+        for way, ways in self.made:
+            width /= ways
+            share += way * width
+        return share
+
     def next(self) -> Choices | None:
         """The choices of the next path; None behind the last one."""
         made = list(self.made)

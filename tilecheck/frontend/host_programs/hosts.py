@@ -79,6 +79,8 @@ def _read(
         programs.update(dict.fromkeys(found.programs))
         reasons += [found.why] if found.why else []
         ended = ended or found.ended
+        if all(program.unread for program in found.programs) and (found.programs or found.why):
+            break  # other calls before or after it do not make it understood
     if not programs and not reasons and ended:
         reasons.append(f"every path through it ends in an exception: {ended}")
     return HostFunction(name, entries[0].site, tuple(programs), reasons[0] if reasons else "")

@@ -39,6 +39,9 @@ from tilecheck.model import Site
 
 MAX_PROGRAMS = 64
 MAX_PATHS = 128  # those that end in an exception count too
+_ENOUGH = 32  # paths that show how many there are, about
+_FAR_TOO_MANY = 16 * MAX_PATHS
+MOST_UNREAD = 16  # paths that are read if none of them is understood
 _MAX_READINGS = 60
 
 
@@ -117,10 +120,14 @@ def _paths(
         runs += 1
         if runs > MAX_PATHS or len(found) > MAX_PROGRAMS:
             raise TooManyPaths
+        if runs > MOST_UNREAD and all(program.unread for program in found):
+            break  # what the others are says nothing more
         m = machine(table, relevance, kernels, knowledge, choices)
         program = _run(m, entry)
         if program is not None:
             found[program] = None
+        if not knowledge.joins and runs == _ENOUGH and choices.share_before() * _FAR_TOO_MANY < runs:
+            raise TooManyPaths
         choices = choices.next()
     return tuple(found)
 
