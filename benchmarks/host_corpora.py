@@ -57,7 +57,14 @@ PACKAGES = tuple(
     )
 )
 MOST_ADDED = 0.15  # of the rest of the analysis
-_USED = ("z3", "tilecheck.proof.host_judge", "tilecheck.proof.alias", "tilecheck.host_wording")
+_USED = (
+    "z3",
+    "tilecheck.analysis.launch_footprint",
+    "tilecheck.frontend.host_programs",
+    "tilecheck.host_wording",
+    "tilecheck.proof.alias",
+    "tilecheck.proof.host_judge",
+)
 _MEGABYTES = 4000
 
 
@@ -150,7 +157,12 @@ def judge_package(row: Row, options: argparse.Namespace) -> bool:
     found = discover(sorted(path.name for path in Path().iterdir() if path.suffix != ".dist-info"))
     work = dict(zip(found.candidates, launchers(found.candidates, found.hosts), strict=True))
     ordering = [(c, work[c]) for c in work if c.orders]
-    results = list(in_processes(judge_file, ordering, options.seconds, options.jobs))
+    results = []
+    for result in in_processes(judge_file, ordering, options.seconds, options.jobs):
+        results.append(result)
+        if options.json:
+            with Path(options.json).open("a", encoding="utf-8") as out:
+                out.write(json.dumps({"package": row.package, **result}) + "\n")
     hosts = [host for result in results for host in result.get("hosts", ())]
     of = Counter(host["status"] for host in hosts)
     total = sum(result["seconds"] for result in results)
@@ -159,8 +171,8 @@ def judge_package(row: Row, options: argparse.Namespace) -> bool:
     slowest = sorted(results, key=lambda r: -r["seconds"])[:3]
     print(f"\n{row.package} {row.version}: {found.files} files, {len(ordering)} that may have host functions")
     print(
-        f"  {len(hosts)} host functions: {of['ordered']} ordered, {of['unread']} unread, {of['violated']} violated;"
-        f" {len(crashed)} crashes, {len(over)} files over {options.seconds} s"
+        f"  {len(hosts)} host functions: {of['ordered']} ordered, {of['unread']} unread, {of['violated']}"
+        f" violated; {len(crashed)} crashes, {len(over)} files over {options.seconds} s"
     )
     for finding in (f for result in results for f in result.get("findings", ())):
         print(f"  {finding['at']}: {finding['code']} {finding['message']}")
@@ -168,9 +180,6 @@ def judge_package(row: Row, options: argparse.Namespace) -> bool:
     for reason, count in reasons.most_common(options.reasons):
         print(f"    {count:4} {reason}")
     print(f"  {total:.1f} s; slowest: " + ", ".join(f"{r['file']} {r['seconds']:.1f} s" for r in slowest))
-    if options.json:
-        with Path(options.json).open("a", encoding="utf-8") as out:
-            out.writelines(json.dumps({"package": row.package, **result}) + "\n" for result in results)
     added = _added(work, results, options) if options.rest else 0.0
     return not crashed and not over and added <= MOST_ADDED
 
@@ -194,9 +203,9 @@ def _added(work: dict[Candidate, tuple[Candidate, ...]], results: Sequence[Resul
     whole = seconds * len(with_kernels) / max(1, len(drawn))
     added = own / whole if whole else 0.0
     print(
-        f"  {len(with_kernels)} files with kernels, {len(drawn)} of them drawn (seed {options.seed}): kernels take"
-        f" {seconds:.1f} s there, host functions {of_drawn:.2f} s; in all {whole:.0f} s (estimated) and {own:.1f} s:"
-        f" {added:.1%} added"
+        f"  {len(with_kernels)} files with kernels, {len(drawn)} of them drawn (seed {options.seed}): kernels"
+        f" take {seconds:.1f} s there, host functions {of_drawn:.2f} s;"
+        f" in all {whole:.0f} s (estimated) and {own:.1f} s: {added:.1%} added"
     )
     return added
 
@@ -211,7 +220,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="how many processes work (default: 1)")
     parser.add_argument("--seconds", type=int, default=60, help="processor time for a file (default: 60)")
     parser.add_argument("--rest-seconds", type=int, default=60, help="the same for kernels (default: 60)")
-    parser.add_argument("--reasons", type=int, default=8, metavar="N", help="how many kinds of reasons to print")
+    parser.add_argument("--reasons", type=int, default=8, metavar="N", help="kinds of reasons to print")
     parser.add_argument("--json", metavar="FILE", help="one line for each file")
     options = parser.parse_args()
     for name in _USED:  # before the first fork: what importing takes is no file's time
