@@ -1,4 +1,4 @@
-"""Arrays as their addresses: those of the libraries that users have, and a plain one of our own."""
+"""The addresses, layouts and element types of arrays of any library, and a plain array on the device."""
 
 from __future__ import annotations
 

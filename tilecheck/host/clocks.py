@@ -86,7 +86,7 @@ class Mark:
 
 
 class Queue:
-    """A stream as work on it is ordered. Mutable: its state after the last item that was enqueued.
+    """The order of the work on one stream. Mutable: its state after the last item that was enqueued.
 
     `lane` and `seq` are the place of the last item, `before` what else has ended when that item has. If the
     item is a launch (`is_launch`), a dependent launch after it starts when the item has started: by then

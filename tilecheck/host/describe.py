@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One piece of captured work. `name` is what it is of; `site` is the line that asked for it."""
+    """One piece of captured work. `name` is the kernel or the call; `site` is the line that submitted it."""
 
     number: int
     kind: str  # kernel | copy | fill | call

@@ -76,12 +76,12 @@ class Prepared(ABC):
         self._fast_paths: dict[Any, FastPath] = {}  # by the number of arguments and the names of options
 
     def role_of(self, name: str) -> Role | None:
-        """The role of a parameter; None also for other names, as of options."""
+        """The role of a parameter; None for a number, and for the name of an option."""
         at = self.names.get(name)
         return None if at is None else self.roles[at]
 
     def uses(self, args: Sequence[Any], options: Mapping[str, Any]) -> tuple[list[Use], list[Use]]:
-        """What a launch touches, and what of that before its wait."""
+        """The accesses of a launch, and those before its wait."""
         given = [(args[at], role) for at, role in self.touching if at < len(args)]
         given += [(value, role) for name, value in options.items() if (role := self.role_of(name)) is not None]
         uses, early = [], []
@@ -126,7 +126,7 @@ class Prepared(ABC):
         options: Mapping[str, Any],
         dependent: bool,
     ) -> None:
-        """Hand a launch to the driver that is equal to one in `passed`."""
+        """Hand the driver a launch that is equal to one in `passed`."""
         raise NotImplementedError
 
     def remember(self, key: Any, grid: Any, args: Sequence[Any], options: Mapping[str, Any]) -> None:
@@ -335,7 +335,7 @@ _prepared: dict[int, tuple[weakref.ref[Any], Prepared]] = {}
 
 
 def prepared(kernel: Any) -> Prepared:
-    """What launches of a kernel need, found once.
+    """The roles and the launcher of a kernel, found once.
 
     Raises:
         LaunchRefused: it is no kernel, or is not verified.

@@ -276,8 +276,10 @@ class Ledger:
         queue.outside.add(storage)
 
     def _check_yours(self, queue: Queue, item: Item) -> None:
-        """Your own code takes it that a stream is in order. A launch that waits for nothing breaks that order
-        for what comes after it, also where the launch itself touches nothing of yours.
+        """Refuse a launch that waits for nothing on a stream of the user's own code.
+
+        That code counts on the order of the stream. The launch breaks it for all that comes after, even if the
+        launch touches none of the code's arrays.
 
         Raises:
             HostRefused: your own code works on the stream, or has an array there.
@@ -288,7 +290,7 @@ class Ledger:
             raise refusals.breaks_order(queue, item)
 
     def _check_owner(self, use: Use, item: Item, queue: Queue, graph: Owner | None) -> None:
-        """Memory that a graph has captured is written by its launches and the updates of its inputs alone."""
+        """Refuse a write to captured memory, except by launches of the graph and updates of its inputs."""
         storage = use.view.home()
         use.view.check_current(item)
         if queue.capture is not None:
@@ -302,7 +304,7 @@ class Ledger:
     def _check_contents(
         self, use: Use, item: Item, but: Owner | None = None, also: Written | None = None
     ) -> None:
-        """What only graphs write that were not launched yet holds nothing."""
+        """Refuse a read of memory that only graphs write, none of which was launched yet."""
         promised = use.view.home().too_early(use.region, but, also)
         if promised is not None:
             raise refusals.not_launched(use, item, promised)

@@ -1,4 +1,4 @@
-"""The one owner of what a graph touches: it orders updates and launches, whatever streams they are on."""
+"""The owner of the memory of a graph: it orders updates and launches, whatever streams they are on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Owner:
-    """What a graph holds while it may be launched.
+    """The memory that a graph holds, and the order of its launches and updates.
 
     A launch costs the same for any number of nodes. It looks at what others do with the graph's memory only if
     they have done something since the last launch, or if it is on another stream: `touched` is what they used.
