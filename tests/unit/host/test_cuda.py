@@ -99,6 +99,20 @@ def test_what_pytorch_may_not_do_in_a_capture_ends_it(cuda, inside):
     assert cuda.values(x) == [2.0] * 16
 
 
+@pytest.mark.parametrize("change", [lambda t: t.resize_(4), lambda t: t.unsqueeze_(0), lambda t: t.set_()])
+def test_kernels_get_the_array_that_was_handed_in(cuda, change):
+    """A tensor that is given another shape or memory meanwhile is not the array that the guard has passed."""
+    tensor = cuda.torch.ones(16, device="cuda")
+    cuda.torch.cuda.synchronize()
+    x, out = host.own(tensor), host.zeros(16).sync()
+    for _ in range(3):
+        host.launch(cuda.add_one, (2,), (x, out)).submit()
+    change(tensor)
+    host.launch(cuda.add_one, (2,), (x, out)).submit()
+    host.enqueue(host.current(), cuda.add_one, (2,), (x, out))
+    assert cuda.values(out) == [2.0] * 16
+
+
 def test_streams_of_pytorch_are_streams(cuda):
     torch = cuda.torch
     outside = torch.cuda.Stream()
