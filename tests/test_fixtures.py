@@ -138,7 +138,6 @@ PASSING = {
     "output_in_a_shared_pool",
     "fetched_and_returned",
     "each_result",
-    "collected_from_a_generator",
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import names, streams, views
+from tilecheck.frontend.host_programs import generators, names, streams, views
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.calls import unknown_call
@@ -245,23 +245,13 @@ def _on_device(m: Machine, device: V.Const, body: Callable[[], None]) -> None:
 def _managed(m: Machine, asname: cst.CSTNode | None, context: V.Context, body: Callable[[], None]) -> None:
     """A function of the project that is a context manager: the body runs where it yields."""
     function, given = context.parts
-    scope = m.scope
 
     def at_yield(value: V.Value) -> None:
-        m.scopes.append(scope)
-        try:
-            if asname is not None:
-                bind(m, asname, value)
-            body()
-        finally:
-            m.scopes.pop()
+        if asname is not None:
+            bind(m, asname, value)
+        body()
 
-    mark = len(m.inside_yield)
-    m.inside_yield.append((function.node, at_yield))
-    try:
-        m.run_function(m, function, given)
-    finally:
-        del m.inside_yield[mark:]
+    generators.manage(m, function, given, at_yield)
 
 
 def _entered(

@@ -242,8 +242,7 @@ def _yield(m: Machine, node: cst.Yield) -> V.Value:
         raise m.unread(node, "what another generator yields is not read")
     value = V.NONE if node.value is None else evaluate(m, node.value)
     if m.inside_yield and m.calls and m.calls[-1] is m.inside_yield[-1][0]:
-        _, body = m.inside_yield.pop()
-        body(value)
+        m.inside_yield[-1][1](value)
         return V.NONE
     hand_out(m, node, value)
     return V.Unknown(m.unique("sent"), given=False, plain=True)

@@ -54,6 +54,8 @@ def call_function(m: Machine, function: V.Function, a: Arguments) -> V.Value:
     relevant = m.is_relevant(node) or function.name == "__init__"  # without it nothing of the object is known
     if _is_manager(function):
         return V.Context("manager", (function, a))
+    if relevant and _is_generator(function):
+        return V.Generator(function, a)
     unread = node in m.knowledge.opaque or _is_odd(m, function) or not m.knowledge.reads_helpers
     if not relevant and unread:
         return unknown_call(m, function.name, a)
@@ -74,6 +76,21 @@ def call_function(m: Machine, function: V.Function, a: Arguments) -> V.Value:
 
 def _is_manager(function: V.Function) -> bool:
     return any(name.endswith(_MANAGERS) for name in _decorators(function))
+
+
+def _is_generator(function: V.Function) -> bool:
+    """Whether a call gives a generator, which does nothing yet."""
+    node = function.node
+    return (
+        isinstance(node, cst.FunctionDef)
+        and node.asynchronous is None
+        and not node.decorators
+        and any(isinstance(n, cst.Yield) for n in walk(node.body, _is_own))
+    )
+
+
+def _is_own(node: cst.CSTNode) -> bool:
+    return not isinstance(node, cst.FunctionDef | cst.Lambda)
 
 
 def _decorators(function: V.Function) -> list[str]:

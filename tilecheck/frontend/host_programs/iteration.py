@@ -44,6 +44,8 @@ def items_of(m: Machine, value: V.Value, node: cst.CSTNode, name: str) -> Items:
             return _of_range(m, value)
         case V.Tensor():
             return _of_tensor(m, value)
+        case V.Generator() | V.Object():
+            raise m.unread(node, "how far this iterator has come is not followed")
         case V.Rounds():
             return _joined(m, value, node, name)
         case V.Unknown(plain=True):

@@ -47,15 +47,19 @@ class LoopsOn(TilecheckError):
         self.node = node
 
 
-class BreakLoop(TilecheckError):
+class Leaves(TilecheckError):
+    """The code that runs is left for other code of the same path."""
+
+
+class BreakLoop(Leaves):
     """`break`."""
 
 
-class ContinueLoop(TilecheckError):
+class ContinueLoop(Leaves):
     """`continue`."""
 
 
-class Returned(TilecheckError):
+class Returned(Leaves):
     """`return`."""
 
     def __init__(self, value: V.Value, node: cst.CSTNode) -> None:
@@ -86,7 +90,9 @@ class Knowledge:
     periods: dict[Site, int] = field(default_factory=dict)  # after so many rounds a loop's bindings recur
     counts: dict[Expr, tuple[int, int]] = field(default_factory=dict)  # rounds and period of loops of one count
     replaying: set[Site] = field(default_factory=set)  # loops in which a graph is replayed
-    carried: dict[Site, dict[str, Expr | None]] = field(default_factory=dict)  # growth of numbers by round
+    carried: dict[Site, dict[tuple[int, str], Expr | None]] = field(
+        default_factory=dict
+    )  # growth of numbers by round
     tensor_names: set[str] = field(default_factory=set)  # values of the caller that are tensors
     spread: set[str] = field(default_factory=set)  # memory of which rounds of loops touch unlike parts
     opaque: set[cst.CSTNode] = field(default_factory=set)  # functions that are not read where they are called

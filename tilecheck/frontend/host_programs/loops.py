@@ -167,24 +167,34 @@ def _ways(most: int, period: int) -> list[int]:
 # ---- variables that change from round to round -------------------------------------------------------------
 
 
+def _scopes(m: Machine) -> list[V.Scope]:
+    """The scopes whose variables a round may bind: its own, and those of code that goes over generators."""
+    return list({id(scope): scope for scope in (m.scope, *m.consumers)}.values())
+
+
 class _Carried:
     """The numbers that a loop changes: how each grows in a round is learned, and said of it in the next run."""
 
     def __init__(self, m: Machine, loop: Loop) -> None:
-        self.m, self.loop, self.scope = m, loop, m.scope
+        self.m, self.loop, self.scopes = m, loop, _scopes(m)
         known = m.knowledge.carried.get(loop.site, {})
-        for name, growth in known.items():
-            value = self.scope.names.get(name)
+        for (at, name), growth in known.items():
+            value = self.scopes[at].names.get(name) if at < len(self.scopes) else None
             if isinstance(value, V.Number):
-                self.scope.names[name] = _growing(value, loop, growth)
-        self.before = {n: v for n, v in self.scope.names.items() if isinstance(v, V.Number)}
+                self.scopes[at].names[name] = _growing(value, loop, growth)
+        self.before = {
+            (at, name): value
+            for at, scope in enumerate(self.scopes)
+            for name, value in scope.names.items()
+            if isinstance(value, V.Number)
+        }
 
     def learn(self) -> None:
         """Raises: Relearn, if a number changes in another way than was known."""
         known = self.m.knowledge.carried.setdefault(self.loop.site, {})
         learned = False
         for name, before in self.before.items():
-            after = self.scope.names.get(name)
+            after = self.scopes[name[0]].names.get(name[1])
             if not isinstance(after, V.Number) or any(n == self.loop.name for n, _ in after.slopes):
                 continue
             growth = E.sub(after.expr, before.expr)
@@ -222,8 +232,8 @@ def _state(m: Machine, loop: Loop) -> object:
 
 
 def _bindings(m: Machine) -> list[tuple[str, V.Value]]:
-    found = list(m.scope.names.items())
-    for value in list(m.scope.names.values()):
+    found = [(f"{at}.{name}", value) for at, s in enumerate(_scopes(m)) for name, value in s.names.items()]
+    for _, value in list(found):
         if isinstance(value, V.Object):
             found += [(f"{value.name}.{name}", field) for name, field in value.fields.items()]
     return found

@@ -114,6 +114,7 @@ class Machine:
     holds_frees: int = 0  # open branches both ways of which are run: what is freed waits
     end: Site | None = None  # where the last function returned
     handed_out: list[Any] = field(default_factory=list)  # what the caller holds while the function goes on
+    consumers: list[V.Scope] = field(default_factory=list)  # those that go over generators
     # What runs where a context manager yields, by its function.
     inside_yield: list[tuple[cst.CSTNode, Callable[[Any], None]]] = field(default_factory=list)
     # What the modules above this one do.

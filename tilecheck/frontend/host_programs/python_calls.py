@@ -10,6 +10,7 @@ from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs import views
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.frozen import keep
+from tilecheck.frontend.host_programs.generators import collected
 from tilecheck.frontend.host_programs.guesses import learn_number
 from tilecheck.frontend.host_programs.iteration import key_value
 from tilecheck.frontend.host_programs.kinds import as_number, key_of, resolved, truth
@@ -51,7 +52,7 @@ def builtin(m: Machine, name: str, a: Arguments) -> V.Value | None:
         case "min" | "max":
             return _extreme(m, name, a)
         case "list" | "tuple" | "sorted" | "set" | "frozenset" | "reversed":
-            return _container(m, name, first)
+            return _container(m, name, first, a.node)
         case "dict":
             items = dict(first.items) if isinstance(first, V.Mapping) else {}
             return V.Mapping(items | dict(a.keywords)) if first is None or items else None
@@ -136,7 +137,7 @@ def _extreme(m: Machine, name: str, a: Arguments) -> V.Value | None:
     return extreme(E.minimum if name == "min" else E.maximum, known)
 
 
-def _container(m: Machine, name: str, value: V.Value) -> V.Value | None:
+def _container(m: Machine, name: str, value: V.Value, node: cst.CSTNode) -> V.Value | None:
     match value:
         case None:
             return V.Sequence([], name == "tuple")
@@ -147,6 +148,8 @@ def _container(m: Machine, name: str, value: V.Value) -> V.Value | None:
             return V.Sequence([key_value(key) for key in items], name == "tuple")
         case V.Range() if name != "reversed":
             return value
+        case V.Generator() if name != "reversed":
+            return V.Sequence(collected(m, value, node), name == "tuple")
         case V.Unknown():
             return value
         case _:

@@ -60,6 +60,7 @@ class Relevance:
     helpers: set[str] = field(default_factory=set)  # private functions that use them, or call such
     users: set[str] = field(default_factory=set)  # all functions that do
     dependent: set[str] = field(default_factory=set)  # functions that start dependent launches, or call such
+    generators: set[str] = field(default_factory=set)  # generator functions that use streams
     called: dict[str, int] = field(default_factory=dict)  # how often each name is called, in the text
 
     def __post_init__(self) -> None:
@@ -69,6 +70,7 @@ class Relevance:
         self.helpers = self._closed(helpers, self._is_helper)
         launching = {p.node.name.value for p in self.places if any(map(_is_dependent, walk(p.node)))}
         self.dependent = self._closed(launching, lambda node: True)
+        self.generators = {node.name.value for node in direct if _yields(node)}
         self.users = self._closed({node.name.value for node in direct}, lambda node: True)
 
     def _closed(self, names: set[str], counts: Callable[[cst.FunctionDef], bool]) -> set[str]:
@@ -153,9 +155,11 @@ class Relevance:
     def is_host(self, node: cst.CSTNode) -> bool:
         """Whether a function uses streams itself, or by a helper that is not judged alone.
 
-        What a dependent launch runs beside is the work of the caller too.
+        What a dependent launch runs beside is the work of the caller too, and what a generator yields is used
+        while it has not ended.
         """
-        return self._uses(node) or self._calls(node, self.helpers) or self._calls(node, self.dependent)
+        called = self.helpers | self.dependent | self.generators
+        return self._uses(node) or self._calls(node, called)
 
     def is_relevant(self, node: cst.CSTNode) -> bool:
         """Whether code uses streams, or calls a function of the module that does."""
@@ -262,6 +266,10 @@ def _of_self(node: cst.CSTNode) -> str:
             return name
         case _:
             return ""
+
+
+def _yields(node: cst.FunctionDef) -> bool:
+    return not node.decorators and any(isinstance(part, cst.Yield) for part in walk(node.body))
 
 
 def _called(node: cst.BaseExpression) -> str:

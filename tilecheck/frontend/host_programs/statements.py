@@ -8,20 +8,28 @@ from collections.abc import Callable, Sequence
 import libcst as cst
 
 from tilecheck.frontend.bindings import dotted, imports_of
-from tilecheck.frontend.host_programs import binding, names
+from tilecheck.frontend.host_programs import binding, exceptions, names
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.expressions import evaluate
 from tilecheck.frontend.host_programs.frozen import keep
+from tilecheck.frontend.host_programs.generators import go_over, in_loop
 from tilecheck.frontend.host_programs.guesses import operand
-from tilecheck.frontend.host_programs.holding import sweep, used_streams
+from tilecheck.frontend.host_programs.holding import sweep
 from tilecheck.frontend.host_programs.iteration import items_of
 from tilecheck.frontend.host_programs.joining import NeedsChoice, either, is_open, joins, raises
 from tilecheck.frontend.host_programs.kinds import resolved, truth
-from tilecheck.frontend.host_programs.knowledge import BreakLoop, ContinueLoop, PathEnds, Raises, Returned
+from tilecheck.frontend.host_programs.knowledge import (
+    BreakLoop,
+    ContinueLoop,
+    Leaves,
+    PathEnds,
+    Raises,
+    Returned,
+)
 from tilecheck.frontend.host_programs.loops import run_for, run_while
-from tilecheck.frontend.host_programs.machine import CURRENT, Machine
+from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.numbers import binary
-from tilecheck.frontend.host_programs.texts import has_call, leaves, names_in, once, returns
+from tilecheck.frontend.host_programs.texts import has_call, leaves, once, returns
 from tilecheck.frontend.host_programs.torch_calls import in_place
 
 
@@ -40,7 +48,7 @@ def _run(m: Machine, statement: cst.CSTNode) -> None:
     m.step(statement)
     if isinstance(statement, cst.SimpleStatementLine):
         if once(m, has_call, statement) and m.guards:
-            _perhaps_raise(m, statement)
+            exceptions.perhaps_raise(m, statement)
         for small in statement.body:
             _in_statement(m, small, _SIMPLE.get(type(small), _unread))
         return
@@ -268,11 +276,19 @@ def _for(m: Machine, node: cst.For) -> None:
         sweep(m, node.target)
         run_block(m, node.body.body)
 
+    over = in_loop(m, whole, node.iter)
+
     def run(*, skips: bool = True) -> bool:
+        if over is not None:
+            return go_over(m, over[0], lambda item: body(over[1](item)))
         return run_for(m, node, lambda: items_of(m, whole, node.iter, name), body, skips=skips)
 
     try:
-        ended = _run_or_not(m, node, run) if joins(m, node) and not once(m, returns, node.body) else run()
+        ended = (
+            _run_or_not(m, node, run)
+            if over is None and joins(m, node) and not once(m, returns, node.body)
+            else run()
+        )
     finally:
         m.pending.pop()
         m.rebound = True
@@ -320,33 +336,6 @@ def _enter(m: Machine, node: cst.With, items: list[cst.WithItem]) -> None:
         m.rebound = True
 
 
-def _perhaps_raise(m: Machine, statement: cst.CSTNode) -> None:
-    """A statement that calls something may raise inside a `try`: what stands before it has run then.
-
-    Raises:
-        PathEnds: it does.
-    """
-    only_next = m.guards[-1]
-    if only_next and "next" not in once(m, names_in, statement):
-        return
-    if m.choices.pick(2) == 1:
-        raise PathEnds("a call inside a `try` raises")
-
-
-def _guarded(m: Machine, node: cst.Try) -> None:
-    """Run the body of a `try`. Where some handler goes on while work is in flight, each call may raise."""
-    goes_on = [handler for handler in node.handlers if not raises(handler.body)]
-    in_flight = m.is_relevant(node.body) or bool(used_streams(m).keys() - {CURRENT})
-    before = m.guards
-    if goes_on and in_flight and not m.captures:
-        kinds = [handler.type for handler in goes_on]
-        m.guards = [*before, all(isinstance(k, cst.Name) and k.value == "StopIteration" for k in kinds)]
-    try:
-        run_block(m, node.body.body)
-    finally:
-        m.guards = before
-
-
 def _try(m: Machine, node: cst.Try) -> None:
     """The body runs to its end, or a handler runs after a part of it.
 
@@ -354,7 +343,7 @@ def _try(m: Machine, node: cst.Try) -> None:
     """
     try:
         try:
-            _guarded(m, node)
+            exceptions.guarded(m, node, lambda: run_block(m, node.body.body))
         except PathEnds:
             if not node.handlers:
                 raise
@@ -367,7 +356,7 @@ def _try(m: Machine, node: cst.Try) -> None:
         else:
             if node.orelse is not None:
                 run_block(m, node.orelse.body.body)
-    except (Returned, BreakLoop, ContinueLoop, PathEnds):
+    except (Leaves, PathEnds):
         if node.finalbody is not None:
             run_block(m, node.finalbody.body.body)
         raise

@@ -273,6 +273,14 @@ class Partial:
     given: Any
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Generator:
+    """A generator of the project, of which nothing has run. `given` are the arguments of its function."""
+
+    function: Function
+    given: Any
+
+
 @dataclass(frozen=True, slots=True)
 class Range:
     """`range(start, stop, step)`."""
@@ -332,6 +340,7 @@ _BELOW: dict[type, Callable[[Any], Iterable[Value]]] = {
     Method: lambda value: [value.owner],
     Gridded: lambda value: [value.kernel],
     Partial: lambda value: value.given.every(),
+    Generator: lambda value: [value.function, *value.given.every()],
     Super: lambda value: [value.owner],
     Context: lambda value: value.parts,
     Rounds: lambda value: value.parts,
