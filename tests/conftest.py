@@ -55,6 +55,31 @@ def _own_cache(_caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 # ---- processes: pytest-xdist, `-n auto --dist loadfile` in pyproject.toml ------------------------------------
 
+# Files go to processes as wholes, in the order of their tests. What takes long comes first: at the end there
+# are only short ones, and no process waits for another.
+_LONG = (
+    "test_fixtures.py",
+    "soundness/",
+    "e2e/",
+    "lsp/",
+    "test_",
+    "unit/analysis/test_large_tiles.py",
+    "unit/cache/",
+    "unit/certificate/",
+    "unit/frontend/test_spans.py",
+    "unit/launches/",
+    "unit/proof/",
+    "unit/test_",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def rank(item: pytest.Item) -> int:
+        name = item.path.relative_to(_HERE).as_posix()
+        return next((k for k, start in enumerate(_LONG) if name.startswith(start)), len(_LONG))
+
+    items.sort(key=rank)
+
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One for each processor, for the whole suite; a part of it runs faster than processes start."""
