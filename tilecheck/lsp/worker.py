@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from tilecheck.cancellation import Cancellation, Cancelled, cancelled_by
 from tilecheck.errors import UsageError
 from tilecheck.garbage import collect_rarely
+from tilecheck.parallel import one_thread_each
 
 if TYPE_CHECKING:
     from tilecheck.cache.results import Cache
@@ -89,6 +90,7 @@ def main() -> None:
 def _load() -> Cache:
     """Import what an analysis needs, without collecting garbage that is none."""
     gc.disable()
+    one_thread_each()
     import tilecheck.frontend.modules  # lazy: after the reader has begun
     import tilecheck.proof.counterexample  # noqa: F401
     from tilecheck.cache.results import Cache
