@@ -97,7 +97,9 @@ def with_owners(m: Machine, node: cst.CSTNode, regions: Iterable[Region]) -> Ite
 def _owners(m: Machine, memory: str) -> Iterator[str]:
     """The objects that memory may belong to, by the path of values under which it was met."""
     name = memory
-    while name:
+    seen: set[str] = set()
+    while name and name not in seen:  # what a call of an object gives may have the name of the object
+        seen.add(name)
         at = max(name.rfind("."), name.rfind("["))
         name = m.sources.get(name) or (name[:at] if at > 0 else "")
         if name:

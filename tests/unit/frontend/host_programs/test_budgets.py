@@ -9,8 +9,12 @@ import pytest
 from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.host_programs import HostFunction, read_host_programs
 from tilecheck.frontend.host_programs.choices import Choices
-from tilecheck.frontend.host_programs.kernels import MOST_COMBINATIONS
+from tilecheck.frontend.host_programs.kernels import MOST_COMBINATIONS, Kernels
+from tilecheck.frontend.host_programs.knowledge import Knowledge
+from tilecheck.frontend.host_programs.machine import Machine
+from tilecheck.frontend.host_programs.objects import with_owners
 from tilecheck.frontend.host_programs.programs import MOST_UNREAD
+from tilecheck.frontend.host_programs.values import Scope
 from tilecheck.frontend.modules import Project
 from tilecheck.frontend.source import parse
 from tilecheck.host_orders import footprint_of
@@ -120,3 +124,14 @@ def test_the_share_of_paths_before_a_path() -> None:
         shares.append(choices.share_before())
         choices = choices.next()
     assert shares == pytest.approx([0, 1 / 2, 1 / 2 + 1 / 6, 1 / 2 + 2 / 6])
+
+
+def test_objects_that_come_from_each_other_have_an_end() -> None:
+    table = Project().add(parse(decode("hosts.py", b"x = 1\n")))
+    m = Machine(table, Choices(), Knowledge(), Kernels(footprint_of))
+    m.scopes.append(Scope(table))
+    m.sources.update({"made": "maker", "maker": "made"})
+    m.knowledge.objects.add("maker")
+    region = m.regions(m.handed_in("made", table.parsed.module))[0]
+    found = [region.memory for region in with_owners(m, table.parsed.module, [region])]
+    assert found[:2] == ["made", "maker"]
