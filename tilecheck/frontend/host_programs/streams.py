@@ -80,6 +80,12 @@ def _synchronize(m: Machine, a: Arguments) -> V.Value:
     return V.NONE
 
 
+def _device_module(m: Machine, a: Arguments) -> V.Value:
+    """`torch.cuda`, or the module of another accelerator, whose streams have the same rules."""
+    _note_device(m, a)
+    return V.Library("torch.cuda")
+
+
 def _pool_handle(m: Machine, a: Arguments) -> V.Value:
     return V.Pool(m.unique(m.target or "pool"))
 
@@ -117,6 +123,7 @@ FUNCTIONS: dict[str, _Function] = {
     "torch.cuda.set_stream": _set_stream,
     "torch.cuda.synchronize": _synchronize,
     "torch.accelerator.synchronize": _synchronize,
+    "torch.get_device_module": _device_module,
     "torch.cuda.graph_pool_handle": _pool_handle,
     "torch.cuda.is_current_stream_capturing": _capturing,
     "torch.cuda.stream": _stream_context,

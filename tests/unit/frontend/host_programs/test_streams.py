@@ -196,3 +196,16 @@ def test_what_unread_code_gets_may_be_no_tensor(paths: Paths) -> None:
         """
     ):
         assert not [line for line in path if line.startswith("join")]
+
+
+def test_the_module_of_the_device_has_the_streams_of_cuda(paths: Paths) -> None:
+    source = """
+        def f(x: torch.Tensor):
+            device_module = {module}
+            side = device_module.Stream()
+            side.wait_stream(device_module.current_stream())
+            with device_module.stream(side):
+                x.add_(1)
+            device_module.current_stream().wait_stream(side)
+        """
+    assert paths(source.format(module="torch.get_device_module()")) == paths(source.format(module="torch.cuda"))
