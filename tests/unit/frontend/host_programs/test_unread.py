@@ -232,7 +232,7 @@ def test_a_partial_call_is_the_call(paths: Paths) -> None:
 def test_modules_that_a_name_stands_for(hosts: Hosts) -> None:
     host = hosts(
         """
-        device = torch.get_device_module("cuda")
+        device = vendors.module("cuda")
         def f(x: torch.Tensor):
             side = device.Stream()
             with device.stream(side):
