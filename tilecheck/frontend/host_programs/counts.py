@@ -19,8 +19,9 @@ def read_with(m: Machine, count: Expr, rounds: int, *, more: bool) -> None:
         m.stand_ins[count] = rounds
 
 
-def share_rounds(m: Machine, count: Expr, rounds: int, period: int) -> tuple[int, int]:
-    """The rounds that must be read, and their period, of all loops of one number of rounds.
+def share_rounds(m: Machine, count: Expr, rounds: int, period: int, read: int | None) -> tuple[int, int]:
+    """The rounds that must be read, and their period, of all loops of one number of rounds. `read` is how many
+    items there are, if a list of so many stands for all.
 
     Raises:
         Relearn: a loop before this one was read with too few of them.
@@ -29,7 +30,7 @@ def share_rounds(m: Machine, count: Expr, rounds: int, period: int) -> tuple[int
     shared = max(known[0], rounds), lcm(known[1], period)
     if shared != known:
         m.knowledge.counts[count] = shared
-        if count in m.stand_ins:
+        if count in m.stand_ins or (read is not None and read < shared[0]):
             raise Relearn
     return shared
 

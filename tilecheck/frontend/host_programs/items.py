@@ -135,7 +135,7 @@ def _of_mapping(m: Machine, value: V.Mapping, index: V.Value) -> V.Value:
         return items[key]
     if not items or (isinstance(key, str) and all(isinstance(k, str) for k in items)):
         raise PathEnds("no such key")
-    return list(items.values())[m.choose(("item", value, key), len(items))]
+    return list(items.values())[m.choose(("item", tuple(items), key), len(items))]
 
 
 def _of_tensor(

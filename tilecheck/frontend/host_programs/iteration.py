@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import libcst as cst
 
@@ -26,16 +27,20 @@ _RINGS = frozenset("Stream Event CUDAGraph graph".split())
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """The item of each round; `exact` if the text gives them all, else `count`, if known, is their number."""
+    """The item of each round; `exact` if the text gives them all, else `count`, if known, is their number.
+    `read` is how many there are, where those stand for more."""
 
     at: Callable[[int], V.Value]
     exact: list[V.Value] | None = None
     count: Expr | None = None
+    read: int | None = None
 
 
 def items_of(m: Machine, value: V.Value, node: cst.CSTNode, name: str) -> Items:
     """What a loop over a value meets; `name` is the variable that gets it."""
     match value:
+        case V.Sequence(items=items, count=count) if count is not None:
+            return Items(partial(_item, m, list(items)), count=count, read=len(items))
         case V.Sequence(items=items):
             return _exactly(list(items))
         case V.Mapping(items=items):
@@ -61,6 +66,16 @@ def items_of(m: Machine, value: V.Value, node: cst.CSTNode, name: str) -> Items:
             return Items(made, count=_length(value))
         case _:
             return Items(lambda r: m.fresh(name or "item", given=True))
+
+
+def _item(m: Machine, items: list[V.Value], r: int) -> V.Value:
+    """An item of a list that stands for longer ones."""
+    for part in V.contents(items[r]):
+        if isinstance(part, V.Tensor):
+            m.loops[-1].items.setdefault(part.memory, r)
+        elif isinstance(part, V.Stream | V.Event | V.Graph):
+            m.loops[-1].items.setdefault(part.name, r)
+    return items[r]
 
 
 def _length(value: V.Unknown) -> Expr:
@@ -132,13 +147,19 @@ def _joined(m: Machine, value: V.Rounds, node: cst.CSTNode, name: str) -> Items:
             plain = [V.Number(E.add(start.expr, r)) for r in range(len(whole.exact))]
             pairs = zip(plain, whole.exact, strict=True)
             return _exactly([V.Sequence(list(pair), is_tuple=True) for pair in pairs])
-        return Items(at, count=whole.count)
+        return Items(at, count=whole.count, read=whole.read)
     parts = [items_of(m, part, node, "") for part in value.parts]
     lengths = [len(part.exact) for part in parts if part.exact is not None]
     if lengths:  # what is longer is cut
         rows = [[part.at(r) for part in parts] for r in range(min(lengths))]
         return _exactly([V.Sequence(row, is_tuple=True) for row in rows])
-    return Items(lambda r: V.Sequence([part.at(r) for part in parts], is_tuple=True), count=parts[0].count)
+    shortest = min((part for part in parts if part.read is not None), key=_read, default=parts[0])
+    row = lambda r: V.Sequence([part.at(r) for part in parts], is_tuple=True)  # noqa: E731
+    return Items(row, count=shortest.count, read=shortest.read)
+
+
+def _read(part: Items) -> int:
+    return part.read or 0
 
 
 # ---- comprehensions ----------------------------------------------------------------------------------------
@@ -157,30 +178,21 @@ def comprehension(m: Machine, node: cst.ListComp | cst.GeneratorExp | cst.SetCom
     m.scopes.append(inner)
     m.pending.append(V.Sequence(found))
     try:
-        _rounds(m, node, node.for_in, keys, found)
+        number = _rounds(m, node, node.for_in, keys, found)
     finally:
         m.scopes.pop()
         m.pending.pop()
     if isinstance(node, cst.DictComp):
         return V.Mapping(dict(zip(keys, found, strict=True)))
-    return V.Sequence(found)
+    return V.Sequence(found, count=number)
 
 
 def _rounds(
     m: Machine, node: cst.BaseComp, part: cst.CompFor, keys: list[object], found: list[V.Value]
-) -> None:
+) -> Expr | None:
+    """Read the rounds; the number that they stand for, if each gives an item."""
     whole = items_of(m, m.evaluate(m, part.iter), node, _target(part.target))
-    if whole.exact is not None:
-        count = len(whole.exact)
-    else:
-        ways = (1, 2, 3) if once(m, names_in, node) & _RINGS else (2,)
-        settled = None if whole.count is None else m.settle(whole.count).value
-        shared = m.knowledge.counts.get(whole.count, (0, 1)) if whole.count is not None else (0, 1)
-        if shared[0] > ways[-1]:  # a loop of as many rounds must have them
-            ways = tuple(dict.fromkeys((*ways, *range(shared[0] - shared[1] + 1, shared[0] + 1))))
-        count = ways[m.choices.pick(len(ways))] if settled is None else min(settled, ways[-1])
-        if whole.count is not None and settled is None:
-            read_with(m, whole.count, count, more=count > ways[-1] - shared[1])
+    count, number = _how_many(m, node, whole)
     loop = Loop(m.site(part), m.unique("comprehension"))
     m.loops.append(loop)
     try:
@@ -200,6 +212,30 @@ def _rounds(
                 found.append(keep(m, node.elt, value, f"item {len(found)}", inside=True))
     finally:
         m.loops.pop()
+    return None if part.inner_for_in is not None or part.ifs else number
+
+
+def _how_many(m: Machine, node: cst.BaseComp, whole: Items) -> tuple[int, Expr | None]:
+    """How many items are read, and the number that they stand for, if they do."""
+    if whole.exact is not None:
+        return len(whole.exact), None
+    if whole.read is not None:
+        return whole.read, whole.count
+    ways: tuple[int, ...] = (1, 2, 3) if once(m, names_in, node) & _RINGS else (2,)
+    if whole.count is None:
+        return ways[m.choices.pick(len(ways))], None
+    rounds, period = m.knowledge.counts.get(whole.count, (0, 1))
+    settled = m.settle(whole.count).value
+    if whole.count in m.stand_ins and settled is not None:
+        return settled, whole.count
+    if rounds > ways[-1]:  # a loop of as many rounds must have them
+        ways = (*ways[:-1], *range(rounds - period + 1, rounds + 1))
+    if settled is not None:
+        few = ways[-1] + (settled - ways[-1]) % period
+        return (settled, None) if settled <= few else (few, whole.count)
+    count = ways[m.choices.pick(len(ways))]
+    read_with(m, whole.count, count, more=count > ways[-1] - period)
+    return count, whole.count
 
 
 def _plain_number(value: V.Value) -> V.Value:

@@ -141,7 +141,11 @@ class Loop:
     round: int = 0
     births: dict[str, tuple[int, int]] = field(default_factory=dict)
     tail: int | None = None
+    items: dict[str, int] = field(
+        default_factory=dict
+    )  # what it met in which round in a list that stands for more
     count: int | None = None  # the rounds that are read, where their number is chosen
+    number: Expr | None = None  # which they stand for
 
 
 @dataclass(frozen=True, slots=True)

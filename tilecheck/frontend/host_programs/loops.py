@@ -130,9 +130,11 @@ def _rounds_of(m: Machine, loop: Loop, node: cst.CSTNode, whole: Items, *, skips
     most = _most_rounds(m, loop)
     period = m.knowledge.periods.get(loop.site, 1)
     if whole.count is not None:
-        most, period = share_rounds(m, whole.count, most, period)
+        most, period = share_rounds(m, whole.count, most, period, whole.read)
         if most > _LONGEST:
             raise m.unread_at(loop.site, "too many rounds of this loop differ")
+    if whole.read is not None:
+        return list(range(whole.read))
     known = None if whole.count is None else m.settle(whole.count).value
     if known is not None:
         last = min(known, period + 1)
@@ -154,6 +156,7 @@ def _rounds_of(m: Machine, loop: Loop, node: cst.CSTNode, whole: Items, *, skips
     if whole.count is not None:
         read_with(m, whole.count, rounds, more=rounds > most - period)
         loop.count = rounds
+        loop.number = whole.count if rounds > most - period else None
     return list(range(rounds))
 
 
@@ -233,9 +236,9 @@ def _state(m: Machine, loop: Loop) -> object:
 
 def _bindings(m: Machine) -> list[tuple[str, V.Value]]:
     found = [(f"{at}.{name}", value) for at, s in enumerate(_scopes(m)) for name, value in s.names.items()]
-    for _, value in list(found):
+    for variable, value in list(found):
         if isinstance(value, V.Object):
-            found += [(f"{value.name}.{name}", field) for name, field in value.fields.items()]
+            found += [(f"{variable}.{name}", field) for name, field in value.fields.items()]
     return found
 
 
@@ -244,6 +247,9 @@ _LATEST = 3  # items of a list that grows
 
 
 def _identity(loop: Loop, value: V.Value, depth: int) -> object:
+    name = value.memory if isinstance(value, V.Tensor) else getattr(value, "name", "")
+    if depth == 0 and name in loop.items and name not in loop.births:
+        return (type(value).__name__, "item", loop.round - loop.items[name])
     match value:
         case V.Stream(name=name) | V.Event(name=name) | V.Graph(name=name):
             return (type(value).__name__, _age(loop, name))
@@ -252,7 +258,7 @@ def _identity(loop: Loop, value: V.Value, depth: int) -> object:
         case V.Unknown(name=name, plain=False):
             return ("Unknown", _age(loop, name))
         case V.Sequence(items=items) if depth < _LATEST:
-            return tuple(_identity(loop, item, depth + 1) for item in items[-_LATEST:])
+            return tuple(_identity(loop, item, depth + (not value.is_tuple)) for item in items[-_LATEST:])
         case V.Const(value=constant):
             return constant
         case _:

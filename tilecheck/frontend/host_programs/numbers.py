@@ -180,7 +180,7 @@ def _contains(m: Machine, whole: V.Value, item: V.Value) -> bool:
         fixed = [key, *whole.items]
         if all(isinstance(k, str) for k in fixed):
             return False
-        return m.choose(("in", whole, key), 2) == 0
+        return m.choose(("in", tuple(whole.items), key), 2) == 0
     if isinstance(whole, V.Sequence):
         found = [_equal(item, other) for other in whole.items]
         if True in found:

@@ -143,7 +143,7 @@ def _container(m: Machine, name: str, value: V.Value, node: cst.CSTNode) -> V.Va
             return V.Sequence([], name == "tuple")
         case V.Sequence(items=items):
             order = list(reversed(items)) if name == "reversed" else list(items)
-            return V.Sequence(order, name == "tuple")
+            return V.Sequence(order, name == "tuple", value.count)
         case V.Mapping(items=items):
             return V.Sequence([key_value(key) for key in items], name == "tuple")
         case V.Range() if name != "reversed":
@@ -258,7 +258,10 @@ def container_method(m: Machine, owner: V.Value, name: str, a: Arguments) -> V.V
     method = _SEQUENCE_METHODS.get(name)
     if method is None:
         raise m.unread(a.node, "what this leaves in the list is not known")
-    return method(m, owner.items, a)
+    given = method(m, owner.items, a)
+    fills = name in ("append", "add") and m.loops and m.loops[-1].number is not None
+    owner.count = m.loops[-1].number if fills and len(owner.items) <= m.loops[-1].round + 1 else None
+    return given
 
 
 def _append(m: Machine, items: list[V.Value], a: Arguments) -> V.Value:

@@ -11,10 +11,10 @@ from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs import views
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.guesses import note_result
-from tilecheck.frontend.host_programs.holding import used_streams
 from tilecheck.frontend.host_programs.kinds import as_number, as_stream, as_tensor, place_of, resolved, truth
 from tilecheck.frontend.host_programs.launches import tensors_in
 from tilecheck.frontend.host_programs.machine import Machine
+from tilecheck.frontend.host_programs.objects import SHARED
 from tilecheck.frontend.host_programs.tensors import (
     compute,
     copy,
@@ -311,10 +311,10 @@ _MOST_CHUNKS = 8
 
 
 def _backward(m: Machine, tensor: V.Tensor, name: str, a: Arguments) -> V.Value:
-    """Gradients are computed on the streams of their forward operations: only followed on one stream."""
-    if name == "backward" and used_streams(m).keys() - {m.stream}:
-        raise m.unread(a.node, "gradients are computed on the streams of the forward operations")
-    unknown_work(m, a.node, name, [tensor], gives=False)
+    """Gradients go to what objects hold. Torch runs them on the streams of their forward operations, but orders
+    that before and after the current stream as any other call."""
+    shared = [m.handed_in(SHARED, a.node)] if name == "backward" else []
+    unknown_work(m, a.node, name, [tensor], gives=False, held=(shared, shared))
     return V.NONE
 
 

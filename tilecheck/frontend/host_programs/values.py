@@ -151,10 +151,14 @@ class Operation:
 
 @dataclass(slots=True, eq=False)
 class Sequence:
-    """A list or a tuple of which all items are known. Mutable, as lists are."""
+    """A list or a tuple of which all items are known. Mutable, as lists are.
+
+    `count` is the number of items that it has, where those that are read stand for so many.
+    """
 
     items: list[Any]
     is_tuple: bool = False
+    count: Expr | None = None
 
 
 @dataclass(slots=True, eq=False)
