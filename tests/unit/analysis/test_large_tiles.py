@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tilecheck.pipeline import verify_paths
-
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures/triton"
 RESTING = {
     "in_place/accumulated.py": "sums_of_chunks sums_of_chunks_and_of_their_elements "
@@ -32,14 +30,14 @@ RESTING = {
 
 
 @pytest.mark.parametrize("name", RESTING)
-def test_no_other_kernel_that_is_decided_rests_on_it(name: str) -> None:
-    report = verify_paths([str(FIXTURES / name)])
+def test_no_other_kernel_that_is_decided_rests_on_it(name: str, verified) -> None:
+    report = verified(FIXTURES / name)
     decided = [k for k in report.kernels if k.verdict.value in ("proved", "conditional")]
     assert [k.name for k in decided if "S8" in k.standing] == RESTING[name].split()
 
 
-def test_the_sizes_are_those_of_the_tiles() -> None:
-    report = verify_paths([str(FIXTURES / "in_place/large_tiles.py")])
+def test_the_sizes_are_those_of_the_tiles(verified) -> None:
+    report = verified(FIXTURES / "in_place/large_tiles.py")
     sizes = {k.name: k.terms.large for k in report.kernels if k.terms is not None}
     assert sizes["added_and_normed"] == ("BLOCK",)
     assert sizes["planes_and_sums"] == ("K * V",)

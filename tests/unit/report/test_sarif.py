@@ -13,7 +13,6 @@ import jsonschema
 import pytest
 
 from tilecheck.model import Related, Report, Severity, Site, Span, Suppression, Verdict, Witness
-from tilecheck.pipeline import verify_paths
 from tilecheck.report.formats import text_of
 from tilecheck.report.run import Root, Run
 
@@ -147,8 +146,8 @@ def test_an_error_without_a_counterexample_says_why_it_has_no_flow(made) -> None
         "triton/launch/same_tensor.py",
     ],
 )
-def test_every_real_violation_has_two_threads_or_says_why_not(path: str) -> None:
-    report = verify_paths([str(FIXTURES / path)])
+def test_every_real_violation_has_two_threads_or_says_why_not(path: str, verified) -> None:
+    report = verified(FIXTURES / path)
     violated = {kernel.name for kernel in report.kernels if kernel.verdict is Verdict.VIOLATED}
     failures = [r for r in _log(Run(report, Root("/", "/")))["results"] if r["level"] == "error"]
     told = {r["locations"][0]["logicalLocations"][0]["fullyQualifiedName"] for r in failures}

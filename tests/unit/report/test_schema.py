@@ -12,7 +12,6 @@ import jsonschema
 import pytest
 
 from tilecheck.model import Related, Severity, Suppression, Verdict, Witness
-from tilecheck.pipeline import verify_paths
 from tilecheck.report.formats import text_of
 from tilecheck.report.json import SCHEMA_VERSION
 from tilecheck.report.run import Root, Run
@@ -68,8 +67,8 @@ def test_the_schema_is_one_and_has_the_version_of_the_report() -> None:
         "triton/launch/same_tensor.py",  # memory in the counterexample
     ],
 )
-def test_real_reports_are_as_described(path: str) -> None:
-    report = verify_paths([str(FIXTURES / path)])
+def test_real_reports_are_as_described(path: str, verified) -> None:
+    report = verified(FIXTURES / path)
     assert report.kernels
     found = _check(Run(report, Root("/", "/")))
     assert len(found["kernels"]) == len(report.kernels)
