@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -147,6 +148,11 @@ def _tree(rng: random.Random, depth: int, leaves: tuple[int, ...]) -> Tree:
     return Tree(Num(shape, None, "data", bits, span=found), None, op, (one, two))
 
 
+# One span is asked at many launches.
+_near_where = lru_cache(maxsize=16)(spans.near_where)
+_exact_where = lru_cache(maxsize=16)(spans.exact_where)
+
+
 def _at(e: Expr, at: Values) -> Any:
     """A term of integers at a launch."""
     if E.symbols(e):
@@ -175,11 +181,11 @@ def _wrong(span: Span, kind: str, value: Any, at: Values) -> str:
         return "small"
     if (span.number and np.isnan(value)) or (span.finite and not np.isfinite(value)):
         return "number"
-    near = spans.near_where(span)
+    near = _near_where(span)
     if near is not None and _real(near, at) and not (np.isnan(value) or abs(value) <= spans.FARTHEST):
         return "far"
     for bound, sign in ((span.low, 1), (span.high, -1)):
-        if bound is None or np.isnan(value) or not _at(spans.exact_where(bound), at):
+        if bound is None or np.isnan(value) or not _at(_exact_where(bound), at):
             continue
         if (float(value) - _at(bound.value, at)) * sign < 0:
             return "low" if sign > 0 else "high"
@@ -200,10 +206,10 @@ def test_what_is_said_of_floats_is_so(leaves: tuple[int, ...]) -> None:
             at: Values = {s: rng.choice(FACTORS) for s in SCALES} | {PLACE: rng.choice(INTEGERS)}
             at |= {s: rng.choice(INTEGERS if 8 not in leaves else POSITIVE) for s in SIZES}
             kind, value = tree.value(at, rng)
-            near = spans.near_where(span)
+            near = _near_where(span)
             said += near is not None and bool(_real(near, at))
             assert not _wrong(span, kind, value, at), (span, kind, value, at)
-            said += sum(b is not None and _at(spans.exact_where(b), at) is True for b in (span.low, span.high))
+            said += sum(b is not None and _at(_exact_where(b), at) is True for b in (span.low, span.high))
     assert said > 3000
 
 
