@@ -88,6 +88,8 @@ class Knowledge:
     tensors: set[Site] = field(default_factory=set)  # calls of unknown functions that give a tensor
     rounds: dict[Site, int] = field(default_factory=dict)  # that a loop needs at least
     periods: dict[Site, int] = field(default_factory=dict)  # after so many rounds a loop's bindings recur
+    # Numbers of loops whose values recur, or do not after all.
+    recurring: dict[Site, dict[tuple[int, str], bool]] = field(default_factory=dict)
     counts: dict[Expr, tuple[int, int]] = field(default_factory=dict)  # rounds and period of loops of one count
     replaying: set[Site] = field(default_factory=set)  # loops in which a graph is replayed
     carried: dict[Site, dict[tuple[int, str], Expr | None]] = field(

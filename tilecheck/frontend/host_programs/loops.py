@@ -184,6 +184,8 @@ class _Carried:
         for (at, name), growth in known.items():
             value = self.scopes[at].names.get(name) if at < len(self.scopes) else None
             if isinstance(value, V.Number):
+                if growth is not None and value.curved and value.value is not None:
+                    self._may_recur((at, name))
                 self.scopes[at].names[name] = _growing(value, loop, growth)
         self.before = {
             (at, name): value
@@ -192,21 +194,42 @@ class _Carried:
             if isinstance(value, V.Number)
         }
 
+    def _may_recur(self, name: tuple[int, str]) -> None:
+        """A number that does not grow evenly, as `turn ^= 1`: its values may recur.
+
+        Raises:
+            Relearn: that is not known yet.
+        """
+        recurring = self.m.knowledge.recurring.setdefault(self.loop.site, {})
+        if name not in recurring:
+            recurring[name] = True
+            del self.m.knowledge.carried[self.loop.site][name]
+            raise Relearn
+
     def learn(self) -> None:
         """Raises: Relearn, if a number changes in another way than was known."""
         known = self.m.knowledge.carried.setdefault(self.loop.site, {})
+        recurring = self.m.knowledge.recurring.setdefault(self.loop.site, {})
         learned = False
         for name, before in self.before.items():
             after = self.scopes[name[0]].names.get(name[1])
-            if not isinstance(after, V.Number) or any(n == self.loop.name for n, _ in after.slopes):
+            if not isinstance(after, V.Number) or recurring.get(name):
                 continue
             growth = E.sub(after.expr, before.expr)
-            if growth is E.ZERO and name not in known:
+            expected = known.get(name)
+            if name in known and (expected is None or growth is expected):
                 continue
-            wanted: Expr | None = growth if known.get(name, growth) is growth else None
-            if name not in known or known[name] is not wanted:
-                known[name] = wanted
-                learned = True
+            if name not in known and (growth is E.ZERO or any(n == self.loop.name for n, _ in after.slopes)):
+                continue
+            learned = True
+            literal = after.expr.value is not None and before.expr.value is not None
+            if name not in known:
+                known[name] = growth
+            elif literal and name not in recurring:  # `turn = 1 - turn`: its values may recur
+                recurring[name] = True
+                del known[name]
+            else:
+                known[name] = None
         if learned:
             raise Relearn
 
@@ -231,7 +254,10 @@ def _leave(m: Machine, loop: Loop) -> None:
 
 def _state(m: Machine, loop: Loop) -> object:
     """What the variables are bound to, with what the loop made called by its age."""
-    return tuple((name, _identity(loop, value, 0)) for name, value in sorted(_bindings(m)))
+    recurring = m.knowledge.recurring.get(loop.site, {})
+    names = {f"{at}.{name}" for (at, name), recurs in recurring.items() if recurs}
+    bindings = sorted(_bindings(m), key=lambda item: item[0])
+    return tuple((name, value if name in names else _identity(loop, value, 0)) for name, value in bindings)
 
 
 def _bindings(m: Machine) -> list[tuple[str, V.Value]]:
@@ -293,5 +319,15 @@ def _check_recurs(m: Machine, loop: Loop, node: cst.CSTNode, states: list[object
             m.knowledge.learn_period(loop.site, longer)
             m.knowledge.learn_rounds(loop.site, rounds + longer)
     if rounds >= _LONGEST - _FEW:
+        _give_up_numbers(m, loop)
         raise m.unread(node, "the variables of this loop do not recur")
     m.knowledge.learn_rounds(loop.site, rounds + _FEW)
+
+
+def _give_up_numbers(m: Machine, loop: Loop) -> None:
+    """Raises: Relearn, if numbers were taken to recur: each counts as unknown from now on."""
+    recurring = m.knowledge.recurring.get(loop.site, {})
+    if any(recurring.values()):
+        m.knowledge.carried.setdefault(loop.site, {}).update(dict.fromkeys(recurring))
+        recurring.update(dict.fromkeys(recurring, False))
+        raise Relearn

@@ -69,6 +69,8 @@ def _number(m: Machine, operator: cst.CSTNode, a: V.Number, b: V.Number) -> V.Nu
             return _remainder(m, a, b)
         case cst.BitAnd() if b.value in (1, 3, 7):  # the last bits of a counter
             return _remainder(m, a, V.number(b.value + 1))
+        case cst.BitXor() | cst.BitXorAssign() if a.value is not None and b.value is not None:
+            return _curved(E.const(a.value ^ b.value), a, b, "^")
         case cst.Power() if a.value is not None and b.value is not None and 0 <= b.value < 64:
             return _curved(E.const(a.value**b.value), a, b, "**")
         case _:
