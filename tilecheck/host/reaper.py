@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import sys
 import threading
 import time
 import warnings
@@ -183,7 +184,8 @@ class Reaper:
     # ---- in the background -----------------------------------------------------------------------------------
 
     def _start(self, runtime: Runtime) -> None:
-        if not self._background or self._thread is not None:
+        # At the end of the interpreter a thread never begins to run, and `start` may wait for it.
+        if not self._background or self._thread is not None or sys.is_finalizing():
             return
         thread = threading.Thread(
             target=_watch, args=(weakref.ref(runtime),), name="tilecheck-reaper", daemon=True
