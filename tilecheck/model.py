@@ -264,12 +264,14 @@ class Touched:
 class LaunchOrder:
     """What a kernel touches before and after it waits for the launches before its own.
 
-    It waits `always` if each of its programs does, whatever the launch.
+    It waits `always` if each of its programs does, whatever the launch. All of this is said of launches in
+    which the compile-time parameters `needs` are true.
     """
 
     always: bool
     before: Touched
     after: Touched
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,8 @@ class Prepared(ABC):
     """
 
     __slots__ = (
-        "_fast_paths", "held", "name", "names", "others", "passed", "record", "roles", "touching", "waits",
+        "_fast_paths", "_flags", "held", "name", "names", "others", "passed", "record", "roles", "touching",
+        "waits",
     )  # fmt: skip
 
     may_depend = True
@@ -72,6 +73,8 @@ class Prepared(ABC):
         self.touching = tuple((at, role) for at, role in enumerate(self.roles) if role is not None)
         self.others = tuple(at for at, role in enumerate(self.roles) if role is None)
         self.waits = record.waits is not None and record.waits.always
+        # What the record says of the wait holds where these are true.
+        self._flags = tuple((name, self.names[name]) for name in (record.waits.needs if record.waits else ()))
         self.passed: dict[Any, tuple[int, ...]] = {}
         self._fast_paths: dict[Any, FastPath] = {}  # by the number of arguments and the names of options
 
@@ -143,14 +146,19 @@ class Prepared(ABC):
         """Whether the check depends on the key and on nothing else."""
         return False
 
-    def check_may_depend(self) -> None:
+    def check_may_depend(self, args: Sequence[Any], options: Mapping[str, Any]) -> None:
         """Check that the kernel can be launched so that it depends on the start of the launch before it.
 
         Raises:
-            ValueError: it cannot.
+            ValueError: it cannot, or not with these arguments.
         """
         if not self.may_depend:
             raise ValueError(f"{self.name} cannot depend on the launch before: it is launched from a cubin")
+        for name, at in self._flags:
+            if not (args[at] if at < len(args) else options.get(name)):
+                raise ValueError(
+                    f"{self.name} cannot depend on the launch before: it only waits where `{name}` is true"
+                )
 
     def refuse_options(self, options: Mapping[str, Any]) -> None:
         """Refuse options of a launch, which only kernels of Triton have.

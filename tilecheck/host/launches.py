@@ -50,7 +50,7 @@ class Launch(Leaf[tuple[Any, ...]]):
         # Without `super().__init__`, which takes a microsecond.
         ready = prepared(kernel)
         if dependent:
-            ready.check_may_depend()
+            ready.check_may_depend(args, options)
         self.runtime = runtime
         self.place = place
         self.state = _WAITING
@@ -201,7 +201,7 @@ def enqueue(
     runtime, frame, ready = stream.runtime, get_frame(1), prepared(kernel)
     place = frame.f_code, frame.f_lasti  # as `caller` finds it: only users call this
     if dependent:
-        ready.check_may_depend()
+        ready.check_may_depend(args, options)
     if (order or runtime.order) == "refuse":
         with runtime.lock:
             if runtime.is_executing:

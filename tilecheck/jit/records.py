@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import SourceError, UsageError, refusal
-from tilecheck.model import StatedContract
+from tilecheck.model import LaunchOrder, StatedContract
 
 if TYPE_CHECKING:
     from tilecheck.model import GlobalName, KernelReport, Report
@@ -82,11 +82,13 @@ class Global:
 @dataclass(frozen=True, slots=True)
 class Waits:
     """How a kernel waits for the launch before its own: whether all of its programs do, whatever the launch,
-    and the arrays that it reads and writes before."""
+    and the arrays that it reads and writes before. All of this is said of launches in which the compile-time
+    parameters `needs` are true."""
 
     always: bool
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +182,13 @@ def _record(kernel: KernelReport, report: Report) -> Record:
         contracts=() if terms is None else terms.contracts,
         globals=() if terms is None else tuple(_global(g, folder) for g in terms.globals),
         language=kernel.language,
-        waits=None if order is None else Waits(order.always, order.before.reads, order.before.writes),
+        waits=None if order is None else _waits_of(order),
         report="" if kernel.verdict.value in ACCEPTED else _text(kernel, report),
     )
+
+
+def _waits_of(order: LaunchOrder) -> Waits:
+    return Waits(order.always, order.before.reads, order.before.writes, order.needs)
 
 
 def _relative(file: str, folder: Path) -> str:
@@ -341,7 +347,9 @@ def record_from(item: dict[str, Any]) -> Record:
         and all(a.rank is None or type(a.rank) is int for a in record.arguments)
         and all(a.ownership in OWNERSHIPS for a in record.arguments)
         and record.verdict in VERDICTS
-        and (record.waits is None or {*record.waits.reads, *record.waits.writes} <= {*names})
+        and (
+            record.waits is None or {*record.waits.reads, *record.waits.writes, *record.waits.needs} <= {*names}
+        )
         and all(c.kind in CONTRACTS and {*c.arrays} <= {*names} for c in record.contracts)
         and len(set(names)) == len(names)
         and Path(record.file).name in record.sources
@@ -360,7 +368,8 @@ def _argument(item: dict[str, Any]) -> Argument:
 def _waits_from(item: dict[str, Any] | None) -> Waits | None:
     if item is None:
         return None
-    waits = Waits(**{**item, "reads": tuple(_list(item["reads"])), "writes": tuple(_list(item["writes"]))})
+    lists = {name: tuple(_list(item[name])) for name in ("reads", "writes", "needs")}
+    waits = Waits(**{**item, **lists})
     if type(waits.always) is not bool:
         raise ValueError("no order of launches")
     return waits

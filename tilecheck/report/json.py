@@ -97,7 +97,7 @@ def _host(host: HostReport, places: Places) -> dict[str, Any]:
 def _launch_order(order: LaunchOrder) -> dict[str, Any]:
     parts = {"before": order.before, "after": order.after}
     touched = {name: {"reads": list(part.reads), "writes": list(part.writes)} for name, part in parts.items()}
-    return {"waits": "always" if order.always else "sometimes", **touched}
+    return {"waits": "always" if order.always else "sometimes", "needs": list(order.needs), **touched}
 
 
 def _condition(condition: ConditionAt) -> dict[str, Any]:

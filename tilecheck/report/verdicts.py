@@ -87,7 +87,8 @@ def ordered(order: LaunchOrder) -> str:
     wait = (
         "its wait for earlier launches" if order.always else "a wait for earlier launches that it may not make"
     )
-    return f"before {wait}: {_listed(order.before)}; after it: {_listed(order.after)}"
+    needs = f"with {' and '.join(f'`{name}`' for name in order.needs)}, " if order.needs else ""
+    return f"{needs}before {wait}: {_listed(order.before)}; after it: {_listed(order.after)}"
 
 
 def _listed(touched: Touched) -> str:

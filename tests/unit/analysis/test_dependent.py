@@ -82,13 +82,13 @@ def test_other_assembly_is_no_wait(call: str) -> None:
 
 
 def test_a_wait_under_a_condition_orders_what_is_under_it() -> None:
-    branch = ["if FLAG:", "    gdc_wait()", f"    {LOAD.format('x')}", f"    {STORE}"]
+    branch = ["if n > 4:", "    gdc_wait()", f"    {LOAD.format('x')}", f"    {STORE}"]
     assert order(*branch, LOAD.format("w"), STORE) == (False, {"w", "out"}, {"x", "out"})
 
 
 def test_either_branch_may_wait() -> None:
     branches = [
-        "if FLAG:",
+        "if n > 4:",
         "    gdc_wait()",
         "else:",
         f"    {LOAD.format('w')}",
@@ -96,6 +96,21 @@ def test_either_branch_may_wait() -> None:
         "    gdc_wait()",
     ]
     assert order(*branches)[1:] == ({"w", "out"}, set())
+
+
+def test_a_flag_that_is_known_at_compile_time_is_needed() -> None:
+    """One kernel serves both kinds of launches."""
+    lines = [LOAD.format("w"), "if FLAG:", "    gdc_wait()", LOAD.format("x"), STORE]
+    assert order(*lines) == (True, {"w"}, {"x", "out"})
+    found = report(TRITON + textwrap.indent("\n".join(lines), "    ") + "\n").launch_order
+    assert found is not None
+    assert found.needs == ("FLAG",)
+    assert ordered(found).startswith("with `FLAG`, before its wait for earlier launches: loads `w`; ")
+
+
+def test_a_wait_where_a_flag_is_false_needs_nothing() -> None:
+    lines = ["if not FLAG:", "    gdc_wait()", LOAD.format("x"), STORE]
+    assert order(*lines) == (False, {"x", "out"}, set())
 
 
 def test_a_wait_in_a_loop_orders_the_rest_of_its_round_alone() -> None:
@@ -128,6 +143,7 @@ def test_the_reports_say_it() -> None:
     [kernel] = to_object(run)["kernels"]
     assert kernel["launch_order"] == {
         "waits": "always",
+        "needs": [],
         "before": {"reads": ["w"], "writes": []},
         "after": {"reads": ["x"], "writes": ["out"]},
     }
