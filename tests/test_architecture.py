@@ -196,6 +196,7 @@ EDGES: dict[str, set[str] | None] = {
 }
 # Only these may see the reference backend: they replay counterexamples on it.
 REPLAY = {
+    "tilecheck.host.reference",
     "tilecheck.proof.alias",
     "tilecheck.proof.benign",
     "tilecheck.proof.collisions",
