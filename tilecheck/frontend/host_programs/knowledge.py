@@ -90,6 +90,8 @@ class Knowledge:
     periods: dict[Site, int] = field(default_factory=dict)  # after so many rounds a loop's bindings recur
     # Numbers of loops whose values recur, or do not after all.
     recurring: dict[Site, dict[tuple[int, str], bool]] = field(default_factory=dict)
+    counting: set[str] = field(default_factory=set)  # fields of an object that count the calls of a method
+    repeats: int = 2  # calls of a method that stand for any number of them
     counts: dict[Expr, tuple[int, int]] = field(default_factory=dict)  # rounds and period of loops of one count
     replaying: set[Site] = field(default_factory=set)  # loops in which a graph is replayed
     carried: dict[Site, dict[tuple[int, str], Expr | None]] = field(

@@ -29,6 +29,7 @@ from tilecheck.frontend.host_programs.knowledge import (
 )
 from tilecheck.frontend.host_programs.machine import CURRENT, MAX_RANK, Machine, distinct
 from tilecheck.frontend.host_programs.relevance import Relevance
+from tilecheck.frontend.host_programs.repeats import Repeats, repeated
 from tilecheck.frontend.host_programs.statements import run_block
 from tilecheck.frontend.host_programs.streams import wait_stream
 from tilecheck.frontend.modules import ModuleTable
@@ -187,7 +188,11 @@ def _calls(m: Machine, entry: Entry) -> V.Value:
             owner.fields[name] = V.Unknown(f"{owner.name}.{name}")
     value: V.Value = V.NONE
     closure: V.Scope | None = None
-    for position, node in enumerate(entry.calls):
+    calls, first = repeated(m, entry.calls)
+    repeats = Repeats(m, owner) if isinstance(owner, V.Object) and first is not None else None
+    for position, node in enumerate(calls):
+        if repeats is not None and first is not None and position >= first:
+            repeats.begin()
         if position:
             hand_out(m, node, _handed_back(value, owner))
         if isinstance(node, cst.Module):
@@ -199,6 +204,8 @@ def _calls(m: Machine, entry: Entry) -> V.Value:
             m.parameters |= {v.name for v in own.names.values() if isinstance(v, V.Unknown)}
         closure = closure or own
         value = _body(m, node, own, keeps=entry.inner is not None)
+    if repeats is not None:
+        repeats.end()
     if m.handed_out:  # the caller drops what it got before for what it gets now
         m.handed_out = []
         m.pending.append(value)
