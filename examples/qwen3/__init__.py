@@ -1,0 +1,1 @@
+"""Qwen3 on verified kernels: from a folder of weights to text."""

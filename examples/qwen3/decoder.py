@@ -1,0 +1,249 @@
+"""One step of decoding as a captured graph: a token in, the next token out, all state on the device.
+
+A layer is five launches: norm and heads; attention; its output onto the residual; norm, gate and up; down onto
+the residual. A launch may start while the one before it ends: until it waits it touches weights alone, which no
+launch writes, and `tilecheck.host` refuses it otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qwen3.config import Config, Sampling
+from qwen3.errors import UserError
+from qwen3.machine import Machine
+from qwen3.weights import Layer, Weights
+from tilecheck import host
+from tilecheck.kernels.sizes import next_power_of_two
+from tilecheck.kernels.triton.decode_attention import (
+    KEYS,
+    ROWS,
+    SPLITS,
+    attention_kernel,
+    merge_kernel,
+    split_attention_kernel,
+)
+from tilecheck.kernels.triton.gemv import gemv_add_kernel, norm_gate_up_kernel, norm_gemv_kernel
+from tilecheck.kernels.triton.next_token import (
+    BLOCK,
+    MAX_TOP,
+    argmax_blocks_kernel,
+    embed_kernel,
+    next_token_kernel,
+    sample_token_kernel,
+    top_blocks_kernel,
+)
+
+SHORT = 96  # positions up to here take one program a head; later ones are split over the keys
+SEQUENCES = 1
+
+
+def cdiv(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+class Decoder:
+    """Steps of one sequence. Mutable: it knows how many steps it has launched.
+
+    Args:
+        machine: where it runs.
+        config: of the model.
+        weights: of the model.
+        slots: for tokens, prompt included.
+        sampling: how tokens are drawn; the most probable ones are taken if None.
+        seed: of the draws.
+
+    Raises:
+        UserError: the model cannot be asked in this way.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        config: Config,
+        weights: Weights,
+        slots: int,
+        sampling: Sampling | None,
+        seed: int,
+    ) -> None:
+        if sampling is not None and not 1 <= sampling.top_k <= MAX_TOP:
+            raise UserError(f"--top-k is {sampling.top_k}, and has to be from 1 to {MAX_TOP}")
+        if sampling is not None and (sampling.temperature <= 0 or sampling.top_p <= 0):
+            raise UserError("--temperature and --top-p have to be above 0; without --sample nothing is drawn")
+        self.machine, self.config, self.weights, self.slots = machine, config, weights, slots
+        self.sampling = sampling
+        self._position = 0
+        half, group = config.width // 2, config.group
+        frequencies = config.theta ** (-np.arange(half, dtype=np.float64) / half)
+        self._frequencies = machine.constant(frequencies.astype(np.float32))
+        self._stops = machine.constant(np.asarray(config.stops or (-1,), dtype=np.int32))
+        self._seeds = machine.constant(np.asarray([seed % 2**30], dtype=np.int32))
+        heads = (group + 2) * config.kv_heads * config.width
+        self._hidden = machine.zeros((config.hidden,), "float32")
+        self._qkv = machine.zeros((heads,), "weight")
+        self._attended = machine.zeros((config.heads * config.width,), "weight")
+        self._partial = machine.zeros((config.heads, SPLITS, config.width), "float32")
+        self._weights = machine.zeros((config.heads, SPLITS), "float32")
+        self._feed = machine.zeros((config.intermediate,), "weight")
+        self._logits = machine.zeros((SEQUENCES, config.vocabulary), "float32")
+        cache = (SEQUENCES, config.kv_heads, slots, config.width)
+        self._caches = [
+            (machine.zeros(cache, "weight"), machine.zeros(cache, "weight")) for _ in weights.layers
+        ]
+        ranks = SEQUENCES * cdiv(config.vocabulary, BLOCK) * (sampling.top_k if sampling else 1)
+        self._best = machine.zeros((ranks,), "float32")
+        self._candidates = machine.zeros((ranks,), "int32")
+        self._state = {name: machine.zeros((SEQUENCES,), "int32") for name in ("token", "position", "finished")}
+        self._history = machine.zeros((SEQUENCES, slots), "int32")
+        self._step(is_short=True, may_depend=False)  # compiles the kernels before they are captured
+        self._step(is_short=False, may_depend=False)
+        self._graph, self._is_short = self._captured(is_short=True), True
+
+    # ---- steps -----------------------------------------------------------------------------------------------
+
+    def start(self, token: int) -> None:
+        """Begin at the first position with a token, as if nothing had been before."""
+        self._position = 0
+        self._set(token)
+
+    def step(self, *, following: int | None = None) -> None:
+        """Launch one step; the next one begins with the token `following`, or with the one that is found."""
+        self._take_graph()
+        self._graph.launch(self.machine.stream)
+        self._position += 1
+        if following is not None:
+            self._set(following)
+
+    def history(self) -> np.ndarray[Any, Any]:
+        """The token found after each position; waits for the steps."""
+        return self.machine.read(self._graph.output("history"))[0]
+
+    def is_finished(self) -> bool:
+        """Whether the sequence has met a stop token or filled its slots; waits for the steps."""
+        return bool(self.machine.read(self._graph.output("finished"))[0])
+
+    def logits(self) -> np.ndarray[Any, Any]:
+        """The logits of the last step; waits for it."""
+        return self.machine.read(self._graph.output("logits"))[0]
+
+    def describe(self) -> Any:
+        """Nodes, edges and owned memory of the captured graph."""
+        return self._graph.describe()
+
+    def _set(self, token: int) -> None:
+        self._take_graph()
+        values = {"token": token, "position": self._position, "finished": 0}
+        given = {name: np.asarray([value], dtype=np.int32) for name, value in values.items()}
+        self._graph.update(given, self.machine.stream)
+
+    def _take_graph(self) -> None:
+        """Take the graph for the position: contexts grow, and long ones are split over programs."""
+        is_short = self._position < SHORT
+        if is_short != self._is_short:
+            self._graph.sync()
+            self._graph.close()  # which gives its arrays back
+            self._graph, self._is_short = self._captured(is_short=is_short), is_short
+
+    # ---- the graph -------------------------------------------------------------------------------------------
+
+    def _captured(self, *, is_short: bool) -> host.Graph[Any]:
+        with host.capture(self.machine.stream, inputs=self._state, runtime=self.machine.runtime) as scope:
+            self._step(is_short=is_short, may_depend=self.machine.may_depend)
+            scope.output("finished", self._state["finished"])
+            scope.output("history", self._history)
+            scope.output("logits", self._logits)
+        return scope.graph
+
+    def _step(self, *, is_short: bool, may_depend: bool) -> None:
+        config, weights, launch = self.config, self.weights, self.machine.launch
+        token = self._state["token"]
+        rows = (token, weights.embedding, self._hidden, config.vocabulary, config.hidden, BLOCK, False)
+        launch(embed_kernel, (SEQUENCES, cdiv(config.hidden, BLOCK)), rows)
+        for layer, (keys, values) in zip(weights.layers, self._caches, strict=True):
+            self._norm_gemv(layer.attention_gain, layer.qkv, self._qkv, may_depend)
+            self._attention(layer, keys, values, is_short, may_depend)
+            self._gemv_add(self._attended, layer.output, may_depend)
+            self._gate_up(layer, may_depend)
+            self._gemv_add(self._feed, layer.down, may_depend)
+        self._norm_gemv(weights.gain, weights.head, self._logits, may_depend)
+        self._take(may_depend)
+
+    def _norm_gemv(self, gain: host.Shared, weight: host.Shared, out: host.Array, may_depend: bool) -> None:
+        rows, columns = weight.shape
+        tile = 2
+        args = (
+            self._hidden,
+            gain,
+            weight,
+            out,
+            rows,
+            columns,
+            self.config.eps,
+            tile,
+            next_power_of_two(columns),
+        )
+        self.machine.launch(norm_gemv_kernel, (cdiv(rows, tile),), (*args, may_depend), dependent=may_depend)
+
+    def _gate_up(self, layer: Layer, may_depend: bool) -> None:
+        rows, columns = self.config.intermediate, self.config.hidden
+        tile = 1
+        args = (self._hidden, layer.feed_gain, layer.gate_up, self._feed, rows, columns, self.config.eps, tile)
+        args = (*args, next_power_of_two(columns), may_depend)
+        self.machine.launch(norm_gate_up_kernel, (cdiv(rows, tile),), args, dependent=may_depend)
+
+    def _gemv_add(self, x: host.Array, weight: host.Shared, may_depend: bool) -> None:
+        rows, columns = weight.shape
+        tile = 2
+        args = (x, weight, self._hidden, rows, columns, tile, min(1024, next_power_of_two(columns)), may_depend)
+        self.machine.launch(gemv_add_kernel, (cdiv(rows, tile),), args, dependent=may_depend)
+
+    def _attention(
+        self, layer: Layer, keys: host.Array, values: host.Array, is_short: bool, may_depend: bool
+    ) -> None:
+        config, launch, position = self.config, self.machine.launch, self._state["position"]
+        given = (self._qkv, layer.q_gain, layer.k_gain, self._frequencies, position, keys, values)
+        sizes = (
+            config.kv_heads,
+            self.slots,
+            config.width**-0.5,
+            config.eps,
+            config.group,
+            config.width // 2,
+            KEYS,
+        )
+        if is_short:
+            grid = (config.group, config.kv_heads, SEQUENCES)
+            launch(attention_kernel, grid, (*given, self._attended, *sizes, may_depend), dependent=may_depend)
+            return
+        args = (*given, self._partial, self._weights, *sizes, SPLITS, ROWS, may_depend)
+        launch(split_attention_kernel, (config.kv_heads, SPLITS, SEQUENCES), args, dependent=may_depend)
+        args = (self._partial, self._weights, position, self._attended, self.slots, config.width, KEYS, SPLITS)
+        launch(merge_kernel, (config.heads, SEQUENCES), (*args, may_depend), dependent=may_depend)
+
+    def _take(self, may_depend: bool) -> None:
+        config, launch, sampling = self.config, self.machine.launch, self.sampling
+        blocks, stops = cdiv(config.vocabulary, BLOCK), self._stops.shape[0]
+        state = (*self._state.values(), self._history)
+        tile = next_power_of_two(stops)
+        if sampling is None:
+            args = (self._logits, self._best, self._candidates, config.vocabulary, BLOCK, may_depend)
+            launch(argmax_blocks_kernel, (blocks, SEQUENCES), args, dependent=may_depend)
+            args = (self._best, self._candidates, self._stops, *state, blocks, stops, self.slots)
+            args = (*args, next_power_of_two(blocks), tile, may_depend)
+            launch(next_token_kernel, (SEQUENCES,), args, dependent=may_depend)
+            return
+        top, ranks = sampling.top_k, blocks * sampling.top_k
+        args = (self._logits, self._best, self._candidates, config.vocabulary, top, BLOCK, may_depend)
+        launch(top_blocks_kernel, (blocks, SEQUENCES), args, dependent=may_depend)
+        args = (self._best, self._candidates, self._seeds, self._stops, *state, ranks, stops, self.slots)
+        args = (
+            *args,
+            sampling.temperature,
+            sampling.top_p,
+            top,
+            next_power_of_two(top),
+            next_power_of_two(ranks),
+        )
+        launch(sample_token_kernel, (SEQUENCES,), (*args, tile, may_depend), dependent=may_depend)

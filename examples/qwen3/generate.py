@@ -1,0 +1,63 @@
+"""From a prompt to tokens as they are made."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from qwen3.decoder import Decoder
+from qwen3.errors import UserError
+
+STEPS = 8  # that are enqueued before the host looks at what they found
+
+
+@dataclass
+class Times:
+    """How long the parts of a run took, in seconds. Mutable: a run fills it in."""
+
+    prompt: float = 0.0
+    generation: float = 0.0
+    tokens: int = field(default=0)
+
+    def text(self) -> str:
+        rate = self.tokens / self.generation if self.generation else 0.0
+        return (
+            f"prompt {self.prompt:.2f} s, {self.tokens} tokens in {self.generation:.2f} s: {rate:.1f} tokens/s"
+        )
+
+
+def generate(decoder: Decoder, prompt: Sequence[int], most: int, times: Times) -> Iterator[int]:
+    """The tokens that follow a prompt, without a stop token at the end.
+
+    Args:
+        decoder: of the model.
+        prompt: its tokens.
+        most: how many tokens are made at most.
+        times: filled in.
+
+    Raises:
+        UserError: the prompt leaves no slot for a token.
+    """
+    if len(prompt) >= decoder.slots:
+        raise UserError(
+            f"the prompt has {len(prompt)} tokens, and there are {decoder.slots} slots: raise --max-seq-len"
+        )
+    began = time.perf_counter()
+    decoder.start(prompt[0])
+    for token in prompt[1:]:
+        decoder.step(following=token)
+    given, limit = len(prompt) - 1, min(len(prompt) + most, decoder.slots) - 1
+    while given < limit:
+        steps = min(STEPS, limit - given) if times.prompt else 1  # the first one ends the prompt
+        for _ in range(steps):
+            decoder.step()
+        history = decoder.history()
+        times.prompt = times.prompt or time.perf_counter() - began
+        for token in map(int, history[given : given + steps]):
+            if token in decoder.config.stops:
+                return
+            times.tokens += 1
+            times.generation = time.perf_counter() - began - times.prompt
+            yield token
+        given += steps

@@ -1,0 +1,335 @@
+"""The engine of `examples/qwen3` on the reference backend: a folder as published, and what users get wrong.
+
+Triton need not be installed: the backend reads the kernels' text, and what stands in for Triton here only lets
+their modules be imported.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+pytest.importorskip("jinja2", reason="jinja2 is not installed")
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+Array = np.ndarray[Any, Any]
+
+CONFIG = {
+    "architectures": ["Qwen3ForCausalLM"],
+    "model_type": "qwen3",
+    "attention_bias": False,
+    "eos_token_id": 1,
+    "head_dim": 32,
+    "hidden_act": "silu",
+    "hidden_size": 48,
+    "intermediate_size": 80,
+    "max_position_embeddings": 64,
+    "num_attention_heads": 4,
+    "num_hidden_layers": 2,
+    "num_key_value_heads": 2,
+    "rms_norm_eps": 1e-06,
+    "rope_scaling": None,
+    "rope_theta": 1000000,
+    "tie_word_embeddings": True,
+    "use_sliding_window": False,
+    "vocab_size": 300,
+}
+GENERATION = {"do_sample": True, "eos_token_id": [1, 2], "temperature": 0.6, "top_k": 20, "top_p": 0.95}
+TEMPLATE = (
+    "{%- for message in messages %}"
+    "<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
+    "{% endfor %}"
+    "{%- if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def qwen3() -> Any:
+    """Makes the example importable, with or without Triton."""
+    triton, language = ModuleType("triton"), ModuleType("triton.language")
+    language.constexpr = int  # type: ignore[attr-defined]
+    triton.language = language  # type: ignore[attr-defined]
+    triton.jit = lambda function: function  # type: ignore[attr-defined]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(EXAMPLES))
+        patch.setitem(sys.modules, "triton", triton)
+        patch.setitem(sys.modules, "triton.language", language)
+        yield
+        for name in [n for n in sys.modules if n.startswith(("qwen3", "tilecheck.kernels.triton"))]:
+            del sys.modules[name]
+
+
+def shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    hidden, width, inner = config["hidden_size"], config["head_dim"], config["intermediate_size"]
+    queries, keys = config["num_attention_heads"] * width, config["num_key_value_heads"] * width
+    found: dict[str, tuple[int, ...]] = {
+        "model.embed_tokens": (config["vocab_size"], hidden),
+        "model.norm": (hidden,),
+    }
+    for layer in range(config["num_hidden_layers"]):
+        name = f"model.layers.{layer}"
+        found |= {
+            f"{name}.input_layernorm": (hidden,),
+            f"{name}.self_attn.q_proj": (queries, hidden),
+            f"{name}.self_attn.k_proj": (keys, hidden),
+            f"{name}.self_attn.v_proj": (keys, hidden),
+            f"{name}.self_attn.q_norm": (width,),
+            f"{name}.self_attn.k_norm": (width,),
+            f"{name}.self_attn.o_proj": (hidden, queries),
+            f"{name}.post_attention_layernorm": (hidden,),
+            f"{name}.mlp.gate_proj": (inner, hidden),
+            f"{name}.mlp.up_proj": (inner, hidden),
+            f"{name}.mlp.down_proj": (hidden, inner),
+        }
+    if not config["tie_word_embeddings"]:
+        found["lm_head"] = (config["vocab_size"], hidden)
+    return {f"{name}.weight": shape for name, shape in found.items()}
+
+
+def drawn(config: dict[str, Any]) -> dict[str, Array]:
+    """Weights that bfloat16 holds exactly."""
+    rng = np.random.default_rng(5)
+    found = {}
+    for name, shape in shapes(config).items():
+        values = rng.standard_normal(shape).astype(np.float32) * (1 if len(shape) == 1 else shape[-1] ** -0.5)
+        found[name] = (values.view(np.uint32) & 0xFFFF0000).view(np.float32)
+    return found
+
+
+def save(path: Path, tensors: dict[str, Array]) -> None:
+    """A SafeTensors file of bfloat16."""
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    data = b""
+    for name, values in tensors.items():
+        raw = (values.view(np.uint32) >> 16).astype("<u2").tobytes()
+        header[name] = {
+            "dtype": "BF16",
+            "shape": values.shape,
+            "data_offsets": [len(data), len(data) + len(raw)],
+        }
+        data += raw
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+
+
+def train(folder: Path, vocabulary: int) -> None:
+    """A tokenizer of bytes, trained on the text of the repository."""
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=["<|endoftext|>", "<|im_end|>", "<|im_start|>"],
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([(EXAMPLES.parent / "README.md").read_text(encoding="utf-8")], trainer)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": TEMPLATE}))
+
+
+@pytest.fixture(scope="module")
+def weights() -> dict[str, Array]:
+    return drawn(CONFIG)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, weights: dict[str, Array]) -> Path:
+    made = tmp_path_factory.mktemp("Qwen3-tiny")
+    (made / "config.json").write_text(json.dumps(CONFIG))
+    (made / "generation_config.json").write_text(json.dumps(GENERATION))
+    save(made / "model.safetensors", weights)
+    train(made, CONFIG["vocab_size"])
+    return made
+
+
+def logits(config: dict[str, Any], weights: dict[str, Array], tokens: list[int]) -> Array:
+    """What the model says after each token, in NumPy."""
+    width, half, n = config["head_dim"], config["head_dim"] // 2, len(tokens)
+    kv_heads, group = (
+        config["num_key_value_heads"],
+        config["num_attention_heads"] // config["num_key_value_heads"],
+    )
+    angle = np.arange(n)[:, None, None] * config["rope_theta"] ** (-np.arange(half) / half)
+
+    def normed(x: Array, name: str) -> Array:
+        out: Array = x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + config["rms_norm_eps"])
+        return out * weights[f"{name}.weight"]
+
+    def turned(x: Array) -> Array:
+        a, b = np.split(x, 2, axis=-1)
+        return np.concatenate(
+            [a * np.cos(angle) - b * np.sin(angle), b * np.cos(angle) + a * np.sin(angle)], -1
+        )
+
+    def product(x: Array, name: str) -> Array:
+        out: Array = x @ weights[f"{name}.weight"].T
+        return out
+
+    x = weights["model.embed_tokens.weight"][tokens].astype(np.float64)
+    for number in range(config["num_hidden_layers"]):
+        layer, attention = f"model.layers.{number}", f"model.layers.{number}.self_attn"
+        y = normed(x, f"{layer}.input_layernorm")
+        q, k, v = (product(y, f"{attention}.{name}_proj").reshape(n, -1, width) for name in "qkv")
+        q, k = turned(normed(q, f"{attention}.q_norm")), turned(normed(k, f"{attention}.k_norm"))
+        seen = np.zeros_like(q)
+        for head in range(kv_heads * group):
+            scores = q[:, head] @ k[:, head // group].T / np.sqrt(width)
+            scores = np.where(np.tri(n, dtype=bool), scores, -np.inf)
+            powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+            seen[:, head] = powers / powers.sum(axis=1, keepdims=True) @ v[:, head // group]
+        x = x + product(seen.reshape(n, -1), f"{attention}.o_proj")
+        y = normed(x, f"{layer}.post_attention_layernorm")
+        gate, up = product(y, f"{layer}.mlp.gate_proj"), product(y, f"{layer}.mlp.up_proj")
+        x = x + product(gate / (1 + np.exp(-gate)) * up, f"{layer}.mlp.down_proj")
+    head = "model.embed_tokens" if config["tie_word_embeddings"] else "lm_head"
+    return product(normed(x, "model.norm"), head)
+
+
+def test_each_step_says_what_the_model_says(folder: Path, weights: dict[str, Array], monkeypatch: Any) -> None:
+    """Through the captured graphs of short and of long contexts, and across the change."""
+    from qwen3 import decoder as decoders
+    from qwen3.checkpoint import Checkpoint
+    from qwen3.config import read_config
+    from qwen3.machine import Reference
+    from qwen3.weights import load
+
+    monkeypatch.setattr(decoders, "SHORT", 5)
+    machine, config = Reference(), read_config(folder)
+    made = decoders.Decoder(machine, config, load(Checkpoint(folder), config, machine), 12, None, 0)
+    tokens = [3, 50, 222, 91]
+    made.start(tokens[0])
+    for token in tokens[1:]:
+        made.step(following=token)
+    for _ in range(4):
+        made.step()
+        expected = logits(CONFIG, weights, tokens)[-1]
+        np.testing.assert_allclose(made.logits(), expected, rtol=1e-4, atol=1e-4)
+        tokens.append(int(made.history()[len(tokens) - 1]))
+        assert tokens[-1] == int(expected.argmax())
+    # A step is 5 launches a layer, or 6 where contexts are split; all but the first may start early.
+    drawn = made.describe()
+    assert len(drawn.nodes) == 1 + 2 * 6 + 3
+    assert [edge.programmatic for edge in drawn.edges] == [True] * (len(drawn.nodes) - 1)
+
+
+def run(folder: Path, *options: str) -> int:
+    from qwen3.__main__ import main
+
+    given = ["--model", str(folder), "--device", "reference", "--max-seq-len", "24", *options]
+    return main(given)
+
+
+def test_text_comes_out(folder: Path, weights: dict[str, Array], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(folder, "--prompt", "of the", "--raw-prompt", "--max-new-tokens", "3") == 0
+    out, err = capsys.readouterr()
+    tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokens = tokenizer.encode("of the").ids
+    for _ in range(3):
+        token = int(logits(CONFIG, weights, tokens)[-1].argmax())
+        if token in GENERATION["eos_token_id"]:
+            break
+        tokens.append(token)
+    made = tokens[len(tokenizer.encode("of the").ids) :]
+    assert out.rstrip("\n") == "".join(tokenizer.decode([token]) for token in made).rstrip("\n")
+    assert f"{len(made)} tokens in" in err
+
+
+def test_the_same_seed_draws_the_same_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = []
+    for seed in ("1", "1", "2"):
+        options = ("--raw-prompt", "--max-new-tokens", "3", "--sample", "--top-k", "6", "--temperature", "2")
+        assert run(folder, "--prompt", "a", *options, "--seed", seed) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1]
+    assert texts[0] != texts[2]
+
+
+def test_a_folder_of_several_files(tmp_path: Path, weights: dict[str, Array]) -> None:
+    from qwen3.checkpoint import Checkpoint
+
+    names = sorted(weights)
+    files = {"model-00001-of-00002.safetensors": names[::2], "model-00002-of-00002.safetensors": names[1::2]}
+    for file, held in files.items():
+        save(tmp_path / file, {name: weights[name] for name in held})
+    index = {"metadata": {}, "weight_map": {name: file for file, held in files.items() for name in held}}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    found = Checkpoint(tmp_path)
+    for name, values in weights.items():
+        assert np.array_equal(found.tensor(name, values.shape).as_float32(), values)
+
+
+def changed(folder: Path, into: Path, file: str, change: Any) -> Path:
+    """A copy of a folder with one file changed, or without it."""
+    for path in folder.iterdir():
+        (into / path.name).write_bytes(path.read_bytes())
+    if change is None:
+        (into / file).unlink()
+    elif callable(change):
+        (into / file).write_bytes(change((into / file).read_bytes()))
+    else:
+        told = json.loads((into / file).read_text())
+        (into / file).write_text(json.dumps({**told, **change}))
+    return into
+
+
+WRONG = [
+    ("config.json", None, "does not exist"),
+    ("config.json", lambda data: data[:-1], "cannot be read"),
+    ("config.json", {"model_type": "llama"}, "models of type 'llama'"),
+    ("config.json", {"hidden_size": "48"}, "`hidden_size` is '48'"),
+    ("config.json", {"head_dim": 24}, "heads of 24 elements"),
+    ("config.json", {"num_key_value_heads": 3}, "cannot share 3"),
+    ("config.json", {"rope_scaling": {"rope_type": "yarn"}}, "rope_scaling"),
+    ("config.json", {"num_hidden_layers": 3}, "no tensor `model.layers.2"),
+    ("config.json", {"intermediate_size": 96}, "has the shape (80, 48)"),
+    ("config.json", {"tie_word_embeddings": False}, "no tensor `lm_head.weight`"),
+    ("config.json", {"vocab_size": 5}, "and the model knows 5"),
+    ("model.safetensors", None, "holds neither"),
+    ("model.safetensors", lambda data: b"", "cannot be read"),
+    ("model.safetensors", lambda data: data[:100], "damaged"),
+    ("model.safetensors", lambda data: data[:-2], "damaged"),
+    ("model.safetensors", lambda data: data.replace(b'"BF16"', b'"I8"  ', 1), "tensors of type I8"),
+    ("tokenizer.json", None, "does not exist"),
+    ("tokenizer.json", lambda data: data[:50], "is no tokenizer"),
+    ("tokenizer_config.json", {"chat_template": "{% for"}, "chat template"),
+]
+
+
+@pytest.mark.parametrize(("file", "change", "text"), WRONG)
+def test_what_is_wrong_with_a_folder(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], file: str, change: Any, text: str
+) -> None:
+    assert run(changed(folder, tmp_path, file, change), "--prompt", "of the") == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert text in err
+    assert err.splitlines()[-1].startswith("qwen3: ")
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--prompt", "of the " * 30), "there are 24 slots: raise --max-seq-len"),
+        (("--prompt", "", "--raw-prompt"), "the prompt is empty"),
+        (("--prompt", "a", "--sample", "--top-k", "500"), "--top-k is 500"),
+        (("--prompt", "a", "--sample", "--temperature", "0"), "have to be above 0"),
+        (("--prompt", "a", "--max-new-tokens", "0"), "at least 1"),
+    ],
+)
+def test_what_is_wrong_with_a_command(
+    folder: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], text: str
+) -> None:
+    assert run(folder, *options) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert text in err
