@@ -136,7 +136,6 @@ def test_host_fixtures_are_pairs_for_each_code_of_host_functions() -> None:
 PASSING = {
     "length_is_frozen",
     "output_in_a_shared_pool",
-    "fetched_and_returned",
     "each_result",
 }
 

@@ -96,6 +96,16 @@ def hand_out(m: Machine, node: cst.CSTNode, value: V.Value) -> None:
         m.enqueue(node, "the caller", [r for t in tensors for r in m.regions(t)], stream=m.caller)
 
 
+def hand_back_host(m: Machine, values: Iterable[V.Value], returned: Iterable[H.Region]) -> None:
+    """The caller may read host memory that it gets at once, unless it gets what it can wait for."""
+    if m.end is None or any(isinstance(value, V.Stream | V.Event) for value in values):
+        return
+    made = (r for r in returned if m.place(r.memory) is H.Place.PINNED and not m.memories[r.memory].handed_in)
+    reads = tuple(replace(region, exact=False) for region in made)
+    if reads:
+        m.act(H.Touch(m.end, "the caller", H.Footprint(reads)))
+
+
 def used_streams(m: Machine) -> dict[str, None]:
     """The streams that have got work, or a graph; what is captured is none of it."""
     found: dict[str, None] = {}

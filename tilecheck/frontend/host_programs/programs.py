@@ -14,7 +14,7 @@ from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.choices import Choices, TooManyPaths
 from tilecheck.frontend.host_programs.expressions import evaluate
 from tilecheck.frontend.host_programs.frozen import is_frozen
-from tilecheck.frontend.host_programs.holding import hand_out, sweep_at_end
+from tilecheck.frontend.host_programs.holding import hand_back_host, hand_out, sweep_at_end
 from tilecheck.frontend.host_programs.kernels import Kernels
 from tilecheck.frontend.host_programs.kinds import SEVERAL_DEVICES, resolved
 from tilecheck.frontend.host_programs.knowledge import (
@@ -287,6 +287,7 @@ def _returned(m: Machine, value: V.Value) -> tuple[H.Region, ...]:
             if part.kept and m.end is not None:
                 m.act(H.UseKept(m.end, part.kept))
             found.update(dict.fromkeys(m.regions(part)))
+    hand_back_host(m, [resolved(m, part) for part in _parts(value)], found)
     return tuple(found)
 
 
