@@ -18,7 +18,7 @@ from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.names import attribute
 from tilecheck.frontend.host_programs.numbers import extreme
-from tilecheck.frontend.host_programs.objects import taken
+from tilecheck.frontend.host_programs.objects import kept_in, taken
 from tilecheck.frontend.host_programs.tensors import read_on_host
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
@@ -112,7 +112,9 @@ def _length(m: Machine, value: V.Value) -> V.Value:
         case V.Tensor():
             return views.shape(m, value, 0) or _plain(m, "len")
         case V.Unknown(name=name):
-            return V.Number(E.sym(Symbol(f"len({name})", Kind.HOST)))
+            more = len(kept_in(m, value))  # what the program has put into it since
+            text = f"len({name})" if not more else f"len({name}), {more} more"
+            return V.Number(E.sym(Symbol(text, Kind.HOST)))
         case _:
             return _plain(m, "len")
 
