@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tilecheck.frontend.host_programs.kernels import Footprints, Kernels
+from tilecheck.frontend.host_programs.knowledge import Knowledge
 from tilecheck.frontend.host_programs.programs import Entry, read
 from tilecheck.frontend.host_programs.relevance import WORDS, Place, Relevance
 from tilecheck.frontend.modules import ModuleTable
@@ -74,8 +75,9 @@ def _read(
     programs: dict[HostProgram, None] = {}
     reasons: list[str] = []
     ended = ""
+    learned = Knowledge()
     for entry in entries:
-        found = read(table, relevance, kernels, entry)
+        found = read(table, relevance, kernels, entry, learned)
         programs.update(dict.fromkeys(found.programs))
         reasons += [found.why] if found.why else []
         ended = ended or found.ended

@@ -111,6 +111,10 @@ class Knowledge:
     items: set[tuple[Site, object]] = field(default_factory=set)  # that lists have, where they are asked for
     missing: dict[tuple[Site, object], str] = field(default_factory=dict)  # those that a list has not
 
+    def for_other_calls(self) -> Knowledge:
+        """What holds for other calls of the same functions, too: it speaks of their text, not of values."""
+        return Knowledge(tensors=self.tensors, rounds=self.rounds, periods=self.periods, opaque=self.opaque)
+
     def learn_period(self, loop: Site, period: int) -> None:
         """Raises: Relearn, if the loop is not read for this period yet."""
         known = self.periods.get(loop, 1)

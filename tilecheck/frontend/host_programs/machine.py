@@ -32,8 +32,8 @@ from tilecheck.model import Site
 
 CURRENT = "current"  # the stream that is current when the function is entered
 ON_HOST = "lies on the host"  # what is decided of memory of which the text does not say where it lies
-MAX_STEPS = 40_000  # nodes that are evaluated for one function, each time that it is read
-MAX_STEPS_OF_FILE = 200_000
+MAX_STEPS = 20_000  # nodes that are evaluated for one function, each time that it is read
+MAX_STEPS_OF_FILE = 120_000
 MAX_ACTIONS = 1_500  # of one path
 
 

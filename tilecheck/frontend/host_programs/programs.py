@@ -72,9 +72,12 @@ class Reading:
     ended: str = ""
 
 
-def read(table: ModuleTable, relevance: Relevance, kernels: Kernels, entry: Entry) -> Reading:
-    """All paths of an entry, as far as they are understood."""
-    knowledge = Knowledge()
+def read(
+    table: ModuleTable, relevance: Relevance, kernels: Kernels, entry: Entry, learned: Knowledge
+) -> Reading:
+    """All paths of an entry, as far as they are understood. `learned` is filled: entries of the same functions
+    share it."""
+    knowledge = learned.for_other_calls()
     try:
         for _ in range(_MAX_READINGS):
             found = _reading(table, relevance, kernels, entry, knowledge)
