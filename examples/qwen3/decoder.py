@@ -7,6 +7,7 @@ launch writes, and `tilecheck.host` refuses it otherwise.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from qwen3.config import Config, Sampling
 from qwen3.errors import UserError
 from qwen3.machine import Machine
+from qwen3.prefill import cdiv, fill
 from qwen3.weights import Layer, Weights
 from tilecheck import host
 from tilecheck.kernels.sizes import next_power_of_two
@@ -38,10 +40,6 @@ from tilecheck.kernels.triton.next_token import (
 
 SHORT = 96  # positions up to here take one program a head; later ones are split over the keys
 SEQUENCES = 1
-
-
-def cdiv(a: int, b: int) -> int:
-    return -(-a // b)
 
 
 class Decoder:
@@ -99,52 +97,65 @@ class Decoder:
         self._history = machine.zeros((SEQUENCES, slots), "int32")
         self._step(is_short=True, may_depend=False)  # compiles the kernels before they are captured
         self._step(is_short=False, may_depend=False)
-        self._graph, self._is_short = self._captured(is_short=True), True
+        self._graph: host.Graph[Any] | None = None
+        self._is_short = True
 
     # ---- steps -----------------------------------------------------------------------------------------------
 
-    def start(self, token: int) -> None:
-        """Begin at the first position with a token, as if nothing had been before."""
-        self._position = 0
-        self._set(token)
+    def start(self, prompt: Sequence[int]) -> None:
+        """Begin with a prompt, as if nothing had been before; the first step takes in its last token."""
+        self._release()
+        if len(prompt) > 1:
+            fill(self.machine, self.config, self.weights, self._frequencies, self._caches, prompt[:-1])
+        self._position = len(prompt) - 1
+        self._set(prompt[-1])
 
     def step(self, *, following: int | None = None) -> None:
         """Launch one step; the next one begins with the token `following`, or with the one that is found."""
-        self._take_graph()
-        self._graph.launch(self.machine.stream)
+        self._take_graph().launch(self.machine.stream)
         self._position += 1
         if following is not None:
             self._set(following)
 
     def history(self) -> np.ndarray[Any, Any]:
         """The token found after each position; waits for the steps."""
-        return self.machine.read(self._graph.output("history"))[0]
+        return self._read("history")
 
     def is_finished(self) -> bool:
         """Whether the sequence has met a stop token or filled its slots; waits for the steps."""
-        return bool(self.machine.read(self._graph.output("finished"))[0])
+        return bool(self._read("finished"))
 
     def logits(self) -> np.ndarray[Any, Any]:
         """The logits of the last step; waits for it."""
-        return self.machine.read(self._graph.output("logits"))[0]
+        return self._read("logits")
 
     def describe(self) -> Any:
         """Nodes, edges and owned memory of the captured graph."""
-        return self._graph.describe()
+        return self._take_graph().describe()
+
+    def _read(self, name: str) -> Any:
+        assert self._graph is not None, "no step was launched"
+        return self.machine.read(self._graph.output(name))[0]
 
     def _set(self, token: int) -> None:
-        self._take_graph()
         values = {"token": token, "position": self._position, "finished": 0}
         given = {name: np.asarray([value], dtype=np.int32) for name, value in values.items()}
-        self._graph.update(given, self.machine.stream)
+        self._take_graph().update(given, self.machine.stream)
 
-    def _take_graph(self) -> None:
-        """Take the graph for the position: contexts grow, and long ones are split over programs."""
+    def _take_graph(self) -> host.Graph[Any]:
+        """The graph for the position: contexts grow, and long ones are split over programs."""
         is_short = self._position < SHORT
-        if is_short != self._is_short:
-            self._graph.sync()
-            self._graph.close()  # which gives its arrays back
+        if self._graph is None or is_short != self._is_short:
+            self._release()
             self._graph, self._is_short = self._captured(is_short=is_short), is_short
+        return self._graph
+
+    def _release(self) -> None:
+        """Have the graph give its arrays back."""
+        if self._graph is not None:
+            self._graph.sync()
+            self._graph.close()
+            self._graph = None
 
     # ---- the graph -------------------------------------------------------------------------------------------
 

@@ -44,9 +44,7 @@ def generate(decoder: Decoder, prompt: Sequence[int], most: int, times: Times) -
             f"the prompt has {len(prompt)} tokens, and there are {decoder.slots} slots: raise --max-seq-len"
         )
     began = time.perf_counter()
-    decoder.start(prompt[0])
-    for token in prompt[1:]:
-        decoder.step(following=token)
+    decoder.start(prompt)
     given, limit = len(prompt) - 1, min(len(prompt) + most, decoder.slots) - 1
     while given < limit:
         steps = min(STEPS, limit - given) if times.prompt else 1  # the first one ends the prompt

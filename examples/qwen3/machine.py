@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
+import cuda.tile as ct
 import numpy as np
 
 from qwen3.checkpoint import Tensor
@@ -20,6 +21,7 @@ class Machine(Protocol):
     stream: host.Stream
     name: str
     may_depend: bool  # whether launches may start while the one before still runs
+    blocks: int  # that run at once
 
     def weight(self, parts: Sequence[Tensor]) -> host.Shared:
         """Tensors one below the other, for readers only."""
@@ -60,6 +62,7 @@ class Cuda:
         self.stream = host.stream()
         self.name = torch.cuda.get_device_name()
         self.may_depend = torch.cuda.get_device_capability() >= (9, 0)
+        self.blocks = torch.cuda.get_device_properties("cuda").multi_processor_count
 
     def weight(self, parts: Sequence[Tensor]) -> host.Shared:
         torch = self._torch
@@ -95,7 +98,8 @@ class Cuda:
         dependent: bool = False,
         warps: int = 4,
     ) -> None:
-        host.enqueue(self.stream, kernel, grid, tuple(args), dependent=dependent, num_warps=warps)
+        options = {} if isinstance(kernel, ct.kernel) else {"num_warps": warps}
+        host.enqueue(self.stream, kernel, grid, tuple(args), dependent=dependent, **options)
 
     def read(self, array: host.Borrowed) -> np.ndarray[Any, Any]:
         return np.asarray(host.copy_to_host(array).sync_on(self.stream).tolist())
@@ -105,6 +109,7 @@ class Reference:
     """This process: the reference backend runs the same kernels, in float32, for small models."""
 
     may_depend = True
+    blocks = 4
 
     def __init__(self) -> None:
         self._driver = ReferenceDriver()

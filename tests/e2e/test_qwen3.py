@@ -206,9 +206,7 @@ def test_each_step_says_what_the_model_says(folder: Path, weights: dict[str, Arr
     machine, config = Reference(), read_config(folder)
     made = decoders.Decoder(machine, config, load(Checkpoint(folder), config, machine), 12, None, 0)
     tokens = [3, 50, 222, 91]
-    made.start(tokens[0])
-    for token in tokens[1:]:
-        made.step(following=token)
+    made.start(tokens)
     for _ in range(4):
         made.step()
         expected = logits(CONFIG, weights, tokens)[-1]
@@ -217,6 +215,11 @@ def test_each_step_says_what_the_model_says(folder: Path, weights: dict[str, Arr
         assert tokens[-1] == int(expected.argmax())
     # A step is 5 launches a layer, or 6 where contexts are split; all but the first may start early.
     drawn = made.describe()
+    made.start(tokens[:2])  # by its own steps, token by token, it says the same
+    for token in tokens[2:4]:
+        made.step(following=token)
+    made.step()
+    np.testing.assert_allclose(made.logits(), logits(CONFIG, weights, tokens[:4])[-1], rtol=1e-4, atol=1e-4)
     assert len(drawn.nodes) == 1 + 2 * 6 + 3
     assert [edge.programmatic for edge in drawn.edges] == [True] * (len(drawn.nodes) - 1)
 
