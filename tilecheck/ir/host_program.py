@@ -244,7 +244,8 @@ class HostProgram:
 
     `caller` is the stream that is current when the function is entered and when it returns: what is handed in
     was written on it, and is read on it afterwards, as what is `returned` is. `unread` says why the path is not
-    understood.
+    understood. Actions before `first` are those of functions that are called before this one: what is wrong
+    among them is theirs.
     """
 
     function: str
@@ -256,6 +257,7 @@ class HostProgram:
     unread: tuple[tuple[Site, str], ...] = ()
     facts: tuple[Expr, ...] = ()  # boolean: what holds of the sizes in the regions
     end: Site | None = None  # where the function returns
+    first: int = 0
     by_name: dict[str, Memory] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

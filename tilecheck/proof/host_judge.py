@@ -58,11 +58,14 @@ def judge(program: HostProgram, session: Session) -> Judgement:
     for its sizes, show the same rule broken by the same two steps.
 
     Of several with the same two places and memory, such as those of the rounds of a loop, one is decided.
+    Findings between steps of functions that are called before this one are left to their records.
     """
     judge_ = _Judge(program, session)
     errors: dict[tuple[object, ...], Confirmed] = {}
     open_: dict[tuple[object, ...], Open] = {}
     for found in findings(build(program), by_solver(program, session)):
+        if max(found.first, found.second) < program.first:
+            continue
         places = [_site(program, index) for index in (found.first, found.second)]
         key = (found.code, *places, found.memory)
         if key in errors:

@@ -144,7 +144,7 @@ def _method(table: ModuleTable, relevance: Relevance, place: Place) -> tuple[str
         for of in (read, {*read, *plain})
     )
     return name, [
-        Entry(name, site, calls, made_by, None, all_changed if at < known else changed)
+        Entry(name, site, calls, made_by, None, all_changed if at < known else changed, int(0 < at < known))
         for at, calls in enumerate(sequences)
     ]
 

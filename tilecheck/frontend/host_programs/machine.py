@@ -113,6 +113,7 @@ class Machine:
     rebound: bool = True  # something may have lost its last name since the last sweep
     holds_frees: int = 0  # open branches both ways of which are run: what is freed waits
     end: Site | None = None  # where the last function returned
+    first: int = 0  # action of the function that is judged
     handed_out: list[Any] = field(default_factory=list)  # what the caller holds while the function goes on
     consumers: list[V.Scope] = field(default_factory=list)  # those that go over generators
     # What runs where a context manager yields, by its function.

@@ -51,7 +51,8 @@ class Entry:
     """What the caller does: calls of functions, one after the other, on one object or none.
 
     `made_by` is the class of the object, and `unsettled` its attributes that other methods may change in
-    between. `inner` is a function that the first one defines.
+    between. `inner` is a function that the first one defines. `others` are the first calls, of functions that
+    have records of their own.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Entry:
     made_by: cst.ClassDef | None = None
     inner: cst.FunctionDef | None = None
     unsettled: frozenset[str] = frozenset()
+    others: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +200,8 @@ def _calls(m: Machine, entry: Entry) -> V.Value:
             repeats.begin()
         if position:
             hand_out(m, node, _handed_back(value, owner))
+        if position == entry.others > 0:
+            m.first = len(m.actions)
         if isinstance(node, cst.Module):
             m.enters_on_default = True
             own = m.globals[m.table.file] = V.Scope(m.table, function="<module>")
@@ -338,7 +342,9 @@ def _finished(
     bounds = [b for region in (*_regions(actions), *last) for pair in region.box for b in pair]
     bounds += [extent for memory in memories for extent in memory.extents or ()]
     facts = _facts(m, bounds)
-    return H.HostProgram(entry.name, entry.site, memories, actions, CURRENT, last, unread, facts, m.end)
+    return H.HostProgram(
+        entry.name, entry.site, memories, actions, CURRENT, last, unread, facts, m.end, m.first
+    )
 
 
 def _check_elements(m: Machine) -> None:
