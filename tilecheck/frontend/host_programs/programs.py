@@ -41,7 +41,6 @@ from tilecheck.model import Site
 MAX_PROGRAMS = 64
 MAX_PATHS = 128  # those that end in an exception count too
 _ENOUGH = 32  # paths that show how many there are, about
-_FAR_TOO_MANY = 16 * MAX_PATHS
 MOST_UNREAD = 16  # paths that are read if none of them is understood
 _MAX_READINGS = 60
 
@@ -77,8 +76,7 @@ class Reading:
 def read(
     table: ModuleTable, relevance: Relevance, kernels: Kernels, entry: Entry, learned: Knowledge
 ) -> Reading:
-    """All paths of an entry, as far as they are understood. `learned` is filled: entries of the same functions
-    share it."""
+    """All paths of an entry, as far as they are understood. `learned` is shared by the entries of a function."""
     knowledge = learned.for_other_calls()
     try:
         for _ in range(_MAX_READINGS):
@@ -132,7 +130,7 @@ def _paths(
         program = _run(m, entry)
         if program is not None:
             found[program] = None
-        if not knowledge.joins and runs == _ENOUGH and choices.share_before() * _FAR_TOO_MANY < runs:
+        if not knowledge.joins and runs == _ENOUGH and choices.share_before() * 16 * MAX_PATHS < runs:
             raise TooManyPaths
         choices = choices.next()
     return tuple(found)
@@ -342,9 +340,8 @@ def _finished(
     bounds = [b for region in (*_regions(actions), *last) for pair in region.box for b in pair]
     bounds += [extent for memory in memories for extent in memory.extents or ()]
     facts = _facts(m, bounds)
-    return H.HostProgram(
-        entry.name, entry.site, memories, actions, CURRENT, last, unread, facts, m.end, m.first
-    )
+    parts = (memories, actions, CURRENT, last, unread, facts, m.end, m.first)
+    return H.HostProgram(entry.name, entry.site, *parts)
 
 
 def _check_elements(m: Machine) -> None:
