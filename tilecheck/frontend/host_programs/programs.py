@@ -76,7 +76,7 @@ class Reading:
 def read(
     table: ModuleTable, relevance: Relevance, kernels: Kernels, entry: Entry, learned: Knowledge
 ) -> Reading:
-    """All paths of an entry, as far as they are understood. `learned` is shared by the entries of a function."""
+    """All paths of an entry, as far as they are understood. `learned` is shared by entries of a function."""
     knowledge = learned.for_other_calls()
     try:
         for _ in range(_MAX_READINGS):
