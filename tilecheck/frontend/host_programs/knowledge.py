@@ -154,6 +154,7 @@ class Loop:
     )  # what it met in which round in a list that stands for more
     count: int | None = None  # the rounds that are read, where their number is chosen
     number: Expr | None = None  # which they stand for
+    behind: int = 0  # rounds at the end that conditions tell from the others
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,6 +136,8 @@ def _rounds_of(m: Machine, loop: Loop, node: cst.CSTNode, whole: Items, *, skips
     if whole.read is not None:
         return list(range(whole.read))
     known = None if whole.count is None else m.settle(whole.count).value
+    if whole.count in m.stand_ins:
+        loop.count = known
     if known is not None:
         last = min(known, period + 1)
         first = most + (known - last - most) % period
@@ -312,9 +314,10 @@ def _check_recurs(m: Machine, loop: Loop, node: cst.CSTNode, states: list[object
     """Raises: Relearn, if the bindings do not recur with the period that is known."""
     rounds = len(states)
     period = m.knowledge.periods.get(loop.site, 1)
-    if rounds < _most_rounds(m, loop) or (rounds > period and states[-1] == states[-1 - period]):
+    states = states[: rounds - loop.behind]
+    if rounds < _most_rounds(m, loop) or (len(states) > period and states[-1] == states[-1 - period]):
         return
-    for longer in range(1, rounds):
+    for longer in range(1, len(states)):
         if states[-1] == states[-1 - longer]:
             m.knowledge.learn_period(loop.site, longer)
             m.knowledge.learn_rounds(loop.site, rounds + longer)

@@ -107,6 +107,8 @@ def _holds_tensor(a: Arguments) -> bool:
 
 def _length(m: Machine, value: V.Value) -> V.Value:
     match value:
+        case V.Sequence(count=count) if count in m.stand_ins:
+            return V.Number(count)
         case V.Sequence(items=items) | V.Mapping(items=items):
             return V.number(len(items))
         case V.Tensor():

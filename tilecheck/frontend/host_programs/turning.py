@@ -49,6 +49,7 @@ def _turns_unread(m: Machine, difference: V.Number) -> bool:
             behind = loop.count - turn
             if not 0 <= behind <= _MOST_ROUNDS:
                 return True
+            loop.behind = max(loop.behind, behind)
             m.knowledge.learn_rounds(loop.site, behind + 1 + m.knowledge.periods.get(loop.site, 1))
             continue
         if 0 <= turn <= _MOST_ROUNDS:
