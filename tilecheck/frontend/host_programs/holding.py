@@ -27,6 +27,7 @@ def unreachable(m: Machine, memories: Iterable[str], graphs: Iterable[str] = ())
     held = (m.scopes, m.pending, m.stored.values(), m.handed_out, m.globals.values())
     for root in (value for values in held for value in values):
         for value in V.contents(root, seen):
+            m.visited += 1
             kind = type(value)
             if kind is V.Unknown:
                 value = m.given.get(value.name)  # noqa: PLW2901 - what it was found to be

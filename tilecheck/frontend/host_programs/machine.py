@@ -34,6 +34,7 @@ CURRENT = "current"  # the stream that is current when the function is entered
 ON_HOST = "lies on the host"  # what is decided of memory of which the text does not say where it lies
 MAX_STEPS = 20_000  # nodes that are evaluated for one function, each time that it is read
 MAX_STEPS_OF_FILE = 120_000
+_VISITED = 40  # values that are looked at for names of memory take as long as a node
 MAX_ACTIONS = 1_500  # of one path
 
 
@@ -110,6 +111,7 @@ class Machine:
     operated: set[str] = field(default_factory=set)  # values in arithmetic, which may be tensors
     modules: set[str] = field(default_factory=set)  # objects that are known to be no tensors
     readers: set[str] = field(default_factory=set)  # objects whose calls only read what they are given
+    visited: int = 0  # values that sweeps have looked at since the last step
     rebound: bool = True  # something may have lost its last name since the last sweep
     holds_frees: int = 0  # open branches both ways of which are run: what is freed waits
     end: Site | None = None  # where the last function returned
@@ -147,8 +149,10 @@ class Machine:
         return Unread(site, why)
 
     def step(self, node: cst.CSTNode) -> None:
-        self.knowledge.steps += 1
-        self.kernels.steps += 1
+        done = 1 + self.visited // _VISITED
+        self.visited %= _VISITED
+        self.knowledge.steps += done
+        self.kernels.steps += done
         if self.knowledge.steps > MAX_STEPS or len(self.actions) > MAX_ACTIONS:
             raise TooLong(self.site(node), "the function is too long to follow")
         if self.kernels.steps > MAX_STEPS_OF_FILE:

@@ -187,7 +187,7 @@ class Imported:
         return self.binding.name
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Scope:
     """The names of one running function, and those of the functions around it. Mutable."""
 
@@ -208,7 +208,7 @@ class Scope:
         return None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Function:
     """A function of the project. `owner` is the object that it is a method of."""
 
@@ -222,7 +222,7 @@ class Function:
         return "lambda" if isinstance(self.node, cst.Lambda) else self.node.name.value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Class:
     """A class of the project."""
 
@@ -230,7 +230,7 @@ class Class:
     table: ModuleTable
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Object:
     """An instance of a class of the project. Mutable, as its attributes are."""
 
@@ -247,7 +247,7 @@ class Super:
     base: Class
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Kernel:
     """A kernel of the project."""
 
