@@ -100,6 +100,7 @@ def main() -> int:
     parser.add_argument("models", nargs="*", default=["0.6B"], choices=SIZES)
     parser.add_argument("--steps", type=int, default=48)
     parser.add_argument("--contexts", type=int, nargs="*", default=[18, 512])
+    parser.add_argument("--by-steps", action="store_true", help="take prompts in token by token, without cuTile")
     given = parser.parse_args()
     read = bandwidth()
     print(
@@ -111,12 +112,17 @@ def main() -> int:
         decoder = Decoder(machine, config, load(Weights(model), config, machine), 1024, None, 0)
         prompt = np.random.default_rng(0).integers(0, VOCABULARY, max(given.contexts)).tolist()
         for context in given.contexts:
-            decoder.start(prompt[:context])
+            decoder.start(prompt[:1] if given.by_steps else prompt[:context])
+            for token in prompt[1:context] if given.by_steps else ():
+                decoder.step(following=token)
             decoder.step()
             found = torch.tensor(decoder.logits())
+            tokens = torch.tensor([prompt[:context]], device="cuda")
             with torch.no_grad():
-                expected = model(torch.tensor([prompt[:context]], device="cuda")).logits[0, -1].float().cpu()
-            error = ((found - expected).norm() / expected.norm()).item()
+                theirs = model(tokens).logits[0, -1].float().cpu()
+                expected = model.float()(tokens).logits[0, -1].cpu()
+                model.bfloat16()
+            error, their_error = (((x - expected).norm() / expected.norm()).item() for x in (found, theirs))
             began = time.perf_counter()
             for _ in range(given.steps):
                 decoder.step()
@@ -124,7 +130,8 @@ def main() -> int:
             taken = (time.perf_counter() - began) / given.steps
             share = 100 * bytes_read(config) / taken / read
             print(f"{name} context {context}: {taken * 1e6:.0f} us, {1 / taken:.0f} steps/s, {share:.1f} %")
-            print(f"    logits off by {error:.4f}, the same token: {bool(found.argmax() == expected.argmax())}")
+            print(f"    logits off by {error:.4f} from those in float32, theirs in bfloat16 by {their_error:.4f}")
+            print(f"    the same token: {bool(found.argmax() == expected.argmax())}")
             sys.stdout.flush()
         del decoder, model
         torch.cuda.empty_cache()
