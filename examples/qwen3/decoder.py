@@ -74,8 +74,10 @@ class Decoder:
         self.sampling = sampling
         self._position = 0
         half, group = config.width // 2, config.group
-        frequencies = config.theta ** (-np.arange(half, dtype=np.float64) / half)
-        self._frequencies = machine.constant(frequencies.astype(np.float32))
+        # In float64: far on, the angle itself has few digits left in float32.
+        angles = np.arange(slots)[:, None] * config.theta ** (-np.arange(half) / half)
+        cos, sin = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+        self._turns = (machine.constant(cos), machine.constant(sin))
         self._stops = machine.constant(np.asarray(config.stops or (-1,), dtype=np.int32))
         self._seeds = machine.constant(np.asarray([seed % 2**30], dtype=np.int32))
         heads = (group + 2) * config.kv_heads * config.width
@@ -106,7 +108,7 @@ class Decoder:
         """Begin with a prompt, as if nothing had been before; the first step takes in its last token."""
         self._release()
         if len(prompt) > 1:
-            fill(self.machine, self.config, self.weights, self._frequencies, self._caches, prompt[:-1])
+            fill(self.machine, self.config, self.weights, self._turns, self._caches, prompt[:-1])
         self._position = len(prompt) - 1
         self._set(prompt[-1])
 
@@ -214,7 +216,7 @@ class Decoder:
         self, layer: Layer, keys: host.Array, values: host.Array, is_short: bool, may_depend: bool
     ) -> None:
         config, launch, position = self.config, self.machine.launch, self._state["position"]
-        given = (self._qkv, layer.q_gain, layer.k_gain, self._frequencies, position, keys, values)
+        given = (self._qkv, layer.q_gain, layer.k_gain, *self._turns, position, keys, values)
         sizes = (
             config.kv_heads,
             self.slots,

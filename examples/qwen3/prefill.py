@@ -20,6 +20,8 @@ from tilecheck.kernels.triton.prefill_attention import KEYS, QUERIES, prefill_at
 from tilecheck.kernels.triton.prefill_heads import TOKENS, prefill_heads_kernel
 
 Caches = Sequence[tuple[host.Array, host.Array]]
+Turns = tuple[host.Shared, host.Shared]
+"""The cosines and sines of the angles of each position, [slots, width // 2]."""
 
 
 def cdiv(a: int, b: int) -> int:
@@ -30,7 +32,7 @@ def fill(
     machine: Machine,
     config: Config,
     weights: Weights,
-    frequencies: host.Shared,
+    turns: Turns,
     caches: Caches,
     tokens: Sequence[int],
 ) -> None:
@@ -60,7 +62,7 @@ def fill(
     launch(rms_norm_kernel, (count,), (residual, weights.layers[0].attention_gain, normed, config.eps, row))
     for number, (layer, (keys, values)) in enumerate(zip(weights.layers, caches, strict=True)):
         product(normed, layer.qkv, qkv)
-        gains = (layer.q_gain, layer.k_gain, frequencies)
+        gains = (layer.q_gain, layer.k_gain, *turns)
         sizes = (count, heads, kv_heads, every, slots, config.eps, width // 2, TOKENS)
         launch(prefill_heads_kernel, (cdiv(count, TOKENS), every), (qkv, *gains, queries, keys, values, *sizes))
         if number == len(weights.layers) - 1:

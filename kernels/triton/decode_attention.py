@@ -26,17 +26,17 @@ ROWS = 16  # of the smallest matrix product: queries that share keys, and idle r
 
 
 @triton.jit
-def turned(a, b, a_gain, b_gain, angle, eps):
-    """Both halves of heads, [..., HALF], over their root mean square, times their gain, turned by an angle."""
+def turned(a, b, a_gain, b_gain, cos, sin, eps):
+    """Both halves of heads, [..., HALF], over their root mean square, times their gain, turned by angles."""
     squares = tl.sum(a * a, axis=-1, keep_dims=True) + tl.sum(b * b, axis=-1, keep_dims=True)
     scale = tl.rsqrt(squares / (2 * a.shape[-1]) + eps)
     a = a * scale * a_gain
     b = b * scale * b_gain
-    return a * tl.cos(angle) - b * tl.sin(angle), b * tl.cos(angle) + a * tl.sin(angle)
+    return a * cos - b * sin, b * cos + a * sin
 
 
 @triton.jit
-def turned_head(x_ptr, gain_ptr, angle, eps, HALF: tl.constexpr):
+def turned_head(x_ptr, gain_ptr, cos, sin, eps, HALF: tl.constexpr):
     """Both halves of the head at an address, as `turned` gives them."""
     lane = tl.arange(0, HALF)
     return turned(
@@ -44,7 +44,8 @@ def turned_head(x_ptr, gain_ptr, angle, eps, HALF: tl.constexpr):
         tl.load(x_ptr + HALF + lane).to(tl.float32),
         tl.load(gain_ptr + lane).to(tl.float32),
         tl.load(gain_ptr + HALF + lane).to(tl.float32),
-        angle,
+        cos,
+        sin,
         eps,
     )
 
@@ -54,7 +55,8 @@ def attention_kernel(
     qkv_ptr,
     q_gain_ptr,
     k_gain_ptr,
-    frequency_ptr,
+    cos_ptr,
+    sin_ptr,
     position_ptr,
     key_ptr,
     value_ptr,
@@ -89,10 +91,11 @@ def attention_kernel(
     b = tl.load(key_ptr + at + HALF + lane[None, :], mask=old, other=0.0)
     values = tl.load(value_ptr + at + whole[None, :], mask=old, other=0.0)
     token = qkv_ptr + sequence * (GROUP + 2) * kv_heads * width
-    angle = position.to(tl.float32) * tl.load(frequency_ptr + lane)
+    turn = position.to(tl.int64) * HALF + lane
+    cos, sin = tl.load(cos_ptr + turn), tl.load(sin_ptr + turn)
     v = tl.load(token + ((GROUP + 1) * kv_heads + kv) * width + whole)
-    qa, qb = turned_head(token + head * width, q_gain_ptr, angle, eps, HALF)
-    ka, kb = turned_head(token + (GROUP * kv_heads + kv) * width, k_gain_ptr, angle, eps, HALF)
+    qa, qb = turned_head(token + head * width, q_gain_ptr, cos, sin, eps, HALF)
+    ka, kb = turned_head(token + (GROUP * kv_heads + kv) * width, k_gain_ptr, cos, sin, eps, HALF)
     if member == 0:
         new = (cache + position) * width
         tl.store(key_ptr + new + lane, ka)
@@ -123,7 +126,8 @@ def split_attention_kernel(
     qkv_ptr,
     q_gain_ptr,
     k_gain_ptr,
-    frequency_ptr,
+    cos_ptr,
+    sin_ptr,
     position_ptr,
     key_ptr,
     value_ptr,
@@ -154,9 +158,9 @@ def split_attention_kernel(
     if (first >= position) & (split > 0):
         return
     lane, whole, r = tl.arange(0, HALF), tl.arange(0, width), tl.arange(0, ROWS)
-    cache = (sequence * kv_heads + kv) * slots
-    token = qkv_ptr + sequence * (GROUP + 2) * kv_heads * width
-    angle = position.to(tl.float32) * tl.load(frequency_ptr + lane)
+    cache, token = (sequence * kv_heads + kv) * slots, qkv_ptr + sequence * (GROUP + 2) * kv_heads * width
+    turn = position.to(tl.int64) * HALF + lane
+    cos, sin = tl.load(cos_ptr + turn), tl.load(sin_ptr + turn)
     mine = (r < GROUP)[:, None]
     q = token + (kv * GROUP + r)[:, None] * width + lane[None, :]
     qa, qb = turned(
@@ -164,7 +168,8 @@ def split_attention_kernel(
         tl.load(q + HALF, mask=mine, other=0.0).to(tl.float32),
         tl.load(q_gain_ptr + lane).to(tl.float32)[None, :],
         tl.load(q_gain_ptr + HALF + lane).to(tl.float32)[None, :],
-        angle[None, :],
+        cos[None, :],
+        sin[None, :],
         eps,
     )
     best = tl.full((ROWS,), -float("inf"), tl.float32)
@@ -172,7 +177,7 @@ def split_attention_kernel(
     result = tl.zeros((ROWS, width), tl.float32)
     if split == 0:
         v = tl.load(token + ((GROUP + 1) * kv_heads + kv) * width + whole)
-        ka, kb = turned_head(token + (GROUP * kv_heads + kv) * width, k_gain_ptr, angle, eps, HALF)
+        ka, kb = turned_head(token + (GROUP * kv_heads + kv) * width, k_gain_ptr, cos, sin, eps, HALF)
         new = (cache + position) * width
         tl.store(key_ptr + new + lane, ka)
         tl.store(key_ptr + new + HALF + lane, kb)
@@ -235,7 +240,8 @@ def decode_attention(
     qkv: torch.Tensor,
     q_gain: torch.Tensor,
     k_gain: torch.Tensor,
-    frequencies: torch.Tensor,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
     positions: torch.Tensor,
     keys: torch.Tensor,
     values: torch.Tensor,
@@ -250,7 +256,8 @@ def decode_attention(
         qkv: the heads of the new tokens, [sequences, (group + 2) * kv_heads, width].
         q_gain: gains of the norm of queries, [width]; `k_gain` those of keys.
         k_gain: gains of the norm of keys, [width].
-        frequencies: angles a position adds, in radians, [width // 2].
+        cos: cosines of the angles of each position, float32, [slots, width // 2].
+        sin: their sines, float32, [slots, width // 2].
         positions: of the new tokens, int32, [sequences]; others than those of slots are clamped.
         keys: the cache, [sequences, kv_heads, slots, width]; `values` likewise.
         values: the cache, [sequences, kv_heads, slots, width].
@@ -268,11 +275,13 @@ def decode_attention(
     half = width // 2
     if width != 2 * half or width != triton.next_power_of_2(width) or width < 2 * ROWS:
         raise ValueError(f"decode_attention needs heads whose width is a power of two, at least {2 * ROWS}")
-    if q_gain.shape != (width,) or k_gain.shape != (width,) or frequencies.shape != (half,):
-        raise ValueError("decode_attention needs a gain for each element of a head and a frequency for two")
+    if q_gain.shape != (width,) or k_gain.shape != (width,):
+        raise ValueError("decode_attention needs a gain for each element of a head")
+    if cos.shape != (slots, half) or sin.shape != (slots, half):
+        raise ValueError("decode_attention needs an angle for each two elements of a head, for each slot")
     if positions.shape != (sequences,) or slots < 1 or positions.dtype != torch.int32:
         raise ValueError("decode_attention needs a slot, and one position of type int32 for each sequence")
-    for tensor in (qkv, q_gain, k_gain, frequencies, positions, keys, values):
+    for tensor in (qkv, q_gain, k_gain, cos, sin, positions, keys, values):
         if not tensor.is_contiguous():
             raise ValueError("decode_attention needs contiguous tensors")
     heads = group * kv_heads
@@ -284,7 +293,8 @@ def decode_attention(
             qkv,
             q_gain,
             k_gain,
-            frequencies,
+            cos,
+            sin,
             positions,
             keys,
             values,
@@ -305,7 +315,8 @@ def decode_attention(
         qkv,
         q_gain,
         k_gain,
-        frequencies,
+        cos,
+        sin,
         positions,
         keys,
         values,
@@ -335,7 +346,8 @@ def reference(
     qkv: np.ndarray[Any, Any],
     q_gain: np.ndarray[Any, Any],
     k_gain: np.ndarray[Any, Any],
-    frequencies: np.ndarray[Any, Any],
+    cos: np.ndarray[Any, Any],
+    sin: np.ndarray[Any, Any],
     positions: np.ndarray[Any, Any],
     keys: np.ndarray[Any, Any],
     values: np.ndarray[Any, Any],
@@ -349,8 +361,8 @@ def reference(
     for sequence, given in enumerate(positions):
         position = min(max(int(given), 0), slots - 1)
         queries, new, fresh = np.split(qkv[sequence].astype(np.float32), [heads, heads + kv_heads])
-        queries = _turned(queries, q_gain, position * frequencies, eps)
-        keys[sequence, :, position] = _turned(new, k_gain, position * frequencies, eps)
+        queries = _turned(queries, q_gain, cos[position], sin[position], eps)
+        keys[sequence, :, position] = _turned(new, k_gain, cos[position], sin[position], eps)
         values[sequence, :, position] = fresh
         for head in range(heads):
             kv = head // (heads // kv_heads)
@@ -361,13 +373,15 @@ def reference(
 
 
 def _turned(
-    x: np.ndarray[Any, Any], gain: np.ndarray[Any, Any], angle: np.ndarray[Any, Any], eps: float
+    x: np.ndarray[Any, Any],
+    gain: np.ndarray[Any, Any],
+    cos: np.ndarray[Any, Any],
+    sin: np.ndarray[Any, Any],
+    eps: float,
 ) -> np.ndarray[Any, Any]:
     x = x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps) * gain.astype(np.float32)
     a, b = np.split(x, 2, axis=-1)
-    return np.concatenate(
-        [a * np.cos(angle) - b * np.sin(angle), b * np.cos(angle) + a * np.sin(angle)], axis=-1
-    )
+    return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
 
 
 def examples() -> Iterator[tilecheck.Example]:
@@ -377,11 +391,12 @@ def examples() -> Iterator[tilecheck.Example]:
     heads = group * kv_heads
     qkv = rng.standard_normal((sequences, heads + 2 * kv_heads, width)).astype(np.float32)
     q_gain, k_gain = rng.standard_normal((2, width)).astype(np.float32)
-    frequencies = (10000.0 ** (-np.arange(width // 2) / (width // 2))).astype(np.float32)
+    angles = np.arange(slots)[:, None] * 10000.0 ** (-np.arange(width // 2) / (width // 2))
+    cos, sin = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
     positions = np.array([37, 69], dtype=np.int32)
     keys, values = rng.standard_normal((2, sequences, kv_heads, slots, width)).astype(np.float32)
-    out, new_keys, new_values = reference(qkv, q_gain, k_gain, frequencies, positions, keys, values)
-    given = (qkv, q_gain, k_gain, frequencies, positions)
+    out, new_keys, new_values = reference(qkv, q_gain, k_gain, cos, sin, positions, keys, values)
+    given = (qkv, q_gain, k_gain, cos, sin, positions)
     sizes = (kv_heads, slots, width**-0.5, 1e-6, group, width // 2, 16)
     expected = {"key_ptr": new_keys, "value_ptr": new_values}
     args: tuple[Any, ...] = (*given, keys.copy(), values.copy(), np.empty_like(out), *sizes, False)

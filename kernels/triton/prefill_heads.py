@@ -21,7 +21,7 @@ TOKENS = 16  # of a program
 
 
 @triton.jit
-def turned(a, b, gain_ptr, frequency_ptr, token, eps, HALF: tl.constexpr):
+def turned(a, b, gain_ptr, cos_ptr, sin_ptr, token, mask, eps, HALF: tl.constexpr):
     """Both halves of a head of tokens, [TOKENS, HALF]: normalised, times the gain, turned to its position."""
     lane = tl.arange(0, HALF)
     a, b = a.to(tl.float32), b.to(tl.float32)
@@ -29,8 +29,10 @@ def turned(a, b, gain_ptr, frequency_ptr, token, eps, HALF: tl.constexpr):
     scale = tl.rsqrt(squares / (2 * HALF) + eps)
     a = a * scale * tl.load(gain_ptr + lane).to(tl.float32)[None, :]
     b = b * scale * tl.load(gain_ptr + HALF + lane).to(tl.float32)[None, :]
-    angle = token.to(tl.float32)[:, None] * tl.load(frequency_ptr + lane)[None, :]
-    return a * tl.cos(angle) - b * tl.sin(angle), b * tl.cos(angle) + a * tl.sin(angle)
+    turn = token[:, None] * HALF + lane[None, :]
+    cos = tl.load(cos_ptr + turn, mask=mask, other=0.0)
+    sin = tl.load(sin_ptr + turn, mask=mask, other=0.0)
+    return a * cos - b * sin, b * cos + a * sin
 
 
 @triton.jit
@@ -38,7 +40,8 @@ def prefill_heads_kernel(
     qkv_ptr,
     q_gain_ptr,
     k_gain_ptr,
-    frequency_ptr,
+    cos_ptr,
+    sin_ptr,
     query_ptr,
     key_ptr,
     value_ptr,
@@ -61,12 +64,12 @@ def prefill_heads_kernel(
     a = tl.load(given, mask=mask, other=0.0)
     b = tl.load(given + HALF, mask=mask, other=0.0)
     if head < heads:
-        a, b = turned(a, b, q_gain_ptr, frequency_ptr, token, eps, HALF)
+        a, b = turned(a, b, q_gain_ptr, cos_ptr, sin_ptr, token, mask, eps, HALF)
         at = (head * tokens + token)[:, None] * width + lane[None, :]
         tl.store(query_ptr + at, a, mask=mask)
         tl.store(query_ptr + at + HALF, b, mask=mask)
     elif head < heads + kv_heads:
-        a, b = turned(a, b, k_gain_ptr, frequency_ptr, token, eps, HALF)
+        a, b = turned(a, b, k_gain_ptr, cos_ptr, sin_ptr, token, mask, eps, HALF)
         at = ((head - heads) * slots + token)[:, None] * width + lane[None, :]
         tl.store(key_ptr + at, a, mask=mask)
         tl.store(key_ptr + at + HALF, b, mask=mask)
@@ -80,7 +83,8 @@ def prefill_heads(
     qkv: torch.Tensor,
     q_gain: torch.Tensor,
     k_gain: torch.Tensor,
-    frequencies: torch.Tensor,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
     keys: torch.Tensor,
     values: torch.Tensor,
     group: int,
@@ -92,7 +96,8 @@ def prefill_heads(
         qkv: the heads of the prompt, [tokens, (group + 2) * kv_heads, width].
         q_gain: gains of the norm of queries, [width].
         k_gain: gains of the norm of keys, [width].
-        frequencies: angles a position adds, in radians, [width // 2].
+        cos: cosines of the angles of each position, float32, [slots, width // 2].
+        sin: their sines, float32, [slots, width // 2].
         keys: the cache, [kv_heads, slots, width].
         values: the cache, [kv_heads, slots, width].
         group: heads of queries for each head of keys.
@@ -107,11 +112,13 @@ def prefill_heads(
         raise ValueError("prefill_heads needs heads and caches of one width")
     if width != 2 * half or width != triton.next_power_of_2(width):
         raise ValueError("prefill_heads needs heads whose width is a power of two")
-    if q_gain.shape != (width,) or k_gain.shape != (width,) or frequencies.shape != (half,):
-        raise ValueError("prefill_heads needs a gain for each element of a head and a frequency for two")
+    if q_gain.shape != (width,) or k_gain.shape != (width,):
+        raise ValueError("prefill_heads needs a gain for each element of a head")
+    if cos.shape != (slots, half) or sin.shape != (slots, half):
+        raise ValueError("prefill_heads needs an angle for each two elements of a head, for each slot")
     if tokens > slots:
         raise ValueError("prefill_heads needs a slot for each token")
-    for tensor in (qkv, q_gain, k_gain, frequencies, keys, values):
+    for tensor in (qkv, q_gain, k_gain, cos, sin, keys, values):
         if not tensor.is_contiguous():
             raise ValueError("prefill_heads needs contiguous tensors")
     heads = group * kv_heads
@@ -122,7 +129,8 @@ def prefill_heads(
         qkv,
         q_gain,
         k_gain,
-        frequencies,
+        cos,
+        sin,
         queries,
         keys,
         values,
@@ -142,20 +150,20 @@ def reference(
     qkv: np.ndarray[Any, Any],
     q_gain: np.ndarray[Any, Any],
     k_gain: np.ndarray[Any, Any],
-    frequencies: np.ndarray[Any, Any],
+    cos: np.ndarray[Any, Any],
+    sin: np.ndarray[Any, Any],
     kv_heads: int,
     eps: float = 1e-6,
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Queries, keys and values of a prompt, each [heads, tokens, width], in float32."""
     heads = qkv.shape[1] - 2 * kv_heads
     queries, keys, values = np.split(qkv.astype(np.float32), [heads, heads + kv_heads], axis=1)
-    angle = np.arange(len(qkv), dtype=np.float32)[:, None, None] * frequencies
+    cos, sin = cos[: len(qkv), None], sin[: len(qkv), None]
     turned = []
     for x, gain in ((queries, q_gain), (keys, k_gain)):
         scale = 1 / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps)
         a, b = np.split(x * scale * gain.astype(np.float32), 2, axis=-1)
-        first, second = a * np.cos(angle) - b * np.sin(angle), b * np.cos(angle) + a * np.sin(angle)
-        turned.append(np.concatenate([first, second], axis=-1).swapaxes(0, 1))
+        turned.append(np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1).swapaxes(0, 1))
     return turned[0], turned[1], values.swapaxes(0, 1)
 
 
@@ -165,13 +173,14 @@ def examples() -> Iterator[tilecheck.Example]:
     tokens, heads, kv_heads, slots, width = 21, 4, 2, 30, 16
     qkv = rng.standard_normal((tokens, heads + 2 * kv_heads, width)).astype(np.float32)
     q_gain, k_gain = rng.standard_normal((2, width)).astype(np.float32)
-    frequencies = (10000.0 ** (-np.arange(width // 2) / (width // 2))).astype(np.float32)
-    queries, *new = reference(qkv, q_gain, k_gain, frequencies, kv_heads)
+    angles = np.arange(slots)[:, None] * 10000.0 ** (-np.arange(width // 2) / (width // 2))
+    cos, sin = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+    queries, *new = reference(qkv, q_gain, k_gain, cos, sin, kv_heads)
     cache = rng.standard_normal((2, kv_heads, slots, width)).astype(np.float32)
     filled = cache.copy()
     filled[:, :, :tokens] = new
     sizes = (tokens, heads, kv_heads, heads + 2 * kv_heads, slots, 1e-6, width // 2, 8)
-    args: tuple[Any, ...] = (qkv, q_gain, k_gain, frequencies, np.empty(queries.shape, np.float32))
+    args: tuple[Any, ...] = (qkv, q_gain, k_gain, cos, sin, np.empty(queries.shape, np.float32))
     args = (*args, cache[0].copy(), cache[1].copy(), *sizes)
     expected = {"query_ptr": queries, "key_ptr": filled[0], "value_ptr": filled[1]}
     yield tilecheck.Example(prefill_heads_kernel, (3, heads + 2 * kv_heads), args, expected, 1e-5)
