@@ -31,7 +31,7 @@ from tilecheck.frontend.host_programs.machine import CURRENT, MAX_RANK, Machine,
 from tilecheck.frontend.host_programs.relevance import Relevance
 from tilecheck.frontend.host_programs.repeats import Repeats, repeated
 from tilecheck.frontend.host_programs.statements import run_block
-from tilecheck.frontend.host_programs.streams import wait_stream
+from tilecheck.frontend.host_programs.streams import note_given_events, wait_stream
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.ir import expr as E
 from tilecheck.ir import host_program as H
@@ -223,6 +223,7 @@ def _body(m: Machine, node: cst.FunctionDef | cst.Module, own: V.Scope, *, keeps
     m.scopes.append(own)
     m.calls.append(node)
     last: cst.CSTNode = node
+    begin = len(m.actions)
     value: V.Value = V.NONE
     try:
         run_block(m, node.body if isinstance(node, cst.Module) else node.body.body)
@@ -238,6 +239,7 @@ def _body(m: Machine, node: cst.FunctionDef | cst.Module, own: V.Scope, *, keeps
     else:
         sweep_at_end(m, last)
     m.pending.remove(value)
+    note_given_events(m, begin)
     _caller_joins(m, last, value)
     return value
 
@@ -251,8 +253,7 @@ def _caller_joins(m: Machine, node: cst.CSTNode, value: V.Value) -> None:
         events |= {part.name} if isinstance(part, V.Event) else set()
     for stream in sorted(streams - {m.caller}):
         wait_stream(m, node, m.caller, stream)
-    for event in sorted(events):
-        m.act(H.Await(m.site(node), m.caller, event))
+    m.actions += [H.Await(m.site(node), m.caller, event) for event in sorted(events)]
 
 
 def _object(m: Machine, made_by: cst.ClassDef) -> V.Value:
@@ -330,8 +331,7 @@ def _finished(
         return replace(of, box=(*box, *missing))
 
     actions = tuple(_with_regions(action, region) for action in m.actions)
-    last = tuple(map(region, returned))
-    used = dict.fromkeys(_memories(actions, last))
+    used = dict.fromkeys(_memories(actions, last := tuple(map(region, returned))))
     memories = tuple(
         # Where the shape is not known, the axes behind those that are cut count as part of the last one.
         replace(m.memories[name], extents=tuple(m.settle(m.extent(name, k)) for k in range(ranks.get(name, 1))))

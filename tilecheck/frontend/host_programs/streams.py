@@ -31,6 +31,17 @@ def wait_stream(m: Machine, node: cst.CSTNode, stream: str, other: str) -> None:
     wait_event(m, node, stream, event)
 
 
+def note_given_events(m: Machine, begin: int) -> None:
+    """Events that the caller hands to the call that begins with an action mark what its stream held then."""
+    given = {value.name for value in m.given.values() if isinstance(value, V.Event)}
+    marked: dict[str, H.Action] = {}
+    for action in m.actions[begin:]:
+        if isinstance(action, H.Record | H.Await | H.Join) and action.event in given:
+            marked.setdefault(action.event, action)
+    waited = [(name, action.site) for name, action in marked.items() if not isinstance(action, H.Record)]
+    m.actions[begin:begin] = [H.Record(site, name, m.caller) for name, site in waited]
+
+
 # ---- functions ---------------------------------------------------------------------------------------------
 
 
