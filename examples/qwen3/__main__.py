@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--top-p", type=float)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", choices=["auto", "cuda", "reference"], default="auto")
-    parser.add_argument("--graph", type=Path, metavar="FILE", help="write the captured graph as JSON")
+    parser.add_argument("--certificate", type=Path, metavar="FILE", help="write what the run rests on, as JSON")
     given = parser.parse_args(arguments)
     try:
         return _run(given)
@@ -41,6 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(given: argparse.Namespace) -> int:
     # Here, so that --help needs none of what the program needs.
+    from qwen3.certificate import certificate
     from qwen3.checkpoint import Checkpoint
     from qwen3.config import read_config
     from qwen3.decoder import Decoder
@@ -68,13 +69,16 @@ def _run(given: argparse.Namespace) -> int:
     place = machine(given.device)
     print(f"{given.model.name} on {place.name}", file=sys.stderr)
     decoder = Decoder(place, config, load(checkpoint, config, place), slots, sampling, given.seed)
-    if given.graph is not None:
-        given.graph.write_text(decoder.describe().to_json(), encoding="utf-8")
     times = Times()
     for piece in text.pieces(generate(decoder, prompt, given.max_new_tokens, times)):
         print(piece, end="", flush=True)
     print()
     print(times.text(), file=sys.stderr)
+    if given.certificate is not None:
+        try:
+            given.certificate.write_text(certificate(given.model.name, decoder), encoding="utf-8")
+        except OSError as error:
+            raise UserError(f"{given.certificate} cannot be written: {error}") from None
     return 0
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import cuda.tile as ct
 import numpy as np
 
+import tilecheck
 from qwen3.checkpoint import Tensor
 from qwen3.errors import UserError
 from tilecheck import host
 from tilecheck.host.reference import ReferenceDriver, ReferenceKernel
+from tilecheck.jit.launch import guard_of
+from tilecheck.jit.records import Record
 
 
 class Machine(Protocol):
@@ -46,6 +50,9 @@ class Machine(Protocol):
     def read(self, array: host.Borrowed) -> np.ndarray[Any, Any]:
         """The values of an array when all that writes it has ended."""
 
+    def launched(self) -> list[tuple[Record, int]]:
+        """The records of the kernels, with how often each was launched or captured."""
+
 
 class Cuda:
     """The current GPU, by PyTorch, Triton and CUDA."""
@@ -58,6 +65,7 @@ class Cuda:
         if not torch.cuda.is_available():
             raise UserError("PyTorch finds no GPU; --device reference runs a small model without one")
         self._torch = torch
+        self._launches: Counter[Any] = Counter()
         self.runtime = host.default()
         self.stream = host.stream()
         self.name = torch.cuda.get_device_name()
@@ -98,11 +106,18 @@ class Cuda:
         dependent: bool = False,
         warps: int = 4,
     ) -> None:
+        self._launches[kernel] += 1
         options = {} if isinstance(kernel, ct.kernel) else {"num_warps": warps}
         host.enqueue(self.stream, kernel, grid, tuple(args), dependent=dependent, **options)
 
     def read(self, array: host.Borrowed) -> np.ndarray[Any, Any]:
         return np.asarray(host.copy_to_host(array).sync_on(self.stream).tolist())
+
+    def launched(self) -> list[tuple[Record, int]]:
+        return [
+            (guard_of(k).record if isinstance(k, ct.kernel) else tilecheck.verified(k).record, n)
+            for k, n in self._launches.items()
+        ]
 
 
 class Reference:
@@ -115,6 +130,7 @@ class Reference:
         self._driver = ReferenceDriver()
         self.runtime = host.Runtime(self._driver)
         self._kernels: dict[Any, ReferenceKernel] = {}
+        self._launches: Counter[Any] = Counter()
         with host.using(self.runtime):
             self.stream = host.stream()
         self.name = "the reference backend"
@@ -141,6 +157,7 @@ class Reference:
         dependent: bool = False,
         warps: int = 4,
     ) -> None:
+        self._launches[kernel] += 1
         if kernel not in self._kernels:
             self._kernels[kernel] = ReferenceKernel(kernel, self._driver)
         host.enqueue(self.stream, self._kernels[kernel], grid, tuple(args), dependent=dependent)
@@ -148,6 +165,9 @@ class Reference:
     def read(self, array: host.Borrowed) -> np.ndarray[Any, Any]:
         with host.using(self.runtime):
             return np.asarray(host.copy_to_host(array).sync_on(self.stream).tolist())
+
+    def launched(self) -> list[tuple[Record, int]]:
+        return [(self._kernels[kernel].record, n) for kernel, n in self._launches.items()]
 
 
 def machine(name: str) -> Machine:

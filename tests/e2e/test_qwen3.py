@@ -246,6 +246,16 @@ def test_text_comes_out(folder: Path, weights: dict[str, Array], capsys: pytest.
     assert f"{len(made)} tokens in" in err
 
 
+def test_a_run_is_certified(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    given = ("--prompt", "of", "--raw-prompt", "--max-new-tokens", "1", "--certificate", str(path))
+    assert run(folder, *given) == 0
+    told = json.loads(path.read_text())
+    assert {kernel["verdict"] for kernel in told["kernels"]} <= {"proved", "conditional"}
+    assert {node["name"] for node in told["graph"]["nodes"]} <= {kernel["name"] for kernel in told["kernels"]}
+    assert all(kernel["conditions"] and not kernel["contracts"] for kernel in told["kernels"])
+
+
 def test_the_same_seed_draws_the_same_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     texts = []
     for seed in ("1", "1", "2"):
