@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import cuda.tile as ct
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 TILE = 1024
 # The error function in gelu is approximated as its authors do: x * sigmoid of a cubic in x.
 CUBIC = 0.044715
-SLOPE = 2 * sqrt(2 / np.pi)
+SLOPE = 1.5957691216057308  # 2 * sqrt(2 / pi)
 LOG2E = 1.4426950408889634
 
 

@@ -158,6 +158,19 @@ def vectors(given: Given) -> tuple[Sizes, Sizes]:
     return [(5 * tile + 377,), (1,), (tile - 1,)], [(4 * tile + 48,), (tile,), (16,)]
 
 
+def relu(given: Given, n: int) -> Launch:
+    x = given.normal("x", n)
+    return Launch(
+        (cdiv(n, given["TILE"]), 1, 1), {"x": x, "out": given.empty("out", n)}, {"out": F.relu(x.float())}
+    )
+
+
+def gelu(given: Given, n: int) -> Launch:
+    x = given.normal("x", n)
+    expected = {"out": F.gelu(x.float(), approximate="tanh")}
+    return Launch((cdiv(n, given["TILE"]), 1, 1), {"x": x, "out": given.empty("out", n)}, expected)
+
+
 def gated(gate: Any, up: Any) -> Any:
     return F.silu(gate.float()) * up.float()
 
@@ -204,6 +217,38 @@ def layer_norm(given: Given, rows: int, columns: int) -> Launch:
     args = {"x": x, "weight": weight, "bias": bias, "out": given.empty("out", rows, columns), "eps": 1e-5}
     expected = F.layer_norm(x.float(), weight.shape, weight.float(), bias.float(), 1e-5)
     return Launch((cdiv(rows, given["TILE_M"]), 1, 1), args, {"out": expected})
+
+
+def layer_norm_backward(given: Given, rows: int, columns: int) -> Launch:
+    grad, x = given.normal("grad", rows, columns), given.normal("x", rows, columns, around=3)
+    weight = given.normal("weight", columns)
+    blocks = min(rows, 2 * multiprocessors())
+    parts = {name: given.empty(name, blocks, columns) for name in ("weight_parts", "bias_parts")}
+    args = {"grad": grad, "x": x, "weight": weight, "grad_x": given.empty("grad_x", rows, columns)}
+    centred = x.float() - x.float().mean(1, keepdim=True)
+    scale = (centred.square().mean(1, keepdim=True) + 1e-5).rsqrt()
+    normalised, scaled = centred * scale, grad.float() * weight.float()
+    along = (scaled * normalised).mean(1, keepdim=True)
+    expected = {"grad_x": (scaled - scaled.mean(1, keepdim=True) - normalised * along) * scale}
+    for name, values in (("weight_parts", grad.float() * normalised), ("bias_parts", grad.float())):
+        expected[name] = torch.stack([values[part::blocks].sum(0) for part in range(blocks)])
+    return Launch((blocks, 1, 1), {**args, **parts, "eps": 1e-5}, expected)
+
+
+def layer_norm_backward_sizes(given: Given) -> tuple[Sizes, Sizes]:
+    (wide, narrow), (some, all_) = widths(given["TILE_N"]), even(given["TILE_N"])
+    return [(4 * multiprocessors() + 3, wide), (1, narrow)], [(33, some), (5, all_)]
+
+
+def sum_parts(given: Given, parts: int, columns: int) -> Launch:
+    x = given.normal("parts", parts, columns)
+    args = {"parts": x, "out": given.empty("out", columns)}
+    return Launch((cdiv(columns, given["TILE_COLUMNS"]), 1, 1), args, {"out": x.float().sum(0)})
+
+
+def sum_parts_sizes(given: Given) -> tuple[Sizes, Sizes]:
+    rows, columns = given["TILE_PARTS"], given["TILE_COLUMNS"]
+    return [(3 * rows + 5, 2 * columns + 13), (1, 1)], [(2 * rows, 3 * columns), (7, 16)]
 
 
 def add_rms_norm(given: Given, rows: int, columns: int) -> Launch:
@@ -400,6 +445,13 @@ def matmul_sizes(given: Given) -> tuple[Sizes, Sizes]:
     return [*ragged, (side * m - 5, side * n - 3, k + 1)], [(2 * m, 2 * n + 48, 2 * k + 32), (m, n, k)]
 
 
+def linear(given: Given, rows: int, columns: int, depth: int) -> Launch:
+    x, weight = given.normal("x", rows, depth), given.normal("weight", columns, depth)
+    blocks = min(multiprocessors(), math.prod(tiles(given, rows, columns)))
+    args = {"x": x, "weight": weight, "out": given.empty("out", rows, columns)}
+    return Launch((blocks, 1, 1), args, {"out": x.float() @ weight.float().T})
+
+
 def batched_matmul(given: Given, batches: int, rows: int, columns: int, depth: int) -> Launch:
     a, b = given.normal("a", batches, rows, depth), given.normal("b", batches, depth, columns)
     args = {"a": a, "b": b, "out": given.empty("out", batches, rows, columns)}
@@ -479,6 +531,8 @@ def flash_attention_sizes(given: Given) -> tuple[Sizes, Sizes]:
 CASES = {
     "vector_add_kernel": Case(vector_add, vectors),
     "axpy_kernel": Case(axpy, vectors),
+    "relu_kernel": Case(relu, vectors, 0),
+    "gelu_kernel": Case(gelu, vectors, 2),
     "silu_mul_kernel": Case(silu_mul, silu_mul_sizes, 2),
     "rms_norm_kernel": Case(rms_norm, rms_norm_sizes, 2),
     "rms_norm_persistent_kernel": Case(
@@ -488,6 +542,10 @@ CASES = {
         any_grid=True,
     ),
     "layer_norm_kernel": Case(layer_norm, rows_of_tiles(lambda m: 3 * m - 1, lambda m: 1001), 2),
+    "layer_norm_backward_kernel": Case(
+        layer_norm_backward, layer_norm_backward_sizes, 4, shortened="weight_parts"
+    ),
+    "sum_parts_kernel": Case(sum_parts, sum_parts_sizes, 2),
     "add_rms_norm_kernel": Case(add_rms_norm, rows_of_tiles(lambda m: 3 * m - 1, lambda m: 1001), 2),
     "softmax_kernel": Case(
         softmax, rows_of_tiles(lambda m: 3 * m - 1, lambda m: 4 * multiprocessors() * m + 5), 2, any_grid=True
@@ -502,6 +560,7 @@ CASES = {
     "matmul_kernel": Case(matmul, matmul_sizes, 2),
     "matmul_grouped_kernel": Case(matmul_grouped, matmul_sizes, 2),
     "matmul_persistent_kernel": Case(matmul_persistent, matmul_sizes, 2, shortened="b", any_grid=True),
+    "linear_kernel": Case(linear, matmul_sizes, 2, shortened="weight", any_grid=True),
     "batched_matmul_kernel": Case(batched_matmul, batched_matmul_sizes, 2),
     "split_k_partial_kernel": Case(split_k_partial, split_k_partial_sizes, 10),
     "split_k_reduce_kernel": Case(split_k_reduce, split_k_reduce_sizes, 2),

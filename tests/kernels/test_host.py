@@ -41,11 +41,14 @@ class Tensor:
     def dtype(self) -> Any:
         return self.array.dtype
 
+    def is_contiguous(self) -> bool:
+        return self.array.flags.c_contiguous
+
     def is_floating_point(self) -> bool:
         return self.array.dtype.kind == "f"
 
-    def view(self, *shape: int) -> Tensor:
-        return Tensor(self.array.reshape(shape))
+    def view(self, *shape: Any) -> Tensor:
+        return Tensor(self.array.reshape(*shape))
 
 
 def empty(shape: Any, *, dtype: Any, device: str) -> Tensor:
@@ -56,6 +59,7 @@ TORCH = SimpleNamespace(
     Tensor=Tensor,
     empty=empty,
     empty_like=lambda x: empty(x.shape, dtype=x.dtype, device=x.device),
+    zeros_like=lambda x: Tensor(np.zeros_like(x.array)),
     **{name: np.dtype(name) for name in ("float32", "int32", "int64")},
     cuda=SimpleNamespace(
         current_stream=lambda: 0,
@@ -106,6 +110,17 @@ def add_rms_norm(rows: int, columns: int) -> Call:
     return Call("add_rms_norm", args, out, {1: residual})
 
 
+def activation(function: str, n: int) -> Call:
+    x = half(n)
+    return Call("activations", (x,), getattr(load("activations"), f"reference_{function}")(x), {})
+
+
+def layer_norm_backward(rows: int) -> Call:
+    args = (half(rows, 300), half(rows, 300)[::-1].copy(), half(300))
+    expected = load("layer_norm_backward").reference(*args)
+    return Call("layer_norm_backward", args, tuple(x.astype(np.float16) for x in expected), {})
+
+
 def rope(heads: int, kv_heads: int, width: int) -> Call:
     q, k = half(19, heads, width), half(19, kv_heads, width)
     cos, sin = np.cos(values(30, width // 2)), np.sin(values(30, width // 2))
@@ -142,6 +157,10 @@ CALLS: dict[str, tuple[Callable[..., Call], list[tuple[int, ...]]]] = {
     "silu_mul": (lambda m, n: call("silu_mul", half(m, n), half(m, n)), [(7, 0), (7, 5), (7, 1500)]),
     "rms_norm": (lambda m: call("rms_norm", half(m, 300), half(300)), [(0,), (3,), (100,)]),
     "layer_norm": (lambda m: call("layer_norm", half(m, 300), half(300), half(300)), [(0,), (3,), (100,)]),
+    "relu": (lambda n: activation("relu", n), [(0,), (5000,)]),
+    "gelu": (lambda n: activation("gelu", n), [(0,), (5000,)]),
+    "layer_norm_backward": (layer_norm_backward, [(0,), (3,), (100,)]),
+    "linear": (lambda m, k: call("linear", half(m, k), half(300, k)), [(0, 9), (200, 150)]),
     "add_rms_norm": (lambda m: add_rms_norm(m, 300), [(0,), (3,), (100,)]),
     "softmax": (lambda m, n: call("softmax", half(m, n)), [(0, 5), (300, 300), (2, 20_000)]),
     "cross_entropy": (lambda m: call("cross_entropy", half(m, 9001), ids(0, 9001, m)), [(0,), (3,)]),
@@ -176,7 +195,9 @@ def test_computes_its_reference(function: str, sizes: tuple[int, ...]) -> None:
     made = CALLS[function][0](*sizes)
     given, result = called(function, made)
     pairs = [(given[i].array, expected) for i, expected in made.changed.items()]
-    if made.expected is not None:
+    if isinstance(made.expected, tuple):
+        pairs += [(found.array, expected) for found, expected in zip(result, made.expected, strict=True)]
+    elif made.expected is not None:
         pairs.append((result.array, made.expected))
     for actual, expected in pairs:
         assert actual.dtype == expected.dtype
