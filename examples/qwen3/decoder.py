@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from cuda.tile import cdiv
 
 from qwen3.config import Config, Sampling
 from qwen3.errors import UserError
 from qwen3.machine import Machine
-from qwen3.prefill import cdiv, fill
+from qwen3.prefill import fill
 from qwen3.weights import Layer, Weights
 from tilecheck import host
 from tilecheck.kernels.sizes import next_power_of_two

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from cuda.tile import cdiv
 
 from qwen3.config import Config
 from qwen3.machine import Machine
@@ -22,10 +23,6 @@ from tilecheck.kernels.triton.prefill_heads import TOKENS, prefill_heads_kernel
 Caches = Sequence[tuple[host.Array, host.Array]]
 Turns = tuple[host.Shared, host.Shared]
 """The cosines and sines of the angles of each position, [slots, width // 2]."""
-
-
-def cdiv(a: int, b: int) -> int:
-    return -(-a // b)
 
 
 def fill(
