@@ -60,7 +60,7 @@ class Held:
         if isinstance(self.view, host.HostArray):
             data = ctypes.string_at(self.view.region.start, self.view.nbytes)
             return np.frombuffer(data, np.float32)
-        return host_fake_driver.view(self.view.array)
+        return host_fake_driver.elements(self.view.array)
 
 
 @dataclass

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from tilecheck.host.arrays import DeviceArray, size_of
+from tilecheck.host.reference import elements
+from tilecheck.jit.layouts import layout_of
 from tilecheck.jit.records import Record
 
 ARENA = 1 << 20
@@ -391,12 +393,12 @@ class FakeDriver:
         """An array with values in it, which the library knows nothing of."""
         data = np.asarray(values, dtype)
         array = self.empty(data.shape, dtype, self.streams[0])
-        view(array)[...] = data
+        elements(array)[...] = data
         return array
 
     def torch(self, function, *arrays):
         """Work of the user's own on the current stream."""
-        self.enqueue(self.current_handle, lambda: function(*map(view, arrays)), is_launch=True)
+        self.enqueue(self.current_handle, lambda: function(*map(elements, arrays)), is_launch=True)
 
 
 def _both(early, effect):
@@ -408,18 +410,6 @@ def _both(early, effect):
         effect()
 
     return run
-
-
-def view(array) -> np.ndarray:
-    """The elements of a device array."""
-    buffer = (ctypes.c_char * max(1, _span(array))).from_address(array.data_ptr())
-    strides = tuple(step * array.element_size() for step in array.stride())
-    return np.ndarray(array.shape, array.dtype, buffer, strides=strides)
-
-
-def _span(array):
-    reach = sum((n - 1) * s for n, s in zip(array.shape, array.stride(), strict=True))
-    return (reach + 1) * array.element_size() if all(array.shape) else 0
 
 
 @dataclass(eq=False)
@@ -442,8 +432,8 @@ class FakeKernel:
                 values = []
                 for argument, value in zip(self.record.arguments, args, strict=True):
                     if argument.array:
-                        self.driver.touch(value.data_ptr(), _span(value))
-                    values.append(view(value) if argument.array else value)
+                        self.driver.touch(value.data_ptr(), layout_of(value)[1].span)
+                    values.append(elements(value) if argument.array else value)
                 if is_early:
                     kept[:] = [function(*values)]
                 else:

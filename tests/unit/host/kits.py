@@ -7,7 +7,7 @@ import importlib.util
 from pathlib import Path
 
 import numpy as np
-from host_fake_driver import FakeDriver, FakeKernel, view
+from host_fake_driver import FakeDriver, FakeKernel, elements
 
 from tilecheck import host
 from tilecheck.jit.records import Argument, Record
@@ -64,7 +64,7 @@ class FakeKit:
     def values(self, handle):
         """What is in an array when all has ended."""
         self.driver.run_all()
-        return view(handle.array).tolist()
+        return elements(handle.array).tolist()
 
     def close(self):
         self.driver.fault = None
