@@ -7,8 +7,10 @@ import hashlib
 import itertools
 import pickle
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import TypeVar
 
 import pytest
@@ -51,6 +53,21 @@ def _caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def _own_cache(_caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands of one test keep their results in a folder of its own."""
     monkeypatch.setenv("TILECHECK_CACHE_DIR", str(_caches / str(next(_numbers))))
+
+
+@pytest.fixture(scope="module")
+def without_triton() -> Iterator[None]:
+    """Lets modules of Triton kernels be imported, with or without Triton: their kernels are plain functions."""
+    triton, language = ModuleType("triton"), ModuleType("triton.language")
+    language.constexpr = int  # type: ignore[attr-defined]
+    triton.language = language  # type: ignore[attr-defined]
+    triton.jit = lambda function: function  # type: ignore[attr-defined]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "triton", triton)
+        patch.setitem(sys.modules, "triton.language", language)
+        yield
+        for name in [n for n in sys.modules if n.startswith("tilecheck.kernels.triton")]:
+            del sys.modules[name]
 
 
 # ---- processes: pytest-xdist, `-n auto --dist loadfile` in pyproject.toml ------------------------------------

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -51,18 +51,12 @@ TEMPLATE = (
 
 
 @pytest.fixture(scope="module", autouse=True)
-def qwen3() -> Any:
-    """Makes the example importable, with or without Triton."""
-    triton, language = ModuleType("triton"), ModuleType("triton.language")
-    language.constexpr = int  # type: ignore[attr-defined]
-    triton.language = language  # type: ignore[attr-defined]
-    triton.jit = lambda function: function  # type: ignore[attr-defined]
+def qwen3(without_triton: None) -> Iterator[None]:
+    """Makes the example importable."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(EXAMPLES))
-        patch.setitem(sys.modules, "triton", triton)
-        patch.setitem(sys.modules, "triton.language", language)
         yield
-        for name in [n for n in sys.modules if n.startswith(("qwen3", "tilecheck.kernels.triton"))]:
+        for name in [n for n in sys.modules if n.startswith("qwen3")]:
             del sys.modules[name]
 
 

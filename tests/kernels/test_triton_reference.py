@@ -7,8 +7,7 @@ Triton need not be installed: the backend reads the kernels' text, and of their 
 from __future__ import annotations
 
 import ast
-import importlib.util
-import sys
+import importlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -26,21 +25,8 @@ Array = np.ndarray[Any, Any]
 
 
 @pytest.fixture
-def module(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """A module of the folder, whose kernels are names of functions in its text."""
-    triton, language = ModuleType("triton"), ModuleType("triton.language")
-    language.constexpr = int  # type: ignore[attr-defined] # an annotation
-    triton.language = language  # type: ignore[attr-defined]
-    triton.jit = lambda function: function.__name__  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "triton", triton)
-    monkeypatch.setitem(sys.modules, "triton.language", language)
-    path = FOLDER / f"{request.param}.py"
-    spec = importlib.util.spec_from_file_location(f"without_triton_{request.param}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
+def module(request: pytest.FixtureRequest, without_triton: None) -> ModuleType:
+    return importlib.import_module(f"tilecheck.kernels.triton.{request.param}")
 
 
 def parameters(name: str, kernel: str) -> list[str]:
@@ -70,12 +56,13 @@ def test_examples(module: ModuleType, order: Callable[[Any], Iterator[Any]]) -> 
     name = Path(str(module.__file__)).stem
     launched = set()
     for example in module.examples():
+        kernel = example.kernel.__name__
         arrays = [np.copy(a) if isinstance(a, np.ndarray) and a.base is None else a for a in example.args]
-        arguments = dict(zip(parameters(name, example.kernel), arrays, strict=True))
+        arguments = dict(zip(parameters(name, kernel), arrays, strict=True))
         grid = (*example.grid, 1, 1)[:3]
         blocks = [(x, y, z) for z in range(grid[2]) for y in range(grid[1]) for x in range(grid[0])]
         given = {n: flat(a) if isinstance(a, np.ndarray) else a for n, a in arguments.items()}
-        launch = Launch(str(FOLDER / f"{name}.py"), example.kernel, grid, given, blocks=list(order(blocks)))
+        launch = Launch(str(FOLDER / f"{name}.py"), kernel, grid, given, blocks=list(order(blocks)))
         log = run(launch, record=False)
         assert log.undefined == []
         for output, expected in example.expected.items():
@@ -84,9 +71,9 @@ def test_examples(module: ModuleType, order: Callable[[Any], Iterator[Any]]) -> 
                 expected.astype(np.float64),
                 rtol=example.tolerance,
                 atol=example.tolerance,
-                err_msg=f"{example.kernel}: {output}",
+                err_msg=f"{kernel}: {output}",
             )
-        launched.add(example.kernel)
+        launched.add(kernel)
     assert launched == kernels(name)
 
 
