@@ -14,8 +14,6 @@ import triton.language as tl
 
 import tilecheck
 
-from .decode_attention import turned
-
 if TYPE_CHECKING:
     import torch
 
@@ -23,19 +21,18 @@ TOKENS = 16  # of a program
 
 
 @triton.jit
-def turned_tokens(a, b, gain_ptr, cos_ptr, sin_ptr, token, mask, eps, HALF: tl.constexpr):
+def turned(a, b, gain_ptr, cos_ptr, sin_ptr, token, mask, eps, HALF: tl.constexpr):
     """Both halves of a head of tokens, [TOKENS, HALF]: normalised, times the gain, turned to its position."""
     lane = tl.arange(0, HALF)
+    a, b = a.to(tl.float32), b.to(tl.float32)
+    squares = tl.sum(a * a, axis=1, keep_dims=True) + tl.sum(b * b, axis=1, keep_dims=True)
+    scale = tl.rsqrt(squares / (2 * HALF) + eps)
+    a = a * scale * tl.load(gain_ptr + lane).to(tl.float32)[None, :]
+    b = b * scale * tl.load(gain_ptr + HALF + lane).to(tl.float32)[None, :]
     turn = token[:, None] * HALF + lane[None, :]
-    return turned(
-        a.to(tl.float32),
-        b.to(tl.float32),
-        tl.load(gain_ptr + lane).to(tl.float32)[None, :],
-        tl.load(gain_ptr + HALF + lane).to(tl.float32)[None, :],
-        tl.load(cos_ptr + turn, mask=mask, other=0.0),
-        tl.load(sin_ptr + turn, mask=mask, other=0.0),
-        eps,
-    )
+    cos = tl.load(cos_ptr + turn, mask=mask, other=0.0)
+    sin = tl.load(sin_ptr + turn, mask=mask, other=0.0)
+    return a * cos - b * sin, b * cos + a * sin
 
 
 @triton.jit
@@ -67,12 +64,12 @@ def prefill_heads_kernel(
     a = tl.load(given, mask=mask, other=0.0)
     b = tl.load(given + HALF, mask=mask, other=0.0)
     if head < heads:
-        a, b = turned_tokens(a, b, q_gain_ptr, cos_ptr, sin_ptr, token, mask, eps, HALF)
+        a, b = turned(a, b, q_gain_ptr, cos_ptr, sin_ptr, token, mask, eps, HALF)
         at = (head * tokens + token)[:, None] * width + lane[None, :]
         tl.store(query_ptr + at, a, mask=mask)
         tl.store(query_ptr + at + HALF, b, mask=mask)
     elif head < heads + kv_heads:
-        a, b = turned_tokens(a, b, k_gain_ptr, cos_ptr, sin_ptr, token, mask, eps, HALF)
+        a, b = turned(a, b, k_gain_ptr, cos_ptr, sin_ptr, token, mask, eps, HALF)
         at = ((head - heads) * slots + token)[:, None] * width + lane[None, :]
         tl.store(key_ptr + at, a, mask=mask)
         tl.store(key_ptr + at + HALF, b, mask=mask)
