@@ -29,6 +29,7 @@ import operator
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from tilecheck.errors import UnsupportedConstruct
@@ -140,21 +141,8 @@ class Expr:
 _BOOLEAN = frozenset({"true", "false", "bsym", "lt", "le", "eq", "not", "all", "any"})
 # Interning makes identity equality. Nodes die with their last user, so a long-lived server does not grow.
 _Key = tuple[str, tuple[Any, ...]]
-
-
-class _Interned(weakref.ref[Expr]):
-    """An entry of the table. Its own class, as a `WeakValueDictionary` does in Python what this leaves to C."""
-
-    __slots__ = ("key",)
-    key: _Key
-
-
-_interned: dict[_Key, _Interned] = {}
-
-
-def _forget(entry: _Interned) -> None:
-    if _interned.get(entry.key) is entry:
-        del _interned[entry.key]
+_interned: dict[_Key, weakref.ref[Expr]] = {}
+_forget = _interned.pop
 
 
 def _node(op: str, *args: Any) -> Expr:
@@ -163,9 +151,9 @@ def _node(op: str, *args: Any) -> Expr:
     found = None if entry is None else entry()
     if found is None:
         found = Expr(op, args)
-        entry = _Interned(found, _forget)
-        entry.key = key
-        _interned[key] = entry
+        # What runs when a node dies is C alone (`pop(key, entry)`): a KeyboardInterrupt that Python raised in a
+        # callback of its own would be dropped there.
+        _interned[key] = weakref.ref(found, partial(_forget, key))
     return found
 
 

@@ -121,6 +121,7 @@ from contextlib import closing
 sys.path.insert(0, sys.argv[1])
 import conftest
 from proof_brute import integers
+from tilecheck.cli.interrupts import interrupts_are_not_lost
 from tilecheck.ir import expr as ex
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
@@ -128,10 +129,11 @@ x, y, z = integers("x", "y", "z")
 goal = [ex.eq(ex.add(*(ex.mul(v, v, v) for v in (x, y, z))), 42), ex.lt(3, x)]
 end = time.monotonic() + 60
 try:
-    print(flush=True)
-    while time.monotonic() < end:
-        with closing(Session()) as session:
-            satisfiable(goal, budget=2_000, session=session)
+    with interrupts_are_not_lost():
+        print(flush=True)
+        while time.monotonic() < end:
+            with closing(Session()) as session:
+                satisfiable(goal, budget=2_000, session=session)
 except KeyboardInterrupt:
     sys.exit(130)
 """
