@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,10 @@ class Checkpoint:
     def __init__(self, folder: Path) -> None:
         self._tensors: dict[str, Tensor] = {}
         for name in _files(folder):
-            self._tensors |= _tensors(folder / name)
+            found = _tensors(folder / name)
+            if twice := self._tensors.keys() & found.keys():
+                raise UserError(f"{folder / name} holds `{min(twice)}`, which another file holds too")
+            self._tensors |= found
 
     def __contains__(self, name: str) -> bool:
         return name in self._tensors
@@ -66,14 +69,19 @@ def _files(folder: Path) -> list[str]:
     if (folder / INDEX).exists():
         try:
             files = json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise UserError(f"{folder / INDEX} is no index of SafeTensors files: {error!r}") from None
-        if not isinstance(files, Mapping) or not all(isinstance(name, str) for name in files.values()):
-            raise UserError(f"{folder / INDEX} is no index of SafeTensors files")
+        if not isinstance(files, Mapping) or not all(map(_is_name, files.values())):
+            raise UserError(f"{folder / INDEX} is no index of SafeTensors files of its folder")
         return sorted(set(files.values()))
     if (folder / WHOLE).exists():
         return [WHOLE]
     raise UserError(f"{folder} holds neither {WHOLE} nor {INDEX}")
+
+
+def _is_name(value: Any) -> bool:
+    """Whether a value names a file of the same folder."""
+    return isinstance(value, str) and value not in {"", ".", ".."} and Path(value).name == value
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:
@@ -87,17 +95,30 @@ def _tensors(path: Path) -> dict[str, Tensor]:
             raise ValueError("its header is longer than the file")  # noqa: TRY301 - as what JSON raises
         header = json.loads(bytes(mapped[8 : 8 + length]))
         entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
-        return {name: _tensor(mapped[8 + length :], entry) for name, entry in entries.items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        data = mapped[8 + length :]
+        _check_places([tuple(entry["data_offsets"]) for entry in entries.values()], len(data))
+        return {name: _tensor(data, entry) for name, entry in entries.items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{path} is no SafeTensors file, or is damaged: {error}") from None
+
+
+def _check_places(places: Sequence[tuple[int, int]], length: int) -> None:
+    """Check that tensors lie one behind the other and fill the file, as the format has it."""
+    end = 0
+    for start, following in sorted(places):
+        if start != end or following < start:
+            raise ValueError(f"its tensors overlap or leave a gap at byte {min(start, end)} of their data")
+        end = following
+    if end != length:
+        raise ValueError(f"its tensors take {end} bytes, and it holds {length}")
 
 
 def _tensor(data: np.ndarray[Any, Any], entry: dict[str, Any]) -> Tensor:
     kind, shape, (start, end) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
     if kind not in TYPES:
         raise ValueError(f"tensors of type {kind} are not supported, only {', '.join(TYPES)}")
-    if any(not isinstance(n, int) or n < 0 for n in (*shape, start, end)):
+    if any(type(n) is not int or n < 0 for n in (*shape, start, end)):
         raise ValueError("a size or place is no number")
-    if end > len(data) or end - start != math.prod(shape) * TYPES[kind].itemsize:
-        raise ValueError("a tensor does not lie in it")
+    if end - start != math.prod(shape) * TYPES[kind].itemsize:
+        raise ValueError(f"a tensor of type {kind} and shape {list(shape)} does not take {end - start} bytes")
     return Tensor(data[start:end].view(TYPES[kind]).reshape(shape), kind)

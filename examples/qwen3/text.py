@@ -39,7 +39,10 @@ class Text:
             UserError: the prompt has no tokens.
         """
         text = prompt if is_raw or self._template is None else self._as_chat(prompt)
-        tokens: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        try:
+            tokens: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        except (TypeError, ValueError):  # of bytes that are no text, which Python keeps as half characters
+            raise UserError("the prompt is no text in UTF-8") from None
         if not tokens:
             raise UserError("the prompt is empty")
         return tokens
@@ -52,7 +55,7 @@ class Text:
                 add_generation_prompt=True,
                 enable_thinking=False,
             )
-        except jinja2.TemplateError as error:
+        except Exception as error:  # noqa: BLE001 - whatever the expressions of a template raise
             raise UserError(f"the chat template of the model fails: {error}; try --raw-prompt") from None
 
     def decode(self, tokens: Sequence[int]) -> str:
@@ -74,18 +77,18 @@ class Text:
 
 def _template(folder: Path) -> Any | None:
     """The chat template of a folder; None if it has none."""
-    source = None
-    if (folder / "chat_template.jinja").exists():
-        source = (folder / "chat_template.jinja").read_text(encoding="utf-8")
-    elif (folder / "tokenizer_config.json").exists():
-        try:
-            source = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")).get(
-                "chat_template"
-            )
-        except (ValueError, AttributeError) as error:
-            raise UserError(f"{folder / 'tokenizer_config.json'} cannot be read: {error}") from None
-    if not isinstance(source, str):
+    path, source = folder / "chat_template.jinja", None
+    try:
+        if path.exists():
+            source = path.read_text(encoding="utf-8")
+        elif (path := folder / "tokenizer_config.json").exists():
+            source = json.loads(path.read_text(encoding="utf-8")).get("chat_template")
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from None
+    if source is None:
         return None
+    if not isinstance(source, str):
+        raise UserError(f"{path}: `chat_template` is no text")
     # A template comes with the weights, from whoever made them: it gets at nothing but its arguments.
     environment = jinja2.sandbox.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
     try:
