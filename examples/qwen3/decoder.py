@@ -1,4 +1,4 @@
-"""One step of decoding as a captured graph: a token in, the next token out, all state on the device.
+"""One step of decoding as a captured graph: tokens in, the next tokens out, all state on the device.
 
 A layer is five launches: norm and heads; attention; its output onto the residual; norm, gate and up; down onto
 the residual. A launch may start while the one before it ends: until it waits it touches weights alone, which no
@@ -17,9 +17,11 @@ from qwen3.config import Config, Sampling
 from qwen3.errors import UserError
 from qwen3.machine import Machine
 from qwen3.prefill import fill
+from qwen3.products import products
 from qwen3.weights import Layer, Weights
 from tilecheck import host
 from tilecheck.kernels.sizes import next_power_of_two
+from tilecheck.kernels.triton.batch_gemv import MAX_SEQUENCES
 from tilecheck.kernels.triton.decode_attention import (
     KEYS,
     ROWS,
@@ -28,7 +30,6 @@ from tilecheck.kernels.triton.decode_attention import (
     merge_kernel,
     split_attention_kernel,
 )
-from tilecheck.kernels.triton.gemv import gemv_add_kernel, norm_gate_up_kernel, norm_gemv_kernel
 from tilecheck.kernels.triton.next_token import (
     BLOCK,
     MAX_TOP,
@@ -40,19 +41,20 @@ from tilecheck.kernels.triton.next_token import (
 )
 
 SHORT = 96  # positions up to here take one program a head; later ones are split over the keys
-SEQUENCES = 1
+SEEDS_APART = 2**20  # of two sequences: more than there are positions, which are added to seeds
 
 
 class Decoder:
-    """Steps of one sequence. Mutable: it knows how many steps it has launched.
+    """Steps of some sequences at once. Mutable: it knows how many steps it has launched.
 
     Args:
         machine: where it runs.
         config: of the model.
         weights: of the model.
-        slots: for tokens, prompt included.
+        slots: for the tokens of a sequence, prompt included.
         sampling: how tokens are drawn; the most probable ones are taken if None.
         seed: of the draws.
+        sequences: how many advance with each step, each from its own prompt, at its own position.
 
     Raises:
         UserError: the model cannot be asked in this way.
@@ -66,38 +68,44 @@ class Decoder:
         slots: int,
         sampling: Sampling | None,
         seed: int,
+        sequences: int = 1,
     ) -> None:
+        if not 1 <= sequences <= MAX_SEQUENCES:
+            raise ValueError(f"{sequences} sequences: from 1 to {MAX_SEQUENCES} are decoded at once")
         if sampling is not None and not 1 <= sampling.top_k <= MAX_TOP:
             raise UserError(f"--top-k is {sampling.top_k}, and has to be from 1 to {MAX_TOP}")
         if sampling is not None and (sampling.temperature <= 0 or sampling.top_p <= 0):
             raise UserError("--temperature and --top-p have to be above 0; without --sample nothing is drawn")
         self.machine, self.config, self.weights, self.slots = machine, config, weights, slots
-        self.sampling = sampling
-        self._position = 0
+        self.sampling, self.sequences = sampling, sequences
+        self._products = products(sequences)
+        self._positions = [0] * sequences  # those of sequences that have finished are behind these
+        self._given: dict[str, Sequence[int]] = {}  # what the next step begins with
         half, group = config.width // 2, config.group
         # In float64: far on, the angle itself has few digits left in float32.
         angles = np.arange(slots)[:, None] * config.theta ** (-np.arange(half) / half)
         cos, sin = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
         self._turns = (machine.constant(cos), machine.constant(sin))
         self._stops = machine.constant(np.asarray(config.stops or (-1,), dtype=np.int32))
-        self._seeds = machine.constant(np.asarray([seed % 2**30], dtype=np.int32))
+        seeds = (seed % 2**30 + SEEDS_APART * np.arange(sequences)) % 2**30
+        self._seeds = machine.constant(seeds.astype(np.int32))
         heads = (group + 2) * config.kv_heads * config.width
-        self._hidden = machine.zeros((config.hidden,), "float32")
-        self._qkv = machine.zeros((heads,), "weight")
-        self._attended = machine.zeros((config.heads * config.width,), "weight")
-        self._partial = machine.zeros((config.heads, SPLITS, config.width), "float32")
-        self._weights = machine.zeros((config.heads, SPLITS), "float32")
-        self._feed = machine.zeros((config.intermediate,), "weight")
-        self._logits = machine.zeros((SEQUENCES, config.vocabulary), "float32")
-        cache = (SEQUENCES, config.kv_heads, slots, config.width)
+        self._hidden = machine.zeros((sequences, config.hidden), "float32")
+        self._qkv = machine.zeros((sequences, heads), "weight")
+        self._attended = machine.zeros((sequences, config.heads * config.width), "weight")
+        self._partial = machine.zeros((sequences, config.heads, SPLITS, config.width), "float32")
+        self._weights = machine.zeros((sequences, config.heads, SPLITS), "float32")
+        self._feed = machine.zeros((sequences, config.intermediate), "weight")
+        self._logits = machine.zeros((sequences, config.vocabulary), "float32")
+        cache = (sequences, config.kv_heads, slots, config.width)
         self._caches = [
             (machine.zeros(cache, "weight"), machine.zeros(cache, "weight")) for _ in weights.layers
         ]
-        ranks = SEQUENCES * cdiv(config.vocabulary, BLOCK) * (sampling.top_k if sampling else 1)
+        ranks = sequences * cdiv(config.vocabulary, BLOCK) * (sampling.top_k if sampling else 1)
         self._best = machine.zeros((ranks,), "float32")
         self._candidates = machine.zeros((ranks,), "int32")
-        self._state = {name: machine.zeros((SEQUENCES,), "int32") for name in ("token", "position", "finished")}
-        self._history = machine.zeros((SEQUENCES, slots), "int32")
+        self._state = {name: machine.zeros((sequences,), "int32") for name in ("token", "position", "finished")}
+        self._history = machine.zeros((sequences, slots), "int32")
         self._step(is_short=True, may_depend=False)  # compiles the kernels before they are captured
         self._step(is_short=False, may_depend=False)
         self._graph: host.Graph[Any] | None = None
@@ -105,49 +113,61 @@ class Decoder:
 
     # ---- steps -----------------------------------------------------------------------------------------------
 
-    def start(self, prompt: Sequence[int]) -> None:
-        """Begin with a prompt, as if nothing had been before; the first step takes in its last token."""
-        self._release()
-        if len(prompt) > 1:
-            fill(self.machine, self.config, self.weights, self._turns, self._caches, prompt[:-1])
-        self._position = len(prompt) - 1
-        self._set(prompt[-1])
+    def start(self, prompts: Sequence[Sequence[int]]) -> None:
+        """Begin with a prompt for each sequence, as if nothing had been before.
 
-    def step(self, *, following: int | None = None) -> None:
-        """Launch one step; the next one begins with the token `following`, or with the one that is found."""
-        self._take_graph().launch(self.machine.stream)
-        self._position += 1
-        if following is not None:
-            self._set(following)
+        The first step takes in their last tokens.
+        """
+        if len(prompts) != self.sequences:
+            raise ValueError(f"{len(prompts)} prompts for {self.sequences} sequences")
+        self._release()
+        # Each prompt fills the slots of its own sequence, and can reach no others.
+        parts = [tuple(host.partition(x, (1, *x.shape[1:])) for x in pair) for pair in self._caches]
+        for number, prompt in enumerate(prompts):
+            caches = [(keys[number, 0, 0, 0], values[number, 0, 0, 0]) for keys, values in parts]
+            if len(prompt) > 1:
+                fill(self.machine, self.config, self.weights, self._turns, caches, prompt[:-1])
+        self._caches = [(host.unpartition(keys), host.unpartition(values)) for keys, values in parts]
+        self._positions = [len(prompt) - 1 for prompt in prompts]
+        self._given = {"token": [prompt[-1] for prompt in prompts], "position": self._positions}
+
+    def step(self, *, following: Sequence[int] | None = None) -> None:
+        """Launch one step; the next one begins with the tokens `following`, or with those that are found.
+
+        Sequences that have finished stand still, unless tokens follow.
+        """
+        graph = self._take_graph()
+        if self._given:
+            values = {**self._given, "finished": [0] * self.sequences}
+            given = {name: np.asarray(value, dtype=np.int32) for name, value in values.items()}
+            graph.update(given, self.machine.stream)
+        graph.launch(self.machine.stream)
+        self._positions = [position + 1 for position in self._positions]
+        self._given = {} if following is None else {"token": following}
 
     def history(self) -> np.ndarray[Any, Any]:
-        """The token found after each position; waits for the steps."""
+        """The token found after each position, [sequences, slots]; waits for the steps."""
         return self._read("history")
 
-    def is_finished(self) -> bool:
-        """Whether the sequence has met a stop token or filled its slots; waits for the steps."""
-        return bool(self._read("finished"))
+    def finished(self) -> np.ndarray[Any, Any]:
+        """Whether each sequence has met a stop token or filled its slots; waits for the steps."""
+        return self._read("finished").astype(bool)
 
     def logits(self) -> np.ndarray[Any, Any]:
-        """The logits of the last step; waits for it."""
+        """The logits of the last step, [sequences, vocabulary]; waits for it."""
         return self._read("logits")
 
     def describe(self) -> Any:
         """Nodes, edges and owned memory of the captured graph."""
         return self._take_graph().describe()
 
-    def _read(self, name: str) -> Any:
+    def _read(self, name: str) -> np.ndarray[Any, Any]:
         assert self._graph is not None, "no step was launched"
-        return self.machine.read(self._graph.output(name))[0]
-
-    def _set(self, token: int) -> None:
-        values = {"token": token, "position": self._position, "finished": 0}
-        given = {name: np.asarray([value], dtype=np.int32) for name, value in values.items()}
-        self._take_graph().update(given, self.machine.stream)
+        return self.machine.read(self._graph.output(name))
 
     def _take_graph(self) -> host.Graph[Any]:
-        """The graph for the position: contexts grow, and long ones are split over programs."""
-        is_short = self._position < SHORT
+        """The graph for the longest context: contexts grow, and long ones are split over programs."""
+        is_short = max(self._positions) < SHORT
         if self._graph is None or is_short != self._is_short:
             self._release()
             self._graph, self._is_short = self._captured(is_short=is_short), is_short
@@ -174,7 +194,7 @@ class Decoder:
         config, weights, launch = self.config, self.weights, self.machine.launch
         token = self._state["token"]
         rows = (token, weights.embedding, self._hidden, config.vocabulary, config.hidden, BLOCK, False)
-        launch(embed_kernel, (SEQUENCES, cdiv(config.hidden, BLOCK)), rows)
+        launch(embed_kernel, (self.sequences, cdiv(config.hidden, BLOCK)), rows)
         for layer, (keys, values) in zip(weights.layers, self._caches, strict=True):
             self._norm_gemv(layer.attention_gain, layer.qkv, self._qkv, may_depend)
             self._attention(layer, keys, values, is_short, may_depend)
@@ -186,32 +206,18 @@ class Decoder:
 
     def _norm_gemv(self, gain: host.Shared, weight: host.Shared, out: host.Array, may_depend: bool) -> None:
         rows, columns = weight.shape
-        tile = 2
-        args = (
-            self._hidden,
-            gain,
-            weight,
-            out,
-            rows,
-            columns,
-            self.config.eps,
-            tile,
-            next_power_of_two(columns),
-        )
-        self.machine.launch(norm_gemv_kernel, (cdiv(rows, tile),), (*args, may_depend), dependent=may_depend)
+        args = (self._hidden, gain, weight, out, rows, columns, self.config.eps)
+        self._products[0].launch(self.machine, args, (rows, columns), may_depend)
 
     def _gate_up(self, layer: Layer, may_depend: bool) -> None:
         rows, columns = self.config.intermediate, self.config.hidden
-        tile = 1
-        args = (self._hidden, layer.feed_gain, layer.gate_up, self._feed, rows, columns, self.config.eps, tile)
-        args = (*args, next_power_of_two(columns), may_depend)
-        self.machine.launch(norm_gate_up_kernel, (cdiv(rows, tile),), args, dependent=may_depend)
+        args = (self._hidden, layer.feed_gain, layer.gate_up, self._feed, rows, columns, self.config.eps)
+        self._products[1].launch(self.machine, args, (rows, columns), may_depend)
 
     def _gemv_add(self, x: host.Array, weight: host.Shared, may_depend: bool) -> None:
         rows, columns = weight.shape
-        tile = 2
-        args = (x, weight, self._hidden, rows, columns, tile, min(1024, next_power_of_two(columns)), may_depend)
-        self.machine.launch(gemv_add_kernel, (cdiv(rows, tile),), args, dependent=may_depend)
+        args = (x, weight, self._hidden, rows, columns)
+        self._products[2].launch(self.machine, args, (rows, columns), may_depend)
 
     def _attention(
         self, layer: Layer, keys: host.Array, values: host.Array, is_short: bool, may_depend: bool
@@ -228,13 +234,13 @@ class Decoder:
             KEYS,
         )
         if is_short:
-            grid = (config.group, config.kv_heads, SEQUENCES)
+            grid = (config.group, config.kv_heads, self.sequences)
             launch(attention_kernel, grid, (*given, self._attended, *sizes, may_depend), dependent=may_depend)
             return
         args = (*given, self._partial, self._weights, *sizes, SPLITS, ROWS, may_depend)
-        launch(split_attention_kernel, (config.kv_heads, SPLITS, SEQUENCES), args, dependent=may_depend)
+        launch(split_attention_kernel, (config.kv_heads, SPLITS, self.sequences), args, dependent=may_depend)
         args = (self._partial, self._weights, position, self._attended, self.slots, config.width, KEYS, SPLITS)
-        launch(merge_kernel, (config.heads, SEQUENCES), (*args, may_depend), dependent=may_depend)
+        launch(merge_kernel, (config.heads, self.sequences), (*args, may_depend), dependent=may_depend)
 
     def _take(self, may_depend: bool) -> None:
         config, launch, sampling = self.config, self.machine.launch, self.sampling
@@ -243,14 +249,14 @@ class Decoder:
         tile = next_power_of_two(stops)
         if sampling is None:
             args = (self._logits, self._best, self._candidates, config.vocabulary, BLOCK, may_depend)
-            launch(argmax_blocks_kernel, (blocks, SEQUENCES), args, dependent=may_depend)
+            launch(argmax_blocks_kernel, (blocks, self.sequences), args, dependent=may_depend)
             args = (self._best, self._candidates, self._stops, *state, blocks, stops, self.slots)
             args = (*args, next_power_of_two(blocks), tile, may_depend)
-            launch(next_token_kernel, (SEQUENCES,), args, dependent=may_depend)
+            launch(next_token_kernel, (self.sequences,), args, dependent=may_depend)
             return
         top, ranks = sampling.top_k, blocks * sampling.top_k
         args = (self._logits, self._best, self._candidates, config.vocabulary, top, BLOCK, may_depend)
-        launch(top_blocks_kernel, (blocks, SEQUENCES), args, dependent=may_depend)
+        launch(top_blocks_kernel, (blocks, self.sequences), args, dependent=may_depend)
         args = (self._best, self._candidates, self._seeds, self._stops, *state, ranks, stops, self.slots)
         args = (
             *args,
@@ -260,4 +266,4 @@ class Decoder:
             next_power_of_two(top),
             next_power_of_two(ranks),
         )
-        launch(sample_token_kernel, (SEQUENCES,), (*args, tile, may_depend), dependent=may_depend)
+        launch(sample_token_kernel, (self.sequences,), (*args, tile, may_depend), dependent=may_depend)

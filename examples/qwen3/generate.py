@@ -30,19 +30,19 @@ def generate(decoder: Decoder, prompt: Sequence[int], most: int, times: Times) -
     """The tokens that follow a prompt, without a stop token at the end.
 
     Args:
-        decoder: of the model.
+        decoder: of one sequence.
         prompt: its tokens, fewer than the decoder has slots.
         most: how many tokens are made at most.
         times: filled in.
     """
     began = time.perf_counter()
-    decoder.start(prompt)
+    decoder.start([prompt])
     given, limit = len(prompt) - 1, min(len(prompt) + most, decoder.slots) - 1
     while given < limit:
         steps = min(STEPS, limit - given) if times.prompt else 1  # the first one ends the prompt
         for _ in range(steps):
             decoder.step()
-        history = decoder.history()
+        (history,) = decoder.history()
         times.prompt = times.prompt or time.perf_counter() - began
         for token in map(int, history[given : given + steps]):
             if token in decoder.config.stops:
@@ -51,3 +51,25 @@ def generate(decoder: Decoder, prompt: Sequence[int], most: int, times: Times) -
             times.generation = time.perf_counter() - began - times.prompt
             yield token
         given += steps
+
+
+def generate_batch(decoder: Decoder, prompts: Sequence[Sequence[int]], most: int) -> list[list[int]]:
+    """The tokens that follow each prompt, without stop tokens.
+
+    Args:
+        decoder: of as many sequences as there are prompts.
+        prompts: their tokens, fewer each than the decoder has slots.
+        most: how many tokens are made of each at most.
+    """
+    decoder.start(prompts)
+    for done in range(0, most, STEPS):
+        for _ in range(min(STEPS, most - done)):
+            decoder.step()
+        if decoder.finished().all():
+            break
+    found = []
+    for prompt, history in zip(prompts, decoder.history(), strict=True):
+        tokens = history[len(prompt) - 1 : -1][:most].tolist()
+        ends = [n for n, token in enumerate(tokens) if token in decoder.config.stops]
+        found.append(tokens[: ends[0]] if ends else tokens)
+    return found

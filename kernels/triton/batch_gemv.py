@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import torch
 
 ROWS, COLUMNS = 16, 256  # of the weight, held by a program at once
-LEAST = 8  # columns of the smallest matrix product: sequences, and idle columns
+LEAST = 8  # columns of the smallest matrix product of Triton 3.5: sequences, and idle columns
 MAX_SEQUENCES = 16
 
 

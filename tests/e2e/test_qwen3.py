@@ -6,9 +6,10 @@ their modules be imported.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -188,34 +189,114 @@ def logits(config: dict[str, Any], weights: dict[str, Array], tokens: list[int])
     return product(normed(x, "model.norm"), head)
 
 
-def test_each_step_says_what_the_model_says(folder: Path, weights: dict[str, Array], monkeypatch: Any) -> None:
-    """Through the captured graphs of short and of long contexts, and across the change."""
-    from qwen3 import decoder as decoders
+@pytest.fixture(scope="module")
+def loaded(folder: Path) -> tuple[Any, Any, Any]:
+    """A machine, whose kernels are judged once, and the model on it."""
     from qwen3.checkpoint import Checkpoint
     from qwen3.config import read_config
     from qwen3.machine import Reference
     from qwen3.weights import load
 
-    monkeypatch.setattr(decoders, "SHORT", 5)
     machine, config = Reference(), read_config(folder)
-    made = decoders.Decoder(machine, config, load(Checkpoint(folder), config, machine), 12, None, 0)
+    return machine, config, load(Checkpoint(folder), config, machine)
+
+
+@pytest.fixture
+def decoder(loaded: tuple[Any, Any, Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Makes decoders of the model, whose contexts are split from five positions on."""
+    from qwen3 import decoder as decoders
+
+    monkeypatch.setattr(decoders, "SHORT", 5)
+    machine, config, weights = loaded
+
+    def made(slots: int, sequences: int = 1, *, stops: tuple[int, ...] = (), sampling: Any = None) -> Any:
+        chosen = dataclasses.replace(config, stops=stops)
+        return decoders.Decoder(machine, chosen, weights, slots, sampling, 0, sequences)
+
+    return made
+
+
+def test_each_step_says_what_the_model_says(weights: dict[str, Array], decoder: Callable[..., Any]) -> None:
+    """Through the captured graphs of short and of long contexts, and across the change."""
+    made = decoder(12)
     tokens = [3, 50, 222, 91]
-    made.start(tokens)
+    made.start([tokens])
     for _ in range(4):
         made.step()
         expected = logits(CONFIG, weights, tokens)[-1]
-        np.testing.assert_allclose(made.logits(), expected, rtol=1e-4, atol=1e-4)
-        tokens.append(int(made.history()[len(tokens) - 1]))
+        np.testing.assert_allclose(made.logits()[0], expected, rtol=1e-4, atol=1e-4)
+        tokens.append(int(made.history()[0, len(tokens) - 1]))
         assert tokens[-1] == int(expected.argmax())
     # A step is 5 launches a layer, or 6 where contexts are split; all but the first may start early.
     drawn = made.describe()
-    made.start(tokens[:2])  # by its own steps, token by token, it says the same
+    made.start([tokens[:2]])  # by its own steps, token by token, it says the same
     for token in tokens[2:4]:
-        made.step(following=token)
+        made.step(following=[token])
     made.step()
-    np.testing.assert_allclose(made.logits(), logits(CONFIG, weights, tokens[:4])[-1], rtol=1e-4, atol=1e-4)
+    expected = logits(CONFIG, weights, tokens[:4])[-1]
+    np.testing.assert_allclose(made.logits()[0], expected, rtol=1e-4, atol=1e-4)
     assert len(drawn.nodes) == 1 + 2 * 6 + 3
     assert [edge.programmatic for edge in drawn.edges] == [True] * (len(drawn.nodes) - 1)
+
+
+def continued(weights: dict[str, Array], prompt: list[int], count: int) -> tuple[list[int], list[Array]]:
+    """A prompt with the most probable tokens after it, and the logits that each was taken from, in NumPy."""
+    tokens, said = list(prompt), []
+    for _ in range(count):
+        said.append(logits(CONFIG, weights, tokens)[-1])
+        tokens.append(int(said[-1].argmax()))
+    return tokens, said
+
+
+def test_each_sequence_of_a_batch_says_what_it_says_alone(
+    weights: dict[str, Array], decoder: Callable[..., Any]
+) -> None:
+    """One fills its slots before the others end, one meets its stop token, two go on, at other positions."""
+    slots, given = 8, [[3, 50, 222, 91, 17, 40], [60], [250, 4], [8, 9, 10, 11]]
+    alone, said = zip(*(continued(weights, prompt, 5) for prompt in given), strict=True)
+    stop = alone[2][3]
+    assert all(stop not in tokens for tokens in (*alone[:2], alone[2][:3], alone[3]))
+    ends = [3, 5, 2, 5]  # steps after which a sequence stands still
+    made = decoder(slots, 4, stops=(stop,))
+    made.start(given)
+    assert len(made.describe().nodes) == 1 + 2 * 6 + 3  # split, as one context is long
+    histories = []
+    for step in range(5):
+        made.step()
+        found = made.logits()
+        for sequence, end in enumerate(ends):
+            if step < end:
+                np.testing.assert_allclose(found[sequence], said[sequence][step], rtol=1e-4, atol=1e-4)
+        assert made.finished().tolist() == [step + 1 >= 3, False, step + 1 >= 2, step + 1 >= 5]
+        histories.append(made.history())
+    expected = histories[0].copy()
+    for row, prompt, tokens, end in zip(expected, given, alone, ends, strict=True):
+        row[len(prompt) - 1 :][:end] = tokens[len(prompt) :][:end]
+    assert histories[-1].tolist() == expected.tolist()  # of each its tokens, and nothing else was written
+    made.step(following=[5, 5, stop, 5])  # one that has stood still goes on from where it ended
+    made.step()
+    np.testing.assert_allclose(made.logits()[2], said[2][2], rtol=1e-4, atol=1e-4)
+
+
+def test_a_batch_makes_the_tokens_of_its_prompts(
+    weights: dict[str, Array], decoder: Callable[..., Any]
+) -> None:
+    """Up to a stop token, or as many as there are slots for, or as many as are asked for."""
+    from qwen3.generate import generate_batch
+
+    prompts = [[60], [3, 50, 222, 91, 17], [8, 9, 10]]
+    alone = [continued(weights, prompt, 3)[0][len(prompt) :] for prompt in prompts]
+    made = decoder(7, 3, stops=(alone[0][1],))
+    assert generate_batch(made, prompts, 3) == [alone[0][:1], alone[1][:2], alone[2]]
+
+
+def test_each_sequence_draws_its_own_tokens(decoder: Callable[..., Any]) -> None:
+    from qwen3.config import Sampling
+    from qwen3.generate import generate_batch
+
+    made = decoder(6, 2, sampling=Sampling(temperature=5.0, top_k=6, top_p=1.0))
+    one, other = generate_batch(made, [[60], [60]], 3)
+    assert one != other
 
 
 def run(folder: Path, *options: str) -> int:
