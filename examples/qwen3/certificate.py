@@ -1,12 +1,15 @@
-"""What a run rests on: the verdicts of its kernels, what was checked of launches, and the captured graph."""
+"""What a run rests on: the verdicts of its kernels, what was checked of launches, and the captured graphs."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+import tilecheck
 from qwen3.decoder import Decoder
+from qwen3.errors import UserError
 
 CHECKED = (
     "every launch: grid, shapes, strides, types and numbers against what the proof of its kernel asks for",
@@ -16,31 +19,55 @@ CHECKED = (
 )
 
 
-def certificate(model: str, decoder: Decoder) -> str:
-    """The certificate of a decoder as JSON."""
+def begin(path: Path) -> None:
+    """Empty the file of a certificate: a run that does not end well leaves none, and no earlier one either.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    _write(path, "")
+
+
+def finish(path: Path, model: str, decoder: Decoder) -> None:
+    """Write the certificate of a run.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    _write(path, json.dumps(certificate(model, decoder), indent=2) + "\n")
+
+
+def certificate(model: str, decoder: Decoder) -> dict[str, Any]:
+    """The certificate of what a decoder has done."""
     machine = decoder.machine
-    kernels = []
-    for record, launches in machine.launched():
-        kernels.append(
-            {
-                "name": record.name,
-                "file": record.file,
-                "line": record.line,
-                "language": record.language,
-                "verdict": record.verdict,
-                "conditions": record.conditions,
-                "standing": record.standing,
-                "contracts": [contract.text for contract in record.contracts],
-                "sources": record.sources,
-                "launches": launches,
-            }
-        )
-    told: dict[str, Any] = {
+    kernels = [
+        {
+            "name": record.name,
+            "file": record.file,
+            "line": record.line,
+            "language": record.language,
+            "verdict": record.verdict,
+            "conditions": record.conditions,
+            "standing": record.standing,
+            "contracts": [contract.text for contract in record.contracts],
+            "sources": record.sources,
+            "launches": launches,
+        }
+        for record, launches in machine.launched()
+    ]
+    return {
         "program": "qwen3",
+        "tilecheck": tilecheck.__version__,
         "model": model,
         "machine": machine.name,
         "checked": CHECKED,
         "kernels": kernels,
-        "graph": asdict(decoder.describe()),
+        "graphs": [asdict(graph) for graph in decoder.captured],
     }
-    return json.dumps(told, indent=2) + "\n"
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}") from None

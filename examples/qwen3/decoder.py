@@ -110,6 +110,7 @@ class Decoder:
         self._step(is_short=False, may_depend=False)
         self._graph: host.Graph[Any] | None = None
         self._is_short = True
+        self.captured: list[Any] = []  # the descriptions of all graphs until now
 
     # ---- steps -----------------------------------------------------------------------------------------------
 
@@ -170,7 +171,8 @@ class Decoder:
         is_short = max(self._positions) < SHORT
         if self._graph is None or is_short != self._is_short:
             self._release()
-            self._graph, self._is_short = self._captured(is_short=is_short), is_short
+            self._graph, self._is_short = self._capture(is_short=is_short), is_short
+            self.captured.append(self._graph.describe())
         return self._graph
 
     def _release(self) -> None:
@@ -182,7 +184,7 @@ class Decoder:
 
     # ---- the graph -------------------------------------------------------------------------------------------
 
-    def _captured(self, *, is_short: bool) -> host.Graph[Any]:
+    def _capture(self, *, is_short: bool) -> host.Graph[Any]:
         with host.capture(self.machine.stream, inputs=self._state, runtime=self.machine.runtime) as scope:
             self._step(is_short=is_short, may_depend=self.machine.may_depend)
             scope.output("finished", self._state["finished"])

@@ -50,13 +50,14 @@ class Text:
     def _as_chat(self, prompt: str) -> str:
         assert self._template is not None
         try:
-            return self._template.render(
+            text: str = self._template.render(
                 messages=[{"role": "user", "content": prompt}],
                 add_generation_prompt=True,
                 enable_thinking=False,
             )
         except Exception as error:  # noqa: BLE001 - whatever the expressions of a template raise
             raise UserError(f"the chat template of the model fails: {error}; try --raw-prompt") from None
+        return text
 
     def decode(self, tokens: Sequence[int]) -> str:
         text: str = self._tokenizer.decode(list(tokens), skip_special_tokens=True)
