@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qwen3.errors import UserError, ended
+from qwen3.errors import UserError, ended, leave
 
 if TYPE_CHECKING:
     from qwen3.config import Config, Sampling
@@ -123,4 +123,4 @@ def _sampling(given: argparse.Namespace, config: Config) -> Sampling | None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -9,8 +9,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import NoReturn
 
-USER, REFUSED = 2, 1  # exit codes
+REFUSED, USER, SIGNALLED = 1, 2, 128  # exit codes; the last with the number of a signal
 PACKAGES = "pip install 'tilecheck[gpu,triton]' torch tokenizers jinja2"
 
 
@@ -43,10 +44,20 @@ def ended(run: Callable[[], int]) -> int:
         return _said(str(error), REFUSED)
     except BrokenPipeError:  # who reads the text has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
+        return SIGNALLED + signal.SIGPIPE
     except KeyboardInterrupt:
         number = signal.Signals(stopped[0] if stopped else signal.SIGINT)
-        return _said(f"stopped by {number.name}", 128 + number)
+        return _said(f"stopped by {number.name}", SIGNALLED + number)
+
+
+def leave(code: int) -> NoReturn:
+    """End the process. One that a signal stopped ends at once: nothing waits for what is in flight, and Python
+    does not put an exit code of its own in place, as it does for some interrupts that were caught."""
+    if code > SIGNALLED:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _said(line: str, code: int) -> int:
