@@ -1,140 +1,222 @@
-"""Steps of decoding of Qwen3 models with random weights, beside the bandwidth of the card and Transformers.
+"""Qwen3 models with random weights: how fast they are, and whether they are right, beside Transformers.
 
-    python benchmarks/qwen3.py 0.6B [4B ...] [--steps N] [--contexts 18 ...]
+    python benchmarks/qwen3.py run 4B --out DIR            times: a line of DIR/run.jsonl for each run
+    python benchmarks/qwen3.py accuracy 4B --out DIR       numbers: a line of DIR/accuracy.jsonl for each model
+    python benchmarks/qwen3.py timeline 4B --context 512   the kernels of a step, and one layer of them
+    python benchmarks/qwen3.py aggregate DIR               tables and plots in DIR from these lines
 
-Needs an NVIDIA GPU, PyTorch, Triton and Transformers. For each model: the logits after a prompt against those
-of Transformers with the same weights, both in bfloat16, and the time of a step with its token fed back on the
-device.
+The sweeps have the names that Grout gives them: `tgN` makes N tokens after a prompt of 18, `ppN` makes 36
+after a prompt of N. Prompts are random tokens, of exactly their lengths. Time is that of the host, from the
+call until the last token is there: of the prompt up to the first token, and of all steps after it.
+
+Needs an NVIDIA GPU, PyTorch and Triton, and Transformers for the comparison. `--device reference` runs the same
+program on the CPU, for the model `tiny`; its times mean nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
+import importlib.util
+import json
 import statistics
 import sys
-import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
-from qwen3.checkpoint import Tensor
-from qwen3.config import Config, Sampling
-from qwen3.decoder import Decoder
-from qwen3.machine import Cuda
-from qwen3.weights import load
+from qwen3_card import bandwidth, environment, multiplication
+from qwen3_models import SIZES, config_of, prompt_of
+from qwen3_records import ACCURACY, NOT_CARRIED, RUNS, append, write_tables
 
-# hidden, layers, heads, kv_heads, intermediate, tied
-SIZES = {
-    "0.6B": (1024, 28, 16, 8, 3072, True),
-    "1.7B": (2048, 28, 16, 8, 6144, True),
-    "4B": (2560, 36, 32, 8, 9728, True),
-    "8B": (4096, 36, 32, 8, 12288, False),
-    "14B": (5120, 40, 40, 8, 17408, False),
-    "32B": (5120, 64, 64, 8, 25600, False),
-}
-VOCABULARY, WIDTH = 151_936, 128
+TG_PROMPT = 18
+ENGINES = ("tilecheck", "transformers")
 
 
-def config_of(name: str) -> Config:
-    hidden, layers, heads, kv_heads, intermediate, is_tied = SIZES[name]
-    return Config(
-        hidden=hidden, layers=layers, heads=heads, kv_heads=kv_heads, width=WIDTH, intermediate=intermediate,
-        vocabulary=VOCABULARY, theta=1e6, eps=1e-6, is_tied=is_tied, positions=40_960, stops=(),
-        sampling=Sampling(0.6, 20, 0.95),
-    )  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """So many tokens after prompts of so many."""
+
+    name: str
+    pp: int
+    tg: int
+    batch: int
 
 
-def bytes_read(config: Config) -> int:
-    """Of weights, in a step: all but an embedding that is not the output layer."""
-    heads = (config.heads + 2 * config.kv_heads) * config.width
-    of_layer = config.hidden * (heads + config.heads * config.width + 3 * config.intermediate)
-    return 2 * (config.layers * of_layer + config.vocabulary * config.hidden)
+def main(arguments: list[str] | None = None) -> int:
+    given = _parser().parse_args(arguments)
+    work: Callable[[argparse.Namespace], int] = given.work
+    return work(given)
 
 
-def bandwidth() -> float:
-    """Bytes a second of reading 4 GiB."""
-    data = torch.empty(2**30, dtype=torch.float32, device="cuda")
-    taken = []
-    for _ in range(12):
-        torch.cuda.synchronize()
-        began = time.perf_counter()
-        data.sum()
-        torch.cuda.synchronize()
-        taken.append(time.perf_counter() - began)
-    return data.numel() * 4 / statistics.median(taken[2:])
-
-
-class Weights:
-    """The weights of a model of Transformers, as a checkpoint gives them."""
-
-    def __init__(self, model: Any) -> None:
-        self._found = model.state_dict()
-
-    def tensor(self, name: str, shape: tuple[int, ...]) -> Tensor:
-        found = self._found[name]
-        assert tuple(found.shape) == shape, name
-        return Tensor(found.contiguous().view(torch.int16).cpu().numpy().view(np.uint16), "BF16")
-
-
-def reference(config: Config) -> Any:
-    from transformers import Qwen3Config, Qwen3ForCausalLM
-
-    told = Qwen3Config(
-        vocab_size=config.vocabulary, hidden_size=config.hidden, intermediate_size=config.intermediate,
-        num_hidden_layers=config.layers, num_attention_heads=config.heads, num_key_value_heads=config.kv_heads,
-        head_dim=config.width, rms_norm_eps=config.eps, rope_theta=config.theta,
-        tie_word_embeddings=config.is_tied, max_position_embeddings=config.positions,
-    )  # fmt: skip
-    if hasattr(told, "rope_parameters"):  # of later versions
-        told.rope_parameters = {"rope_type": "default", "rope_theta": config.theta}
-    torch.manual_seed(0)
-    with torch.device("cuda"):
-        return Qwen3ForCausalLM(told).to(torch.bfloat16).eval()
-
-
-def main() -> int:
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", default=["0.6B"], choices=SIZES)
-    parser.add_argument("--steps", type=int, default=48)
-    parser.add_argument("--contexts", type=int, nargs="*", default=[18, 512])
-    parser.add_argument("--by-steps", action="store_true", help="take prompts in token by token")
-    given = parser.parse_args()
-    read = bandwidth()
-    print(
-        f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, reads {read / 1e12:.2f} TB/s", flush=True
+    verbs = parser.add_subparsers(required=True)
+    models = argparse.ArgumentParser(add_help=False)
+    models.add_argument("models", nargs="+", choices=SIZES)
+    models.add_argument("--device", choices=["cuda", "reference"], default="cuda")
+    kept = argparse.ArgumentParser(add_help=False)
+    kept.add_argument("--out", type=Path, required=True, metavar="DIR")
+    kept.add_argument("--commit", help="of the program, where there is no repository")
+
+    run = verbs.add_parser("run", parents=[models, kept])
+    run.add_argument(
+        "--tg", type=_several, nargs="*", default=[36, 128, 512], help="tokens after a prompt of 18"
     )
-    for name in given.models:
-        config, machine = config_of(name), Cuda()
-        model = reference(config)
-        decoder = Decoder(machine, config, load(Weights(model), config, machine), 1024, None, 0)
-        prompt = np.random.default_rng(0).integers(0, VOCABULARY, max(given.contexts)).tolist()
-        for context in given.contexts:
-            decoder.start(prompt[:1] if given.by_steps else prompt[:context])
-            for token in prompt[1:context] if given.by_steps else ():
-                decoder.step(following=token)
-            decoder.step()
-            found = torch.tensor(decoder.logits())
-            tokens = torch.tensor([prompt[:context]], device="cuda")
-            with torch.no_grad():
-                theirs = model(tokens).logits[0, -1].float().cpu()
-                expected = model.float()(tokens).logits[0, -1].cpu()
-                model.bfloat16()
-            error, their_error = (((x - expected).norm() / expected.norm()).item() for x in (found, theirs))
-            began = time.perf_counter()
-            for _ in range(given.steps):
-                decoder.step()
-            decoder.history()
-            taken = (time.perf_counter() - began) / given.steps
-            share = 100 * bytes_read(config) / taken / read
-            print(f"{name} context {context}: {taken * 1e6:.0f} us, {1 / taken:.0f} steps/s, {share:.1f} %")
-            print(f"    logits off by {error:.4f} from those in float32, theirs by {their_error:.4f}")
-            print(f"    the same token: {bool(found.argmax() == expected.argmax())}")
-            sys.stdout.flush()
-        del decoder, model
+    run.add_argument("--pp", type=int, nargs="*", default=[18, 128, 512, 2048, 8192], help="tokens of prompts")
+    run.add_argument("--new", type=_several, default=36, help="tokens after the prompts of --pp")
+    run.add_argument("--batch", type=int, nargs="+", default=[1])
+    run.add_argument("--reps", type=int, default=10)
+    run.add_argument("--warmups", type=int, default=3)
+    run.add_argument("--engines", nargs="+", choices=ENGINES, default=ENGINES)
+    run.set_defaults(work=_run)
+
+    accuracy = verbs.add_parser("accuracy", parents=[models, kept])
+    accuracy.add_argument("--contexts", type=int, nargs="+", default=[18, 512, 4096, 4500, 8000])
+    accuracy.add_argument("--first", type=int, default=64, help="tokens before the greedy ones")
+    accuracy.add_argument("--steps", type=int, default=256, help="greedy tokens")
+    accuracy.add_argument("--new", type=int, default=24, help="tokens of the runs that have to agree")
+    accuracy.add_argument("--batch", type=int, nargs="+", default=[1])
+    accuracy.set_defaults(work=_accuracy)
+
+    timeline = verbs.add_parser("timeline", parents=[models])
+    timeline.add_argument("--context", type=int, default=18)
+    timeline.add_argument("--batch", type=int, default=1)
+    timeline.set_defaults(work=_timeline)
+
+    tokens = verbs.add_parser("tokens", parents=[models], help="of `accuracy`, for its second process")
+    tokens.add_argument("--batch", type=int, default=1)
+    tokens.add_argument("--new", type=int, default=24)
+    tokens.set_defaults(work=_tokens)
+
+    aggregate = verbs.add_parser("aggregate")
+    aggregate.add_argument("folder", type=Path, metavar="DIR")
+    aggregate.set_defaults(work=_aggregate)
+    return parser
+
+
+def _several(text: str) -> int:
+    """A number of tokens, of which the first one is not a step's."""
+    if int(text) < 2:
+        raise ValueError
+    return int(text)
+
+
+# ---- time ----------------------------------------------------------------------------------------------------
+
+
+def _run(given: argparse.Namespace) -> int:
+    print(NOT_CARRIED)
+    said = environment(given.device, given.commit)
+    for model in given.models:
+        for batch in given.batch:
+            cells = [Cell(f"tg{tg}", TG_PROMPT, tg, batch) for tg in given.tg]
+            cells += [Cell(f"pp{pp}", pp, given.new, batch) for pp in given.pp]
+            for name in given.engines:
+                _release(given.device)
+                rates = {
+                    "bytes_per_s": bandwidth(given.device),
+                    "operations_per_s": multiplication(given.device),
+                }
+                for record in _runs(name, given, model, cells):
+                    append(given.out / RUNS, {**said, "model": model, **rates, **record})
+    return 0
+
+
+def _runs(name: str, given: argparse.Namespace, model: str, cells: list[Cell]) -> Iterator[dict[str, Any]]:
+    """The records of one engine at all cells."""
+    prepare: Callable[..., object]
+    if name == "tilecheck":
+        from qwen3_engine import Engine  # lazy, as all that needs Triton: tables are made anywhere
+
+        slots = max(cell.pp + cell.tg for cell in cells)
+        engine: Any = Engine(model, given.device, slots, cells[0].batch)
+        prepare = lambda *_: None  # noqa: E731 - has captured its graph
+    elif missing := [p for p in ("torch", "transformers") if importlib.util.find_spec(p) is None]:
+        print(f"{model}: no comparison with Transformers: {' and '.join(missing)} not installed")
+        return
+    else:
+        from qwen3_transformers import Transformers  # lazy: not everywhere installed
+
+        engine = Transformers(model, given.device)
+        prepare = engine.prepare
+    for cell in cells:
+        prompts = [prompt_of(config_of(model), cell.pp, number) for number in range(cell.batch)]
+        prepare(prompts, cell.tg)
+        for _ in range(given.warmups):
+            engine.run(prompts, cell.tg)
+        taken = [engine.run(prompts, cell.tg) for _ in range(given.reps)]
+        step = statistics.median(decode for _, decode in taken) / (cell.tg - 1)
+        prompt = statistics.median(prefill for prefill, _ in taken)
+        print(
+            f"{model} {cell.name} x {cell.batch}, {name}: prompt {1e3 * prompt:.2f} ms, "
+            f"step {1e3 * step:.3f} ms, {cell.batch / step:.1f} tokens/s",
+            flush=True,
+        )
+        for rep, (prefill, decode) in enumerate(taken):
+            yield {
+                "engine": engine.name,
+                "variant": engine.variant,
+                "name": cell.name,
+                "pp": cell.pp,
+                "tg": cell.tg,
+                "batch": cell.batch,
+                "rep": rep,
+                "prompt_tokens": cell.pp * cell.batch,
+                "gen_tokens": cell.tg * cell.batch,
+                "e2e_ms": 1e3 * (prefill + decode),
+                "prefill_ms": 1e3 * prefill,
+                "decode_ms": 1e3 * decode,
+            }
+
+
+def _release(device: str) -> None:
+    """Give back the memory of what was measured before."""
+    gc.collect()
+    if device == "cuda":
+        import torch
+
         torch.cuda.empty_cache()
+
+
+# ---- numbers, kernels, tables --------------------------------------------------------------------------------
+
+
+def _accuracy(given: argparse.Namespace) -> int:
+    from qwen3_accuracy import compared
+
+    is_right, said = True, environment(given.device, given.commit)
+    for model in given.models:
+        for batch in given.batch:
+            _release(given.device)
+            record = compared(model, given.device, batch, given.contexts, given.first, given.steps, given.new)
+            append(given.out / ACCURACY, {**said, **record})
+            print(f"{model} x {batch}: {record['verdict']}")
+            print(*(f"    {note}" for note in record["notes"]), sep="\n", flush=True)
+            is_right &= record["is_right"]
+    return 0 if is_right else 1
+
+
+def _timeline(given: argparse.Namespace) -> int:
+    from qwen3_timeline import lines
+
+    for model in given.models:
+        print(*lines(model, given.device, given.context, given.batch), sep="\n")
+    return 0
+
+
+def _tokens(given: argparse.Namespace) -> int:
+    from qwen3_accuracy import made
+
+    for model in given.models:
+        print(json.dumps(made(model, given.device, given.batch, given.new)[0]))
+    return 0
+
+
+def _aggregate(given: argparse.Namespace) -> int:
+    print(*write_tables(given.folder), sep="\n")
     return 0
 
 
