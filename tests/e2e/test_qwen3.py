@@ -8,127 +8,20 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from qwen3_folders import CONFIG, GENERATION, changed, drawn, make, save
 
 tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+pytestmark = pytest.mark.usefixtures("qwen3")
+
 Array = np.ndarray[Any, Any]
-
-CONFIG = {
-    "architectures": ["Qwen3ForCausalLM"],
-    "model_type": "qwen3",
-    "attention_bias": False,
-    "eos_token_id": 1,
-    "head_dim": 32,
-    "hidden_act": "silu",
-    "hidden_size": 48,
-    "intermediate_size": 80,
-    "max_position_embeddings": 64,
-    "num_attention_heads": 4,
-    "num_hidden_layers": 2,
-    "num_key_value_heads": 2,
-    "rms_norm_eps": 1e-06,
-    "rope_scaling": None,
-    "rope_theta": 1000000,
-    "tie_word_embeddings": True,
-    "use_sliding_window": False,
-    "vocab_size": 300,
-}
-GENERATION = {"do_sample": True, "eos_token_id": [1, 2], "temperature": 0.6, "top_k": 20, "top_p": 0.95}
-TEMPLATE = (
-    "{%- for message in messages %}"
-    "<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
-    "{% endfor %}"
-    "{%- if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def qwen3(without_triton: None) -> Iterator[None]:
-    """Makes the example importable."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(EXAMPLES))
-        yield
-        for name in [n for n in sys.modules if n.startswith("qwen3")]:
-            del sys.modules[name]
-
-
-def shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
-    hidden, width, inner = config["hidden_size"], config["head_dim"], config["intermediate_size"]
-    queries, keys = config["num_attention_heads"] * width, config["num_key_value_heads"] * width
-    found: dict[str, tuple[int, ...]] = {
-        "model.embed_tokens": (config["vocab_size"], hidden),
-        "model.norm": (hidden,),
-    }
-    for layer in range(config["num_hidden_layers"]):
-        name = f"model.layers.{layer}"
-        found |= {
-            f"{name}.input_layernorm": (hidden,),
-            f"{name}.self_attn.q_proj": (queries, hidden),
-            f"{name}.self_attn.k_proj": (keys, hidden),
-            f"{name}.self_attn.v_proj": (keys, hidden),
-            f"{name}.self_attn.q_norm": (width,),
-            f"{name}.self_attn.k_norm": (width,),
-            f"{name}.self_attn.o_proj": (hidden, queries),
-            f"{name}.post_attention_layernorm": (hidden,),
-            f"{name}.mlp.gate_proj": (inner, hidden),
-            f"{name}.mlp.up_proj": (inner, hidden),
-            f"{name}.mlp.down_proj": (hidden, inner),
-        }
-    if not config["tie_word_embeddings"]:
-        found["lm_head"] = (config["vocab_size"], hidden)
-    return {f"{name}.weight": shape for name, shape in found.items()}
-
-
-def drawn(config: dict[str, Any]) -> dict[str, Array]:
-    """Weights that bfloat16 holds exactly."""
-    rng = np.random.default_rng(5)
-    found = {}
-    for name, shape in shapes(config).items():
-        values = rng.standard_normal(shape).astype(np.float32) * (1 if len(shape) == 1 else shape[-1] ** -0.5)
-        found[name] = (values.view(np.uint32) & 0xFFFF0000).view(np.float32)
-    return found
-
-
-def save(path: Path, tensors: dict[str, Array]) -> None:
-    """A SafeTensors file of bfloat16."""
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    data = b""
-    for name, values in tensors.items():
-        raw = (values.view(np.uint32) >> 16).astype("<u2").tobytes()
-        header[name] = {
-            "dtype": "BF16",
-            "shape": values.shape,
-            "data_offsets": [len(data), len(data) + len(raw)],
-        }
-        data += raw
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
-
-
-def train(folder: Path, vocabulary: int) -> None:
-    """A tokenizer of bytes, trained on the text of the repository."""
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = tokenizers.decoders.ByteLevel()
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=vocabulary,
-        special_tokens=["<|endoftext|>", "<|im_end|>", "<|im_start|>"],
-        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator([(EXAMPLES.parent / "README.md").read_text(encoding="utf-8")], trainer)
-    tokenizer.save(str(folder / "tokenizer.json"))
-    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": TEMPLATE}))
 
 
 @pytest.fixture(scope="module")
@@ -137,13 +30,8 @@ def weights() -> dict[str, Array]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, weights: dict[str, Array]) -> Path:
-    made = tmp_path_factory.mktemp("Qwen3-tiny")
-    (made / "config.json").write_text(json.dumps(CONFIG))
-    (made / "generation_config.json").write_text(json.dumps(GENERATION))
-    save(made / "model.safetensors", weights)
-    train(made, CONFIG["vocab_size"])
-    return made
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("Qwen3-tiny"))
 
 
 def logits(config: dict[str, Any], weights: dict[str, Array], tokens: list[int]) -> Array:
@@ -354,20 +242,6 @@ def test_a_folder_of_several_files(tmp_path: Path, weights: dict[str, Array]) ->
     found = Checkpoint(tmp_path)
     for name, values in weights.items():
         assert np.array_equal(found.tensor(name, values.shape).as_float32(), values)
-
-
-def changed(folder: Path, into: Path, file: str, change: Any) -> Path:
-    """A copy of a folder with one file changed, or without it."""
-    for path in folder.iterdir():
-        (into / path.name).write_bytes(path.read_bytes())
-    if change is None:
-        (into / file).unlink()
-    elif callable(change):
-        (into / file).write_bytes(change((into / file).read_bytes()))
-    else:
-        told = json.loads((into / file).read_text())
-        (into / file).write_text(json.dumps({**told, **change}))
-    return into
 
 
 WRONG = [
