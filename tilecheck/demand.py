@@ -2,8 +2,8 @@
 
 `conditional` asks nothing beyond the exit codes. `launches` asks that each kernel passes and has a launch in
 view, that every launch in view is decided, that no premise is somebody's word alone, and that each host
-function that uses streams or graphs is read. `proved` asks for the verdict. Neither a baseline nor a
-suppression counts here: they leave the verdict and the launches as they are.
+function that uses streams or graphs is read, or checked by `tilecheck.host` as it runs. `proved` asks for the
+verdict. Neither a baseline nor a suppression counts here: they leave the verdict and the launches as they are.
 """
 
 from __future__ import annotations

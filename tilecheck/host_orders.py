@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import traceback
+from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tilecheck.errors import UnsupportedConstruct
@@ -12,6 +15,7 @@ from tilecheck.model import Diagnostic, HostReport, Site, Span
 if TYPE_CHECKING:
     from tilecheck.frontend.definitions import Definition
     from tilecheck.frontend.host_programs import HostFunction
+    from tilecheck.frontend.host_programs.guarding import Guards
     from tilecheck.frontend.modules import ModuleTable
     from tilecheck.ir.host_program import HostProgram
     from tilecheck.ir.launch_footprint import KernelFootprint
@@ -38,7 +42,8 @@ def judge_hosts(table: ModuleTable, budget: int) -> Result:
         whole = Site(table.file, Span(0, 0))
         return (HostReport("<module>", whole, "unread", "internal", internal_error=traceback.format_exc()),), ()
     results = [_judged(function, budget) for function in functions]
-    return tuple(report for report, _ in results), tuple(d for _, found in results for d in found)
+    found = tuple(d for _, of_one in results for d in of_one)
+    return _with_guarded(table, functions, tuple(report for report, _ in results)), found
 
 
 def footprint_of(definition: Definition) -> KernelFootprint | None:
@@ -91,6 +96,45 @@ def _of_paths(function: HostFunction, session: Session) -> tuple[HostReport, tup
         return HostReport(function.name, function.site, "ordered"), ()
     place, why = unread[0]
     return HostReport(function.name, function.site, "unread", why, place), ()
+
+
+# ---- what the library checks as it runs ----------------------------------------------------------------------
+
+_LIBRARY = re.compile(r"\btilecheck\b")
+
+
+def _with_guarded(
+    table: ModuleTable, functions: Sequence[HostFunction], reports: tuple[HostReport, ...]
+) -> tuple[HostReport, ...]:
+    """The records, with those that are unread and leave all to `tilecheck.host` as guarded.
+
+    What was found wrong stays: the library refuses what is out of order, and does not mend it.
+    """
+    undecided = any(r.status == "unread" and r.internal_error is None for r in reports)
+    if not undecided or _LIBRARY.search(table.parsed.words) is None:
+        return reports
+    from tilecheck.frontend.host_programs.guarding import Guards  # lazy: not where nothing is left open
+
+    guards = Guards(table, [f for f, r in zip(functions, reports, strict=True) if r.status == "ordered"])
+    return tuple(
+        _guarded(guards, function, report) if report.status == "unread" else report
+        for function, report in zip(functions, reports, strict=True)
+    )
+
+
+def _guarded(guards: Guards, function: HostFunction, report: HostReport) -> HostReport:
+    if report.internal_error is not None:
+        return report
+    try:
+        found = guards.of(function)
+    except Exception:  # noqa: BLE001 - a bug of ours in one function must not stop the others
+        return replace(report, reason="internal", reason_site=None, internal_error=traceback.format_exc())
+    if not found.uses_library:
+        return report
+    if found.why is None:
+        return HostReport(report.name, report.site, "guarded")
+    site, why = found.why
+    return replace(report, reason=why, reason_site=site)
 
 
 def _judgement(program: HostProgram, session: Session) -> Judgement:

@@ -135,7 +135,8 @@ def host_below_demand(host: HostReport, demand: str, why: str) -> Diagnostic:
         message=f"`{host.name}` does not meet `--require {demand}`: {why}",
         site=host.site,
         label=f"below `{demand}`",
-        help="write its streams, events and graphs so that they are read, or use `tilecheck.host`",
+        help="write its streams, events and graphs so that they are read, "
+        "or use `tilecheck.host` for all of them",
     )
 
 

@@ -308,12 +308,13 @@ class KernelReport:
 @dataclass(frozen=True, slots=True)
 class HostReport:
     """What the user learns of one host function that uses streams, events, graphs, dependent launches or
-    asynchronous copies. `reason` and `reason_site` say why it is unread, and where; `findings` are the rules
-    that it breaks."""
+    asynchronous copies. It is `guarded` if all that is not decided goes through `tilecheck.host`, which refuses
+    what is out of order as it runs. `reason` and `reason_site` say why it is unread, and where; `findings` are
+    the rules that it breaks."""
 
     name: str
     site: Site
-    status: str  # ordered | violated | unread
+    status: str  # ordered | guarded | violated | unread
     reason: str = ""
     reason_site: Site | None = None
     findings: tuple[str, ...] = ()

@@ -46,8 +46,13 @@ def render_verdicts(report: Report) -> Iterator[Line]:
             yield line(" " * 15, text)
 
 
-# A host function is ordered as a kernel is proved, and unread as a kernel is unknown.
-_STYLES = {"ordered": Verdict.PROVED.value, "unread": Verdict.UNKNOWN.value}
+# A host function is ordered as a kernel is proved, guarded as one passes on conditions that are checked when it
+# is launched, and unread as a kernel is unknown.
+_STYLES = {
+    "ordered": Verdict.PROVED.value,
+    "guarded": Verdict.CONDITIONAL.value,
+    "unread": Verdict.UNKNOWN.value,
+}
 
 
 def _host_grounds(host: HostReport, places: Places) -> Iterator[str]:
@@ -170,11 +175,14 @@ def _passes(report: Report) -> Iterator[str]:
             yield f"{number} {'passes' if number == 1 else 'pass'} {how}"
 
 
+_HOST_STATUSES = ("ordered", "guarded", "violated", "unread")
+
+
 def _hosts(report: Report) -> Iterator[str]:
-    """How many host functions are ordered, violated and unread."""
+    """How many host functions are ordered, guarded, violated and unread."""
     found = Counter(host.status for host in report.hosts)
     if found:
-        parts = ", ".join(f"{found[s]} {s}" for s in ("ordered", "violated", "unread") if found[s])
+        parts = ", ".join(f"{found[s]} {s}" for s in _HOST_STATUSES if found[s])
         yield f"{_count(len(report.hosts), 'host function')}: {parts}"
 
 

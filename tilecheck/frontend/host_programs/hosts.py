@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import libcst as cst
 
@@ -22,12 +22,13 @@ _MOST_PARTNERS = 4  # methods of a class that are called before another
 @dataclass(frozen=True, slots=True)
 class HostFunction:
     """A host function: a program for each path through it. `unread` says why there are none, or not all; a
-    program that is not understood to its end says so itself."""
+    program that is not understood to its end says so itself. `entry` is how it is called first."""
 
     name: str
     site: Site
     programs: tuple[HostProgram, ...]
     unread: str = ""
+    entry: Entry | None = field(default=None, repr=False, compare=False)
 
 
 def read_host_programs(table: ModuleTable, footprint: Footprints) -> tuple[HostFunction, ...]:
@@ -85,7 +86,7 @@ def _read(
             break  # other calls before or after it do not make it understood
     if not programs and not reasons and ended:
         reasons.append(f"every path through it ends in an exception: {ended}")
-    return HostFunction(name, entries[0].site, tuple(programs), reasons[0] if reasons else "")
+    return HostFunction(name, entries[0].site, tuple(programs), reasons[0] if reasons else "", entries[0])
 
 
 def _hosts(table: ModuleTable, relevance: Relevance) -> Iterator[tuple[str, list[Entry]]]:
