@@ -24,13 +24,14 @@ def passes(kernel: KernelReport) -> bool:
 
 
 def has_decided_launches(kernel: KernelReport) -> bool:
-    """Whether there is a launch in view, and each requirement of each launch holds or is the caller's."""
+    """Whether there is a launch in view, and what each has to meet holds, is the caller's, or is checked when
+    it happens."""
     judged = {c.status for launch in kernel.launches for c in launch.conditions}
-    return bool(kernel.launches) and all(la.is_read for la in kernel.launches) and judged <= _DECIDED
+    return bool(kernel.launches) and not has_unread_launches(kernel) and judged <= _DECIDED
 
 
 def has_unread_launches(kernel: KernelReport) -> bool:
-    return not all(launch.is_read for launch in kernel.launches)
+    return any(launch.is_unread for launch in kernel.launches)
 
 
 def rests_on_promises(kernel: KernelReport) -> bool:
@@ -49,7 +50,7 @@ def shortfall(kernel: KernelReport, demand: str) -> str:
         return f"it is {word}"
     if not kernel.launches:
         return "no launch of it is in view"
-    unread = [launch for launch in kernel.launches if not launch.is_read]
+    unread = [launch for launch in kernel.launches if launch.is_unread]
     if unread:
         return f"a launch is unread: {unread[0].problem or 'its text is not understood'}"
     open_ = [c for launch in kernel.launches for c in launch.conditions if c.status not in _DECIDED]

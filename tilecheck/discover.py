@@ -36,7 +36,7 @@ MAY_ORDER = re.compile(
     r"|\b(?:non_blocking|wait_stream|wait_event|record_stream)\b|\bcuda\s*\.\s*(?:graph|stream)\b"
     r"|\btilecheck\b[^\n]*\bhost\b"
 )
-MAY_LAUNCH = re.compile(r"\blaunch\b|\]\s*\(")
+MAY_LAUNCH = re.compile(r"\b(?:launch|enqueue)\b|\]\s*\(")
 
 
 @dataclass(frozen=True, slots=True)

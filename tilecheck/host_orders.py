@@ -126,7 +126,7 @@ def _guarded(guards: Guards, function: HostFunction, report: HostReport) -> Host
     if report.internal_error is not None:
         return report
     try:
-        found = guards.of(function)
+        found = guards.of(function.entry)
     except Exception:  # noqa: BLE001 - a bug of ours in one function must not stop the others
         return replace(report, reason="internal", reason_site=None, internal_error=traceback.format_exc())
     if not found.uses_library:

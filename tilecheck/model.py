@@ -140,12 +140,13 @@ class LaunchReport:
 
     An `unread` launch is one whose text is not understood: `problem` says why. A `guarded` launch goes through
     `tilecheck.launch` or `tilecheck.verified`, which check launch values when it happens, and contracts on
-    values in memory if it `checks_contracts`.
+    values in memory if it `checks_contracts`. The status `guarded` is that of launches through
+    `tilecheck.host`, whose text is not looked at: the same check is all that they have.
     """
 
     site: Site
     conditions: tuple[ConditionAt, ...]
-    status: str = "read"  # read | unread
+    status: str = "read"  # read | guarded | unread
     problem: str = ""
     function: str = ""  # the host function that launches
     guarded: bool = False
@@ -154,6 +155,10 @@ class LaunchReport:
     @property
     def is_read(self) -> bool:
         return self.status == "read"
+
+    @property
+    def is_unread(self) -> bool:
+        return self.status == "unread"
 
 
 @dataclass(frozen=True, slots=True)

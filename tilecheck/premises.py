@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tilecheck.ir.kernel import Contract, Kernel, Requirement
 from tilecheck.ir.launch import Launch
-from tilecheck.model import ConditionAt, LaunchReport, Premise
+from tilecheck.model import ConditionAt, KernelReport, LaunchReport, Premise
 
 HOLDS, GUARDED, PROMISED = "holds", "guarded", "promised"
 
@@ -22,6 +23,24 @@ def launch_report(launch: Launch, conditions: Sequence[ConditionAt]) -> LaunchRe
         guarded=launch.guarded,
         checks_contracts=launch.checks_contracts,
     )
+
+
+def with_checked(report: KernelReport, launches: Sequence[Launch]) -> KernelReport:
+    """The report of a kernel with its launches through `tilecheck.host`, which no proof looks at."""
+    if not launches:
+        return report
+    stated = () if report.terms is None else report.terms.contracts
+    in_memory = {contract.text for contract in stated}
+    more = tuple(
+        LaunchReport(la.site, (), status="guarded", function=la.function, guarded=True) for la in launches
+    )
+    premises = []
+    for premise in report.premises:
+        # The library checks launch values, and no memory.
+        found = {PROMISED if premise.text in in_memory else GUARDED}
+        found |= {premise.status} if report.launches else set()
+        premises.append(replace(premise, status=next(s for s in (PROMISED, GUARDED, HOLDS) if s in found)))
+    return replace(report, launches=(*report.launches, *more), premises=tuple(premises))
 
 
 def premises_of(kernel: Kernel, launches: Sequence[LaunchReport]) -> tuple[Premise, ...]:

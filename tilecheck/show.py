@@ -111,7 +111,7 @@ def _find(path: str, name: str) -> tuple[Definition, tuple[Launch, ...]]:
     definitions = {d.name: contracts.given_to(d) for d in find_kernels(table)}
     if name not in definitions:
         raise UsageError(f"{path} has no kernel `{name}`", f"its kernels: {', '.join(definitions) or 'none'}")
-    launches = tuple(la for la in find_launches(table) if la.kernel == name)
+    launches = tuple(la for la in find_launches(table) if la.kernel == name and not la.checked)
     return definitions[name], launches
 
 

@@ -15,6 +15,7 @@ from tilecheck.ir.launch import FLOAT
 from tilecheck.model import Diagnostic, KernelReport, Reason, Site, Span, Verdict
 from tilecheck.options import Options
 from tilecheck.overlay import watched
+from tilecheck.premises import with_checked
 from tilecheck.wording import in_words_of
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def verify_kernel(
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
     """Verify one kernel. A limit of ours, or a bug of ours, is this kernel's verdict and no one else's. `kept`
     are results of earlier runs, `decisions` those of other kernels that may ask the same."""
+    checked = [launch for launch in launches if launch.checked]
+    launches = tuple(launch for launch in launches if not launch.checked)
     load_stages(definition.language, launches=bool(launches))  # what importing takes is not the kernel's time
     definition = replace(definition, floats=passed_floats(launches))
     project = definition.table.project
@@ -55,6 +58,7 @@ def verify_kernel(
     except Exception:  # noqa: BLE001 - the one place: a bug of ours must not stop the other kernels
         report = internal_error(definition)
         diagnostics = ()
+    report = with_checked(report, checked)
     return replace(report, time_ms=(time.perf_counter() - project.reading_s - start) * 1000), diagnostics
 
 

@@ -37,6 +37,7 @@ from tilecheck.frontend.host_effects import rebinds
 from tilecheck.frontend.host_expressions import HANDLERS
 from tilecheck.frontend.host_fields import shared_fields
 from tilecheck.frontend.host_functions import PLAIN_DECORATORS, is_own
+from tilecheck.frontend.host_programs.guarding import checked_launches
 from tilecheck.frontend.host_state import kept_names
 from tilecheck.frontend.host_values import LAUNCHERS, LaunchCall, Tensor, Unknown
 from tilecheck.frontend.launch_records import record
@@ -49,7 +50,7 @@ from tilecheck.ir.expr import Expr, const
 from tilecheck.ir.launch import Launch
 from tilecheck.model import Site
 
-_LAUNCHES = re.compile(r"launch|\]\s*\(")  # no launch is without one of these
+_LAUNCHES = re.compile(r"launch|enqueue|\]\s*\(")  # no launch is without one of these
 MAX_RUNS = 4  # until it has settled which unknowns are integers
 MODULE = "<module>"
 
@@ -70,6 +71,10 @@ def find_launches(table: ModuleTable) -> tuple[Launch, ...]:
     seen = {launch.site for launch in kept}
     missed = [site for site in module.sites() if site not in seen]
     kept += tuple(_problem(module, site, "the code around this launch is not read") for site in missed)
+    kept += tuple(
+        Launch(kernel, file, function, site, None, (), (), guarded=True, checked=True)
+        for site, (kernel, file), function in checked_launches(table)
+    )
     return tuple(sorted(kept, key=lambda la: (la.site.file != table.file, la.site.file, la.site.span.start)))
 
 

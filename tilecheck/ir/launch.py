@@ -105,7 +105,8 @@ class Launch:
     host function itself gives to its numbers. `kept` are names under which host code keeps values between
     calls. `warps` is the number of warps of a Triton launch, None where it
     is not read. A launch through `tilecheck.launch` or `tilecheck.verified` is `guarded`; with an argument
-    `check_contracts` it `checks_contracts` on values in memory, too.
+    `check_contracts` it `checks_contracts` on values in memory, too. One through `tilecheck.host` is `checked`
+    when it happens: its text is not looked at.
     """
 
     kernel: str
@@ -125,6 +126,7 @@ class Launch:
     warps: Expr | None = None
     guarded: bool = False
     checks_contracts: bool = False
+    checked: bool = False
 
     def keeps(self, name: str) -> bool:
         """Whether host code has kept a value from another call: no caller hands it in."""

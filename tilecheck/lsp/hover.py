@@ -122,8 +122,10 @@ def _list(title: str, items: Iterator[str]) -> Iterator[str]:
 def _launch(analysed: Analysed, launch: LaunchReport) -> str:
     line = _line(analysed, launch.site.file, launch.site.span)
     where = f"line {line}" if launch.site.file == analysed.path else f"{launch.site.file}, line {line}"
-    if not launch.is_read:
+    if launch.is_unread:
         return f"{where}: unread: {launch.problem}"
+    if not launch.is_read:
+        return f"{where}: guarded, checked by tilecheck.host when it happens"
     if not launch.conditions:
         return f"{where}: nothing to meet"
     words = {"caller": "left to the caller"}

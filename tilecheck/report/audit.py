@@ -47,7 +47,7 @@ def _entries(kernel: KernelReport, places: Places) -> Iterator[tuple[str, str]]:
     for text in kernel.conditions:
         yield "condition", text
     for launch in kernel.launches:
-        if not launch.is_read:
+        if launch.is_unread:
             place = places.of(launch.site)
             yield "unread", f"{place.file}:{place.line}: {launch.problem}"
         for judged in launch.conditions if launch.is_read else ():

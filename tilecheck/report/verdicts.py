@@ -122,8 +122,11 @@ def launch_line(launch: LaunchReport, kernel: KernelReport, places: Places) -> s
 
 
 def _statuses(launch: LaunchReport) -> Iterator[str]:
-    if not launch.is_read:
+    if launch.is_unread:
         yield f"unread: {launch.problem or 'its text is not understood'}"
+        return
+    if not launch.is_read:
+        yield "guarded: tilecheck.host checks it when it happens"
         return
     found: dict[str, list[str]] = {}
     for judged in launch.conditions:

@@ -27,7 +27,7 @@ def judged_in(text: str, path: str = "hosts.py") -> dict[str, Guarding]:
     table = Project().add(parse(decode(path, text.encode())))
     functions = read_host_programs(table, footprint_of)
     guards = Guards(table, [function for function in functions if is_read(function)])
-    return {function.name: guards.of(function) for function in functions}
+    return {function.name: guards.of(function.entry) for function in functions}
 
 
 @pytest.fixture(scope="session")

@@ -27,8 +27,8 @@ INSIDE = {
     "Event": "mark runtime",
     "Policy": "next_stream",
     "Runtime": "adopt allocate capture capture_stream collect_if_free driver enter hand_out is_executing "
-    "launches leave ledger lock name order pause policy queue_of reaper refuse_in_capture start stream_of submit sync "
-    "synchronize table",
+    "launches leave ledger lock name order pause policy queue_of reaper refuse_in_capture start stream_of "
+    "submit sync synchronize table",
     "Operation": "is_holding place run runtime state take used",
 }
 

@@ -106,7 +106,7 @@ def runtime() -> Iterator[host.Runtime]:
 @pytest.mark.parametrize(("name", "code"), NAMES.items())
 @pytest.mark.usefixtures("runtime")
 def test_what_is_guarded_is_refused_as_it_runs(judged: Judged, name: str, code: str) -> None:
-    assert judged(WRONG)[name] == Guarding(uses_library=True)
+    assert judged(WRONG)[name].is_guarded
     scope: dict[str, Any] = {}
     exec(compile(WRONG, "wrong.py", "exec"), scope)
     with pytest.raises(HostRefused) as refused:

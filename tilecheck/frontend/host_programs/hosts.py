@@ -48,6 +48,13 @@ def read_host_programs(table: ModuleTable, footprint: Footprints) -> tuple[HostF
     return tuple(sorted(found, key=lambda host: host.site.span.start))
 
 
+def entries_of(table: ModuleTable) -> list[Entry]:
+    """How the host functions of a module are called first, without a look at what they do."""
+    if WORDS.search(table.parsed.words) is None:
+        return []
+    return [entries[0] for _, entries in _hosts(table, Relevance(table, Kernels(lambda _: None)))]
+
+
 def _is_unread(host: HostFunction) -> bool:
     return bool(host.unread) or any(program.unread for program in host.programs)
 

@@ -146,7 +146,7 @@ def _member(r: Run, node: cst.CSTNode, of: Class, member: cst.CSTNode, owner: Ma
     match member:
         case cst.FunctionDef():
             if member in r.p.kernels.in_module(of.table):
-                return frozenset({Kernel(member.name.value)})
+                return frozenset({Kernel(member.name.value, of.table.file)})
             known = decorators(r, of.table, member)
             if "" in known:
                 return r.refuse(node, "what its decorators make of this method is not known")

@@ -33,6 +33,7 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
 from tilecheck.frontend.host_programs.guarding.program import Program
 from tilecheck.frontend.host_programs.guarding.run import Run
 from tilecheck.frontend.host_programs.guarding.scopes import CHANGING, parameters_of
+from tilecheck.frontend.host_programs.guarding.shipped import shipped_kernel
 
 
 def call(r: Run, node: cst.Call) -> Kind:
@@ -93,6 +94,11 @@ def run_code(r: Run, code: Code, given: Given) -> Kind:
             return r.refuse(given.node, "what its decorators make of this function is not known")
     frame = r.p.frame(node, code.table, code.outer)
     pass_all(r, frame, code, given)
+    for _, kind, _ in given.every():
+        for atom in kind:
+            kernel = shipped_kernel(atom.name) if isinstance(atom, External) else atom
+            if isinstance(kernel, Kernel) and kernel.file:
+                r.frame.facts.passed.append((kernel, r.table.site(given.node)))
     if node in r.p.ordered and not _takes_part(r, given):
         r.raw(given.node)
     else:

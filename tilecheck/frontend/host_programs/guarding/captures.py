@@ -38,13 +38,20 @@ def unseen(p: Program, live: Collection[Frame]) -> Iterator[Why]:
         ]
     )
     yield from _raw(live, captured)
-    if captured or any(read.within for frame in live for read in frame.facts.reads):
-        for frame in live:
-            yield from (
-                (site, "when this runs, and in which capture, is not followed") for site in frame.facts.lazy
-            )
+    if any(frame.facts.captured or frame.facts.has_capture for frame in live):
+        yield from _elsewhere(live, captured)
         yield from _stale(p, live, captured)
     yield from _kept(live)
+
+
+def _elsewhere(live: Collection[Frame], captured: Collection[Frame]) -> Iterator[Why]:
+    """Code and operations that were made in other places than those that run them, perhaps in a capture."""
+    for frame in live:
+        for site in frame.facts.lazy:
+            yield site, "when this runs, and in which capture, is not followed"
+        for site, is_inside in frame.facts.early:
+            if is_inside or frame in captured:
+                yield site, "what this was given before the capture is not followed"
 
 
 def _raw(live: Collection[Frame], captured: Collection[Frame]) -> Iterator[Why]:

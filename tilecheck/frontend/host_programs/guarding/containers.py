@@ -48,6 +48,8 @@ def function(r: Run, name: str, given: Given) -> Kind | None:
                 for field, (kind, _) in given.keywords.items():
                     r.p.add_field(atom.of, field, kind)
             return given.get(0, "obj")
+        case "dataclasses.asdict" | "dataclasses.astuple":
+            return r.refuse(given.node, _UNSEEN)
         case "dataclasses.field":
             return UNKNOWN  # what a data class makes of it is read with the class
         case (

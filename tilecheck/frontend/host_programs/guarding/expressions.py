@@ -227,8 +227,8 @@ def _item(r: Run, node: cst.Subscript, atom: Atom, at: int | None, *, is_cut: bo
             return TENSOR
         case Checked(name="Partition"):
             return checked("Array")
-        case Kernel(name=name):
-            return frozenset({Kernel(name, has_grid=True)})
+        case Kernel(name=name, file=file):
+            return frozenset({Kernel(name, file, has_grid=True)})
         case External(name=name) if name.startswith(_OF_TYPES):
             return frozenset({atom})
         case External(name=name):
@@ -258,7 +258,10 @@ def _comprehension(r: Run, node: cst.ListComp | cst.SetComp | cst.GeneratorExp) 
     if isinstance(node, cst.GeneratorExp) and not is_used_up(r, node):
         r.frame.facts.lazy.append(r.table.site(node))
     _rounds(r, node.for_in)
-    return r.p.fill(r.box(node), evaluate(r, node.elt))
+    kind = evaluate(r, node.elt)
+    if any(is_handle(atom) for atom in r.p.inside(kind)):
+        r.frame.facts.kept.append(node.elt)
+    return r.p.fill(r.box(node), kind)
 
 
 def _dict_comprehension(r: Run, node: cst.DictComp) -> Kind:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.guarding.kinds import NOTHING, Box, Kind
+from tilecheck.frontend.host_programs.guarding.kinds import NOTHING, Box, Kernel, Kind
 from tilecheck.frontend.host_programs.guarding.scopes import Names
 
 if TYPE_CHECKING:
@@ -46,10 +46,14 @@ class Facts:
     launches: list[cst.CSTNode] = field(default_factory=list)  # of graphs
     call_sites: list[tuple[Frame, cst.CSTNode]] = field(default_factory=list)
     lazy: list[Site] = field(default_factory=list)  # generators, whose code runs where they are gone through
+    early: list[tuple[Site, bool]] = field(default_factory=list)  # operations made elsewhere; if in a capture
     captured: list[cst.CSTNode] = field(
         default_factory=list
     )  # where operations are captured, whatever made them
+    kernels: list[tuple[Kernel, Site]] = field(default_factory=list)  # that the library launches, and where
+    passed: list[tuple[Kernel, Site]] = field(default_factory=list)  # that functions of the project are given
     uses_library: bool = False
+    has_capture: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -97,6 +97,7 @@ class Kernel:
     """A kernel of the project, or with `has_grid` a kernel and its grid, ready to be launched by a call."""
 
     name: str
+    file: str = ""  # empty if it is not known which
     has_grid: bool = False
 
 

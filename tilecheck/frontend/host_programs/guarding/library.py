@@ -35,6 +35,8 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
     is_raw,
 )
 from tilecheck.frontend.host_programs.guarding.run import Run
+from tilecheck.frontend.host_programs.guarding.shipped import PREFIX as SHIPPED
+from tilecheck.frontend.host_programs.guarding.shipped import shipped_kernel
 
 Invoke = Callable[[Run, Atom, Given], Kind]
 _LAUNCHES = {"launch": 0, "enqueue": 1, "reference.ReferenceKernel": 0}  # where the kernel stands
@@ -74,6 +76,8 @@ def method(r: Run, owner: Checked | Pending, name: str, given: Given, invoke: In
         return r.refuse(given.node, api.UNCHECKED.get(name, "tilecheck.host does not check this use"))
     r.frame.facts.uses_library = True
     _check(r, given, known, is_waited_for=False)
+    if isinstance(owner, Pending) and known.gives == "result" and not _is_made_here(r, owner):
+        r.frame.facts.early.append((r.table.site(given.node), r.within is not None))
     result = r.p.result(owner) if isinstance(owner, Pending) else NOTHING
     if (of, name) == ("Graph", "launch"):
         r.frame.facts.launches.append(given.node)
@@ -82,6 +86,16 @@ def method(r: Run, owner: Checked | Pending, name: str, given: Given, invoke: In
     elif known.gives == "itself":
         return frozenset({owner})
     return _result(r, given, known.gives, result, _called(r, given, known, invoke, result))
+
+
+def _is_made_here(r: Run, operation: Pending) -> bool:
+    """Whether an operation was made by this run of the function, and inside the capture that goes on."""
+    if operation.frame is not r.frame:
+        return False
+    above: cst.CSTNode | None = operation.site
+    while above is not None and above is not r.within:
+        above = r.frame.names.parents.get(above)
+    return above is r.within
 
 
 # ---- what is given -----------------------------------------------------------------------------------------
@@ -145,7 +159,7 @@ def _check_one(
 
 def _is_constant(name: str) -> bool:
     """Whether a name is that of a number of the library's own kernels."""
-    return name.startswith("tilecheck.kernels.") and name.rpartition(".")[2].isupper()
+    return name.startswith(SHIPPED) and name.rpartition(".")[2].isupper()
 
 
 def _is_taken_for_another(r: Run, of: Class) -> bool:
@@ -161,7 +175,12 @@ def _check_kernel(r: Run, given: Given, kind: Kind) -> None:
     of its own making launches itself."""
     for atom in kind:
         match atom:
-            case Kernel(has_grid=False) | External() | Checked(name="Kernel") | Sort.UNKNOWN:
+            case Kernel(has_grid=False) as kernel:
+                r.frame.facts.kernels += [(kernel, r.table.site(given.node))] if kernel.file else []
+            case External(name=name):
+                shipped = shipped_kernel(name)
+                r.frame.facts.kernels += [] if shipped is None else [(shipped, r.table.site(given.node))]
+            case Checked(name="Kernel") | Sort.UNKNOWN:
                 pass
             case _:
                 r.refuse(given.node, "a kernel of the program's own launches itself")

@@ -86,7 +86,7 @@ def _bound(p: Program, table: ModuleTable, name: str, binding: Binding) -> Kind:
             return imported(p, table, binding)
         case cst.FunctionDef():
             is_kernel = binding in p.kernels.in_module(table)
-            return frozenset({Kernel(name) if is_kernel else Code(binding, table)})
+            return frozenset({Kernel(binding.name.value, table.file) if is_kernel else Code(binding, table)})
         case cst.ClassDef():
             return frozenset({Class(binding, table)})
         case Element():

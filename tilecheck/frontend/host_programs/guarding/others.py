@@ -22,6 +22,7 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
     Box,
     Checked,
     Code,
+    External,
     Kernel,
     Kind,
     Made,
@@ -67,7 +68,8 @@ def function(r: Run, name: str, given: Given, invoke: Invoke) -> Kind:
     if name.startswith("builtins."):
         return _builtin(r, name.removeprefix("builtins."), given, invoke)
     if name in _VERIFIED:
-        return frozenset({Kernel(name)})
+        known = frozenset(atom for atom in given.get(0, "kernel") if isinstance(atom, Kernel))
+        return known or frozenset({Kernel(name)})
     if name == "typing.cast":
         return given.get(1, "val")
     if name in _LAUNCHERS:
@@ -102,7 +104,14 @@ def _plain(r: Run, given: Given) -> Kind:
     if _holds(r, given, Checked, Pending, Code, Sort.TENSOR, Method):
         return r.refuse(given.node, _UNSEEN)
     inside = r.p.inside(given.kind())
-    return PLAIN | (inside & (UNKNOWN | ARRAY))
+    if all(isinstance(atom, Box) or _is_plain(atom) for atom in inside):
+        return PLAIN | (inside & ARRAY)
+    return PLAIN | inside  # it may give back something of what it is given
+
+
+def _is_plain(atom: Atom) -> bool:
+    is_type = isinstance(atom, External) and atom.name.startswith(("builtins.", "numpy.", "torch."))
+    return is_type or atom in (Sort.PLAIN, Sort.NONE, Sort.ARRAY)
 
 
 # ---- Python ------------------------------------------------------------------------------------------------

@@ -238,6 +238,7 @@ def _entered(r: Run, node: cst.With, item: cst.BaseExpression, atom: Atom) -> Ki
             r.frame.facts.uses_library = True
             if name == "Scope":
                 r.within = r.within or node
+                r.frame.facts.has_capture = True
             return frozenset({Checked(api.ENTERED[name])})
         case Sort.PLAIN | Sort.NONE:
             return PLAIN
@@ -259,7 +260,11 @@ def _entered(r: Run, node: cst.With, item: cst.BaseExpression, atom: Atom) -> Ki
 
 def _function(r: Run, node: cst.FunctionDef) -> None:
     is_kernel = node in r.p.kernels.in_module(r.table)
-    atom = Kernel(node.name.value) if is_kernel else Code(node, r.table, None if _is_outermost(r) else r.frame)
+    atom = (
+        Kernel(node.name.value, r.table.file)
+        if is_kernel
+        else Code(node, r.table, None if _is_outermost(r) else r.frame)
+    )
     bind(r, node.name, frozenset({atom}))
 
 
