@@ -7,7 +7,8 @@ and says why. The run ends with exit code 3.
 
 - `conditional`, the default, asks for nothing beyond the other exit codes.
 - `launches` asks that every kernel passes and has a launch in view, that no launch is `unread`,
-  that none leaves a requirement `unmet` or `broken`, and that no contract is only `promised`.
+  that none leaves a requirement `unmet` or `broken`, that no contract is only `promised`, and that
+  no host function that uses streams or graphs is `unread`.
 - `proved` asks that every kernel is `proved`.
 
 ## Why is this bad?

@@ -37,6 +37,9 @@ At a launch in view each requirement has one of five statuses:
     broken    a launch that breaks it was replayed and did harm: the kernel is violated
     unread    tilecheck does not understand the launch: the verdict stays, and the launch is counted
 
+A launch through `tilecheck.host` is `guarded` as a whole: it is checked when it happens, and its text is not
+looked at.
+
 A contract is taken for true. `given:` says who states it (source, config, pack, gate) and who sees to it:
 
     holds     every launch in view shows it by its text
