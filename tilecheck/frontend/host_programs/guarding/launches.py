@@ -19,6 +19,7 @@ from tilecheck.frontend.modules import ModuleTable
 from tilecheck.model import Site
 
 _LIBRARY = re.compile(r"\btilecheck\b")
+_RAW = frozenset({"cuda.tile.launch", "tilecheck.launch", "tilecheck.verified"})  # that are launches themselves
 _KERNEL_AT = {"tilecheck.host.launch": 0, "tilecheck.host.enqueue": 1}
 Named = tuple[str, str]  # a kernel, and its file
 
@@ -31,8 +32,8 @@ def checked_launches(table: ModuleTable) -> tuple[tuple[Site, Named, str], ...]:
     named = ((table.site(call), _launched_by_text(table, call)) for call in calls)
     found = {(site, kernel): "" for site, kernel in named if kernel is not None}
     places = {site for site, _ in found}
-    given = [call for call in calls if any(_kernel(table, arg.value) is not None for arg in call.args)]
-    if any(table.site(call) not in places for call in given):
+    others = (call for call in calls if table.site(call) not in places and _full_name(table, call) not in _RAW)
+    if any(_kernel(table, arg.value) is not None for call in others for arg in call.args):
         guards = Guards(table, ())
         for entry in entries_of(table):
             for kernel, site in guards.of(entry).launched:
@@ -43,16 +44,20 @@ def checked_launches(table: ModuleTable) -> tuple[tuple[Site, Named, str], ...]:
 
 def _launched_by_text(table: ModuleTable, call: cst.Call) -> Named | None:
     """The kernel of `host.launch(kernel, ...)` or `host.enqueue(stream, kernel, ...)`."""
-    text = dotted(call.func)
-    head = table.local_imports.get(text.partition(".")[0])
-    full = table.full_name(text) if head is None else f"{head.name}.{text.partition('.')[2]}".rstrip(".")
-    at = _KERNEL_AT.get(full)
+    at = _KERNEL_AT.get(_full_name(table, call))
     if at is None:
         return None
     named = [arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "kernel"]
     plain = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
     named += plain[at : at + 1]
     return _kernel(table, named[0]) if named else None
+
+
+def _full_name(table: ModuleTable, call: cst.Call) -> str:
+    """The full name of what a call calls."""
+    text = dotted(call.func)
+    head = table.local_imports.get(text.partition(".")[0])
+    return table.full_name(text) if head is None else f"{head.name}.{text.partition('.')[2]}".rstrip(".")
 
 
 def _kernel(table: ModuleTable, node: cst.BaseExpression) -> Named | None:
