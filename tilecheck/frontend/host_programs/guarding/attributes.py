@@ -97,14 +97,14 @@ def _of_object(r: Run, node: cst.CSTNode, of: Class, name: str) -> Kind:
     found: Kind = NOTHING.union(*(r.p.field(one, name) for one in listed))
     has_member = False
     for one in listed:
-        member = names.members(one).get(name)
+        member = names.members(r.p, one).get(name)
         if member is not None:
             has_member = True
             if isinstance(member, cst.FunctionDef) and names.is_abstract(r.p, of):
                 return r.refuse(node, f"no class in view is a `{of.node.name.value}`")
             found |= _member(r, node, one, member, Made(of))
             break
-    if any(hook in names.members(one) for one in listed for hook in _HOOKS):
+    if any(hook in names.members(r.p, one) for one in listed for hook in _HOOKS):
         return r.refuse(node, "what the attributes of this object are is not followed")
     if r.p.is_replaced(name):
         found |= UNKNOWN
@@ -170,12 +170,12 @@ def _member(r: Run, node: cst.CSTNode, of: Class, member: cst.CSTNode, owner: Ma
 
 def _of_body(r: Run, node: cst.CSTNode, of: Class, value: cst.BaseExpression) -> Kind:
     """What the body of a class binds to an expression, which may be a descriptor."""
-    own = names.members(of)
+    own = names.members(r.p, of)
     if any(isinstance(part, cst.Name) and part.value in own for part in walk(value)):
         return r.refuse(node, "which member of its class this is is not followed")
     found = r.p.evaluate(r.p.frame(of.table.parsed.module, of.table), value)
     made = [one for atom in found if isinstance(atom, Made) for one in names.lineage(r.p, atom.of)[0]]
-    if any({"__get__", "__set__", "__delete__"} & names.members(one).keys() for one in made):
+    if any({"__get__", "__set__", "__delete__"} & names.members(r.p, one).keys() for one in made):
         return r.refuse(node, "what reading this attribute does is not followed")
     return found
 

@@ -175,7 +175,7 @@ def enter_all(p: Program, of: Class) -> None:
     listed, _ = names.lineage(p, of)
     for one in listed:
         around = p.frame(one.table.parsed.module, one.table)
-        for name, node in names.members(one).items():
+        for name, node in names.members(p, one).items():
             if isinstance(node, cst.FunctionDef) and node not in p.kernels.in_module(one.table):
                 enter(p, Code(node, one.table, None, Made(of)))
             elif isinstance(node, cst.AnnAssign):
@@ -198,7 +198,7 @@ def _entered(p: Program, frame: Frame, param: cst.Param) -> Kind:
 def make(r: Run, of: Class, given: Given) -> Kind:
     """`C(...)`: an object of a class of the project."""
     listed, is_whole = names.lineage(r.p, of)
-    if not is_whole or any({"__new__", "__del__"} & names.members(one).keys() for one in listed):
+    if not is_whole or any({"__new__", "__del__"} & names.members(r.p, one).keys() for one in listed):
         return r.refuse(given.node, "what makes objects of this class is not followed")
     made = Made(of)
     init = names.member(r.p, of, "__init__")
@@ -214,11 +214,11 @@ def make(r: Run, of: Class, given: Given) -> Kind:
 
 def _fill(r: Run, of: Class, listed: Sequence[Class], given: Given) -> None:
     """Give the fields of an object their values, as the `__init__` of a data class does."""
-    fields = list(dict.fromkeys(name for one in reversed(listed) for name in names.fields(one)))
+    fields = list(dict.fromkeys(name for one in reversed(listed) for name in names.fields(r.p, one)))
     for at, name in enumerate(fields):
         r.p.add_field(of, name, given.get(at, name))
     for one in listed:
-        for name, default in names.fields(one).items():
+        for name, default in names.fields(r.p, one).items():
             if default is not None:
                 r.p.add_field(of, name, _default(r, one, default))
 

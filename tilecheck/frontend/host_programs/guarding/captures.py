@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 import libcst as cst
 
+from tilecheck.frontend.host_programs.guarding import names
 from tilecheck.frontend.host_programs.guarding.frames import Frame, Read
 from tilecheck.frontend.host_programs.guarding.kinds import Box
 from tilecheck.frontend.host_programs.guarding.program import Program
@@ -96,7 +97,8 @@ def _changes(p: Program, frame: Frame, read: Read, *, arrays: bool) -> bool:
         case None:
             return arrays
         case str(name):
-            return any(store.of is None or store.of in read.owners for store in p.stores(name))
+            owners = {one.node for owner in read.owners for one in names.lineage(p, owner)[0]}
+            return any(store.of is None or store.of in owners for store in p.stores(name))
         case Box() as box:
             return any(
                 changed == box and not _is_making(other) and _is_later(frame, read, other, node, box)

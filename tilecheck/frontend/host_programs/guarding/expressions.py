@@ -247,7 +247,7 @@ _OF_TYPES = ("builtins.", "collections.", "typing.", "numpy.", "tilecheck.host."
 def _inside(r: Run, node: cst.CSTNode, of: Class, *hooks: str) -> Kind:
     """What the items of an object may be: the fields of a named tuple."""
     if names.is_tuple(r.p, of):
-        return NOTHING.union(*(r.p.field(of, name) for name in names.members(of)))
+        return NOTHING.union(*(r.p.field(of, name) for name in names.members(r.p, of)))
     has_hook = any(names.member(r.p, of, hook) is not None for hook in hooks)
     if has_hook or not names.lineage(r.p, of)[1]:
         return r.refuse(node, "what the items of this object are is not followed")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.guarding.kinds import NOTHING, Box, Kernel, Kind
+from tilecheck.frontend.host_programs.guarding.kinds import NOTHING, Box, Class, Kernel, Kind
 from tilecheck.frontend.host_programs.guarding.scopes import Names
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Read:
     what: str | tuple[Frame, str] | Box | None
     site: Site
     within: cst.With | None
-    owners: frozenset[cst.ClassDef] = frozenset()
+    owners: frozenset[Class] = frozenset()
 
 
 @dataclass(slots=True)

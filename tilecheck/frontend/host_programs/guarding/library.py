@@ -165,7 +165,7 @@ def _is_constant(name: str) -> bool:
 def _is_taken_for_another(r: Run, of: Class) -> bool:
     """Whether the library may take an object of the program for an array, a stream or a kernel."""
     listed, is_whole = names.lineage(r.p, of)
-    own = {name for one in listed for name in names.members(one)}
+    own = {name for one in listed for name in names.members(r.p, one)}
     held = any(r.p.field(one, name) for one in listed for name in _PROTOCOLS)
     return not is_whole or held or bool(own & _PROTOCOLS) or any(map(r.p.is_replaced, _PROTOCOLS))
 

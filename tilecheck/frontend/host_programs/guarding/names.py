@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -101,10 +102,10 @@ def imported(p: Program, table: ModuleTable, binding: Import) -> Kind:
     """What an import gives: something of a library or of the project, unless files replace what is in it."""
     root = "" if binding.level else binding.module.partition(".")[0]
     if root == _ROOT:
-        return UNKNOWN if p.is_patched(root) else frozenset({External(binding.name)})
+        return UNKNOWN if root in p.patched else frozenset({External(binding.name)})
     found = table.project.find(Import(binding.module, None, binding.level), table.file)
     if found is None:
-        return frozenset({External(binding.name)}) if root and not p.is_patched(root) else UNKNOWN
+        return frozenset({External(binding.name)}) if root and root not in p.patched else UNKNOWN
     p.note(found)
     if binding.member is None:
         return frozenset({Module(found)})
@@ -168,7 +169,7 @@ def lineage(p: Program, of: Class) -> tuple[list[Class], bool]:
         if one in listed:
             continue
         listed.append(one)
-        if one.node.keywords or not _has_plain_body(one) or not _has_plain_decorators(p, one):
+        if one.node.keywords or not _has_plain_body(p, one) or not _has_plain_decorators(p, one):
             is_whole = False  # a metaclass, for example, may give it others
         for base in bases(p, one):
             for atom in base:
@@ -192,9 +193,12 @@ def is_protocol(p: Program, of: Class) -> bool:
     return any(isinstance(a, External) and a.name.endswith(".Protocol") for base in bases(p, of) for a in base)
 
 
-def members(of: Class) -> dict[str, cst.CSTNode]:
+def members(p: Program, of: Class) -> Mapping[str, cst.CSTNode]:
     """What the body of a class binds: functions, expressions, and annotations alone."""
-    found: dict[str, cst.CSTNode] = {}
+    known = p.texts.members.get(of.node)
+    if known is not None:
+        return known
+    found = p.texts.members[of.node] = {}
     for line in of.node.body.body:
         match line:
             case cst.FunctionDef(name=cst.Name(value=name)):
@@ -209,8 +213,15 @@ def members(of: Class) -> dict[str, cst.CSTNode]:
     return found
 
 
-def _has_plain_body(of: Class) -> bool:
+def _has_plain_body(p: Program, of: Class) -> bool:
     """Whether the body of a class binds members in no other ways than those that are looked at."""
+    known = p.texts.plain.get(of.node)
+    if known is None:
+        known = p.texts.plain[of.node] = _is_plain_body(of)
+    return known
+
+
+def _is_plain_body(of: Class) -> bool:
     for line in of.node.body.body:
         if isinstance(line, cst.FunctionDef):
             continue
@@ -240,7 +251,7 @@ def _has_plain_decorators(p: Program, of: Class) -> bool:
 def member(p: Program, of: Class, name: str) -> tuple[Class, cst.CSTNode] | None:
     """A member of a class of the project, with the class that has it."""
     for one in lineage(p, of)[0]:
-        found = members(one).get(name)
+        found = members(p, one).get(name)
         if found is not None:
             return one, found
     return None
@@ -252,12 +263,12 @@ def is_abstract(p: Program, of: Class) -> bool:
         return True
     known: set[str] = set()
     for one in lineage(p, of)[0]:
-        for name, node in members(one).items():
+        for name, node in members(p, one).items():
             if name not in known and isinstance(node, cst.FunctionDef):
                 decorators = {dotted(d.decorator).rpartition(".")[2] for d in node.decorators}
                 if "abstractmethod" in decorators:
                     return True
-        known |= members(one).keys()
+        known |= members(p, one).keys()
     return False
 
 
@@ -265,7 +276,7 @@ def objects(p: Program, of: Class) -> Kind:
     """The objects that an annotation may stand for: of the class, of those in view that inherit from it, and of
     those that have all the methods of a protocol."""
     protocol = is_protocol(p, of)
-    asked = {name for name, node in members(of).items() if isinstance(node, cst.FunctionDef)}
+    asked = {name for name, node in members(p, of).items() if isinstance(node, cst.FunctionDef)}
     found: list[Class] = [] if is_abstract(p, of) else [of]
     for table in list(p.tables.values()):
         for node in table.bindings.values():
@@ -280,10 +291,10 @@ def objects(p: Program, of: Class) -> Kind:
     return frozenset(map(Made, found or [of]))
 
 
-def fields(of: Class) -> dict[str, cst.BaseExpression | None]:
+def fields(p: Program, of: Class) -> dict[str, cst.BaseExpression | None]:
     """The fields of a data class or a named tuple, with their defaults."""
     found: dict[str, cst.BaseExpression | None] = {}
-    for name, node in members(of).items():
+    for name, node in members(p, of).items():
         if isinstance(node, cst.AnnAssign):
             found[name] = node.value
     return found

@@ -20,7 +20,7 @@ def looked_at(r: Run, node: cst.CSTNode, kind: Kind, hooks: frozenset[str] = _LO
     if Sort.TENSOR in kind:
         r.raw(node)
     of = {one for atom in kind if isinstance(atom, Made) for one in names.lineage(r.p, atom.of)[0]}
-    if any(hooks & names.members(one).keys() for one in of):
+    if any(hooks & names.members(r.p, one).keys() for one in of):
         r.refuse(node, "what this object does when it is looked at is not followed")
 
 
@@ -61,7 +61,9 @@ def operate(r: Run, node: cst.CSTNode, operands: Iterable[Kind]) -> Kind:
             case Box():
                 found |= r.p.fill(r.box(node), r.p.items(atom), r.p.keys(atom))
             case Made(of=of):
-                if any(name in names.members(one) for one in names.lineage(r.p, of)[0] for name in _OPERATORS):
+                if any(
+                    name in names.members(r.p, one) for one in names.lineage(r.p, of)[0] for name in _OPERATORS
+                ):
                     r.refuse(node, "the operators of this object are not followed")
                 found.add(Sort.PLAIN)
             case External():

@@ -50,6 +50,8 @@ class Program:
     opened: dict[cst.ClassDef, Class] = field(default_factory=dict)
     whole: set[Frame] = field(default_factory=set)  # modules whose statements run
     resolving: set[tuple[str, str]] = field(default_factory=set)  # names of modules that are being looked up
+    replaced: set[str] = field(default_factory=set)  # attributes that code gives objects from outside
+    patched: set[str] = field(default_factory=set)  # libraries to whose names code stores
     has_changed: bool = False
 
     def frame(
@@ -70,6 +72,9 @@ class Program:
         """Note a file whose text is looked at."""
         if table.file not in self.tables:
             self.tables[table.file] = table
+            self.patched |= self.texts.patched(table)
+            stores = self.texts.stores(table).items()
+            self.replaced.update(n for n, of in stores if any(s.is_bound and s.of is None for s in of))
             self.has_changed = True
 
     def evaluate(self, frame: Frame, node: cst.BaseExpression) -> Kind:
@@ -182,10 +187,6 @@ class Program:
             found += [*self.texts.stores(table).get(name, ()), *self.texts.stores(table).get(ANY_NAME, ())]
         return found
 
-    def is_patched(self, library: str) -> bool:
-        """Whether a file that was looked at stores to names of a library."""
-        return any(library in self.texts.patched(table) for table in self.tables.values())
-
     def is_replaced(self, name: str) -> bool:
         """Whether code may give an object or class an attribute of this name from outside."""
-        return any(store.is_bound and store.of is None for store in self.stores(name))
+        return name in self.replaced or ANY_NAME in self.replaced

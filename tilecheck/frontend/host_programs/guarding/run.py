@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.guarding import names
 from tilecheck.frontend.host_programs.guarding.frames import Frame, Read
 from tilecheck.frontend.host_programs.guarding.kinds import (
     NOTHING,
@@ -89,7 +88,6 @@ class Run:
             kept: list[str | tuple[Frame, str] | Box | None] = [] if what is None else [what]
             kept += [atom for atom in inside | within if isinstance(atom, Box)]
             kept += [None] if Sort.ARRAY in inside else []
-            owners = [atom.of for atom in of if isinstance(atom, Made)]
-            classes = frozenset(one.node for owner in owners for one in names.lineage(self.p, owner)[0])
-            reads = (Read(one, self.table.site(node), self.within, classes) for one in kept)
+            owners = frozenset(atom.of for atom in of if isinstance(atom, Made))
+            reads = (Read(one, self.table.site(node), self.within, owners) for one in kept)
             self.frame.facts.reads.update(dict.fromkeys(reads))

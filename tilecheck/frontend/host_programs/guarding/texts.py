@@ -31,8 +31,13 @@ Stores = dict[str, list[Store]]
 
 @dataclass(slots=True)
 class Texts:
-    """A cache. Mutable: filled as texts are looked at."""
+    """A cache. Mutable: filled as texts are looked at.
 
+    `members` are those of classes, and `plain` the classes whose bodies bind nothing else.
+    """
+
+    members: dict[cst.ClassDef, dict[str, cst.CSTNode]] = field(default_factory=dict)
+    plain: dict[cst.ClassDef, bool] = field(default_factory=dict)
     _names: dict[cst.CSTNode, Names] = field(default_factory=dict)
     _stores: dict[str, Stores] = field(default_factory=dict)
     _patched: dict[str, frozenset[str]] = field(default_factory=dict)
