@@ -61,6 +61,8 @@ UNGUARDED = {
     "frozen_number": KEEPS,
     "frozen_operation": KEEPS,
     "frozen_item": KEEPS,
+    "frozen_loop": "what `k` is now",
+    "frozen_by_closure": "what `value` is now",
     "Frozen.capture": "what `position` is now",
     "Stale.captured": "what `x` is now",
     "Listed.captured": KEEPS,

@@ -138,8 +138,8 @@ _LOOPS = (cst.For, cst.While, cst.ListComp, cst.SetComp, cst.DictComp, cst.Gener
 
 
 def loops_around(names: Names, node: cst.CSTNode) -> list[cst.CSTNode]:
-    """The loops of the function that a node lies in, innermost first."""
-    found: list[cst.CSTNode] = []
+    """The loops of the function that a node lies in, innermost first; a loop binds its target in each round."""
+    found: list[cst.CSTNode] = [node] if isinstance(node, cst.For) else []
     above = names.parents.get(node)
     while above is not None:
         if isinstance(above, _LOOPS):
