@@ -9,7 +9,6 @@ A kernel of cuTile is compiled on the promise that its arrays are apart, and not
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,9 +17,9 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.ir.expr import Expr, negate, symbols
 from tilecheck.ir.kernel import Effect, Ownership
 from tilecheck.proof.conditions import condition_text
-from tilecheck.proof.launch_judge import judge_of, launch_flags
+from tilecheck.proof.judges import Judges
+from tilecheck.proof.launch_judge import judge_of
 from tilecheck.proof.obligation import Between, Disjoint, Obligation, Ordered
-from tilecheck.proof.session import Session
 from tilecheck.proof.work import Work
 from tilecheck.wording import in_words_of
 
@@ -39,10 +38,13 @@ class InPlace:
     """One kernel, and what is decided of it with one array behind two of its parameters. Mutable: it
     remembers."""
 
-    def __init__(self, definition: Definition, kernel: Kernel, decision: Decision, options: Options) -> None:
+    def __init__(
+        self, definition: Definition, kernel: Kernel, decision: Decision, judges: Judges, options: Options
+    ) -> None:
         self._definition = definition
         self._kernel = kernel
         self._conditions = decision.conditions
+        self._judges = judges
         self._options = options
         self._known: dict[tuple[str, str, _Constants], tuple[Kernel, Decision] | None] = {}
 
@@ -59,8 +61,8 @@ class InPlace:
         if sum(t.storage == alias.buffer for t in given) > 2:
             return False
         constants = {p.name for p in self._kernel.params if p.ownership is Ownership.CONSTANT}
-        flags = launch_flags(alias.launch).items()
-        fixed = tuple((name, v) for name, v in flags if name in constants and not isinstance(v, list))
+        flags = self._judges.flags(alias.launch).items()
+        fixed = tuple((name, v) for name, v in flags if name in constants)
         return any(self._holds(alias, given) for given in dict.fromkeys(((), fixed)))
 
     def _is_untouched(self, alias: Alias) -> bool:
@@ -68,8 +70,8 @@ class InPlace:
         or write it through none."""
         if alias.mutable == alias.other:  # members of one list
             return False
-        with closing(self._session()) as session:
-            judge = judge_of(self._kernel, alias.launch, session)
+        judge = self._judges.of(alias.launch)
+        with judge.session.work.limited(self._units):
             arrays = (alias.mutable, alias.other)
             own = [a for a in self._kernel.accesses if a.array in arrays]
             made = [a for a in own if not judge.impossible((judge.rewritten(a.guard),))]
@@ -83,15 +85,15 @@ class InPlace:
         if found is None:
             return False
         kernel, decision = found
-        with closing(self._session()) as session:
-            own = judge_of(self._kernel, alias.launch, session)
-            met = tuple(own.rewritten(c) for c in self._conditions)
-            judge = judge_of(kernel, alias.launch, session)
+        own = self._judges.of(alias.launch)
+        met = tuple(own.rewritten(c) for c in self._conditions)
+        with own.session.work.limited(self._units):
+            judge = judge_of(kernel, alias.launch, own.session)
             return all(judge.impossible((*met, negate(judge.rewritten(c)))) for c in decision.conditions)
 
-    def _session(self) -> Session:
-        budget = self._options.budget
-        return Session(budget=budget, work=Work.of_launches(budget, 0))
+    @property
+    def _units(self) -> int:
+        return Work.of_launches(self._options.budget, 0)
 
     def _decided(self, mutable: str, other: str, constants: _Constants) -> tuple[Kernel, Decision] | None:
         """The kernel with one array, if all of it is proved, perhaps under conditions."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -28,9 +27,10 @@ from tilecheck.proof.decide import Decision
 
 if TYPE_CHECKING:
     from tilecheck.analysis.borrow import Alias
+    from tilecheck.proof.fuel import Fuel
+    from tilecheck.proof.judges import Judges
     from tilecheck.proof.launch_judge import Broken
     from tilecheck.proof.obligation import Obligation
-    from tilecheck.proof.session import Session
 
 ALIASED = "TC401"
 STANDING = "TC403"
@@ -51,6 +51,7 @@ def check_launches(
     facts: Facts,
     decision: Decision,
     launches: tuple[Launch, ...],
+    judges: Judges,
     path: str,
     findings: Sequence[Diagnostic],
     shared: Mapping[int, Sequence[ConditionAt]],
@@ -60,13 +61,13 @@ def check_launches(
     if not launches:
         return Launched()
     from tilecheck.proof.fuel import LAUNCHES, Fuel  # lazy: most files have no launch that needs it
-    from tilecheck.proof.session import Session  # lazy
     from tilecheck.proof.work import Work  # lazy
 
-    work = Work.of_launches(budget, decision.work, len(launches))
-    with closing(Session(fuel=Fuel(LAUNCHES), work=work)) as session:
+    work = judges.session.work
+    fuel = Fuel(LAUNCHES, work)
+    with work.limited(Work.of_launches(budget, decision.work, len(launches))):
         all_ = (
-            _check_one(facts.kernel, decision, launch, path, session, shared.get(id(launch), ()))
+            _check_one(facts.kernel, decision, launch, judges, path, fuel, shared.get(id(launch), ()))
             for launch in launches
         )
         checked = [one for one in all_ if one is not None]
@@ -83,8 +84,9 @@ def _check_one(
     kernel: Kernel,
     decision: Decision,
     launch: Launch,
+    judges: Judges,
     path: str,
-    session: Session,
+    fuel: Fuel,
     shared: Sequence[ConditionAt],
 ) -> tuple[LaunchReport, list[Diagnostic]] | None:
     from tilecheck.proof.launch_check import check_launch  # lazy: most files have no launch that needs it
@@ -95,12 +97,14 @@ def _check_one(
     proved, needed, unknown, trusted = (
         settled.get(status, []) for status in ("proved", "conditional", "unknown", "trusted")
     )
-    checked = check_launch(kernel, decision.conditions, proved, needed, unknown, trusted, launch, session, path)
+    checked = check_launch(
+        kernel, decision.conditions, proved, needed, unknown, trusted, launch, judges, fuel, path
+    )
     if checked is None:
         return None
     from tilecheck.proof.launch_windows import judged_descriptors  # lazy
 
-    judged = tuple(judged_descriptors(kernel, launch, path, session.fuel))
+    judged = tuple(judged_descriptors(kernel, launch, judges, path, fuel))
     said = (*checked.conditions, *((j.text, j.status) for j in judged))
     report = launch_report(launch, (*(ConditionAt(t, s) for t, s in said), *shared))
     found = [_broken_launch(kernel, launch, b, witness) for b, witness in checked.broken]
@@ -153,7 +157,11 @@ def _broken_launch(kernel: Kernel, launch: Launch, broken: Broken, witness: Witn
 
 
 def with_aliases(
-    facts: Facts, findings: Sequence[Diagnostic], path: str, is_harmless: Callable[[Alias], bool]
+    facts: Facts,
+    findings: Sequence[Diagnostic],
+    judges: Judges,
+    path: str,
+    is_harmless: Callable[[Alias], bool],
 ) -> tuple[tuple[Diagnostic, ...], Mapping[int, Sequence[ConditionAt]]]:
     """Attach to each aliasing finding what a replay with one buffer bound twice shows; and say of the launches
     that remain whether S1 holds there.
@@ -172,7 +180,6 @@ def with_aliases(
     from tilecheck.proof.alias import find_alias  # lazy: loads NumPy
     from tilecheck.proof.context import Context  # lazy
     from tilecheck.proof.fuel import LAUNCHES, Fuel  # lazy
-    from tilecheck.proof.launch_judge import launch_flags  # lazy
     from tilecheck.proof.launch_windows import judged_alias  # lazy
 
     overlapping: list[Diagnostic] = []
@@ -186,8 +193,8 @@ def with_aliases(
         )
         k = next(own, None)
         if k is not None and aliased[k].witness is None:
-            flags = launch_flags(alias.launch)
-            witness = find_alias(context, alias.mutable, alias.other, path, flags, alias.launch, fuel)
+            flags = judges.flags(alias.launch)
+            witness = find_alias(context, alias.mutable, alias.other, path, flags, alias.launch, judges, fuel)
             aliased[k] = replace(aliased[k], witness=witness)
         if k is not None and aliased[k].witness is not None:
             status = "broken"
@@ -196,7 +203,7 @@ def with_aliases(
         elif is_harmless(alias):
             status = "holds"
         else:
-            judged = judged_alias(facts.kernel, alias, path, fuel)
+            judged = judged_alias(facts.kernel, alias, judges, path, fuel)
             status = judged.status
             if judged.broken is not None:
                 found = _broken_launch(facts.kernel, alias.launch, judged.broken, judged.witness)

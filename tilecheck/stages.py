@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tilecheck.ir.kernel import Kernel
     from tilecheck.ir.launch import Launch
     from tilecheck.proof.decide import Decision
+    from tilecheck.proof.judges import Judges
     from tilecheck.proof.obligation import Obligation
     from tilecheck.rule import Rule
 
@@ -144,6 +146,20 @@ def _decided(
     options: Options,
     decisions: Decisions | None,
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
+    from tilecheck.proof.judges import Judges  # lazy, as below
+
+    with closing(Judges(kernel)) as judges:
+        return _judged(definition, kernel, launches, judges, options, decisions)
+
+
+def _judged(
+    definition: Definition,
+    kernel: Kernel,
+    launches: tuple[Launch, ...],
+    judges: Judges,
+    options: Options,
+    decisions: Decisions | None,
+) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
     from tilecheck.analysis.borrow import build  # lazy: loads networkx
     from tilecheck.analysis.facts import Facts  # lazy
     from tilecheck.proof.decide import decide  # lazy
@@ -166,13 +182,13 @@ def _decided(
     if launches:
         from tilecheck.proof.launch_axes import with_single_digits  # lazy
 
-        decision = with_single_digits(kernel, launches, settle)
+        decision = with_single_digits(kernel, launches, judges, settle)
     decision = decision or settle(kernel)
     if launches and any(s.status in ("violated", "unknown") for s in decision.settled):
         from tilecheck.proof.launch_axes import with_single_axes  # lazy: few kernels need it
         from tilecheck.proof.launch_claims import upheld  # lazy: loads NumPy
 
-        decision = upheld(kernel, with_single_axes(kernel, decision, launches, settle), launches, file)
+        decision = upheld(kernel, with_single_axes(kernel, decision, launches, settle), launches, judges, file)
     if any(s.status in ("violated", "unknown") for s in decision.settled):
         from tilecheck.initial_values import with_initial_values  # lazy: only what is open comes here
         from tilecheck.proposing import with_proposals  # lazy, as above
@@ -194,18 +210,18 @@ def _decided(
     if launches and not decision.vacuous:
         from tilecheck.proof.completeness import incomplete  # lazy: loads NumPy
 
-        findings = (*findings, *incomplete(kernel, launches, file))
+        findings = (*findings, *incomplete(kernel, launches, file, judges))
 
     @cache
     def in_place() -> InPlace:
         from tilecheck.in_place import InPlace  # lazy: few launches pass one tensor twice
 
-        return InPlace(definition, kernel, decision, options)
+        return InPlace(definition, kernel, decision, judges, options)
 
     def is_harmless(alias: Alias) -> bool:
         return in_place().is_harmless(alias)
 
-    found = conclude(facts, decision, findings, launches, file, options.budget, is_harmless)
+    found = conclude(facts, decision, findings, launches, judges, file, options.budget, is_harmless)
     return in_words_of(kernel, found)
 
 

@@ -36,6 +36,7 @@ from tilecheck.proof.decide import Decision
 
 if TYPE_CHECKING:
     from tilecheck.analysis.borrow import Alias
+    from tilecheck.proof.judges import Judges
 
 
 def conclude(
@@ -43,15 +44,16 @@ def conclude(
     decision: Decision,
     findings: Sequence[Diagnostic],
     launches: tuple[Launch, ...],
+    judges: Judges,
     path: str,
     budget: int = DEFAULT_BUDGET,
     is_harmless: Callable[[Alias], bool] = lambda _: False,
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
-    """The report of one kernel and everything that was found in it. `budget` bounds what its launches take.
-    `is_harmless` may show that two parameters of a launch may be one tensor."""
+    """The report of one kernel and everything that was found in it. `judges` are those of its launches, and
+    `budget` bounds what these take. `is_harmless` may show that two parameters may be one tensor."""
     kernel = facts.kernel
-    findings, shared = with_aliases(facts, findings, path, is_harmless)
-    launched = check_launches(facts, decision, launches, path, findings, shared, budget)
+    findings, shared = with_aliases(facts, findings, judges, path, is_harmless)
+    launched = check_launches(facts, decision, launches, judges, path, findings, shared, budget)
     diagnostics = [*findings, *violations(kernel, decision), *launched.diagnostics]
     diagnostics += unneeded_unsafe(kernel, decision)
     verdict, reason, site = _verdict(kernel, decision, launched)

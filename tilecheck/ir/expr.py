@@ -621,18 +621,24 @@ def rebuild(a: Expr, change: Callable[[Expr], Expr | None], memo: dict[Expr, Exp
 
 def substitute(a: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
     """Replace whole sub-expressions (usually `sym` nodes); replacements are not looked into again."""
+    return substitution(mapping)(a)
+
+
+def substitution(mapping: Mapping[Expr, Expr]) -> Callable[[Expr], Expr]:
+    """`substitute` by one mapping, for many expressions: it remembers what it rewrote."""
     if not mapping:
-        return a
+        return lambda a: a
     replaced = {key.args[0] for key in mapping if key.op in ("sym", "bsym")}
-    if len(replaced) < len(mapping):
-        return rebuild(a, mapping.get)
+    memo: dict[Expr, Expr] = {}
+    if any(key.op not in ("sym", "bsym") for key in mapping):
+        return lambda a: rebuild(a, mapping.get, memo)
 
     def change(node: Expr) -> Expr | None:
         found = mapping.get(node)
         # Nothing is replaced below a node without these symbols.
         return node if found is None and replaced.isdisjoint(_symbols_of(node)) else found
 
-    return rebuild(a, change)
+    return lambda a: rebuild(a, change, memo)
 
 
 _Valued = Callable[[Symbol], int | bool]

@@ -19,7 +19,7 @@ from tilecheck.proof.claims import is_memory
 from tilecheck.proof.concrete import Concrete, arguments, launch_symbols
 from tilecheck.proof.context import Context
 from tilecheck.proof.fuel import Fuel
-from tilecheck.proof.launch_judge import ordinary_inputs
+from tilecheck.proof.judges import Judges
 from tilecheck.proof.launch_unread import is_unread
 from tilecheck.proof.launch_values import host_values
 
@@ -36,6 +36,7 @@ def find_alias(
     path: str,
     flags: Flags,
     launch: HostLaunch,
+    judges: Judges,
     fuel: Fuel,
 ) -> Witness | None:
     """Two accesses that meet in one element because `mutable` and `other` are one buffer.
@@ -45,7 +46,7 @@ def find_alias(
     kernel = context.kernel
     if kernel.language == "triton" and not is_decided(kernel, launch, (mutable, other)):
         return None
-    for number, concrete in enumerate(_launches(context, flags, launch)):
+    for number, concrete in enumerate(_launches(context, flags, launch, judges)):
         if number >= _LAUNCHES or (number and fuel.left <= 0):
             return None
         given = arguments(concrete, kernel)
@@ -84,12 +85,12 @@ def is_decided(kernel: Kernel, launch: HostLaunch, arrays: Sequence[str]) -> boo
     return True
 
 
-def _launches(context: Context, flags: Flags, launch: HostLaunch) -> Iterator[Concrete]:
+def _launches(context: Context, flags: Flags, launch: HostLaunch, judges: Judges) -> Iterator[Concrete]:
     """Launches to try: ordinary ones, or of a Triton kernel, whose numbers follow from each other, the very
     one that is seen, with inputs of several sizes."""
     kernel = context.kernel
     if kernel.language == "triton":
-        for values in ordinary_inputs(kernel, launch):
+        for values in judges.ordinary_inputs(launch):
             yield Concrete(values).settled(kernel)
         return
     fixed = {

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 
 from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import Launch
 from tilecheck.model import Diagnostic, Site
 from tilecheck.proof.fuel import Fuel
-from tilecheck.proof.launch_judge import Judge, judge_of
+from tilecheck.proof.judges import Judges
+from tilecheck.proof.launch_judge import Judge
 from tilecheck.proof.launch_trials import is_readable, trials
-from tilecheck.proof.session import Session
 from tilecheck.proof.undefined_lanes import may_leave_undefined, undefined_lanes
 from tilecheck.proof.unwritten_memory import blank_arrays, partly_written, used
 
@@ -21,21 +20,19 @@ _WAYS = 2  # of one call, which may be seen as several launches
 _STATEMENTS = 150_000  # for the trials of one kernel
 
 
-def incomplete(kernel: Kernel, launches: Sequence[Launch], path: str) -> Iterator[Diagnostic]:
+def incomplete(kernel: Kernel, launches: Sequence[Launch], path: str, judges: Judges) -> Iterator[Diagnostic]:
     """A finding for each array and each load, at the first launch that shows it."""
     wanted = _chosen(kernel, launches)
     fuel = Fuel(_STATEMENTS)
     known: set[tuple[object, ...]] = set()
-    with closing(Session()) as session:
-        for launch in wanted:
-            judge = judge_of(kernel, launch, session)
-            if judge.is_of_another_kernel():
-                continue
-            for found in _shown(judge, path, fuel):
-                key = (found.code, found.site, found.message)
-                if key not in known:
-                    known.add(key)
-                    yield found
+    for judge in map(judges.of, wanted):
+        if judge.is_of_another_kernel():
+            continue
+        for found in _shown(judge, path, fuel):
+            key = (found.code, found.site, found.message)
+            if key not in known:
+                known.add(key)
+                yield found
 
 
 def _shown(judge: Judge, path: str, fuel: Fuel) -> Iterator[Diagnostic]:

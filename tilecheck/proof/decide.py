@@ -216,7 +216,7 @@ def _with_lone_groups(
     proved = [s.obligation for s in settled if s.status == "proved"]
     eased = [_with_facts(settled[i].obligation, facts) for i in open_]
     under = context.under(*conditions)
-    with session.work.extended(_LONE_GROUPS * session.budget):
+    with session.work.limited(_LONE_GROUPS * session.budget):
         more, saved, *_ = derived(eased, proved, under, session, without, lone=True)
         joined = tuple(dict.fromkeys((*conditions, *more)))
         joined, saved, *_ = possible((joined, saved, set(), False), context, session)
@@ -374,7 +374,7 @@ def _proposal(obligation: Obligation, context: Context, session: Session, withou
     if not session.work.is_spent:
         return proposed(obligation, context, lambda o, c: _holds_under(o, c, session, without))
     cheap = without | {"smt"}
-    with session.work.extended(session.budget):
+    with session.work.limited(session.budget):
         return proposed(obligation, context, lambda o, c: _holds_under(o, c, session, cheap))
 
 

@@ -10,7 +10,6 @@ and `n <= 1` for a number n that is passed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import replace
 
 from tilecheck.ir.expr import ONE, Expr, Kind, any_of, le, lt, sym, symbols, walk
@@ -19,8 +18,7 @@ from tilecheck.ir.launch import Launch
 from tilecheck.proof.candidates import tile_symbols
 from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.decide import Decision
-from tilecheck.proof.launch_judge import judge_of
-from tilecheck.proof.session import Session
+from tilecheck.proof.judges import Judges
 
 _OPEN = ("violated", "unknown")
 
@@ -51,17 +49,16 @@ def with_single_axes(
 
 
 def with_single_digits(
-    kernel: Kernel, launches: Sequence[Launch], decide: Callable[[Kernel], Decision]
+    kernel: Kernel, launches: Sequence[Launch], judges: Judges, decide: Callable[[Kernel], Decision]
 ) -> Decision | None:
     """The decision under the condition that decoded axes have one tile, without which blocks would store the
     same elements; None where every launch is not seen to meet that."""
     lost = tuple(dict.fromkeys(digit for a in kernel.accesses for digit in _lost_digits(a, kernel)))
     if not lost or any(launch.problem is not None for launch in launches):
         return None
-    with closing(Session()) as session:
-        judges = [judge_of(kernel, launch, session) for launch in launches]
-        asked = {c: _compiled(c, kernel) for c in lost}
-        single = [c for c in lost if judges and all(j.follows(j.rewritten(asked[c])) for j in judges)]
+    all_ = [judges.of(launch) for launch in launches]
+    asked = {c: _compiled(c, kernel) for c in lost}
+    single = [c for c in lost if all_ and all(j.follows(j.rewritten(asked[c])) for j in all_)]
     narrow = _under(kernel, single, decide) if single else None
     return None if narrow is None or narrow.vacuous else narrow
 

@@ -29,11 +29,13 @@ from tilecheck.model import Witness
 from tilecheck.proof.cases import cases
 from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.context import Context
+from tilecheck.proof.fuel import Fuel
+from tilecheck.proof.judges import Judges
 from tilecheck.proof.ladder import prove
 from tilecheck.proof.launch_callers import callers, is_of_given_layout, is_of_own_outputs, relates_inputs
 from tilecheck.proof.launch_contracts import judge_contracts
 from tilecheck.proof.launch_harm import Harm, reads_memory, terms_of
-from tilecheck.proof.launch_judge import Broken, Judge, judge_of
+from tilecheck.proof.launch_judge import Broken, Judge
 from tilecheck.proof.launch_kernel import LaunchedKernel
 from tilecheck.proof.launch_replay import LaunchRun
 from tilecheck.proof.launch_standing import Standing
@@ -68,7 +70,8 @@ def check_launch(
     undecided: Sequence[Obligation],
     trusted: Sequence[Obligation],
     launch: Launch,
-    session: Session,
+    judges: Judges,
+    fuel: Fuel,
     path: str,
 ) -> LaunchCheck | None:
     """Judge one launch.
@@ -81,7 +84,8 @@ def check_launch(
         undecided: those that no conditions were found for.
         trusted: those that the author answers for.
         launch: the launch.
-        session: the solver's state and the fuel of replays, shared by the launches of a kernel.
+        judges: of the kernel's launches.
+        fuel: of replays, shared by the launches of a kernel.
         path: the kernel's file.
 
     Returns:
@@ -89,13 +93,13 @@ def check_launch(
     """
     if launch.problem is not None:
         return LaunchCheck(launch, (), unread=launch.problem)
-    judge = judge_of(kernel, launch, session)
+    judge = judges.of(launch)
     if judge.is_of_another_kernel():
         return None
     given = dict(launch.arguments)
     lists = (p.name for p in kernel.params if p.is_list)
     unknown = frozenset(name for name in lists if not isinstance(given.get(name), HostList))
-    run = LaunchRun(kernel, path, session.fuel, unknown)
+    run = LaunchRun(kernel, path, fuel, unknown)
     return _Check(judge, conditions, proved, obligations, undecided, trusted, run).result()
 
 

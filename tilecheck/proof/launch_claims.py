@@ -14,7 +14,6 @@ itself.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from math import prod
@@ -30,11 +29,11 @@ from tilecheck.proof.concrete import FILLS, Concrete, arguments, layouts, memory
 from tilecheck.proof.context import Context
 from tilecheck.proof.decide import Decision, Settled
 from tilecheck.proof.fuel import Fuel, OutOfFuel
-from tilecheck.proof.launch_judge import Judge, judge_of
+from tilecheck.proof.judges import Judges
+from tilecheck.proof.launch_judge import Judge
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.predicate import negation
 from tilecheck.proof.replay import Block, at_site, seen
-from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Model
 
 _LAUNCHES = 8  # of one kernel that are looked at
@@ -44,24 +43,23 @@ _CELLS = 4096  # of an array that are set
 _MOST_BLOCKS = 100  # larger grids run only the blocks at their corners
 
 
-def upheld(kernel: Kernel, decision: Decision, launches: Sequence[Launch], path: str) -> Decision:
+def upheld(
+    kernel: Kernel, decision: Decision, launches: Sequence[Launch], judges: Judges, path: str
+) -> Decision:
     """The decision without the claims that no visible launch makes come true."""
     seen_ = [la for la in launches if la.problem is None and la.grid is not None and None not in la.grid]
     if not seen_ or all(s.status != "violated" for s in decision.settled):
         return decision
     context = Context(kernel).under(*decision.conditions)
     settled = []
-    with closing(Session()) as session:
-        all_ = (judge_of(kernel, launch, session) for launch in seen_)
-        judges = list(islice((judge for judge in all_ if not judge.is_of_another_kernel()), _LAUNCHES))
-        for one in decision.settled:
-            if one.status == "violated":
-                answers = [
-                    _Claim(one.obligation, context, judge, path, session.fuel).comes_true() for judge in judges
-                ]
-                if False in answers and True not in answers:
-                    one = _open(one)  # noqa: PLW2901
-            settled.append(one)
+    own = (judge for judge in map(judges.of, seen_) if not judge.is_of_another_kernel())
+    all_, fuel = list(islice(own, _LAUNCHES)), Fuel()
+    for one in decision.settled:
+        if one.status == "violated":
+            answers = [_Claim(one.obligation, context, judge, path, fuel).comes_true() for judge in all_]
+            if False in answers and True not in answers:
+                one = _open(one)  # noqa: PLW2901
+        settled.append(one)
     return replace(decision, settled=tuple(settled))
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tilecheck.ir.expr import (
-    FALSE,
     ONE,
     TRUE,
     Expr,
@@ -26,6 +24,7 @@ from tilecheck.ir.expr import (
     negate,
     render,
     substitute,
+    substitution,
     sym,
     symbols,
     walk,
@@ -112,7 +111,8 @@ def _with_literals(launch: Launch) -> Launch:
     if not said:
         return launch
     kept = frozenset(eq(value, literal) for value, literal in said.items())
-    return map_launch(launch, lambda e: e if e in kept else substitute(e, said))
+    written = substitution(said)
+    return map_launch(launch, lambda e: e if e in kept else written(e))
 
 
 def _whole_numbers(kernel: Kernel, launch: Launch) -> Iterator[Expr]:
@@ -135,32 +135,6 @@ def _whole_numbers(kernel: Kernel, launch: Launch) -> Iterator[Expr]:
                     yield any_of(negate(where), whole)
 
 
-def ordinary_inputs(kernel: Kernel, launch: Launch) -> Iterator[Mapping[Symbol, int | bool]]:
-    """A launch in the kernel's values, at host inputs of several sizes: several blocks, contiguous tensors."""
-    with closing(Session()) as session:
-        judge = judge_of(kernel, launch, session)
-        for broken in judge.models((*judge.usually, *judge.more_blocks()[0]), "TC401", "", ()):
-            yield broken.concrete
-
-
-def launch_flags(launch: Launch) -> dict[str, int | list[int]]:
-    """The numbers and truth values that a launch passes and that its text decides, by parameter."""
-    found: dict[str, int | list[int]] = {}
-    with closing(Session()) as session:
-        for name, value in launch.arguments:
-            if not isinstance(value, Expr):
-                continue
-            if value.value is not None:
-                found[name] = value.value
-            elif value.is_bool:
-                for wanted in (TRUE, FALSE):
-                    other = value if wanted is FALSE else negate(value)
-                    goal = (*launch.facts, other)
-                    if satisfiable((*ranges(goal), *goal), session=session, prove_only=True).status == "unsat":
-                        found[name] = int(wanted is TRUE)
-    return found
-
-
 @dataclass(frozen=True, eq=False)
 class Judge:
     """One launch of one kernel, with the kernel's values written over the host's."""
@@ -170,19 +144,15 @@ class Judge:
     known: Mapping[Expr, Expr]
     session: Session
     usual: Mapping[Expr, Expr]  # free strides and spans, where the caller's tensors are contiguous
-    _rewritten: dict[Expr, Expr] = field(default_factory=dict)
 
-    def rewritten(self, condition: Expr) -> Expr:
+    @cached_property
+    def rewritten(self) -> Callable[[Expr], Expr]:
         """A condition over the host's values."""
-        found = self._rewritten.get(condition)
-        if found is None:
-            found = self._rewritten[condition] = substitute(condition, self.known)
-        return found
+        return substitution(self.known)
 
     def in_usual(self, condition: Expr) -> Expr:
         """A condition over the host's values where the caller's tensors are contiguous."""
-        wanted = self.rewritten(condition)
-        return substitute(wanted, self.usual) if self.usual else wanted
+        return substitute(self.rewritten(condition), self.usual)
 
     def excludes(self, condition: Expr) -> bool:
         """Whether no host input meets a condition."""
@@ -241,9 +211,10 @@ class Judge:
         """Whether a tuner out of view decides a condition."""
         return not set(symbols(self.rewritten(condition))).isdisjoint(symbols(*self.tuned))
 
-    def in_ordinary_call(self, wanted: Expr) -> Expr:
+    @cached_property
+    def in_ordinary_call(self) -> Callable[[Expr], Expr]:
         """A condition over the host's values in a call with contiguous tensors and default numbers."""
-        return substitute(wanted, {**self.usual, **self.defaults})
+        return substitution({**self.usual, **self.defaults})
 
     @cached_property
     def ordinary(self) -> Judge:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from tilecheck.ir.expr import Expr, Kind, Symbol, bool_sym, eq, substitute, sym, symbols
+from tilecheck.ir.expr import Expr, Kind, Symbol, bool_sym, eq, substitute, substitution, sym, symbols
 from tilecheck.ir.kernel import Access, Kernel, RunningSum
 from tilecheck.proof.context import Context
 from tilecheck.proof.obligation import Disjoint, Goal, Holds, Obligation, Ordered
@@ -52,8 +52,13 @@ class LaunchedKernel:
                 if changed is not symbol:
                     own[sym(symbol)] = sym(changed)
                     own[bool_sym(symbol)] = bool_sym(changed)
-            found = self._memo[e] = substitute(e, {**self.known, **own})
+            found = substitute(e, {**self.known, **own}) if own else self._written(e)
+            self._memo[e] = found
         return found
+
+    @cached_property
+    def _written(self) -> Callable[[Expr], Expr]:
+        return substitution(self.known)
 
     def _symbol(self, symbol: Symbol) -> Symbol:
         """A lane with its bound in the host's values."""

@@ -4,7 +4,6 @@ written does not overlap itself (S2), and none reaches outside its tensor."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,10 +15,10 @@ from tilecheck.ir.overlap import Overlap
 from tilecheck.model import Witness
 from tilecheck.proof.alias import is_decided
 from tilecheck.proof.fuel import Fuel
-from tilecheck.proof.launch_judge import Broken, Judge, judge_of
+from tilecheck.proof.judges import Judges
+from tilecheck.proof.launch_judge import Broken, Judge
 from tilecheck.proof.launch_memory import Harm, are_apart, inside, is_of_layout, itself_apart, shown
 from tilecheck.proof.launch_unread import rests_on_unread
-from tilecheck.proof.session import Session
 
 if TYPE_CHECKING:
     from tilecheck.analysis.borrow import Alias
@@ -38,24 +37,25 @@ class Judged:
     witness: Witness | None = None
 
 
-def judged_alias(kernel: Kernel, alias: Alias, path: str, fuel: Fuel) -> Judged:
+def judged_alias(kernel: Kernel, alias: Alias, judges: Judges, path: str, fuel: Fuel) -> Judged:
     """Whether two parameters of one storage are apart: `holds`, `broken` or `unmet`."""
     text = f"S1: `{alias.mutable}` and `{alias.other}` do not overlap"
-    with closing(Session()) as session:
-        judge = judge_of(kernel, alias.launch, session)
-        if judge.is_of_another_kernel() or not judge.is_made:
-            return Judged(text, "holds")
-        a, b = alias.tensors
-        if alias.sharing.overlap is not Overlap.SAME and are_apart(judge, a, b):
-            return Judged(text, "holds")
-        found = None
-        if is_decided(kernel, judge.launch, (alias.mutable, alias.other)) and not _is_unread(judge, a, b):
-            harm = Harm(alias.mutable, alias.other, within=kernel.language != "triton")
-            found = shown(judge, (), harm, path, fuel, rule="TC401", text=text)
+    judge = judges.of(alias.launch)
+    if judge.is_of_another_kernel() or not judge.is_made:
+        return Judged(text, "holds")
+    a, b = alias.tensors
+    if alias.sharing.overlap is not Overlap.SAME and are_apart(judge, a, b):
+        return Judged(text, "holds")
+    found = None
+    if is_decided(kernel, judge.launch, (alias.mutable, alias.other)) and not _is_unread(judge, a, b):
+        harm = Harm(alias.mutable, alias.other, within=kernel.language != "triton")
+        found = shown(judge, (), harm, path, fuel, rule="TC401", text=text)
     return Judged(text, "unmet") if found is None else Judged(text, "broken", *found)
 
 
-def judged_descriptors(kernel: Kernel, launch: Launch, path: str, fuel: Fuel) -> Iterator[Judged]:
+def judged_descriptors(
+    kernel: Kernel, launch: Launch, judges: Judges, path: str, fuel: Fuel
+) -> Iterator[Judged]:
     """What each descriptor that the host makes must meet; what holds is not listed."""
     used = {a.array: a.effect for a in sorted(kernel.accesses, key=lambda a: a.effect)}
     described = [
@@ -73,17 +73,16 @@ def judged_descriptors(kernel: Kernel, launch: Launch, path: str, fuel: Fuel) ->
             yield Judged(f"the descriptor `{name}` lies inside the memory of its tensor", "unread")
     if not described:
         return
-    with closing(Session()) as session:
-        judge = judge_of(kernel, launch, session)
-        if judge.is_of_another_kernel() or not judge.is_made:
-            return
-        for name, value in described:
-            if used[name] is not Effect.READ:
-                text = f"S2: no two indices of the descriptor `{name}`, which is written, share an element"
-                harm = Harm(name, name)
-                yield from _judged(judge, value, itself_apart(value), text, harm, path, fuel)
-            text = f"the descriptor `{name}` lies inside the memory of its tensor"
-            yield from _judged(judge, value, inside(value), text, Harm(outside=name), path, fuel)
+    judge = judges.of(launch)
+    if judge.is_of_another_kernel() or not judge.is_made:
+        return
+    for name, value in described:
+        if used[name] is not Effect.READ:
+            text = f"S2: no two indices of the descriptor `{name}`, which is written, share an element"
+            harm = Harm(name, name)
+            yield from _judged(judge, value, itself_apart(value), text, harm, path, fuel)
+        text = f"the descriptor `{name}` lies inside the memory of its tensor"
+        yield from _judged(judge, value, inside(value), text, Harm(outside=name), path, fuel)
 
 
 def _judged(

@@ -45,11 +45,11 @@ class Work:
         """For deciding one kernel."""
         return cls(_KERNEL * budget)
 
-    @classmethod
-    def of_launches(cls, budget: int, spent: int, count: int = 1) -> Work:
-        """For so many launches of a kernel that took so much to decide."""
+    @staticmethod
+    def of_launches(budget: int, spent: int, count: int = 1) -> int:
+        """The units for so many launches of a kernel that took so much to decide."""
         few = min(_LAUNCHES * budget, max(_LEAST * budget, _ALL * budget - spent))
-        return cls(max(few, min(_MANY, _LAUNCH * count) * budget))
+        return max(few, min(_MANY, _LAUNCH * count) * budget)
 
     @property
     def most_obligations(self) -> int | None:
@@ -60,10 +60,10 @@ class Work:
         self.spent += units
 
     @contextmanager
-    def extended(self, units: int) -> Iterator[None]:
-        """Allow so much more for a while, whatever was spent."""
+    def limited(self, units: int) -> Iterator[None]:
+        """Allow so much for a while, whatever was spent and may be spent after it."""
         limit = self.limit
-        self.limit = None if limit is None else self.spent + units
+        self.limit = self.spent + units
         try:
             yield
         finally:
