@@ -11,7 +11,7 @@ from tilecheck.model import Diagnostic, Site
 from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.judges import Judges
 from tilecheck.proof.launch_judge import Judge
-from tilecheck.proof.launch_trials import is_readable, trials
+from tilecheck.proof.launch_trials import Trials, is_readable
 from tilecheck.proof.undefined_lanes import may_leave_undefined, undefined_lanes
 from tilecheck.proof.unwritten_memory import blank_arrays, partly_written, used
 
@@ -37,7 +37,7 @@ def incomplete(kernel: Kernel, launches: Sequence[Launch], path: str, judges: Ju
 
 def _shown(judge: Judge, path: str, fuel: Fuel) -> Iterator[Diagnostic]:
     blank = blank_arrays(judge.kernel, judge.launch)
-    tried = tuple(trials(judge, path, blank, fuel))
+    tried = Trials(judge, path, blank, fuel)
     yield from used(judge, blank, tried)
     yield from partly_written(judge, blank, tried)
     yield from undefined_lanes(judge, tried)

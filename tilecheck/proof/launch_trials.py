@@ -29,9 +29,9 @@ from tilecheck.proof.launch_judge import Judge, is_of_host
 from tilecheck.proof.predicate import ranges
 from tilecheck.proof.solver import Model
 
-_SIZES = (70, 9, 300, 2000)  # of inputs: no multiples of tiles
-_UNLIKE = (50, 31)  # a size, and by how much each axis is longer than the one before it
-_TRIALS = 4  # of one launch
+_SIZES = (21, 9, 300, 2000)  # of inputs: no multiples of tiles
+_UNLIKE = (13, 67)  # a size, and by how much each axis is longer than the one before it
+_MOST = 4  # of one launch
 _MOST_BLOCKS = 128
 _MOST_ELEMENTS = 1 << 18  # of one array
 _STEPS = 4000  # statements of the first run of a trial; another one that takes twice as many does not end
@@ -132,10 +132,19 @@ class Trial:
 
 @dataclass(slots=True)
 class Seen:
-    """In how many trials of a launch something was possible, and those that show it. Mutable."""
+    """In how many of the trials of a launch that were run something was possible, and those that show it.
+    Mutable."""
 
+    trials: int = 0
     possible: int = 0
     shown: list[tuple[Trial, Any]] = field(default_factory=list)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether more trials would not change what is usual: the larger ones take most of the time."""
+        left, shown = _MOST - self.trials, len(self.shown)
+        may_be = 2 * (shown + left) >= self.possible + left
+        return not may_be or (shown > 0 and 2 * shown >= self.possible + left)
 
     @property
     def is_usual(self) -> bool:
@@ -144,8 +153,24 @@ class Seen:
         return bool(self.shown) and 2 * len(self.shown) >= self.possible
 
 
-def trials(judge: Judge, path: str, blank: tuple[str, ...], fuel: Fuel) -> Iterator[tuple[Trial, Memory]]:
-    """The launch at inputs of several sizes, small enough to be run as a whole, and a clean run of each."""
+class Trials:
+    """The launch at inputs of several sizes, small enough to be run as a whole, and a clean run of each.
+    Mutable: each is made when it is first asked for, and kept."""
+
+    def __init__(self, judge: Judge, path: str, blank: tuple[str, ...], fuel: Fuel) -> None:
+        self._made: list[tuple[Trial, Memory]] = []
+        self._more = _trials(judge, path, blank, fuel)
+
+    def __iter__(self) -> Iterator[tuple[Trial, Memory]]:
+        for number in range(_MOST):
+            if number == len(self._made):
+                self._made += islice(self._more, 1)
+            if number == len(self._made):
+                return
+            yield self._made[number]
+
+
+def _trials(judge: Judge, path: str, blank: tuple[str, ...], fuel: Fuel) -> Iterator[tuple[Trial, Memory]]:
     kernel = judge.kernel
     context = Context(kernel)
 
@@ -157,7 +182,7 @@ def trials(judge: Judge, path: str, blank: tuple[str, ...], fuel: Fuel) -> Itera
                 yield Trial(kernel, path, concrete, broken.values, blank, fuel)
 
     possible = (trial for trial in made() if is_admitted(trial.concrete, context) and _is_small(trial))
-    for trial in islice(possible, _TRIALS):
+    for trial in islice(possible, _MOST):
         first = trial.run()
         if first is not None and first.is_clean:
             yield trial, first

@@ -14,7 +14,7 @@ from tilecheck.ir.kernel import Access, Effect, Kernel
 from tilecheck.jit.reference import Call, UndefinedRecord
 from tilecheck.model import Diagnostic, Related, Severity
 from tilecheck.proof.launch_judge import Judge
-from tilecheck.proof.launch_trials import Memory, Seen, Trial, input_text
+from tilecheck.proof.launch_trials import Memory, Seen, Trial, Trials, input_text
 from tilecheck.proof.replay import at_site
 
 CODE, NAME = "TC505", "undefined-lanes-stored"
@@ -28,14 +28,18 @@ def may_leave_undefined(kernel: Kernel) -> bool:
     return any(a.mask is not TRUE or a.checked for a in reads)
 
 
-def undefined_lanes(judge: Judge, trials: Sequence[tuple[Trial, Memory]]) -> Iterator[Diagnostic]:
+def undefined_lanes(judge: Judge, trials: Trials) -> Iterator[Diagnostic]:
     """A finding for each load whose undefined lanes decide what the launch leaves in memory."""
     seen: dict[Call, Seen] = {}
     arrays: dict[Call, str] = {}
-    for trial, first in trials if may_leave_undefined(judge.kernel) else ():
+    for number, (trial, first) in enumerate(trials if may_leave_undefined(judge.kernel) else ()):
+        if seen and all(one.is_settled for one in seen.values()):
+            break
         arrays.update(first.log.idle)
         for call in first.log.idle:
             seen.setdefault(call, Seen()).possible += 1
+        for one in seen.values():
+            one.trials = number + 1
         for call in _deciding(trial, first):
             seen[call].shown.append((trial, call))
     for call in sorted(seen):

@@ -21,7 +21,7 @@ from tilecheck.ir.launch import HostTensor, Launch
 from tilecheck.jit.reference import AccessRecord
 from tilecheck.model import Diagnostic, Related, Severity
 from tilecheck.proof.launch_judge import Judge
-from tilecheck.proof.launch_trials import Memory, Seen, Trial, input_text
+from tilecheck.proof.launch_trials import Memory, Seen, Trial, Trials, input_text
 from tilecheck.proof.replay import at_site
 
 USED, USED_NAME = "TC503", "unwritten-memory-used"
@@ -66,12 +66,15 @@ class _Use:
     element: _Element
 
 
-def used(judge: Judge, blank: tuple[str, ...], trials: Sequence[tuple[Trial, Memory]]) -> Iterator[Diagnostic]:
+def used(judge: Judge, blank: tuple[str, ...], trials: Trials) -> Iterator[Diagnostic]:
     """A finding for each array whose unwritten elements decide what the launch leaves."""
     for name in blank:
         accesses = [a for a in judge.kernel.accesses if a.array == name and a.effect is not Effect.WRITE]
         seen = Seen()
         for trial, first in trials if accesses else ():
+            if seen.is_settled:
+                break
+            seen.trials += 1
             use = _unwritten_use(first, name)
             if use is None:
                 continue
@@ -133,9 +136,7 @@ def _host_name(judge: Judge, name: str) -> str:
 # ---- left by the launch --------------------------------------------------------------------------------------
 
 
-def partly_written(
-    judge: Judge, blank: tuple[str, ...], trials: Sequence[tuple[Trial, Memory]]
-) -> Iterator[Diagnostic]:
+def partly_written(judge: Judge, blank: tuple[str, ...], trials: Trials) -> Iterator[Diagnostic]:
     """A finding for each array that the host returns and of which the launch leaves elements unwritten."""
     returned = set(judge.launch.returned)
     for name in blank:
@@ -144,6 +145,9 @@ def partly_written(
             continue
         seen = Seen()
         for trial, first in trials:
+            if seen.is_settled:
+                break
+            seen.trials += 1
             stored = first.written(name)
             if stored is None or not stored.any():
                 continue
