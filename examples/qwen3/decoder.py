@@ -128,7 +128,9 @@ class Decoder:
             caches = [(keys[number, 0, 0, 0], values[number, 0, 0, 0]) for keys, values in parts]
             if len(prompt) > 1:
                 fill(self.machine, self.config, self.weights, self._turns, caches, prompt[:-1])
-        self._caches = [(host.unpartition(keys), host.unpartition(values)) for keys, values in parts]
+        for keys, values in parts:
+            host.unpartition(keys)  # `_caches` has the whole arrays, which are usable again
+            host.unpartition(values)
         self._positions = [len(prompt) - 1 for prompt in prompts]
         self._given = {"token": [prompt[-1] for prompt in prompts], "position": self._positions}
 

@@ -17,6 +17,8 @@ from tilecheck.host.reference import ReferenceDriver, ReferenceKernel
 from tilecheck.jit.launch import guard_of
 from tilecheck.jit.records import Record
 
+# Of a launch. Nothing but handles and numbers: an array of somebody else's would not be owned.
+Argument = host.View | int | float
 
 class Machine(Protocol):
     """Memory and launches. Arrays are handles of `tilecheck.host`, which owns and orders them."""
@@ -40,7 +42,7 @@ class Machine(Protocol):
         self,
         kernel: Any,
         grid: tuple[int, ...],
-        args: Iterable[Any],
+        args: Iterable[Argument],
         *,
         dependent: bool = False,
         warps: int = 4,
@@ -101,7 +103,7 @@ class Cuda:
         self,
         kernel: Any,
         grid: tuple[int, ...],
-        args: Iterable[Any],
+        args: Iterable[Argument],
         *,
         dependent: bool = False,
         warps: int = 4,
@@ -152,7 +154,7 @@ class Reference:
         self,
         kernel: Any,
         grid: tuple[int, ...],
-        args: Iterable[Any],
+        args: Iterable[Argument],
         *,
         dependent: bool = False,
         warps: int = 4,

@@ -32,6 +32,16 @@ def test_each_is_ordered(path):
     assert all(kernel["verdict"] in ("proved", "conditional") for kernel in report["kernels"])
 
 
+def test_the_engine_and_its_kernels_pass_with_every_launch_decided():
+    command = (sys.executable, "-m", "tilecheck", "verify", "--no-cache", "--require", "launches")
+    command += ("--format", "json", "examples/qwen3", "kernels")
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    report = json.loads(ran.stdout)
+    engine = [each for each in report["hosts"] if "qwen3" in each["file"]]
+    assert {each["status"] for each in engine} == {"ordered", "guarded"}
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_each_runs(path):
