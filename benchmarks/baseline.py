@@ -3,8 +3,8 @@
     python benchmarks/baseline.py write OUT PATH... [--jobs N]
     python benchmarks/baseline.py diff OLD NEW
 
-`write` verifies files and folders without a cache. `diff` prints what changed and ends with 1 if anything did; the
-solver's steps and times are summed up and never count as a change.
+`write` verifies files and folders without a cache. `diff` prints what changed, and ends with 1 if anything did;
+steps of the solver and times are summed up and never count as a change.
 """
 
 from __future__ import annotations
