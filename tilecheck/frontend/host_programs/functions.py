@@ -54,7 +54,7 @@ def call_function(m: Machine, function: V.Function, a: Arguments) -> V.Value:
     relevant = m.is_relevant(node) or function.name == "__init__"  # without it nothing of the object is known
     if _is_manager(function):
         return V.Context("manager", (function, a))
-    if relevant and _is_generator(function):
+    if relevant and _is_generator(m, function):
         return V.Generator(function, a)
     unread = node in m.knowledge.opaque or _is_odd(m, function) or not m.knowledge.reads_helpers
     if not relevant and unread:
@@ -78,15 +78,22 @@ def _is_manager(function: V.Function) -> bool:
     return any(name.endswith(_MANAGERS) for name in _decorators(function))
 
 
-def _is_generator(function: V.Function) -> bool:
+def _is_generator(m: Machine, function: V.Function) -> bool:
     """Whether a call gives a generator, which does nothing yet."""
     node = function.node
     return (
         isinstance(node, cst.FunctionDef)
         and node.asynchronous is None
         and not node.decorators
-        and any(isinstance(n, cst.Yield) for n in walk(node.body, _is_own))
+        and _yields(m, node)
     )
+
+
+def _yields(m: Machine, node: cst.FunctionDef) -> bool:
+    known = m.kernels.yields
+    if node not in known:
+        known[node] = any(isinstance(n, cst.Yield) for n in walk(node.body, _is_own))
+    return known[node]
 
 
 def _is_own(node: cst.CSTNode) -> bool:
@@ -107,20 +114,18 @@ def _decorators(function: V.Function) -> list[str]:
 def _is_odd(m: Machine, function: V.Function) -> bool:
     """Whether a call may do anything else than run the text of the function now."""
     if function.node not in m.kernels.odd:
-        m.kernels.odd[function.node] = _reads_odd(function)
+        m.kernels.odd[function.node] = _reads_odd(m, function)
     return m.kernels.odd[function.node]
 
 
-def _reads_odd(function: V.Function) -> bool:
+def _reads_odd(m: Machine, function: V.Function) -> bool:
     node = function.node
     if not isinstance(node, cst.FunctionDef):
         return False
     known = (*_PLAIN_DECORATORS, *_MANAGERS)
     if any(not name.endswith(known) and not name.startswith(known) for name in _decorators(function)):
         return True
-    own = walk(node.body, lambda n: not isinstance(n, cst.FunctionDef | cst.Lambda))
-    yields = any(isinstance(n, cst.Yield) for n in own)
-    return node.asynchronous is not None or (yields and not _is_manager(function))
+    return node.asynchronous is not None or (_yields(m, node) and not _is_manager(function))
 
 
 def run_function(m: Machine, function: V.Function, a: Arguments) -> V.Value:

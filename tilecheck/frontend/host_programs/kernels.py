@@ -23,7 +23,8 @@ class Kernels:
 
     of: Footprints
     found: dict[str, dict[object, Definition]] = field(default_factory=dict)  # by file
-    odd: dict[cst.CSTNode, bool] = field(default_factory=dict)  # functions: see `functions`
+    odd: dict[cst.CSTNode, bool] = field(default_factory=dict)  # functions: see `functions`, also for the next
+    yields: dict[cst.CSTNode, bool] = field(default_factory=dict)
     parameters: dict[cst.Param, str] = field(default_factory=dict)  # what their annotations say
     texts: dict[object, object] = field(default_factory=dict)  # see `texts.once`
     own: dict[tuple[str, str], bool] = field(default_factory=dict)  # modules, by the file that imports them
