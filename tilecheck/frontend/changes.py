@@ -14,7 +14,7 @@ import libcst as cst
 
 from tilecheck.frontend.kinds import LIBRARIES, Kinds, head_of, last_of
 from tilecheck.frontend.sight import is_in_sight, names_of_one
-from tilecheck.frontend.syntax import children, walk
+from tilecheck.frontend.syntax import children, walk, walk_kind
 
 Scope = cst.CSTNode | None  # None: the module
 Key = tuple[Scope, str]
@@ -139,7 +139,7 @@ class Changes:
         """Whether code changes what variables of a function give the tuner of a kernel in it: one
         that is bound more than once, or what it holds.
         """
-        names = [n for n in walk(tuner) if isinstance(n, cst.Name) and not self.is_name_only(n)]
+        names = [n for n in walk_kind(tuner, cst.Name) if not self.is_name_only(n)]
         keys = {key for n in names if isinstance((key := self.key(n))[0], cst.FunctionDef)}
         if any(self._times_bound(key) > 1 for key in keys):
             return True
@@ -283,15 +283,15 @@ class Changes:
         if isinstance(scope, _COMPREHENSIONS):
             loop: cst.CompFor | None = scope.for_in
             while loop is not None:
-                found.update(n.value for n in walk(loop.target) if isinstance(n, cst.Name))
+                found.update(n.value for n in walk_kind(loop.target, cst.Name))
                 loop = loop.inner_for_in
             return found
         assert isinstance(scope, cst.FunctionDef | cst.Lambda | cst.ClassDef)
         if not isinstance(scope, cst.ClassDef):
-            found.update(p.name.value for p in walk(scope.params) if isinstance(p, cst.Param))
+            found.update(p.name.value for p in walk_kind(scope.params, cst.Param))
         elsewhere: set[str] = set()
         inner = (cst.FunctionDef, cst.Lambda, cst.ClassDef, *_COMPREHENSIONS.__args__)
-        for node in walk(scope.body, lambda n: not isinstance(n, inner)):
+        for node in walk(scope.body, lambda n: type(n) not in inner):
             match node:
                 case cst.Name():
                     if self.is_name_only(node) and not isinstance(

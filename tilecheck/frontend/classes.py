@@ -9,7 +9,7 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.expressions import MODULE, evaluate
 from tilecheck.frontend.kinds import Kinds, last_of
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import walk, walk_kind
 from tilecheck.frontend.values import (
     Const,
     Frame,
@@ -158,4 +158,4 @@ def _sets(method: cst.FunctionDef | cst.ClassDef) -> frozenset[str]:
 
 
 def _attributes(target: cst.CSTNode) -> set[str]:
-    return {n.attr.value for n in walk(target) if isinstance(n, cst.Attribute)}
+    return {n.attr.value for n in walk_kind(target, cst.Attribute)}

@@ -6,7 +6,6 @@ kernel is one that is tuned or launched in its file, or that returns nothing and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +17,7 @@ from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.pragmas import Pragma
-from tilecheck.frontend.syntax import children, walk
+from tilecheck.frontend.syntax import walk, walk_kind
 from tilecheck.frontend.values import START, Array, ArrayList, Choice, Num, Param, Pointer, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
@@ -65,13 +64,13 @@ def find_kernels(table: ModuleTable) -> tuple[Definition, ...]:
     found: dict[cst.FunctionDef, Definition] = {}
     wrapped: list[tuple[str, tuple[cst.FunctionDef, ...], str]] = []
     functions: list[tuple[cst.FunctionDef, tuple[cst.FunctionDef, ...]]] = []
-    for node, enclosing in _walk(table.parsed.module, ()):
-        if type(node) is cst.FunctionDef:
+    for node, enclosing in table.parsed.index.functions(cst.Call):
+        if isinstance(node, cst.FunctionDef):
             functions.append((node, enclosing))
             language = next(filter(None, (_language(table, d.decorator) for d in node.decorators)), "")
             if language:
                 found[node] = Definition(node.name.value, node, table, enclosing, language)
-        elif type(node) is cst.Call and node.args and (language := _language(table, node.func)):
+        elif node.args and (language := _language(table, node.func)):
             wrapped.append((dotted(node.args[0].value), enclosing, language))
     for name, enclosing, language in wrapped:
         for node, around in functions:
@@ -90,15 +89,13 @@ def _without_device_functions(table: ModuleTable, found: list[Definition]) -> li
     called: set[str] = set()
     for definition in jitted:
         own = _own_names(definition.node)
-        for node in walk(definition.node.body):
+        for node in walk_kind(definition.node.body, cst.Call, cst.Arg):
             if isinstance(node, cst.Call):
                 called.add(dotted(node.func))
-            elif isinstance(node, cst.Arg) and isinstance(node.value, cst.Name) and node.value.value not in own:
+            elif isinstance(node.value, cst.Name) and node.value.value not in own:
                 called.add(node.value.value)  # the function of a reduction
     launched = {
-        dotted(node.func.value)
-        for node in table.nodes()
-        if type(node) is cst.Call and isinstance(node.func, cst.Subscript)
+        dotted(node.func.value) for node in table.nodes(cst.Call) if isinstance(node.func, cst.Subscript)
     }
 
     def is_kernel(definition: Definition) -> bool:
@@ -115,27 +112,14 @@ def _own_names(function: cst.FunctionDef) -> set[str]:
     """The names of parameters and local variables."""
     params = function.params
     names = {p.name.value for p in (*params.posonly_params, *params.params, *params.kwonly_params)}
-    targets = (
-        node for node in walk(function.body) if isinstance(node, cst.AssignTarget | cst.For | cst.AnnAssign)
-    )
-    return names | {n.value for t in targets for n in walk(t.target) if isinstance(n, cst.Name)}
+    targets = walk_kind(function.body, cst.AssignTarget, cst.For, cst.AnnAssign)
+    return names | {n.value for t in targets for n in walk_kind(t.target, cst.Name)}
 
 
 def _returns_a_value(function: cst.FunctionDef) -> bool:
     nested = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
-    inner = walk(function.body, lambda n: not isinstance(n, nested))
+    inner = walk(function.body, lambda n: type(n) not in nested)
     return any(isinstance(node, cst.Return) and node.value is not None for node in inner)
-
-
-def _walk(
-    node: cst.CSTNode, enclosing: tuple[cst.FunctionDef, ...]
-) -> Iterator[tuple[cst.CSTNode, tuple[cst.FunctionDef, ...]]]:
-    stack = [(node, enclosing)]
-    while stack:
-        node, enclosing = stack.pop()
-        yield node, enclosing
-        inner = (*enclosing, node) if type(node) is cst.FunctionDef else enclosing
-        stack.extend((child, inner) for child in reversed(children(node)))
 
 
 _MOST_ALIASES = 8  # of one decorator: `jit = ct.kernel`

@@ -18,7 +18,7 @@ from tilecheck.frontend.folding import folded
 from tilecheck.frontend.folding_texts import NotConstant
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.submodules import may_hold_submodule
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import has_kind, walk
 from tilecheck.frontend.unread_constants import asked_of_unread, unread_constant
 from tilecheck.frontend.values import (
     START,
@@ -249,7 +249,7 @@ def _string(x: Executor, node: cst.SimpleString | cst.ConcatenatedString, frame:
 
 
 def formatted(x: Executor, node: cst.FormattedString, frame: Frame) -> Any:
-    if any(isinstance(inner, cst.NamedExpr) for inner in walk(node)):
+    if has_kind(node, cst.NamedExpr):
         raise UnsupportedConstruct("assignment in a formatted string")
     return Token(f"text {x.number()}")
 
@@ -923,7 +923,7 @@ def _comprehension(x: Executor, node: cst.ListComp | cst.GeneratorExp, frame: Fr
     loop = node.for_in
     if loop.inner_for_in is not None or loop.asynchronous is not None:
         raise UnsupportedConstruct("nested comprehension")
-    if any(isinstance(inner, cst.NamedExpr) for inner in walk(node)):
+    if has_kind(node, cst.NamedExpr):
         raise UnsupportedConstruct("assignment in a comprehension")
     inner = Frame(dict(frame.names), frame.parent, frame.table, frame.function, frame.returns, frame.depth)
     items = []

@@ -11,7 +11,7 @@ from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.definitions import Definition, kernel_pragmas
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.pragmas import PragmaKind
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import has_kind, walk
 from tilecheck.ir.kernel import Filled
 from tilecheck.model import Site
 
@@ -61,6 +61,6 @@ def _leaves_a_loop(function: cst.FunctionDef) -> bool:
     for loop in walk(function.body):
         if isinstance(loop, cst.While):
             return True
-        if isinstance(loop, _LOOPS) and any(isinstance(n, cst.Break | cst.Return) for n in walk(loop.body)):
+        if isinstance(loop, _LOOPS) and has_kind(loop.body, cst.Break, cst.Return):
             return True
     return False

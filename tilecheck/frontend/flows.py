@@ -17,7 +17,7 @@ import libcst as cst
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.syntax import children, walk
+from tilecheck.frontend.syntax import children, has_kind, walk, walk_kind
 from tilecheck.model import Site, Span
 
 Sources = frozenset["Source"]
@@ -112,7 +112,7 @@ class _Flows:
 
     def state(self, function: cst.FunctionDef, names: Mapping[str, Sources]) -> _State:
         inside = (cst.FunctionDef, cst.Lambda, cst.ListComp, cst.GeneratorExp, cst.DictComp, cst.SetComp)
-        held = {p.name.value for p in walk(function.params) if isinstance(p, cst.Param)}
+        held = {p.name.value for p in walk_kind(function.params, cst.Param)}
         captured: set[str] = set()
         for node in walk(function.body):
             match node:
@@ -270,7 +270,7 @@ class _Flows:
                 return self._call(node, state)
             case cst.Lambda() | cst.ListComp() | cst.GeneratorExp() | cst.NamedExpr():
                 self.escape(NONE.union(*(state.names.get(name, NONE) for name in _names(node))))
-                if any(isinstance(inner, cst.Call) for inner in walk(node)):
+                if has_kind(node, cst.Call):
                     raise Unread
                 return NONE
             case _:  # moves elements between lanes, or may do so
@@ -368,7 +368,7 @@ class _Flows:
 
 
 def _names(node: cst.CSTNode) -> set[str]:
-    return {inner.value for inner in walk(node) if isinstance(inner, cst.Name)}
+    return {inner.value for inner in walk_kind(node, cst.Name)}
 
 
 def _joined(a: Mapping[str, Sources], b: Mapping[str, Sources]) -> dict[str, Sources]:

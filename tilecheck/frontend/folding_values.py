@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.frontend.folding_texts import NotConstant
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import walk, walk_kind
 from tilecheck.frontend.values import Const, Num, Seq, integer
 from tilecheck.ir import expr as E
 
@@ -74,7 +74,7 @@ def assigned(function: cst.FunctionDef) -> frozenset[str]:
     for node in walk(function.body):
         match node:
             case cst.AssignTarget() | cst.AnnAssign() | cst.AugAssign() | cst.For():
-                found |= {n.value for n in walk(node.target) if isinstance(n, cst.Name)}
+                found |= {n.value for n in walk_kind(node.target, cst.Name)}
             case _ if isinstance(node, inside):
                 raise NotConstant
     return frozenset(found)

@@ -12,7 +12,7 @@ import libcst as cst
 
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import walk_kind
 
 _BINDING = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.NamedExpr, cst.For)
 
@@ -23,8 +23,8 @@ def prepared_inputs(table: ModuleTable, host: cst.FunctionDef) -> tuple[str, ...
     Of `forward` these are the ones for which some `Class.apply(...)` passes anything but a literal, or a
     parameter of the function around it as that function got it. Of the other methods, all that was saved.
     """
-    for node in table.nodes():
-        if type(node) is cst.ClassDef and any(part is host for part in node.body.body):
+    for node in table.nodes(cst.ClassDef):
+        if any(part is host for part in node.body.body):
             found = tuple(sorted(_computed(table, node)))
             first = next((p.name.value for p in host.params.params), "")
             return found if host.name.value == "forward" or not found else (first,)
@@ -48,8 +48,8 @@ def _computed(table: ModuleTable, owner: cst.ClassDef) -> set[str]:
 def _calls(table: ModuleTable, name: str) -> Iterator[tuple[cst.FunctionDef, cst.Call]]:
     """The calls of something, each with every function around it."""
     parents = table.changes.parents
-    for call in table.nodes():
-        if type(call) is cst.Call and dotted(call.func) == name:
+    for call in table.nodes(cst.Call):
+        if dotted(call.func) == name:
             node: cst.CSTNode = call
             while node in parents:
                 node = parents[node]
@@ -62,6 +62,6 @@ def _is_handed_on(function: cst.FunctionDef, value: cst.BaseExpression) -> bool:
         return isinstance(value, cst.BaseNumber | cst.BaseString)
     params = function.params
     given = {p.name.value for p in (*params.posonly_params, *params.params, *params.kwonly_params)}
-    bound = (node.target for node in walk(function.body) if isinstance(node, _BINDING))
-    names = {part.value for target in bound for part in walk(target) if isinstance(part, cst.Name)}
+    bound = (node.target for node in walk_kind(function.body, *_BINDING))
+    names = {part.value for target in bound for part in walk_kind(target, cst.Name)}
     return value.value in {"None", "True", "False"} | (given - names)

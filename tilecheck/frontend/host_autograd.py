@@ -21,7 +21,7 @@ from tilecheck.frontend.host_changes import MUTATORS, holds_mutable
 from tilecheck.frontend.host_sharing import kept
 from tilecheck.frontend.host_tensors import fresh_to_given
 from tilecheck.frontend.host_values import Ratio, Tensor, Unknown
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import walk, walk_kind
 from tilecheck.frontend.values import Choice, Const, Frame, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.host import host_stride, owners
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tilecheck.ir.launch import Launch
 
 SAVED = "saved_tensors"
+_STORING = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.Del, cst.For, cst.CompFor, cst.AsName)
 _INNER = (cst.FunctionDef, cst.Lambda, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)
 
 
@@ -88,8 +89,8 @@ def follow_gradients(x: HostExecutor, table: ModuleTable, host: cst.FunctionDef,
 
 def _class_of(table: ModuleTable, host: cst.FunctionDef) -> cst.ClassDef | None:
     """The autograd function that a method is of."""
-    for node in table.nodes():
-        if type(node) is cst.ClassDef and any(part is host for part in node.body.body):
+    for node in table.nodes(cst.ClassDef):
+        if any(part is host for part in node.body.body):
             is_function = any(dotted(base.value).split(".")[-1] == "Function" for base in node.bases)
             return node if is_function else None
     return None
@@ -97,7 +98,7 @@ def _class_of(table: ModuleTable, host: cst.FunctionDef) -> cst.ClassDef | None:
 
 def _is_replaced(table: ModuleTable, owner: cst.ClassDef) -> bool:
     """Whether another class, or an assignment, may give the class another `forward`."""
-    for node in table.nodes():
+    for node in table.nodes(cst.ClassDef, cst.AssignTarget, cst.Call):
         match node:
             case cst.ClassDef() if node is not owner and owner.name.value in _bases(node):
                 return True
@@ -135,11 +136,11 @@ def handed_over(x: HostExecutor, forward: cst.FunctionDef, frame: Frame) -> Hand
 
 
 def _named_in_results(forward: cst.FunctionDef) -> tuple[frozenset[str], ...]:
-    returned = [n.value for n in walk(forward.body) if isinstance(n, cst.Return) and n.value is not None]
+    returned = [n.value for n in walk_kind(forward.body, cst.Return) if n.value is not None]
     if len(returned) != 1:
         return ()
     parts = [e.value for e in returned[0].elements] if isinstance(returned[0], cst.Tuple) else returned
-    return tuple(frozenset(n.value for n in walk(part) if isinstance(n, cst.Name)) for part in parts)
+    return tuple(frozenset(n.value for n in walk_kind(part, cst.Name)) for part in parts)
 
 
 def take_over(x: HostExecutor, backward: cst.FunctionDef, frame: Frame, handed: Handed) -> None:
@@ -188,9 +189,10 @@ def take_over(x: HostExecutor, backward: cst.FunctionDef, frame: Frame, handed: 
 def _saves_plainly(forward: cst.FunctionDef, context: str) -> bool:
     """Whether the text shows each save, `ctx.save_for_backward(x)` in `forward` itself, and gives the context
     no other name."""
-    inner = {n for f in walk(forward.body) if isinstance(f, _INNER) for n in walk(f)}
+    inner = {n for f in walk_kind(forward.body, *_INNER) for n in walk(f)}
     plain: set[cst.CSTNode] = set()
-    for node in walk(forward.body):
+    asked = (cst.Call, cst.Attribute, cst.Assign, cst.NamedExpr, cst.Tuple, cst.List)
+    for node in walk_kind(forward.body, *asked):
         match node:
             case cst.Call(cst.Attribute(cst.Name(name), cst.Name("save_for_backward"))) if name == context:
                 plain.add(node.func)
@@ -200,14 +202,12 @@ def _saves_plainly(forward: cst.FunctionDef, context: str) -> bool:
                 return False
             case cst.Tuple() | cst.List() if any(e.value in _named(context, node) for e in node.elements):
                 return False
-    saves = {
-        n for n in walk(forward.body) if isinstance(n, cst.Attribute) and n.attr.value == "save_for_backward"
-    }
+    saves = {n for n in walk_kind(forward.body, cst.Attribute) if n.attr.value == "save_for_backward"}
     return saves <= plain and saves.isdisjoint(inner)
 
 
 def _named(name: str, node: cst.CSTNode) -> set[cst.CSTNode]:
-    return {n for n in walk(node) if isinstance(n, cst.Name) and n.value == name}
+    return {n for n in walk_kind(node, cst.Name) if n.value == name}
 
 
 def _unpacks(backward: cst.FunctionDef) -> bool:
@@ -229,30 +229,20 @@ def _texts(run: HostExecutor) -> Iterator[cst.CSTNode]:
 
 def _may_change(backward: cst.FunctionDef, context: str, attribute: str, value: Any) -> bool:
     """Whether a text may give an attribute of the context another value, or change the object that it has."""
-    nodes = list(walk(backward.body))
-    attributes = [n for n in nodes if isinstance(n, cst.Attribute) and dotted(n.value) == context]
-    if len(attributes) != sum(isinstance(n, cst.Name) and n.value == context for n in nodes):
+    attributes = [n for n in walk_kind(backward.body, cst.Attribute) if dotted(n.value) == context]
+    if len(attributes) != sum(n.value == context for n in walk_kind(backward.body, cst.Name)):
         return True  # it has another name, or other code has it
     own = [n for n in attributes if n.attr.value == attribute]
-    targets = [t for n in nodes for t in _targets(n)]
+    targets = [n.name if isinstance(n, cst.AsName) else n.target for n in walk_kind(backward.body, *_STORING)]
+    calls = list(walk_kind(backward.body, cst.Call))
     stored = [n for target in targets for n in walk(target)]
-    called = any(isinstance(n, cst.Call) and any(n.func is a for a in attributes) for n in nodes)
-    changes = any(isinstance(n, cst.Subscript) for n in stored) or any(map(_calls_mutator, nodes))
+    called = any(n.func is a for n in calls for a in attributes)
+    changes = any(isinstance(n, cst.Subscript) for n in stored) or any(map(_calls_mutator, calls))
     return called or any(n is a for n in stored for a in own) or (changes and holds_mutable(value))
 
 
-def _targets(node: cst.CSTNode) -> list[cst.CSTNode]:
-    match node:
-        case cst.AssignTarget() | cst.AugAssign() | cst.AnnAssign() | cst.Del() | cst.For() | cst.CompFor():
-            return [node.target]
-        case cst.AsName():
-            return [node.name]
-        case _:
-            return []
-
-
-def _calls_mutator(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.Call) and dotted(node.func).rpartition(".")[2] in MUTATORS
+def _calls_mutator(node: cst.Call) -> bool:
+    return dotted(node.func).rpartition(".")[2] in MUTATORS
 
 
 def _names(function: cst.FunctionDef) -> list[str]:

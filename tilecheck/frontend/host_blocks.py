@@ -17,7 +17,7 @@ from tilecheck.frontend.host_operators import compare
 from tilecheck.frontend.host_sharing import unread_of
 from tilecheck.frontend.host_targets import assigned, forget
 from tilecheck.frontend.host_values import Unknown
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import has_kind, walk
 from tilecheck.frontend.values import Frame, Named
 from tilecheck.ir import expr as E
 
@@ -85,7 +85,7 @@ def _finally(x: HostExecutor, node: cst.Try, body: Sequence[cst.CSTNode], frame:
     assert node.finalbody is not None
     final = node.finalbody.body.body
     before, names, returns = x.guard, dict(frame.names), list(frame.returns)
-    if any(isinstance(n, cst.Call) for n in walk(node.finalbody)):  # of launches in it, after an exception
+    if has_kind(node.finalbody, cst.Call):  # of launches in it, after an exception
         kept, frame.names = frame.names, dict(names)
         x.guard = E.all_of(before, x.unread_test("an exception"))
         doubted = set(x.doubted)

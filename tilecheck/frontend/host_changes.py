@@ -29,7 +29,7 @@ import libcst as cst
 from tilecheck.frontend.host_contents import forget_shared, forget_tensor
 from tilecheck.frontend.host_sharing import given_back, unread_of
 from tilecheck.frontend.host_values import Config, Dims, Order, Table, Tensor, Unknown
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import walk_kind
 from tilecheck.frontend.values import Choice, Frame, Function, Method, Named, Record, Seq
 from tilecheck.ir.sharing import is_under
 
@@ -365,5 +365,5 @@ def _inside(values: Iterable[Any], *, functions: bool = True) -> Iterator[Any]:
             case Method():
                 stack.append(value.value)
             case Function() if functions and value.closure is not None:
-                words = {n.value for n in walk(value.node) if isinstance(n, cst.Name)}
+                words = {n.value for n in walk_kind(value.node, cst.Name)}
                 stack.extend(v for v in map(value.closure.find, sorted(words)) if v is not None)

@@ -19,7 +19,7 @@ from tilecheck.frontend.expressions import MODULE, evaluate
 from tilecheck.frontend.host_functions import is_own
 from tilecheck.frontend.host_values import StandIn, Tensor, Unknown
 from tilecheck.frontend.statements import call_function
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import walk, walk_kind
 from tilecheck.frontend.values import Choice, Frame, Function
 from tilecheck.ir import expr as E
 from tilecheck.ir.host import host_test
@@ -128,7 +128,7 @@ def _bound(node: cst.CSTNode) -> Iterator[str]:
             case cst.FunctionDef() | cst.ClassDef() | cst.NameItem():
                 yield n.name.value
             case cst.AsName():
-                yield from (name.value for name in walk(n.name) if isinstance(name, cst.Name))
+                yield from (name.value for name in walk_kind(n.name, cst.Name))
             case cst.ImportAlias():
                 yield dotted(n.name).partition(".")[0]
             case cst.MatchAs() | cst.MatchStar() if n.name is not None:

@@ -105,5 +105,5 @@ def _numbers(x: HostExecutor, value: Any, rank: int | None) -> tuple[Expr, ...]:
 
 def _sets_blocks(table: ModuleTable) -> bool:
     """Whether code of the module gives descriptors other blocks, as the hook of a tuner does."""
-    targets = (n.target for n in table.nodes() if isinstance(n, cst.AssignTarget))
+    targets = (n.target for n in table.nodes(cst.AssignTarget))
     return any(isinstance(t, cst.Attribute) and t.attr.value == "block_shape" for t in targets)

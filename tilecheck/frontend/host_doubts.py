@@ -26,7 +26,7 @@ from tilecheck.frontend.host_values import (
     Unknown,
     named_in,
 )
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import has_kind, walk, walk_kind
 from tilecheck.frontend.values import Choice, Frame, Function, Method, Num, Record, Seq
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import owners
@@ -57,8 +57,8 @@ _STRINGS = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
 def about(node: cst.CSTNode, frame: Frame) -> set[str]:
     """The tensors and numbers that the values named in `node` are made of. Where a tensor lies, and which type
     its elements have, says nothing of its sizes."""
-    plain = {n.value for n in walk(node) if isinstance(n, cst.Attribute) and n.attr.value in _OF_TYPE}
-    names = dict.fromkeys(n.value for n in walk(node) if isinstance(n, cst.Name) and n not in plain)
+    plain = {n.value for n in walk_kind(node, cst.Attribute) if n.attr.value in _OF_TYPE}
+    names = dict.fromkeys(n.value for n in walk_kind(node, cst.Name) if n not in plain)
     return parts(*(value for name in names if (value := frame.find(name)) is not None))
 
 
@@ -113,7 +113,7 @@ def doubt(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     its statement, or in what decides whether the statement runs."""
     if isinstance(node, cst.Call) and (_last_name(node.func) in _HARMLESS or _is_reduction(node)):
         return
-    if isinstance(node, _STRINGS) and not any(isinstance(n, cst.Call) for n in walk(node)):
+    if isinstance(node, _STRINGS) and not has_kind(node, cst.Call):
         return
     product = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.MatrixMultiply)
     if isinstance(node, _ARITHMETIC) and not product:
@@ -122,7 +122,7 @@ def doubt(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
         return  # a table of types
     own = about(node, frame)
     x.doubted |= own
-    runs = (n for n in walk(node) if isinstance(n, cst.Call) and not _is_conversion(n, frame))
+    runs = (n for n in walk_kind(node, cst.Call) if not _is_conversion(n, frame))
     if not any(runs):
         return  # no code is run that might look at anything else, or raise whatever it is given
     for header in x.deciding[-1:]:
@@ -139,7 +139,7 @@ def _is_reduction(node: cst.Call) -> bool:
         case cst.Call(cst.Attribute(cst.Call() as inner, cst.Name("item")), []):
             return _is_reduction(inner)
         case cst.Call(cst.Attribute(cst.Comparison() as compared, cst.Name(name)), []) if name in _REDUCTIONS:
-            return not any(isinstance(n, cst.Call | cst.Subscript) for n in walk(compared))
+            return not has_kind(compared, cst.Call, cst.Subscript)
     return False
 
 
@@ -220,7 +220,7 @@ def doubt_inputs(
     if not followed and any(not _is_plain(frame.table.full_name(name) or "", plain) for name in names):
         x.doubted |= about(function.params, frame)
     for p in (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params):
-        words = [n.value for n in walk(p.annotation) if isinstance(n, cst.Name)] if p.annotation else []
+        words = [n.value for n in walk_kind(p.annotation, cst.Name)] if p.annotation else []
         if any(re.fullmatch("Literal|Annotated", word) for word in words):
             x.doubted.add(p.name.value)
 

@@ -27,7 +27,7 @@ from tilecheck.frontend.host_changes import (
 from tilecheck.frontend.host_contents import after_call, after_filling
 from tilecheck.frontend.host_methods import FOLLOWED, RESHAPING
 from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown, named_in
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import has_kind, walk_kind
 from tilecheck.frontend.values import Const, Frame, Function, Method, Named, Num, Seq, Token
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def calls_nothing(function: Any) -> bool:
     return (
         isinstance(function, Function)
         and isinstance(function.node, cst.Lambda)
-        and not any(isinstance(n, cst.Call | cst.NamedExpr) for n in walk(function.node.body))
+        and not has_kind(function.node.body, cst.Call, cst.NamedExpr)
     )
 
 
@@ -188,10 +188,17 @@ def read_effects(x: HostExecutor, function: Any, args: Arguments, result: Any) -
     return result
 
 
+_ACTING = (
+    *(cst.Attribute, cst.Call, cst.Yield, cst.Await, cst.Asynchronous, cst.AssignTarget, cst.AnnAssign),
+    *(cst.AugAssign, cst.For, cst.CompFor, cst.Del, cst.AsName, cst.FunctionDef, cst.ClassDef, cst.Nonlocal),
+    cst.Global,
+)
+
+
 def forget_effects(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     """What stores and calls may change in code that is not executed here, or is executed many times."""
     runs = False
-    for inner in walk(node):
+    for inner in walk_kind(node, *_ACTING):
         stop_at_reshaping(x, inner)
         match inner:
             case cst.Call():
@@ -214,9 +221,8 @@ def forget_effects(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
 def rebinds(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     """Functions in `node` may bind names around them anew whenever they are called, by whomever. What another
     function holds under such a name is unknown once one of them runs."""
-    for inner in walk(node):
-        if isinstance(inner, cst.Nonlocal | cst.Global):
-            x.events.rebound.update((frame.table.file, item.name.value) for item in inner.names)
+    for inner in walk_kind(node, cst.Nonlocal, cst.Global):
+        x.events.rebound.update((frame.table.file, item.name.value) for item in inner.names)
     if isinstance(node, cst.Nonlocal | cst.Global):
         lose_rebound(x, frame, but=frame)
     if isinstance(node, cst.Global):
@@ -227,10 +233,13 @@ def rebinds(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
 
 def named_inside(table: ModuleTable) -> frozenset[str]:
     """The names that functions inside other functions mention, if these do more than to compute a value."""
-    outer = [n for n in table.nodes() if type(n) is cst.FunctionDef]
-    inner = {n for f in outer for n in walk(f.body) if isinstance(n, cst.FunctionDef | cst.Lambda)}
-    doing = [f.body for f in inner if any(_does_more(n, table) for n in walk(f.body))]
-    return frozenset(n.value for body in doing for n in walk(body) if isinstance(n, cst.Name))
+    outer = table.nodes(cst.FunctionDef)
+    inner = {n for f in outer for n in walk_kind(f.body, cst.FunctionDef, cst.Lambda)}
+    doing = [f.body for f in inner if any(_does_more(n, table) for n in walk_kind(f.body, *_DOING))]
+    return frozenset(n.value for body in doing for n in walk_kind(body, cst.Name))
+
+
+_DOING = (cst.Call, cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.Del, cst.Yield, cst.Await)
 
 
 def _does_more(node: cst.CSTNode, table: ModuleTable) -> bool:
@@ -241,7 +250,7 @@ def _does_more(node: cst.CSTNode, table: ModuleTable) -> bool:
             return not quiet and table.full_name(text).partition(".")[0] not in _LIBRARIES
         case cst.AssignTarget(target=cst.Name()) | cst.AnnAssign(target=cst.Name()):
             return False
-    return isinstance(node, cst.AssignTarget | cst.AnnAssign | cst.AugAssign | cst.Del | cst.Yield | cst.Await)
+    return True
 
 
 def defined(x: HostExecutor, node: cst.FunctionDef | cst.ClassDef, frame: Frame) -> None:
@@ -293,7 +302,7 @@ def _is_quiet(node: cst.Call, frame: Frame) -> bool:
 def _may_be_code(arg: cst.Arg, frame: Frame) -> bool:
     """Whether an argument is a function that is called, or the items of what other code made, as far as its
     text shows."""
-    if any(isinstance(n, cst.Lambda) for n in walk(arg)) or (arg.keyword and arg.keyword.value == "key"):
+    if has_kind(arg, cst.Lambda) or (arg.keyword and arg.keyword.value == "key"):
         return True
     return isinstance(arg.value, cst.Name) and _is_function(arg.value.value, frame)
 

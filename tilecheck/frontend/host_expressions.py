@@ -23,7 +23,7 @@ from tilecheck.frontend.host_operators import compare, operate
 from tilecheck.frontend.host_targets import forget_named
 from tilecheck.frontend.host_values import Dims, HostShape, Members, Order, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.statements import assign
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import walk_kind
 from tilecheck.frontend.values import (
     Choice,
     Const,
@@ -226,7 +226,7 @@ def _order(x: HostExecutor, node: cst.ListComp, source: Any, frame: Frame) -> Or
             whole = start.elem is E.ZERO and step.elem is E.ONE and stop.elem is not None
         case _:
             return None
-    if not whole or {elt, left} != {i} or any(n.value == i for n in walk(asked) if isinstance(n, cst.Name)):
+    if not whole or {elt, left} != {i} or any(n.value == i for n in walk_kind(asked, cst.Name)):
         return None
     axis = evaluate(x, asked.comparator, frame)
     if isinstance(asked.operator, cst.NotIn):

@@ -13,7 +13,7 @@ import libcst as cst
 
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import walk, walk_kind
 
 
 def shared_fields(table: ModuleTable, method: cst.FunctionDef, *, calls: bool) -> dict[str, frozenset[str]]:
@@ -38,7 +38,7 @@ def shared_fields(table: ModuleTable, method: cst.FunctionDef, *, calls: bool) -
 
 
 def _classes(table: ModuleTable) -> Iterator[cst.ClassDef]:
-    return (n for n in table.nodes() if isinstance(n, cst.ClassDef))
+    return table.nodes(cst.ClassDef)
 
 
 def _methods(around: cst.ClassDef | None) -> Iterator[cst.FunctionDef]:
@@ -49,7 +49,7 @@ def _methods(around: cst.ClassDef | None) -> Iterator[cst.FunctionDef]:
 def _stores(function: cst.FunctionDef) -> Iterator[tuple[list[str], cst.BaseExpression]]:
     """The fields that one statement assigns, with the value, and the buffers that a module registers."""
     owner = _owner(function)
-    for node in walk(function.body):
+    for node in walk_kind(function.body, cst.Assign, cst.AnnAssign, cst.Call):
         match node:
             case cst.Assign(targets=targets, value=value):
                 names = [f for t in targets if (f := _field(t.target, owner))]
@@ -79,7 +79,7 @@ def _sources(value: cst.BaseExpression, function: cst.FunctionDef) -> set[str]:
     """The fields and variables whose tensor a value may be: all that stand in it, as functions may give back
     what they are given."""
     owner = _owner(function)
-    members = {id(n.attr) for n in walk(value) if isinstance(n, cst.Attribute)}
+    members = {id(n.attr) for n in walk_kind(value, cst.Attribute)}
     found: set[str] = set()
     for node in walk(value):
         match node:
@@ -87,8 +87,8 @@ def _sources(value: cst.BaseExpression, function: cst.FunctionDef) -> set[str]:
                 found.add(_field(node, owner))
             case cst.Name(name) if name != owner and id(node) not in members:
                 found.add(f"{function.name.value}:{name}")
-    called = {dotted(n.func).partition(".")[0] for n in walk(value) if isinstance(n, cst.Call)}
-    sized = {n.value for call in walk(value) if isinstance(call, cst.Call) for n in _sizes(call)}
+    called = {dotted(n.func).partition(".")[0] for n in walk_kind(value, cst.Call)}
+    sized = {n.value for call in walk_kind(value, cst.Call) for n in _sizes(call)}
     return {s for s in found if s.rpartition(":")[2] not in called | sized}
 
 
@@ -112,7 +112,7 @@ def _views(value: cst.BaseExpression, function: cst.FunctionDef) -> set[str]:
 def _variables(function: cst.FunctionDef) -> set[str]:
     """The parameters of a method, but for its object, and the variables that it assigns."""
     params = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
-    targets = (n.target for n in walk(function.body) if isinstance(n, cst.AssignTarget))
+    targets = (n.target for n in walk_kind(function.body, cst.AssignTarget))
     names = {p.name.value for p in params} | {t.value for t in targets if isinstance(t, cst.Name)}
     return names - {_owner(function)}
 
@@ -121,4 +121,4 @@ def _sizes(call: cst.Call) -> Iterator[cst.Name]:
     """The names among the arguments of an allocation of torch: numbers and types."""
     if dotted(call.func).rpartition(".")[2] in ("empty", "zeros", "ones", "full", "rand", "randn", "arange"):
         for arg in call.args:
-            yield from (n for n in walk(arg) if isinstance(n, cst.Name))
+            yield from walk_kind(arg, cst.Name)

@@ -50,7 +50,7 @@ from tilecheck.frontend.host_values import (
 )
 from tilecheck.frontend.host_views import reordered
 from tilecheck.frontend.statements import call_function
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import has_kind, walk, walk_kind
 from tilecheck.frontend.values import (
     Choice,
     Const,
@@ -117,7 +117,7 @@ def call(x: HostExecutor, node: cst.Call, frame: Frame) -> Any:
         return unread_call(x, function, node, Arguments((), (), node, frame.table), frame)
     for value in (*args.positional, *(v for _, v in args.keywords)):
         if isinstance(value, Function) and value.closure is not None:  # whoever is given it may call it
-            for inner in walk(value.node):
+            for inner in walk_kind(value.node, cst.Attribute, cst.Call, cst.AssignTarget):
                 stop_at_reshaping(x, inner)
                 if isinstance(inner, cst.AssignTarget) and dotted(inner.target).endswith(".data"):
                     x.stop("`.data` of a tensor is assigned")
@@ -432,11 +432,14 @@ def _is_plain(function: Function) -> bool:
         return False
     if isinstance(node, cst.Lambda):
         return True
-    if node.asynchronous is not None or any(_is_generator(n) for n in walk(node.body, is_own)):
+    if node.asynchronous is not None or _is_generator(node):
         return False
-    if _is_cached(function) and any(map(_stores, walk(node.body))):
+    if _is_cached(function) and any(map(_stores, walk_kind(node.body, *_STORING))):
         return False  # not every call does so
     return all(_plain_decorator(function, d.decorator) for d in node.decorators)
+
+
+_STORING = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.Call, cst.Del, cst.Nonlocal)
 
 
 def _stores(node: cst.CSTNode) -> bool:
@@ -458,8 +461,10 @@ def _is_cached(function: Function) -> bool:
     return any(function.table.full_name(dotted(node)) in CACHED for node in nodes)
 
 
-def _is_generator(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.Yield)
+def _is_generator(function: cst.FunctionDef) -> bool:
+    if not has_kind(function.body, cst.Yield):
+        return False
+    return any(isinstance(n, cst.Yield) for n in walk(function.body, is_own))
 
 
 def is_own(node: cst.CSTNode) -> bool:
@@ -492,7 +497,7 @@ def _is_in_view(function: Any, node: cst.CSTNode, args: Arguments) -> bool:
     if isinstance(function, Function):
         return True
     called = dotted(node.func) if isinstance(node, cst.Call) else ""
-    return any(isinstance(n, cst.ClassDef) and n.name.value == called for n in args.table.nodes())
+    return any(n.name.value == called for n in args.table.nodes(cst.ClassDef))
 
 
 def unread_call(x: HostExecutor, function: Any, node: cst.CSTNode, args: Arguments, frame: Frame) -> Any:
@@ -530,10 +535,9 @@ def _turns_none_away(x: HostExecutor, function: Any) -> bool:
     """Whether a function calls itself that asserts and raises nothing, and calls no other of the project."""
     if not isinstance(function, Function) or function.node not in x.running:
         return False
-    inside = list(walk(function.node.body))
-    called = (dotted(n.func) for n in inside if isinstance(n, cst.Call))
+    called = (dotted(n.func) for n in walk_kind(function.node.body, cst.Call))
     others = (name for name in called if isinstance(function.table.bindings.get(name), cst.FunctionDef))
-    return not any(isinstance(n, cst.Raise | cst.Assert) for n in inside) and set(others) <= {function.name}
+    return not has_kind(function.node.body, cst.Raise, cst.Assert) and set(others) <= {function.name}
 
 
 def _last_name(node: cst.BaseExpression) -> str:
@@ -549,9 +553,8 @@ def _last_name(node: cst.BaseExpression) -> str:
 def launches_inside(function: Function) -> bool:
     """Whether the text of a function contains a call of something named `launch`, or of a subscript."""
     return any(
-        isinstance(n, cst.Call)
-        and (isinstance(n.func, cst.Subscript) or dotted(n.func).rpartition(".")[2] == "launch")
-        for n in walk(function.node.body)
+        isinstance(n.func, cst.Subscript) or dotted(n.func).rpartition(".")[2] == "launch"
+        for n in walk_kind(function.node.body, cst.Call)
     )
 
 

@@ -12,7 +12,7 @@ import libcst as cst
 
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.host_changes import holds_mutable
-from tilecheck.frontend.syntax import names_touched, walk
+from tilecheck.frontend.syntax import names_touched, walk_kind
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
@@ -53,7 +53,7 @@ def _is_taken_by(call: cst.CSTNode | None, table: ModuleTable, *, in_loop: bool)
 def may_change_source(x: HostExecutor, node: cst.For, frame: Frame) -> bool:
     """Whether the body of a loop may change a list that the loop takes its items from: each use of it that does
     more than to read an item counts, under whatever name of this function."""
-    used = {n.value for n in walk(node.iter) if isinstance(n, cst.Name)}
+    used = {n.value for n in walk_kind(node.iter, cst.Name)}
     held = [value for name in used if (value := frame.find(name)) is not None and holds_mutable(value)]
     names = {name for name, value in frame.names.items() if any(value is other for other in held)} | {
         name for name in used if any(frame.find(name) is other for other in held)

@@ -22,7 +22,7 @@ from tilecheck.frontend.host_changes import anything_changed, live_frames
 from tilecheck.frontend.host_shapes import Parts
 from tilecheck.frontend.host_sharing import storages_in
 from tilecheck.frontend.host_values import Axes, Tensor, Unknown
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import walk, walk_kind
 from tilecheck.frontend.values import Choice, Frame, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
@@ -38,10 +38,10 @@ def can_follow(x: HostExecutor, node: cst.BaseExpression, target: cst.BaseExpres
     if x.line is None or x.events.callers or any(kept):
         return False
     statement = x.line[0]
-    first = next((n for n in walk(_value(statement)) if isinstance(n, cst.Name)), None)
+    first = next(walk_kind(_value(statement), cst.Name), None)
     if first is None or not any(n is first for n in walk(target)) or not isinstance(target, cst.Name):
         return False
-    loops = (n for n in frame.table.nodes() if isinstance(n, cst.For | cst.While | cst.Try))
+    loops = frame.table.nodes(cst.For, cst.While, cst.Try)
     return not any(n is node for loop in loops for n in walk(loop))
 
 

@@ -15,7 +15,7 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.host_values import Pair, Pieces, Split, Table, Tensor, Unknown, named_in
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import walk_kind
 from tilecheck.frontend.values import Choice, Frame, Function, Method, Record, Seq
 from tilecheck.ir.sharing import is_under
 
@@ -42,10 +42,10 @@ def flows(x: HostExecutor, loop: cst.CSTNode, frame: Frame) -> None:
     """A variable that a loop assigns may hold, in or after it, any tensor that one of these is made of."""
     names: set[str] = set()
     held: list[Any] = []
-    for node in walk(loop):
+    for node in walk_kind(loop, cst.AssignTarget, cst.For, cst.NamedExpr, cst.AnnAssign, cst.AugAssign):
         match node:
             case cst.AssignTarget(target=target) | cst.For(target=target) | cst.NamedExpr(target=target):
-                names.update(n.value for n in walk(target) if isinstance(n, cst.Name))
+                names.update(n.value for n in walk_kind(target, cst.Name))
                 names.add(dotted(target))
             case cst.AnnAssign(target=target) | cst.AugAssign(target=target):
                 names.add(dotted(target))
@@ -62,9 +62,7 @@ def _copies(loop: cst.CSTNode) -> dict[str, set[str]]:
     """The variables that a loop makes others, or views of others: `a = b`, `a = b[0]`. Those that change places
     stay apart."""
     found: dict[str, set[str]] = {}
-    for node in walk(loop):
-        if not isinstance(node, cst.Assign):
-            continue
+    for node in walk_kind(loop, cst.Assign):
         for target in node.targets:
             pairs = _pairs(target.target, node.value)
             if {name for name, _ in pairs} != {

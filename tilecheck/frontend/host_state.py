@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import walk_kind
 
 _CONTAINERS = (cst.Dict, cst.List, cst.Set, cst.DictComp, cst.ListComp)
 _MADE = ("__init__", "__post_init__", "__new__")  # what these assign comes from whoever makes the object
@@ -23,9 +23,8 @@ def kept_names(table: ModuleTable, function: cst.FunctionDef) -> tuple[str, ...]
 
 
 def _of_module(table: ModuleTable) -> Iterator[str]:
-    for node in table.nodes():
-        if isinstance(node, cst.Global):
-            yield from (item.name.value for item in node.names)
+    for node in table.nodes(cst.Global):
+        yield from (item.name.value for item in node.names)
     for name, binding in table.bindings.items():
         if isinstance(binding, (*_CONTAINERS, cst.FunctionDef, cst.ClassDef)):
             yield name
@@ -33,10 +32,10 @@ def _of_module(table: ModuleTable) -> Iterator[str]:
 
 def _fields(table: ModuleTable) -> Iterator[str]:
     """Fields that methods assign after the object was made."""
-    for owner in table.nodes():
-        for method in owner.body.body if isinstance(owner, cst.ClassDef) else ():
+    for owner in table.nodes(cst.ClassDef):
+        for method in owner.body.body:
             if isinstance(method, cst.FunctionDef) and method.name.value not in _MADE:
-                for node in walk(method.body):
+                for node in walk_kind(method.body, cst.AssignTarget):
                     match node:
                         case cst.AssignTarget(cst.Attribute(cst.Name("self"), cst.Name(field))):
                             yield f"self.{field}"

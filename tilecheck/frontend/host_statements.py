@@ -27,7 +27,7 @@ from tilecheck.frontend.host_operators import operate
 from tilecheck.frontend.host_products import multiplies
 from tilecheck.frontend.host_targets import assigned, change, delete, forget, lose_changed, unpack_unknown
 from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown, Updated
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import has_kind
 from tilecheck.frontend.values import Choice, Const, Frame, Num, Range, Seq, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
@@ -274,7 +274,7 @@ def _after(x: HostExecutor, node: cst.For | cst.While, frame: Frame) -> None:
     """The `else` of a loop: it runs unless a `break` left the loop, of which nothing is known."""
     if node.orelse is None:
         return
-    left = any(isinstance(n, cst.Break) for n in walk(node.body))
+    left = has_kind(node.body, cst.Break)
     ran = x.unread_test("the loop was not left") if left else E.TRUE
     statements.branch(x, ran, node.orelse.body.body, (), frame)
 
@@ -310,7 +310,7 @@ def _items(source: Any) -> tuple[Any, ...] | None:
 def _leaves(node: cst.For) -> bool:
     """Whether a `break` ends the loop early: what follows is reached with what any of its items left. After a
     `return` nothing follows."""
-    return any(isinstance(n, cst.Break) for n in walk(node.body))
+    return has_kind(node.body, cst.Break)
 
 
 def _any_items(x: HostExecutor, node: cst.For, frame: Frame) -> None:

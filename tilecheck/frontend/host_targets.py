@@ -23,7 +23,7 @@ from tilecheck.frontend.host_changes import (
 )
 from tilecheck.frontend.host_effects import forget_effects
 from tilecheck.frontend.host_values import Dims, HostShape, Starred, Table, Tensor, Unknown
-from tilecheck.frontend.syntax import names_touched, walk
+from tilecheck.frontend.syntax import has_kind, names_touched, walk_kind
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Num, Poison, Record, Seq
 from tilecheck.ir import expr as E
 
@@ -51,10 +51,13 @@ def forget(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     forget_effects(x, node, frame)
 
 
+_CHANGING = (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.Del, cst.For, cst.CompFor, cst.Call)
+
+
 def lose_changed(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     """Lists and objects that `node` may change in place, under whatever names, are unknown: where it changes
     anything, also those that it gives other names, or puts somewhere."""
-    if not any(_changes_in_place(n, frame) for n in walk(node)):
+    if not any(_changes_in_place(n, frame) for n in walk_kind(node, *_CHANGING)):
         return
     lose_objects(x, [frame.find(name) for name in names_touched(node)], frame)
 
@@ -64,7 +67,7 @@ def _changes_in_place(node: cst.CSTNode, frame: Frame) -> bool:
         case cst.AugAssign(target=cst.Name(name)):  # a number is not changed but replaced
             return not isinstance(frame.find(name), Num | Const | Tensor)
         case cst.AssignTarget() | cst.AnnAssign() | cst.AugAssign() | cst.Del() | cst.For() | cst.CompFor():
-            return any(isinstance(part, cst.Attribute | cst.Subscript) for part in walk(node.target))
+            return has_kind(node.target, cst.Attribute, cst.Subscript)
         case cst.Call(func=cst.Attribute(attr=cst.Name(method))):
             return method in MUTATORS
     return False
@@ -116,16 +119,21 @@ def kept_attribute(path: str, frame: Frame) -> Any | None:
 
 def forget_named(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     """What `:=` binds in an expression that is not read, or around a comprehension, is unknown."""
-    for inner in walk(node):
-        if isinstance(inner, cst.NamedExpr):
-            name = dotted(inner.target)
-            frame.names[name] = x.unread(name)
+    for inner in walk_kind(node, cst.NamedExpr):
+        name = dotted(inner.target)
+        frame.names[name] = x.unread(name)
+
+
+_ASSIGNING = (
+    *(cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr, cst.WithItem, cst.FunctionDef),
+    *(cst.ClassDef, cst.MatchAs, cst.MatchStar, cst.ExceptHandler, cst.Call),
+)
 
 
 def assigned(node: cst.CSTNode) -> list[str]:
     """The names, attribute paths included, that a statement may assign."""
     found: dict[str, None] = {}
-    for inner in walk(node):
+    for inner in walk_kind(node, *_ASSIGNING):
         match inner:
             case cst.AssignTarget() | cst.AnnAssign() | cst.AugAssign() | cst.For() | cst.NamedExpr():
                 _names(inner.target, found)
@@ -354,7 +362,7 @@ def bound(x: HostExecutor, function: Function, args: Arguments) -> Frame:
             continue
         if holds_mutable(frame.names[name]):
             frame.names[name] = x.unread(name)
-        elif any(isinstance(n, cst.Call) for n in walk(p.default)):
+        elif has_kind(p.default, cst.Call):
             made = host_sharing.kept(frame.names[name])
             frame.names[name] = x.defaults.setdefault((function.node, name), made)
     return frame

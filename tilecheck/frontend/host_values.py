@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import walk_kind
 from tilecheck.frontend.values import Frame, Function, Param, Token
 from tilecheck.ir.expr import ZERO, Expr
 
@@ -239,5 +239,5 @@ class Config:
 
 def named_in(node: cst.CSTNode, frame: Frame) -> list[Any]:
     """The values of the names that stand in a piece of code, each name once."""
-    names = dict.fromkeys(n.value for n in walk(node) if isinstance(n, cst.Name))
+    names = dict.fromkeys(n.value for n in walk_kind(node, cst.Name))
     return [value for name in names if (value := frame.find(name)) is not None]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import walk, walk_kind
 
 # Libraries whose functions change no list, dictionary or object of a module that they are given.
 LIBRARIES = frozenset("torch triton tilelang cuda numpy math itertools typing os logging packaging".split())
@@ -166,7 +166,7 @@ class Kinds:
                 while True:
                     if not self.is_flat(loop.iter, names):
                         return False
-                    names |= {n.value for n in walk(loop.target) if isinstance(n, cst.Name)}
+                    names |= {n.value for n in walk_kind(loop.target, cst.Name)}
                     if loop.inner_for_in is None:
                         break
                     loop = loop.inner_for_in

@@ -43,7 +43,7 @@ from tilecheck.frontend.host_values import LAUNCHERS, LaunchCall, Tensor, Unknow
 from tilecheck.frontend.launch_records import record
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.statements import run_block
-from tilecheck.frontend.syntax import children, walk
+from tilecheck.frontend.syntax import walk, walk_kind
 from tilecheck.frontend.values import Const, Frame, Function
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, const
@@ -124,27 +124,24 @@ class _Module:
 
     def __post_init__(self) -> None:
         launch_names = _launch_names(self.table)
-        stack: list[tuple[cst.CSTNode, tuple[cst.FunctionDef, ...]]] = [(self.table.parsed.module, ())]
-        while stack:
-            node, enclosing = stack.pop()
+        for node, enclosing in self.table.parsed.index.functions(cst.Call, skips=self._is_kernel):
             owner = enclosing[-1] if enclosing else None
-            if type(node) is cst.FunctionDef:
-                if any(is_kernel_decorator(self.table, d.decorator) for d in node.decorators):
-                    continue
+            if isinstance(node, cst.FunctionDef):
                 self.functions.append((node, enclosing))
-                enclosing = (*enclosing, node)
-            elif type(node) is cst.Call:
-                name = dotted(node.func)
-                self.calls.setdefault(owner, set()).add(name)
-                is_gridded = isinstance(node.func, cst.Subscript)
-                kernel = _kernel_named(self.table, node) if is_gridded or name in launch_names else None
-                if name in launch_names or kernel is not None:
-                    self.inside.setdefault(owner, []).append(node)
-                    if kernel is not None:
-                        self.kernels[self.table.site(node)] = kernel
-                elif is_gridded:
-                    self.perhaps.add(owner)
-            stack.extend((child, enclosing) for child in reversed(children(node)))
+                continue
+            name = dotted(node.func)
+            self.calls.setdefault(owner, set()).add(name)
+            is_gridded = isinstance(node.func, cst.Subscript)
+            kernel = _kernel_named(self.table, node) if is_gridded or name in launch_names else None
+            if name in launch_names or kernel is not None:
+                self.inside.setdefault(owner, []).append(node)
+                if kernel is not None:
+                    self.kernels[self.table.site(node)] = kernel
+            elif is_gridded:
+                self.perhaps.add(owner)
+
+    def _is_kernel(self, function: cst.FunctionDef) -> bool:
+        return any(is_kernel_decorator(self.table, d.decorator) for d in function.decorators)
 
     def sites(self) -> list[Site]:
         return [self.table.site(call) for calls in self.inside.values() for call in calls]
@@ -184,19 +181,12 @@ class _Module:
 def _names_handed_on(table: ModuleTable) -> frozenset[str]:
     """The names that stand elsewhere than in a definition or in front of a call's arguments; those in texts,
     as in `__all__` and `globals()["_helper"]`, count in."""
-    called: set[cst.CSTNode] = set()
-    found: set[str] = set()
-    for node in table.nodes():
-        match node:
-            case cst.Call(func=cst.Name() as name) | cst.FunctionDef(name=name) | cst.Attribute(attr=name):
-                called.add(name)
-            case cst.Arg(keyword=cst.Name() as name):
-                called.add(name)
-            case cst.Name() if node not in called:
-                found.add(node.value)
-            case cst.SimpleString():
-                found.add(node.raw_value)
-    return frozenset(found)
+    called: set[cst.CSTNode | None] = {call.func for call in table.nodes(cst.Call)}
+    called.update(function.name for function in table.nodes(cst.FunctionDef))
+    called.update(attribute.attr for attribute in table.nodes(cst.Attribute))
+    called.update(arg.keyword for arg in table.nodes(cst.Arg))
+    texts = (str(text.raw_value) for text in table.nodes(cst.SimpleString))
+    return frozenset((*texts, *(name.value for name in table.nodes(cst.Name) if name not in called)))
 
 
 _KERNEL = 2  # its place among the arguments of `ct.launch`
@@ -206,9 +196,8 @@ def _launch_names(table: ModuleTable) -> frozenset[str]:
     """How this file spells the functions that launch, whether imported at the top or inside a function."""
     found: set[str] = set()
     bindings = [(n, b) for n, b in table.bindings.items() if isinstance(b, Import)]
-    for node in table.nodes():
-        if type(node) is cst.Import or type(node) is cst.ImportFrom:
-            bindings.extend(imports_of(node))
+    for node in walk_kind(table.parsed.module, cst.Import, cst.ImportFrom):
+        bindings.extend(imports_of(node))
     for name, binding in bindings:
         full = binding.name
         for target in (*LAUNCHERS, "cuda.tile._execution.launch"):
@@ -320,14 +309,13 @@ def _stores(table: ModuleTable, shared: Shared) -> dict[str, set[int]]:
     if known is not None:
         return known
     found: dict[str, set[int]] = {}
-    for node in table.nodes():
+    for node in table.nodes(cst.AssignTarget):
         match node:
             case cst.AssignTarget(target=cst.Subscript(value=cst.Name(held))):
                 found.setdefault(held, set()).add(table.span(node.target).start)
-    for node in table.nodes() if found else ():
-        text = node.raw_value if isinstance(node, cst.SimpleString) else ""
-        if text in found:  # `globals()["_cache"]`
-            found[text].add(-1)
+    for text in table.nodes(cst.SimpleString) if found else ():
+        if text.raw_value in found:  # `globals()["_cache"]`
+            found[text.raw_value].add(-1)
     for held, places in found.items():
         if not all(_only_asks(table, use) for use in table.changes.uses.get(held, ())):
             places.add(-1)
@@ -471,7 +459,7 @@ def _is_shape(table: ModuleTable, param: cst.Param) -> bool:
 
 def _of_numbers(param: cst.Param) -> str:
     """The name of a parameter that is annotated as one of integers alone; empty for any other."""
-    words = {n.value for n in walk(param.annotation) if isinstance(n, cst.Name)} if param.annotation else set()
+    words = {n.value for n in walk_kind(param.annotation, cst.Name)} if param.annotation else set()
     plain = {"int", "list", "List", "tuple", "Tuple", "Sequence", "Optional", "Union", "None", "typing"}
     return param.name.value if "int" in words and words <= plain else ""
 

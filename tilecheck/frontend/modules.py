@@ -12,9 +12,11 @@ from __future__ import annotations
 import builtins
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 import libcst as cst
 
@@ -25,7 +27,7 @@ from tilecheck.frontend.kinds import Kinds, last_of
 from tilecheck.frontend.module_names import bind_all
 from tilecheck.frontend.pragmas import Pragma, PragmaKind, read_pragmas
 from tilecheck.frontend.source import ParsedModule, load
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import walk_kind
 from tilecheck.ir.kernel import UnsafeBlock
 from tilecheck.model import Site, Span
 from tilecheck.overlay import is_file
@@ -33,6 +35,7 @@ from tilecheck.patches.patched import Patches
 
 _ASSIGNED = re.compile(r"\.value\b|setattr")
 _LONGEST_TEXT = 60  # characters
+_Node = TypeVar("_Node", bound=cst.CSTNode)
 _REPLACED = re.compile(r"\.__(?:code|defaults|kwdefaults)__\b")
 
 
@@ -55,16 +58,13 @@ class ModuleTable:
     local_imports: dict[str, Import] = field(default_factory=dict)  # those inside functions
     pragmas: tuple[Pragma, ...] = ()
     changed: set[str] = field(default_factory=set)  # what holds a value, or a tuner, that other code changes
-    _nodes: tuple[cst.CSTNode, ...] = ()
     _kinds: Kinds | None = None
     _changes: Changes | None = None
     _changes_elsewhere: dict[str, bool] = field(default_factory=dict)
 
-    def nodes(self) -> tuple[cst.CSTNode, ...]:
-        """All nodes of the module that are code, parents first: several passes go over them."""
-        if not self._nodes:
-            self._nodes = tuple(walk(self.parsed.module))
-        return self._nodes
+    def nodes(self, *kinds: type[_Node]) -> Iterator[_Node]:
+        """All nodes of the module that are of these types, which have no subclasses, parents first."""
+        return walk_kind(self.parsed.module, *kinds)
 
     @property
     def kinds(self) -> Kinds:
@@ -215,7 +215,7 @@ class ModuleTable:
 
     def span(self, node: cst.CSTNode) -> Span:
         """The bytes of a node; the start of the file for a node made from a contract's text."""
-        return self.parsed.spans.get(node, Span(0, 0))
+        return self.parsed.spans.find(node) or Span(0, 0)
 
     def text(self, node: cst.CSTNode) -> str:
         """A node as one short line."""

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from tilecheck.errors import SourceError
 from tilecheck.frontend.nesting import too_deep
@@ -19,7 +19,8 @@ from tilecheck.text import Source, decode
 
 if TYPE_CHECKING:
     import libcst as cst
-    from libcst.metadata.span_provider import CodeSpan
+
+    from tilecheck.frontend.syntax import Index
 
 MAX_BYTES = 20_000_000
 # Layout that libcst reads but does not keep, so that its byte counts fall behind the file's.
@@ -27,18 +28,46 @@ _DROPPED_LAYOUT = re.compile(r"\f|^[ \t]*\\\r?\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Spans:
+    """Where the nodes of a tree stand in its file. `raw` has their places in the text that libcst keeps, by the
+    identity of nodes that live as long as the tree."""
+
+    raw: Mapping[int, tuple[int, int]]
+    offsets: _Offsets | None  # None: that text differs from the file by a shift alone
+    shift: int
+    size: int
+
+    def find(self, node: cst.CSTNode) -> Span | None:
+        """The bytes of a node; None for one of another tree."""
+        found = self.raw.get(id(node))
+        if found is None:
+            return None
+        start, end = found
+        if self.offsets is not None:
+            return self.offsets.span(start, end)
+        return Span(start + self.shift, min(end + self.shift, self.size))
+
+    def of(self, node: cst.CSTNode) -> Span:
+        """The bytes of a node of this tree."""
+        found = self.find(node)
+        assert found is not None
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ParsedModule:
-    """A file and its syntax tree, with names as Python reads them. `spans` maps every node to its bytes in
-    the file. `words` is the text with the identifiers of the tree: for a look at words, not for places."""
+    """A file and its syntax tree, with names as Python reads them. `words` is the text with the identifiers of
+    the tree: for a look at words, not for places. `index` serves the walks over the tree."""
 
     source: Source
     module: cst.Module
-    spans: Mapping[cst.CSTNode, Span]
+    spans: Spans
     words: str
+    index: Index
 
     def span(self, node: cst.CSTNode) -> Span:
         """The bytes of a node of this tree, without the whitespace around it."""
-        return self.spans[node]
+        return self.spans.of(node)
 
 
 def read(path: str) -> Source:
@@ -88,30 +117,33 @@ def parse(source: Source) -> ParsedModule:
     check_syntax(source)
     import libcst as cst  # lazy: a run over files without kernels never loads it
 
+    from tilecheck.frontend.byte_spans import byte_spans  # lazy: as above
+    from tilecheck.frontend.syntax import Index  # lazy: as above
+
     try:
         module = cst.parse_module(source.text)
-        raw = _byte_spans(module)
+        raw = byte_spans(module)
     except cst.ParserSyntaxError as error:
         raise SourceError(_last_line(error.message), error.raw_line, error.raw_column + 1) from None
     except RecursionError:
         raise SourceError("the code is nested too deeply to read") from None
-    offsets = _file_offsets(source, module, raw[module].length)
-    spans = _to_spans(source, raw, offsets)
+    index = Index(module)
+    spans = Spans(raw, _file_offsets(source, module, raw[id(module)][1]), source.start, len(source.data))
     if source.text.isascii():
-        return ParsedModule(source, module, spans, source.text)
-    for node in raw:
+        return ParsedModule(source, module, spans, source.text, index)
+    for node in index.nodes:
         if type(node) is cst.Name:
-            _normalise(node, source, spans)
-    return ParsedModule(source, module, spans, words_of(source.text))
+            _normalise(node, source, spans.of(node))
+    return ParsedModule(source, module, spans, words_of(source.text), index)
 
 
-def _normalise(name: cst.Name, source: Source, spans: Mapping[cst.CSTNode, Span]) -> None:
+def _normalise(name: cst.Name, source: Source, span: Span) -> None:
     """Give a name of a fresh tree the text that Python reads. Its span stays that of the text in the file."""
     if name.value.isascii():
         return
     if is_misread_constant(name.value):
         message = f"the variable `{name.value}` would be called `{normalised(name.value)}`"
-        raise SourceError(message, *source.position(spans[name].start))
+        raise SourceError(message, *source.position(span.start))
     object.__setattr__(name, "value", normalised(name.value))
 
 
@@ -139,20 +171,6 @@ def parse_expression(text: str) -> cst.BaseExpression:
             object.__setattr__(below, "value", normalised(below.value))
         stack.extend(below.children)
     return node
-
-
-def _byte_spans(module: cst.Module) -> Mapping[cst.CSTNode, CodeSpan]:
-    """What libcst's provider of byte spans gives, without the wrapper around it.
-
-    The wrapper copies the tree, to guard against shared nodes, and visits all of it for providers that work in
-    batches, of which this is none. The parser makes a fresh object for each node, so no copy is needed;
-    `_to_spans` would show a shared node as a span that does not fit.
-    """
-    from libcst.metadata import ByteSpanPositionProvider  # lazy: as in `parse`
-
-    provider = ByteSpanPositionProvider()
-    provider._gen_impl(module)  # noqa: SLF001 - what every provider of libcst implements
-    return cast("Mapping[cst.CSTNode, CodeSpan]", provider._computed)  # noqa: SLF001 - as above
 
 
 def dump(node: cst.CSTNode) -> str:
@@ -232,17 +250,3 @@ def _file_offsets(source: Source, module: cst.Module, length: int) -> _Offsets |
         offsets.ends += [position] * width
         at += 1
     return offsets
-
-
-def _to_spans(
-    source: Source, raw: Mapping[cst.CSTNode, CodeSpan], offsets: _Offsets | None
-) -> dict[cst.CSTNode, Span]:
-    spans: dict[cst.CSTNode, Span] = {}
-    shift, size = source.start, len(source.data)
-    for node, code in raw.items():
-        end = code.start + code.length
-        if offsets is not None:
-            spans[node] = offsets.span(code.start, end)
-        else:
-            spans[node] = Span(code.start + shift, min(end + shift, size))
-    return spans

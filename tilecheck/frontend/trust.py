@@ -35,7 +35,7 @@ def _is_check(pragma: Pragma) -> bool:
 
 def _unsafe_blocks(table: ModuleTable) -> Iterator[Span]:
     """The `unsafe(...)` of `with unsafe(...)`, as far as names tell."""
-    for node in table.nodes():
+    for node in table.nodes(cst.WithItem):
         match node:
             case cst.WithItem(item=cst.Call(func=func) as call):
                 if table.full_name(dotted(func)).rpartition(".")[2] == "unsafe":

@@ -114,7 +114,7 @@ def test_code_that_binds_names_in_another_form_is_seen(tmp_path: Path) -> None:
 
 def test_spans_stay_those_of_the_file() -> None:
     parsed = parse(decode("a.py", marked("<ab> = <c>.<d>\n").encode()))
-    names = [node for node in parsed.spans if isinstance(node, cst.Name)]
+    names = [node for node in parsed.index.nodes if isinstance(node, cst.Name)]
     assert {node.value: parsed.source.snippet(parsed.span(node)) for node in names} == {
         "ab": wide("ab"),
         "c": wide("c"),

@@ -11,7 +11,7 @@ import libcst as cst
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.host_programs.kernels import Kernels
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.syntax import children, walk
+from tilecheck.frontend.syntax import children, has_kind, walk, walk_kind
 
 # A file without any of these words has no such code.
 WORDS = re.compile(
@@ -146,7 +146,7 @@ class Relevance:
             if code in seen:
                 continue
             seen.add(code)
-            names = {_last(part.func) for part in walk(code) if isinstance(part, cst.Call)}
+            names = {_last(part.func) for part in walk_kind(code, cst.Call)}
             if node.name.value in names:
                 return True
             stack += [p.node for p in self.places if p.node.name.value in names]
@@ -269,7 +269,7 @@ def _of_self(node: cst.CSTNode) -> str:
 
 
 def _yields(node: cst.FunctionDef) -> bool:
-    return not node.decorators and any(isinstance(part, cst.Yield) for part in walk(node.body))
+    return not node.decorators and has_kind(node.body, cst.Yield)
 
 
 def _called(node: cst.BaseExpression) -> str:

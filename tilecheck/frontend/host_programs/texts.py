@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import libcst as cst
 
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import has_kind, walk, walk_kind
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host_programs.machine import Machine
@@ -40,11 +40,11 @@ def leaves(body: cst.CSTNode) -> bool:
 
 def names_in(node: cst.CSTNode) -> frozenset[str]:
     """The names that a piece of code mentions."""
-    return frozenset(n.value for n in walk(node) if isinstance(n, cst.Name))
+    return frozenset(n.value for n in walk_kind(node, cst.Name))
 
 
 def has_call(node: cst.CSTNode) -> bool:
-    return any(isinstance(part, cst.Call) for part in walk(node))
+    return has_kind(node, cst.Call)
 
 
 def literal(node: cst.CSTNode) -> object:

@@ -7,7 +7,7 @@ import libcst as cst
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import walk_kind
 from tilecheck.ir.kernel import Tuning
 
 _AUTOTUNE = ("triton.autotune", "triton.runtime.autotuner.autotune", "triton.runtime.autotune")
@@ -77,7 +77,7 @@ def _may_hook(table: ModuleTable, configs: cst.BaseExpression) -> bool:
     """Whether a configuration may have a hook: the file speaks of one, or they come from elsewhere."""
     if any(hook in table.parsed.words for hook in _HOOKS):
         return True
-    names = {n.value for n in walk(_bound(table, configs)) if isinstance(n, cst.Name)}
+    names = {n.value for n in walk_kind(_bound(table, configs), cst.Name)}
     imports = [b for name in names if isinstance(b := table.bindings.get(name), Import)]
     return any(b.level or (b.module or b.member or "").partition(".")[0] not in _LIBRARIES for b in imports)
 

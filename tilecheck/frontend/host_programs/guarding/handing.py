@@ -13,7 +13,7 @@ from tilecheck.frontend.host_programs.guarding.kinds import External, Sort, is_r
 from tilecheck.frontend.host_programs.guarding.run import Run
 from tilecheck.frontend.host_programs.guarding.scopes import is_own, loops_around
 from tilecheck.frontend.host_programs.torch_names import ALLOCATORS
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.syntax import walk, walk_kind
 
 _TORCH = frozenset(ALLOCATORS - frozenset("as_tensor asarray from_numpy frombuffer".split()))
 _NUMPY = frozenset(
@@ -93,7 +93,7 @@ def _inside(body: cst.CSTNode, name: str) -> list[cst.CSTNode]:
     found: list[cst.CSTNode] = []
     for node in walk(body, is_own):
         if not is_own(node):
-            found += [part for part in walk(node) if isinstance(part, cst.Name) and part.value == name]
+            found += [part for part in walk_kind(node, cst.Name) if part.value == name]
     return found
 
 

@@ -67,7 +67,7 @@ def _patched_by(table: ModuleTable) -> set[str]:
         name: b.name.partition(".")[0] for name, b in every.items() if isinstance(b, Import) and not b.level
     }
     found: set[str] = set()
-    for node in table.nodes():
+    for node in table.nodes(cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.Call):
         target: cst.CSTNode | None = None
         match node:
             case cst.AssignTarget(target=cst.Attribute() as target):
