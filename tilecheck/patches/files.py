@@ -21,6 +21,7 @@ class Finder:
     files: Iterable[str]
     _below: dict[tuple[str, str], str] = field(default_factory=dict)
     _tops: dict[str, str] = field(default_factory=dict)
+    _packages: dict[tuple[str, int], str] = field(default_factory=dict)
     _elsewhere: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _roots: tuple[str, ...] | None = None
 
@@ -42,17 +43,20 @@ class Finder:
 
     def package(self, file: str, level: int) -> str:
         """The folder from which a relative import of a file starts."""
-        folder = PurePath(file).parent
-        for _ in range(level - 1):
-            folder = folder.parent
-        return folder.as_posix()
+        key = (file, level)
+        if key not in self._packages:
+            folder = PurePath(file).parent
+            for _ in range(level - 1):
+                folder = folder.parent
+            self._packages[key] = folder.as_posix()
+        return self._packages[key]
 
     def inside(self, module: str, name: str) -> str:
         """A submodule; empty if there is none."""
-        if module.endswith(".py"):
-            path = PurePath(module)
-            return self.below(path.parent.as_posix(), name) if path.name == "__init__.py" else ""
-        return self.below(module, name)
+        if not module.endswith(".py"):
+            return self.below(module, name)
+        is_package = module == "__init__.py" or module.endswith("/__init__.py")
+        return self.below(self.package(module, 1), name) if is_package else ""
 
     def below(self, folder: str, name: str) -> str:
         """The module of a name in a folder, as Python's finder takes them: package, module, plain folder."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -30,18 +30,18 @@ def patches_of(files: Mapping[str, bytes], alone: Iterable[str] = ()) -> Patches
     """What the code of files, by path, assigns in modules. Of files named `alone`, what they import from beside
     them counts as well."""
     texts = {path: words_in(data) for path, data in files.items()}
-    finder = Finder(files)
-    _follow(texts, finder, alone)
+    finder, every = Finder(files), dict(files)
+    _follow(texts, every, finder, alone)
     known = frozenset(word for path in texts for word in finder.named(path))
     index = _Index(finder)
     for path, words in texts.items():
         if may_patch(words, known, functools.partial(finder.leads_anywhere, path)):
-            for event in index.events(path, files.get(path)):
+            for event in _events(every[path]):
                 index.add(event, path)
     return index.patches()
 
 
-def _follow(texts: dict[str, str], finder: Finder, alone: Iterable[str]) -> None:
+def _follow(texts: dict[str, str], files: dict[str, bytes], finder: Finder, alone: Iterable[str]) -> None:
     """Read what files that were named by themselves import from their folders, and so on."""
     todo = [path for path in alone if path in texts]
     around = tuple(f"{PurePath(path).parent.as_posix()}/" for path in todo)
@@ -54,9 +54,10 @@ def _follow(texts: dict[str, str], finder: Finder, alone: Iterable[str]) -> None
                 near = path.startswith(around) or "./" in around
                 if path not in texts and path.endswith(".py") and near:
                     try:
-                        texts[path] = words_in(read(path))
+                        files[path] = read(path)
                     except OSError:
                         continue
+                    texts[path] = words_in(files[path])
                     todo.append(path)
 
 
@@ -81,7 +82,7 @@ class _Index:
     finder: Finder
     bound: dict[str, set[str]] = field(default_factory=dict)
     changed: dict[str, set[str]] = field(default_factory=dict)
-    _imports: dict[str, list[tuple[str, Place]]] = field(default_factory=dict)
+    _imports: dict[str, Sequence[tuple[str, Place]]] = field(default_factory=dict)
 
     def patches(self) -> Patches:
         files = self.bound.keys() | self.changed.keys()
@@ -94,10 +95,6 @@ class _Index:
             path = os.path.realpath(file)
             real[path] = real.get(path, Patched()) | patched
         return Patches(real, anywhere)
-
-    def events(self, file: str, data: bytes | None) -> Iterable[Event]:
-        tree = _tree(file, data)
-        return () if tree is None else events_of(tree)
 
     def add(self, event: Event, file: str) -> None:
         """Count one effect of the code of a file."""
@@ -160,15 +157,30 @@ class _Index:
     def handed_on(self, file: str, name: str) -> list[Place]:
         """The places from which a file may import a name."""
         if file not in self._imports:
-            tree = _tree(file, None)
-            nodes = ast.walk(tree) if tree is not None else ()
-            statements = (n for n in nodes if isinstance(n, (ast.Import, ast.ImportFrom)))
-            self._imports[file] = [pair for node in statements for pair in imported(node)]
+            try:
+                self._imports[file] = _imports(read(file))
+            except OSError:
+                self._imports[file] = ()
         return [p.above.below(name) if n == "*" else p for n, p in self._imports[file] if n in (name, "*")]
 
 
-def _tree(file: str, data: bytes | None) -> ast.Module | None:
+# An editor asks for the same files after each edit of one of them.
+@functools.lru_cache(maxsize=512)
+def _events(data: bytes) -> frozenset[Event]:
+    tree = _tree(data)
+    return frozenset() if tree is None else events_of(tree)
+
+
+@functools.lru_cache(maxsize=512)
+def _imports(data: bytes) -> tuple[tuple[str, Place], ...]:
+    tree = _tree(data)
+    nodes = ast.walk(tree) if tree is not None else ()
+    statements = (node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom)))
+    return tuple(pair for node in statements for pair in imported(node))
+
+
+def _tree(data: bytes) -> ast.Module | None:
     try:
-        return decode(file, read(file) if data is None else data).tree()
-    except (OSError, SourceError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return decode("", data).tree()
+    except (SourceError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None

@@ -113,19 +113,35 @@ def bound_names(scope: Sequence[ast.AST]) -> frozenset[str]:
     stack = list(scope)
     while stack:
         node = stack.pop()
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                found.add(name)
-                continue
-            case ast.Lambda():
-                continue
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                found.add(name)
-            case ast.Import() | ast.ImportFrom():
-                found.update(name for name, _ in imported(node))
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                elsewhere.update(names)
-            case ast.ExceptHandler(name=str() as name) | ast.MatchAs(name=str() as name):
-                found.add(name)
-        stack.extend(ast.iter_child_nodes(node))
+        if type(node) in _BINDING:  # few are: the test costs less than the patterns
+            match node:
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                    found.add(name)
+                    continue
+                case ast.Lambda():
+                    continue
+                case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                    found.add(name)
+                case ast.Import() | ast.ImportFrom():
+                    found.update(name for name, _ in imported(node))
+                case ast.Global(names=names) | ast.Nonlocal(names=names):
+                    elsewhere.update(names)
+                case ast.ExceptHandler(name=str() as name) | ast.MatchAs(name=str() as name):
+                    found.add(name)
+        if type(node) not in _LEAVES:
+            for name in node._fields:  # `ast.iter_child_nodes` takes several times as long
+                value = getattr(node, name, None)
+                if type(value) is list:
+                    stack += [item for item in value if isinstance(item, ast.AST)]
+                elif isinstance(value, ast.AST):
+                    stack.append(value)
     return frozenset(found - elsewhere)
+
+
+_BINDING = frozenset(
+    (
+        *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Name, ast.Import),
+        *(ast.ImportFrom, ast.Global, ast.Nonlocal, ast.ExceptHandler, ast.MatchAs),
+    )
+)
+_LEAVES = frozenset((ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del))
