@@ -28,7 +28,7 @@ def checked_launches(table: ModuleTable) -> tuple[tuple[Site, Named, str], ...]:
     """The kernels of the project that a module launches through the library: where, and in which function."""
     if _LIBRARY.search(table.parsed.words) is None:
         return ()
-    calls = [node for node in table.nodes() if isinstance(node, cst.Call)]
+    calls = list(table.nodes(cst.Call))
     named = ((table.site(call), _launched_by_text(table, call)) for call in calls)
     found = {(site, kernel): "" for site, kernel in named if kernel is not None}
     places = {site for site, _ in found}
