@@ -75,7 +75,6 @@ def judge_file(work: Work) -> Result:
     """The records of a file's host functions, and what is wrong with them."""
     candidate, _ = work
     table = Project().add(parse(decode(candidate.path, candidate.data)))
-    table.nodes()  # part of every analysis
     start = time.process_time()
     hosts, found = judge_hosts(table, DEFAULT_BUDGET)
     spent = time.process_time() - start
