@@ -132,17 +132,15 @@ class Trial:
 
 @dataclass(slots=True)
 class Seen:
-    """In how many of the trials of a launch that were run something was possible, and those that show it.
-    Mutable."""
+    """In how many trials of a launch something was possible, and those that show it. Mutable."""
 
-    trials: int = 0
     possible: int = 0
     shown: list[tuple[Trial, Any]] = field(default_factory=list)
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether more trials would not change what is usual: the larger ones take most of the time."""
-        left, shown = _MOST - self.trials, len(self.shown)
+    def is_settled(self, trials: int) -> bool:
+        """Whether more than so many trials would not change what is usual: the larger ones take most of the
+        time."""
+        left, shown = _MOST - trials, len(self.shown)
         may_be = 2 * (shown + left) >= self.possible + left
         return not may_be or (shown > 0 and 2 * shown >= self.possible + left)
 

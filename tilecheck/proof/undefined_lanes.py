@@ -33,13 +33,11 @@ def undefined_lanes(judge: Judge, trials: Trials) -> Iterator[Diagnostic]:
     seen: dict[Call, Seen] = {}
     arrays: dict[Call, str] = {}
     for number, (trial, first) in enumerate(trials if may_leave_undefined(judge.kernel) else ()):
-        if seen and all(one.is_settled for one in seen.values()):
+        if seen and all(one.is_settled(number) for one in seen.values()):
             break
         arrays.update(first.log.idle)
         for call in first.log.idle:
             seen.setdefault(call, Seen()).possible += 1
-        for one in seen.values():
-            one.trials = number + 1
         for call in _deciding(trial, first):
             seen[call].shown.append((trial, call))
     for call in sorted(seen):

@@ -71,10 +71,9 @@ def used(judge: Judge, blank: tuple[str, ...], trials: Trials) -> Iterator[Diagn
     for name in blank:
         accesses = [a for a in judge.kernel.accesses if a.array == name and a.effect is not Effect.WRITE]
         seen = Seen()
-        for trial, first in trials if accesses else ():
-            if seen.is_settled:
+        for number, (trial, first) in enumerate(trials if accesses else ()):
+            if seen.is_settled(number):
                 break
-            seen.trials += 1
             use = _unwritten_use(first, name)
             if use is None:
                 continue
@@ -144,10 +143,9 @@ def partly_written(judge: Judge, blank: tuple[str, ...], trials: Trials) -> Iter
         if name not in returned or not stores or not _depends_on_its_size(judge, name, stores):
             continue
         seen = Seen()
-        for trial, first in trials:
-            if seen.is_settled:
+        for number, (trial, first) in enumerate(trials):
+            if seen.is_settled(number):
                 break
-            seen.trials += 1
             stored = first.written(name)
             if stored is None or not stored.any():
                 continue
