@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     models.add_argument("--device", choices=["cuda", "reference"], default="cuda")
     kept = argparse.ArgumentParser(add_help=False)
     kept.add_argument("--out", type=Path, required=True, metavar="DIR")
-    kept.add_argument("--commit", help="of the program, where there is no repository")
+    kept.add_argument("--commit", help="the measured commit; needed outside a git repository")
 
     run = verbs.add_parser("run", parents=[models, kept])
     run.add_argument(
@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _several(text: str) -> int:
-    """A number of tokens, of which the first one is not a step's."""
+    """A number of tokens, at least 2: the prompt makes the first token, steps make the rest."""
     if int(text) < 2:
         raise ValueError
     return int(text)
@@ -173,7 +173,7 @@ def _runs(name: str, given: argparse.Namespace, model: str, cells: list[Cell]) -
 
 
 def _release(device: str) -> None:
-    """Give back the memory of what was measured before."""
+    """Free the memory of the model that was measured before."""
     gc.collect()
     if device == "cuda":
         import torch

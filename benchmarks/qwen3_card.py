@@ -25,7 +25,7 @@ def environment(device: str, commit: str | None) -> dict[str, Any]:
 
     Args:
         device: "cuda" or "reference".
-        commit: of the program, if there is no repository to ask.
+        commit: the measured commit; None asks git.
     """
     return {
         "device": device,

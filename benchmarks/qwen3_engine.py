@@ -104,7 +104,7 @@ class _Eager(Decoder):
 
 
 class _Steps:
-    """What a decoder asks of its graph, without a graph. Mutable: it runs the decoder's kernels."""
+    """Stands in for the captured graph of a decoder: `launch` runs the kernels one by one. Mutable."""
 
     def __init__(self, decoder: Decoder, *, is_short: bool) -> None:
         self._decoder = decoder

@@ -31,7 +31,7 @@ def lines(model: str, device: str, context: int, batch: int) -> list[str]:
 def table(
     config: Config, batch: int, names: Sequence[str], spans: Sequence[Span], read_rate: float
 ) -> list[str]:
-    """Rows of the kernels of the layer in the middle, and of what a step is made of.
+    """Lines of Markdown: a table of the kernels of the middle layer, and the time of a layer and of a step.
 
     Args:
         config: of the model.

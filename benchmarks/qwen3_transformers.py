@@ -1,7 +1,7 @@
 """Transformers' Qwen3 with the same weights: what our engine is compared with, in time and in numbers.
 
 Decoding is a `StaticCache` of just the slots that a cell needs and one CUDA graph for a step, with the token
-fed back on the device. A prompt is one call with PyTorch's flash attention, as there is no mask.
+fed back on the device. A prompt is one call without a mask, so PyTorch takes its flash attention.
 """
 
 from __future__ import annotations
@@ -207,20 +207,20 @@ def _cached(model: Any, cache: Any) -> dict[str, Any]:
 
 def _model(name: str, device: str) -> Any:
     config = config_of(name)
-    told = Qwen3Config(
+    settings = Qwen3Config(
         vocab_size=config.vocabulary, hidden_size=config.hidden, intermediate_size=config.intermediate,
         num_hidden_layers=config.layers, num_attention_heads=config.heads, num_key_value_heads=config.kv_heads,
         head_dim=config.width, rms_norm_eps=config.eps, tie_word_embeddings=config.is_tied,
         max_position_embeddings=config.positions, pad_token_id=None, bos_token_id=None, eos_token_id=None,
     )  # fmt: skip
-    told.rope_theta = config.theta
-    if hasattr(told, "rope_parameters"):  # of later versions
-        told.rope_parameters = {"rope_type": "default", "rope_theta": config.theta}
+    settings.rope_theta = config.theta
+    if hasattr(settings, "rope_parameters"):  # of later versions
+        settings.rope_parameters = {"rope_type": "default", "rope_theta": config.theta}
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.bfloat16)  # `.to` would round the angles of positions, too
     try:
         with torch.device(device):
-            made = Qwen3ForCausalLM(told).eval()
+            made = Qwen3ForCausalLM(settings).eval()
     finally:
         torch.set_default_dtype(before)
     if made.model.rotary_emb.inv_freq.dtype is not torch.float32:
