@@ -23,9 +23,9 @@ from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.modules import ModuleTable, Project
 from tilecheck.frontend.source import parse
 from tilecheck.garbage import collect_rarely
+from tilecheck.launch_sites import launches_around, launches_of
 from tilecheck.model import Diagnostic, KernelReport, Site
 from tilecheck.options import Options
-from tilecheck.pipeline import launches_around, launches_of
 from tilecheck.stages import load_stages, verify_kernel
 from tilecheck.text import decode
 

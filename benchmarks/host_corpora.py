@@ -35,9 +35,9 @@ from tilecheck.frontend.source import parse
 from tilecheck.garbage import collect_rarely
 from tilecheck.host_orders import judge_hosts
 from tilecheck.hosts import kernel_names, launchers
+from tilecheck.launch_sites import launches_around, launches_of
 from tilecheck.model import Diagnostic, HostReport, Site
 from tilecheck.options import DEFAULT_BUDGET, Options
-from tilecheck.pipeline import launches_around, launches_of
 from tilecheck.stages import load_stages, verify_kernel
 from tilecheck.text import decode
 

@@ -27,7 +27,8 @@ _IN_BYTES = re.compile(_KERNEL.pattern.encode(), re.MULTILINE)
 
 # A call `name(..)` runs no kernel, so only a name that is used otherwise may be launched, or one that an import
 # gives another name. A name that a word follows which no expression goes on with is part of a text.
-_USED = r"\b(?:{})\b(?![ \t]*\(|[ \t]+(?!(?:if|else|and|or|in|is|for|not|async)\b)\w)"
+_USED = re.compile(r"\b\w+\b(?![ \t]*\(|[ \t]+(?!(?:if|else|and|or|in|is|for|not|async)\b)\w)")
+_RENAMED = re.compile(r"\b(\w+)\s+as\b")
 _STATEMENT = re.compile(
     r"^[ \t]*(?:from\s+[\w.]+\s+)?import\b[ \t]*(?:" + _LISTED + r"|(?:[^\n;]*\\\n)*[^\n;]*)", re.MULTILINE
 )
@@ -70,14 +71,12 @@ def _launchers(candidate: Candidate, imports: _Imports) -> tuple[Candidate, ...]
     found = {h.path: h for name in kernels for origin, h in imports.get(name, ()) if origin in origins}
     found |= {h.path: h for _, h in imports.get(module, ())} if kernels else {}
     found.pop(candidate.path, None)
-    names = "|".join(sorted(kernels))
-    used, renamed = re.compile(_USED.format(names)), re.compile(rf"\b(?:{names})\s+as\b")
-    return tuple(
-        h for _, h in sorted(found.items()) if used.search(_code(h.data)) or renamed.search(words_in(h.data))
-    )
+    return tuple(h for _, h in sorted(found.items()) if not kernels.isdisjoint(_launchable(h.data)))
 
 
 @lru_cache(maxsize=1024)
-def _code(data: bytes) -> str:
-    """A file without its import statements and comments."""
-    return _COMMENT.sub("", _STATEMENT.sub("", words_in(data)))
+def _launchable(data: bytes) -> frozenset[str]:
+    """The names that a file uses for more than a call, or imports under another name."""
+    words = words_in(data)
+    code = _COMMENT.sub("", _STATEMENT.sub("", words))
+    return frozenset((*_USED.findall(code), *_RENAMED.findall(words)))

@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilecheck.config.files import Configs
@@ -19,6 +18,7 @@ from tilecheck.host_orders import judge_hosts
 from tilecheck.hosts import count_kernels, kernel_names, launchers
 from tilecheck.hygiene import unreadable_source
 from tilecheck.identifiers import words_in
+from tilecheck.launch_sites import LaunchesOf, launches_around, launches_of
 from tilecheck.model import Diagnostic, HostReport, KernelReport, Report, Site, Span, Verdict
 from tilecheck.options import DEFAULT_BUDGET, Options
 from tilecheck.overlay import overlaid, watched
@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from tilecheck.cache.session import Session
     from tilecheck.config.contracts import KernelContracts
     from tilecheck.frontend.definitions import Definition
-    from tilecheck.frontend.modules import ModuleTable, Project
+    from tilecheck.frontend.modules import Project
     from tilecheck.frontend.pragmas import Pragma
-    from tilecheck.ir.launch import Launch
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,17 +298,15 @@ def _verify_file(
     project: Project,
     contracts: KernelContracts,
     options: Options,
-    read: dict[str, tuple[Launch, ...]],
+    read: dict[str, LaunchesOf],
     session: Session | None = None,
 ) -> _FileResult:
     """Verify the kernels of one file, with the launches in it and in the files that import from it. `read`
     keeps the launches of files that were read, each of which may import from many."""
-    from tilecheck.frontend.source import parse  # lazy
-
     candidate, importers = work
     start = time.perf_counter()
     try:
-        table = project.add(parse(decode(candidate.path, candidate.data)))
+        table = project.read(decode(candidate.path, candidate.data))
     except SourceError as problem:
         finding = unreadable_source(candidate.path, candidate.data, problem)
         return _FileResult(diagnostics=(finding,), unreadable=True, data=candidate.data)
@@ -364,37 +361,3 @@ def _select(definitions: tuple[Definition, ...], candidate: Candidate) -> tuple[
         listed = ", ".join(sorted(names)) or "none"
         raise UsageError(f"{candidate.path} has no kernel `{missing[0]}`", f"its kernels: {listed}")
     return tuple(d for d in definitions if d.name in candidate.kernels)
-
-
-def launches_around(
-    table: ModuleTable, importers: Sequence[Candidate], read: dict[str, tuple[Launch, ...]] | None = None
-) -> tuple[Launch, ...]:
-    """The launches in a module, and those of its kernels in the files that import from it."""
-    from tilecheck.frontend.launches import find_launches  # lazy
-    from tilecheck.frontend.source import parse  # lazy
-
-    read = {} if read is None else read
-    if table.file not in read:
-        read[table.file] = find_launches(table)
-    launches = read[table.file]
-    for importer in importers:
-        with contextlib.suppress(SourceError):  # reported as TC901 where the file itself is verified
-            if importer.path not in read:
-                other = table.project.add(parse(decode(importer.path, importer.data)))
-                read[importer.path] = find_launches(other)
-            launches += _of_file(read[importer.path], table.file)
-    return launches
-
-
-def _of_file(launches: Sequence[Launch], file: str) -> tuple[Launch, ...]:
-    """The launches of the kernels of one file, whatever the path by which an import found it."""
-    own = Path(file).resolve()
-    return tuple(
-        replace(la, kernel_file=file) for la in launches if la.kernel and Path(la.kernel_file).resolve() == own
-    )
-
-
-def launches_of(definition: Definition, launches: Sequence[Launch]) -> tuple[Launch, ...]:
-    return tuple(
-        la for la in launches if la.kernel == definition.name and la.kernel_file == definition.table.file
-    )

@@ -26,12 +26,13 @@ from tilecheck.frontend.changes import Changes
 from tilecheck.frontend.kinds import Kinds, last_of
 from tilecheck.frontend.module_names import bind_all
 from tilecheck.frontend.pragmas import Pragma, PragmaKind, read_pragmas
-from tilecheck.frontend.source import ParsedModule, load
+from tilecheck.frontend.source import ParsedModule, load, parse
 from tilecheck.frontend.syntax import walk_kind
 from tilecheck.ir.kernel import UnsafeBlock
 from tilecheck.model import Site, Span
 from tilecheck.overlay import is_file
 from tilecheck.patches.patched import Patches
+from tilecheck.text import Source
 
 _ASSIGNED = re.compile(r"\.value\b|setattr")
 _LONGEST_TEXT = 60  # characters
@@ -246,6 +247,18 @@ class Project:
         if table is None or table.parsed is not parsed:
             table = self._table(parsed, key)
         return table
+
+    def read(self, source: Source) -> ModuleTable:
+        """The module of a file, parsed unless it was before: under this path, and with this text.
+
+        Raises:
+            SourceError: it is no Python, or nested too deeply to read.
+        """
+        key = str(Path(source.path).resolve())
+        known = self.tables.get(key)
+        if known is not None and known.parsed.source == source:
+            return known
+        return self._table(parse(source), key)
 
     def find(self, imported: Import, importer: str) -> ModuleTable | None:
         """The module that an import names, when it is a file of the same project.

@@ -20,10 +20,10 @@ from tilecheck.frontend.trust import withdraw_trust
 from tilecheck.gate.decisions import Decisions
 from tilecheck.gate.protocol import BadLine, Item
 from tilecheck.hygiene import unreadable_source, untaken_trust
+from tilecheck.launch_sites import launches_of
 from tilecheck.model import Diagnostic, KernelReport, Report, Site, Span, Verdict
 from tilecheck.options import Options
 from tilecheck.overlay import overlaid
-from tilecheck.pipeline import launches_of
 from tilecheck.report.json import to_object
 from tilecheck.stages import verify_kernel
 from tilecheck.suppress import apply_suppressions

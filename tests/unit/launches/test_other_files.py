@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from tilecheck import verify_paths
-from tilecheck.discover import discover
+from tilecheck.discover import Candidate, discover
+from tilecheck.frontend.modules import Project
 from tilecheck.hosts import launchers
+from tilecheck.launch_sites import LaunchesOf, launches_around
 from tilecheck.model import Report
 from tilecheck.options import Options
+from tilecheck.text import decode
 
 KERNELS = """
 import triton
@@ -145,3 +148,32 @@ def test_importing_file_that_is_no_python(tmp_path: Path) -> None:
     report = verify_paths([tmp_path.as_posix()])
     assert [k.launches for k in report.kernels] == [()]
     assert report.kernels[0].internal_error is None
+
+
+def test_a_file_is_read_once_however_many_kernels_it_launches(tmp_path: Path) -> None:
+    kernel = "import triton\n@triton.jit\ndef {0}(x):\n    pass\n"
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.py").write_text(kernel.format(name))
+    host = "from one import one\nfrom two import two\ndef f(x):\n    one[(1,)](x)\n    two[(2,)](x)\n"
+    (tmp_path / "host.py").write_text(host)
+    project = Project()
+    read: dict[str, LaunchesOf] = {}
+    importer = Candidate((tmp_path / "host.py").as_posix(), host.encode())
+    for name in ("one", "two"):
+        source = decode((tmp_path / f"{name}.py").as_posix(), kernel.format(name).encode())
+        table = project.read(source)
+        [launch] = launches_around(table, [importer], read)
+        assert (launch.kernel, launch.kernel_file) == (name, table.file)
+        assert project.read(source) is table
+        kept = read[importer.path]
+    assert [la.kernel for la in kept.every] == ["one", "two"]
+    assert launches_around(table, [importer], {}) == launches_around(table, [importer], read)
+    assert read[importer.path] is kept
+
+
+def test_a_file_is_read_again_when_its_text_is_another(tmp_path: Path) -> None:
+    project = Project()
+    path = (tmp_path / "a.py").as_posix()
+    before = project.read(decode(path, b"x = 1\n"))
+    after = project.read(decode(path, b"y = 1\n"))
+    assert (set(before.bindings), set(after.bindings)) == ({"x"}, {"y"})
