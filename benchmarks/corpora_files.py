@@ -26,7 +26,7 @@ from tilecheck.garbage import collect_rarely
 from tilecheck.launch_sites import launches_around, launches_of
 from tilecheck.model import Diagnostic, KernelReport, Site
 from tilecheck.options import Options
-from tilecheck.stages import load_stages, verify_kernel
+from tilecheck.stages import preload, verify_kernel
 from tilecheck.text import decode
 
 Record = dict[str, Any]
@@ -56,7 +56,7 @@ def verify_files(
     """The records of each file's kernels, in the order in which files end."""
     for name in _USED:  # before the first fork: what importing takes is no kernel's time
         importlib.import_module(name)
-    load_stages("cutile", "triton")
+    preload()
     context = multiprocessing.get_context("fork")
     with tempfile.TemporaryDirectory(prefix="tilecheck-corpora-") as folder:
         running: dict[Any, tuple[Any, _Work, Path]] = {}

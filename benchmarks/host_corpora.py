@@ -38,7 +38,7 @@ from tilecheck.hosts import kernel_names, launchers
 from tilecheck.launch_sites import launches_around, launches_of
 from tilecheck.model import Diagnostic, HostReport, Site
 from tilecheck.options import DEFAULT_BUDGET, Options
-from tilecheck.stages import load_stages, verify_kernel
+from tilecheck.stages import preload, verify_kernel
 from tilecheck.text import decode
 
 Result = dict[str, Any]
@@ -224,7 +224,7 @@ def main() -> None:
     options = parser.parse_args()
     for name in _USED:  # before the first fork: what importing takes is no file's time
         importlib.import_module(name)
-    load_stages("cutile", "triton")
+    preload()
     if options.json:
         Path(options.json).unlink(missing_ok=True)
         options.json = str(Path(options.json).resolve())

@@ -66,6 +66,7 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.identifiers": BASE,
     "tilecheck.text": BASE,
     "tilecheck.parallel": set(),
+    "tilecheck.installed": set(),
     "tilecheck.cancellation": set(),
     "tilecheck.garbage": set(),
     "tilecheck.overlay": set(),

@@ -25,7 +25,14 @@ from tilecheck.overlay import overlaid, watched
 from tilecheck.patches.index import patches_of
 from tilecheck.patches.patched import Patches
 from tilecheck.report.progress import Progress
-from tilecheck.stages import internal_error, load_stages, lost_process, unsupported_kernel, verify_kernel
+from tilecheck.stages import (
+    internal_error,
+    load_stages,
+    lost_process,
+    preload,
+    unsupported_kernel,
+    verify_kernel,
+)
 from tilecheck.text import decode
 
 if TYPE_CHECKING:
@@ -175,7 +182,10 @@ def _analysed(
         _verify_file, project=Project(patches), contracts=contracts, options=options, read={}, session=session
     )
     jobs = options.jobs if sum(count_kernels(c) for c, _ in work) >= _WORTH_PROCESSES else 1
-    load_stages(launches=jobs > 1)  # once, before the processes are started
+    if jobs > 1:
+        preload()  # once, before the processes are started
+    else:
+        load_stages(launches=False)
     run = _Run(verify, None if session is None else session.cache, Progress(len(work)))
     with contextlib.ExitStack() as display:
         show = functools.partial(display.enter_context, run.progress) if options.progress else None

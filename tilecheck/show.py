@@ -128,7 +128,7 @@ def _later(stage: str, definition: Definition, launches: tuple[Launch, ...]) -> 
     kernel = lower(definition)
     if stage == "ir":
         return kernel_text(kernel)
-    from tilecheck.analysis.borrow import build  # lazy: loads networkx
+    from tilecheck.analysis.borrow import build  # lazy
 
     graph = build(kernel, launches)
     if stage in ("borrow", "dot"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 import traceback
 from collections.abc import Sequence
@@ -76,7 +77,7 @@ def passed_floats(launches: Sequence[Launch]) -> frozenset[str]:
 def load_stages(*languages: str, launches: bool = True) -> None:
     """Import what the analysis of a kernel in any of these languages needs, and that of its launches. z3 is not
     among it: many kernels do without."""
-    import tilecheck.analysis.borrow  # lazy: loads networkx
+    import tilecheck.analysis.borrow  # lazy, as below
     import tilecheck.proof.decide
     import tilecheck.verdict
     from tilecheck.frontend.lower import dialect
@@ -88,6 +89,16 @@ def load_stages(*languages: str, launches: bool = True) -> None:
         import tilecheck.proof.launch_check  # noqa: F401
     for language in languages:
         dialect(language)
+
+
+def preload() -> None:
+    """Import all that the analysis of a kernel may need, but for z3: in a process that forks others, or lives
+    long."""
+    from tilecheck.analysis.edges import Edges  # lazy, as above
+
+    load_stages("cutile", "triton")
+    Edges().as_networkx()
+    importlib.import_module("tilecheck.jit.reference.running")  # replays load it
 
 
 def internal_error(definition: Definition) -> KernelReport:
@@ -160,7 +171,7 @@ def _judged(
     options: Options,
     decisions: Decisions | None,
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
-    from tilecheck.analysis.borrow import build  # lazy: loads networkx
+    from tilecheck.analysis.borrow import build  # lazy, as below
     from tilecheck.analysis.facts import Facts  # lazy
     from tilecheck.proof.decide import decide  # lazy
     from tilecheck.proof.work import Work  # lazy

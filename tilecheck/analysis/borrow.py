@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
-
+from tilecheck.analysis.edges import Edges
 from tilecheck.ir.kernel import Access, Effect, Kernel, Ownership
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
 from tilecheck.ir.overlap import Overlap
 from tilecheck.ir.sharing import Sharing, sharing
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 MODES = {Effect.READ: "shared", Effect.ATOMIC: "atomic", Effect.WRITE: "mutable"}
 BLOCK = "block"
@@ -51,22 +53,29 @@ class Alias:
         return self.sharing.overlap is not Overlap.SAME
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class BorrowGraph:
-    """The graph and the queries over it. `graph` is a networkx multigraph that tests may edit."""
+    """The graph and the queries over it. Mutable: a query that needs networkx replaces `edges` by its graph."""
 
     kernel: Kernel
-    graph: nx.MultiDiGraph
+    edges: Edges | nx.MultiDiGraph
+
+    @property
+    def graph(self) -> nx.MultiDiGraph:
+        """The graph as networkx has it. Whoever edits it changes what the queries find."""
+        if isinstance(self.edges, Edges):
+            self.edges = self.edges.as_networkx()
+        return self.edges
 
     def arrays(self) -> tuple[str, ...]:
-        return tuple(d["name"] for _, d in self.graph.nodes(data=True) if d["kind"] == "array")
+        return tuple(d["name"] for _, d in self.edges.nodes(data=True) if d["kind"] == "array")
 
     def borrows(self, array: str) -> tuple[Access, ...]:
         """The accesses with which the block borrows an array's partitions, in program order."""
         found = []
-        for _, partition, owns in self.graph.out_edges(array_node(array), data=True):
+        for _, partition, owns in self.edges.out_edges(array_node(array), data=True):
             if owns["kind"] == "owns":
-                for _, _, borrow in self.graph.in_edges(partition, data=True):
+                for _, _, borrow in self.edges.in_edges(partition, data=True):
                     if borrow["kind"] == "borrows":
                         found.append(borrow["access"])
         return tuple(sorted(found, key=lambda a: (a.position, a.site.file, a.site.span.start)))
@@ -89,9 +98,11 @@ class BorrowGraph:
 
     def ordered(self, first: Access, second: Access) -> bool:
         """Whether a happens-before path leads from one access of a block to the other."""
-        a, b = _partition_of(self.graph, first), _partition_of(self.graph, second)
+        a, b = _partition_of(self.edges, first), _partition_of(self.edges, second)
         if a is None or b is None:
             return False
+        import networkx as nx  # lazy: most kernels have one access of each array
+
         order = nx.subgraph_view(
             self.graph, filter_edge=lambda u, v, k: self.graph[u][v][k]["kind"] == "happens-before"
         )
@@ -101,6 +112,8 @@ class BorrowGraph:
 
     def alias_groups(self) -> tuple[tuple[str, ...], ...]:
         """The parameters that share a buffer in some launch; only groups of two and more."""
+        import networkx as nx  # lazy: as above
+
         moves = nx.Graph()
         for buffer, array, data in self.graph.edges(data=True):
             if data["kind"] == "moves":
@@ -108,7 +121,7 @@ class BorrowGraph:
         groups = []
         for component in nx.connected_components(moves):
             names = sorted(
-                self.graph.nodes[n]["name"] for n in component if self.graph.nodes[n]["kind"] == "array"
+                self.edges.nodes[n]["name"] for n in component if self.edges.nodes[n]["kind"] == "array"
             )
             if len(names) > 1:
                 groups.append(tuple(names))
@@ -116,7 +129,7 @@ class BorrowGraph:
 
     def aliases(self) -> Iterator[Alias]:
         """Launches whose arguments may share memory while one of the two parameters is borrowed mutably."""
-        for node, data in self.graph.nodes(data=True):
+        for node, data in self.edges.nodes(data=True):
             if data["kind"] != "launch":
                 continue
             moves = list(self._moves(node))
@@ -126,10 +139,10 @@ class BorrowGraph:
 
     def _moves(self, launch: str) -> Iterator[tuple[Any, str, HostTensor]]:
         """The buffers that a launch moves, with the name of the parameter and the tensor."""
-        for _, buffer in self.graph.out_edges(launch):
-            for _, array, move in self.graph.out_edges(buffer, data=True):
+        for _, buffer in self.edges.out_edges(launch):
+            for _, array, move in self.edges.out_edges(buffer, data=True):
                 if move["kind"] == "moves":
-                    yield self.graph.nodes[buffer], self.graph.nodes[array]["name"], move["tensor"]
+                    yield self.edges.nodes[buffer], self.edges.nodes[array]["name"], move["tensor"]
 
     def _alias(
         self, first: tuple[Any, str, HostTensor], second: tuple[Any, str, HostTensor]
@@ -149,8 +162,8 @@ def array_node(name: str) -> str:
     return f"array:{name}"
 
 
-def _partition_of(graph: nx.MultiDiGraph, access: Access) -> str | None:
-    for _, partition, data in graph.out_edges(BLOCK, data=True):
+def _partition_of(edges: Edges | nx.MultiDiGraph, access: Access) -> str | None:
+    for _, partition, data in edges.out_edges(BLOCK, data=True):
         if data["kind"] == "borrows" and data["access"] is access:
             return str(partition)
     return None
@@ -161,7 +174,7 @@ def _partition_of(graph: nx.MultiDiGraph, access: Access) -> str | None:
 
 def build(kernel: Kernel, launches: Sequence[Launch] = ()) -> BorrowGraph:
     """The borrow graph of a kernel and of its visible launches."""
-    graph = nx.MultiDiGraph()
+    graph = Edges()
     graph.add_node(BLOCK, kind="block", name=_block_name(kernel))
     for param in kernel.params:
         if param.is_array:
@@ -176,7 +189,7 @@ def _block_name(kernel: Kernel) -> str:
     return f"block ({', '.join(f'ct.bid({k})' for k in kernel.grid_axes)})" if kernel.grid_axes else "block"
 
 
-def _add_accesses(graph: nx.MultiDiGraph, accesses: Sequence[Access]) -> None:
+def _add_accesses(graph: Edges, accesses: Sequence[Access]) -> None:
     partitions: dict[object, str] = {}
     counts: dict[str, int] = {}
     last: dict[str, str] = {}
@@ -199,7 +212,7 @@ def _add_accesses(graph: nx.MultiDiGraph, accesses: Sequence[Access]) -> None:
         last[access.array] = node
 
 
-def _add_launch(graph: nx.MultiDiGraph, launch: Launch, number: int) -> None:
+def _add_launch(graph: Edges, launch: Launch, number: int) -> None:
     node = f"launch:{number}"
     graph.add_node(node, kind="launch", name=f"{launch.function}", site=launch.site)
     for param, value in launch.arguments:

@@ -11,10 +11,10 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 
 import tilecheck
+from tilecheck.installed import version_of
 
 _STANDS_ON = ("z3-solver", "libcst", "networkx", "numpy")
 
@@ -57,12 +57,5 @@ def _files(folder: str, prefix: str) -> Iterator[tuple[str, str]]:
 def engine_digest() -> str:
     """Everything beside the input and the options that a verdict may depend on."""
     parts = [own_digest(), sys.version, sys.platform, str(sys.maxsize), str(sys.flags.optimize)]
-    parts += [f"{name} {_version(name)}" for name in _STANDS_ON]
+    parts += [f"{name} {version_of(name) or 'none'}" for name in _STANDS_ON]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "none"

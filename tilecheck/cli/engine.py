@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from tilecheck.garbage import collect_rarely
 from tilecheck.options import Options
-from tilecheck.show import HOST
 
 if TYPE_CHECKING:
     from tilecheck.model import Report
@@ -32,6 +31,6 @@ class Engine:
 
     def show(self, kind: str, path: str, name: str, form: str = "text") -> str:
         """One stage of the pipeline for one kernel, or the order of one host function, as text."""
-        from tilecheck.show import show, show_host  # lazy: as above
+        from tilecheck.show import HOST, show, show_host  # lazy: as above
 
         return show_host(path, name, form) if kind == HOST else show(kind, path, name)

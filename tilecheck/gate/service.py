@@ -22,7 +22,7 @@ from tilecheck.gate.processes import Worker
 from tilecheck.gate.protocol import MAX_LINE, answer
 from tilecheck.gate.worker import Limits
 from tilecheck.options import Options
-from tilecheck.stages import load_stages
+from tilecheck.stages import preload
 
 AHEAD = 256  # lines
 AHEAD_BYTES = 50_000_000
@@ -210,6 +210,6 @@ def _load() -> None:
     """Import all that an analysis may need before workers are forked: they share it."""
     for name in _USED:
         importlib.import_module(name)
-    load_stages("cutile", "triton")
+    preload()
     gc.collect()
     gc.freeze()  # what is shared is not looked at by collections, so it stays shared

@@ -24,7 +24,7 @@ def borrows_of(
     data: bytes, path: str, kernel: str, texts: Mapping[str, bytes] | None = None
 ) -> dict[str, tuple[str, ...]]:
     """For each array of a kernel, a line for each part of it that a block borrows; none if it is not read."""
-    from tilecheck.analysis.borrow import build  # lazy: loads networkx
+    from tilecheck.analysis.borrow import build  # lazy
     from tilecheck.frontend.definitions import find_kernels  # lazy: loads libcst
     from tilecheck.frontend.lower import lower  # lazy
     from tilecheck.frontend.modules import Project  # lazy

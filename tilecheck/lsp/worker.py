@@ -95,9 +95,9 @@ def _load() -> Cache:
     import tilecheck.proof.counterexample  # noqa: F401
     from tilecheck.cache.results import Cache
     from tilecheck.proof.session import load_solver
-    from tilecheck.stages import load_stages
+    from tilecheck.stages import preload
 
-    load_stages("cutile", "triton")
+    preload()
     load_solver()
     gc.freeze()
     gc.enable()

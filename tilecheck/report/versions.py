@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from tilecheck import __version__
-
-
-@cache
-def _solver_version() -> str:
-    from importlib import metadata  # lazy: slower to import than all of `--version`
-
-    try:
-        return metadata.version("z3-solver")
-    except metadata.PackageNotFoundError:
-        return "not installed"
+from tilecheck.installed import version_of
 
 
 def versions() -> dict[str, str]:
     """The `tool` object of the machine interface."""
-    return {"name": "tilecheck", "version": __version__, "z3": _solver_version()}
+    return {"name": "tilecheck", "version": __version__, "z3": version_of("z3-solver") or "not installed"}

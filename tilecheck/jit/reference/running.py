@@ -19,7 +19,7 @@ from tilecheck.jit.reference.machine import Abandoned, Machine, Reject
 from tilecheck.jit.reference.statements import execute
 
 
-def run(launch: Launch, *, record: bool = True) -> Log:
+def run_launch(launch: Launch, *, record: bool = True) -> Log:
     """Run a launch and report everything that it did.
 
     Arrays in `launch.arguments` are changed in place, as the GPU would. Names beside the parameters bind
