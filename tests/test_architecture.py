@@ -371,7 +371,6 @@ def test_every_package_is_shipped() -> None:
 
 
 _FALLBACKS = {
-    "tilecheck.config.files": {"tomllib": "Python 3.10 has it as `tomli`"},
     "tilecheck.frontend.syntax": {"walk_kind": "overloads"},
     "tilecheck.host.operations": {"zip": "overloads", "unzip": "overloads"},
 }

@@ -76,3 +76,10 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
     folded = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower(), list(folded), n=1)
     return f"did you mean `{folded[near[0]]}`?" if near else otherwise
+
+
+def trace_of_bug() -> str:
+    """The exception of ours that is being handled, as text."""
+    import traceback  # lazy: after a bug
+
+    return traceback.format_exc()

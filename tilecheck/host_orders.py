@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import traceback
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tilecheck.errors import UnsupportedConstruct
+from tilecheck.errors import UnsupportedConstruct, trace_of_bug
 from tilecheck.model import Diagnostic, HostReport, Site, Span
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def judge_hosts(table: ModuleTable, budget: int) -> Result:
         functions = read_host_programs(table, footprint_of)
     except Exception:  # noqa: BLE001 - a bug of ours in reading one file must not stop the others
         whole = Site(table.file, Span(0, 0))
-        return (HostReport("<module>", whole, "unread", "internal", internal_error=traceback.format_exc()),), ()
+        return (HostReport("<module>", whole, "unread", "internal", internal_error=trace_of_bug()),), ()
     results = [_judged(function, budget) for function in functions]
     found = tuple(d for _, of_one in results for d in of_one)
     return _with_guarded(table, functions, tuple(report for report, _ in results)), found
@@ -66,7 +65,7 @@ def _judged(function: HostFunction, budget: int) -> tuple[HostReport, tuple[Diag
         with closing(Session(budget=budget)) as session:
             return _of_paths(function, session)
     except Exception:  # noqa: BLE001 - a bug of ours in one function must not stop the others
-        trace = traceback.format_exc()
+        trace = trace_of_bug()
         return HostReport(function.name, function.site, "unread", "internal", internal_error=trace), ()
 
 
@@ -128,7 +127,7 @@ def _guarded(guards: Guards, function: HostFunction, report: HostReport) -> Host
     try:
         found = guards.of(function.entry)
     except Exception:  # noqa: BLE001 - a bug of ours in one function must not stop the others
-        return replace(report, reason="internal", reason_site=None, internal_error=traceback.format_exc())
+        return replace(report, reason="internal", reason_site=None, internal_error=trace_of_bug())
     if not found.uses_library:
         return report
     if found.why is None:

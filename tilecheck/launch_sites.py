@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilecheck.errors import SourceError
+from tilecheck.frontend.launch_words import may_launch
 from tilecheck.text import decode
 
 if TYPE_CHECKING:
@@ -53,7 +54,9 @@ def launches_around(
 
 
 def _launches_in(table: ModuleTable) -> LaunchesOf:
-    from tilecheck.frontend.launches import find_launches  # lazy: loads libcst
+    if not may_launch(table.parsed.words):
+        return LaunchesOf((), {})
+    from tilecheck.frontend.launches import find_launches  # lazy: few small files launch their kernels
 
     every = find_launches(table)
     files = {launch.kernel_file: Path(launch.kernel_file).resolve() for launch in every if launch.kernel}

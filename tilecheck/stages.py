@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import time
-import traceback
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -12,8 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilecheck.errors import UnsupportedConstruct, UsageError, refusal
-from tilecheck.ir.launch import FLOAT
+from tilecheck.errors import UnsupportedConstruct, UsageError, refusal, trace_of_bug
 from tilecheck.model import Diagnostic, KernelReport, Reason, Site, Span, Verdict
 from tilecheck.options import Options
 from tilecheck.overlay import watched
@@ -67,6 +65,8 @@ def verify_kernel(
 
 def passed_floats(launches: Sequence[Launch]) -> frozenset[str]:
     """The parameters for which every launch in view passes a float."""
+    from tilecheck.ir.launch import FLOAT  # lazy: a warm run judges nothing
+
     passed: dict[str, set[bool]] = {}
     for launch in launches:
         for name, value in launch.arguments:
@@ -111,7 +111,7 @@ def internal_error(definition: Definition) -> KernelReport:
         Verdict.UNKNOWN,
         reason=Reason.INTERNAL.value,
         reason_site=site,
-        internal_error=traceback.format_exc(),
+        internal_error=trace_of_bug(),
     )
 
 

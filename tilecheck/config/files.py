@@ -16,11 +16,6 @@ from tilecheck.config.settings import Said, Settings
 from tilecheck.errors import UsageError, refusal
 from tilecheck.options import ConfigChoice
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 FILE = "pyproject.toml"
 
 
@@ -198,6 +193,10 @@ def read_toml(text: str) -> dict[str, Any]:
     Raises:
         ValueError: it is none.
     """
+    if sys.version_info >= (3, 11):  # lazy: not every run finds a file
+        import tomllib
+    else:
+        import tomli as tomllib
     found: dict[str, Any] = tomllib.loads(text)
     return found
 

@@ -8,7 +8,6 @@ reported with a `problem`; nothing here raises on weird code.
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -41,6 +40,7 @@ from tilecheck.frontend.host_programs.guarding import checked_launches
 from tilecheck.frontend.host_state import kept_names
 from tilecheck.frontend.host_values import LAUNCHERS, LaunchCall, Tensor, Unknown
 from tilecheck.frontend.launch_records import record
+from tilecheck.frontend.launch_words import may_launch
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.statements import run_block
 from tilecheck.frontend.syntax import walk, walk_kind
@@ -50,14 +50,13 @@ from tilecheck.ir.expr import Expr, const
 from tilecheck.ir.launch import Launch
 from tilecheck.model import Site
 
-_LAUNCHES = re.compile(r"launch|enqueue|\]\s*\(")  # no launch is without one of these
 MAX_RUNS = 4  # until it has settled which unknowns are integers
 MODULE = "<module>"
 
 
 def find_launches(table: ModuleTable) -> tuple[Launch, ...]:
     """The launches of a module, in the order of their sites; one site may be seen from several functions."""
-    if _LAUNCHES.search(table.parsed.words) is None:
+    if not may_launch(table.parsed.words):
         return ()
     module = _Module(table)
     found: dict[Launch, None] = {}

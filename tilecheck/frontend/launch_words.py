@@ -1,0 +1,12 @@
+"""A look at the text of a file for launches, before the code that executes host functions is loaded."""
+
+from __future__ import annotations
+
+import re
+
+_LAUNCHES = re.compile(r"launch|enqueue|\]\s*\(")
+
+
+def may_launch(words: str) -> bool:
+    """Whether a text may launch a kernel: each launch is a call of something subscripted, or named after launching (`launch`, `enqueue`)."""
+    return _LAUNCHES.search(words) is not None
