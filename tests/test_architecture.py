@@ -45,6 +45,7 @@ BASE = {
     "tilecheck.cancellation",
     "tilecheck.errors",
     "tilecheck.identifiers",
+    "tilecheck.installed",
     "tilecheck.model",
     "tilecheck.overlay",
     "tilecheck.text",

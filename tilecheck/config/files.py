@@ -196,7 +196,7 @@ def read_toml(text: str) -> dict[str, Any]:
     if sys.version_info >= (3, 11):  # lazy: not every run finds a file
         import tomllib
     else:
-        import tomli as tomllib
+        import tomli as tomllib  # lazy: as above
     found: dict[str, Any] = tomllib.loads(text)
     return found
 
