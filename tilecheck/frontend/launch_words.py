@@ -8,5 +8,5 @@ _LAUNCHES = re.compile(r"launch|enqueue|\]\s*\(")
 
 
 def may_launch(words: str) -> bool:
-    """Whether a text may launch a kernel: each launch is a call of something subscripted, or named after launching (`launch`, `enqueue`)."""
+    """Whether a text may launch: a launch calls something subscripted, a `launch`, or an `enqueue`."""
     return _LAUNCHES.search(words) is not None
