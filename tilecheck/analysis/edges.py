@@ -20,7 +20,7 @@ class Nodes(dict[str, Data]):
 
 class Edges:
     """Nodes and edges with their data. Mutable: filled once. Edges come in the order of networkx: by the other
-    node, in the order in which these were first met."""
+    node, in the order in which these were first met; a name that is no node has none, as there."""
 
     __slots__ = ("_after", "_before", "_made", "nodes")
 
@@ -46,13 +46,13 @@ class Edges:
 
     def out_edges(self, node: str, *, data: bool = False) -> Iterator[Any]:
         """The edges that begin at a node, each with its data if `data` is asked for."""
-        for end, every in self._after[node].items():
+        for end, every in self._after.get(node, {}).items():
             for one in every:
                 yield (node, end, one) if data else (node, end)
 
     def in_edges(self, node: str, *, data: bool = False) -> Iterator[Any]:
         """The edges that end at a node, likewise."""
-        for start, every in self._before[node].items():
+        for start, every in self._before.get(node, {}).items():
             for one in every:
                 yield (start, node, one) if data else (start, node)
 

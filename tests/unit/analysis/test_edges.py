@@ -25,8 +25,8 @@ def test_edges_come_as_networkx_gives_them(seed: int) -> None:
     made = light.as_networkx()
     for other in (graph, made):
         assert list(light.nodes(data=True)) == list(other.nodes(data=True))
-        for name in names:
-            assert light.nodes[name] == other.nodes[name]
+        for name in [*names, "n9"]:
+            assert light.nodes.get(name) == other.nodes.get(name)
             for data in (True, False):
                 assert list(light.out_edges(name, data=data)) == list(other.out_edges(name, data=data))
                 assert list(light.in_edges(name, data=data)) == list(other.in_edges(name, data=data))
