@@ -40,7 +40,7 @@ from tilecheck.kernels.triton.next_token import (
     top_blocks_kernel,
 )
 
-SHORT = 96  # positions up to here take one program a head; later ones are split over the keys
+SHORT = 64  # positions up to here take one program a head; later ones are split over the keys
 SEEDS_APART = 2**20  # of two sequences: more than there are positions, which are added to seeds
 
 
@@ -78,7 +78,7 @@ class Decoder:
             raise UserError("--temperature and --top-p have to be above 0; without --sample nothing is drawn")
         self.machine, self.config, self.weights, self.slots = machine, config, weights, slots
         self.sampling, self.sequences = sampling, sequences
-        self._products = products(sequences)
+        self._products = products(sequences, config.hidden)
         self._positions = [0] * sequences  # those of sequences that have finished are behind these
         self._given: dict[str, Sequence[int]] = {}  # what the next step begins with
         half, group = config.width // 2, config.group
@@ -239,10 +239,12 @@ class Decoder:
         )
         if is_short:
             grid = (config.group, config.kv_heads, self.sequences)
-            launch(attention_kernel, grid, (*given, self._attended, *sizes, may_depend), dependent=may_depend)
+            args = (*given, self._attended, *sizes, may_depend)
+            launch(attention_kernel, grid, args, dependent=may_depend, warps=2)
             return
         args = (*given, self._partial, self._weights, *sizes, SPLITS, ROWS, may_depend)
-        launch(split_attention_kernel, (config.kv_heads, SPLITS, self.sequences), args, dependent=may_depend)
+        grid = (config.kv_heads, SPLITS, self.sequences)
+        launch(split_attention_kernel, grid, args, dependent=may_depend, warps=8)
         args = (self._partial, self._weights, position, self._attended, self.slots, config.width, KEYS, SPLITS)
         launch(merge_kernel, (config.heads, self.sequences), (*args, may_depend), dependent=may_depend)
 

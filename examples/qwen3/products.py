@@ -21,6 +21,7 @@ from tilecheck.kernels.triton.batch_gemv import (
 from tilecheck.kernels.triton.gemv import gemv_add_kernel, norm_gate_up_kernel, norm_gemv_kernel
 
 WHOLE = 2**30  # columns: a program holds whole rows
+SMALL, LARGE = 1024, 4096  # vectors up to and from which other tiles are faster
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,21 @@ class Product:
         machine.launch(self.kernel, (cdiv(rows, self.rows),), given, dependent=may_depend, warps=self.warps)
 
 
-def products(sequences: int) -> tuple[Product, Product, Product]:
-    """The products of a step: behind a norm, those of gate and up behind a norm, onto the residual."""
+def products(sequences: int, hidden: int) -> tuple[Product, Product, Product]:
+    """The products of a step: behind a norm, those of gate and up behind a norm, onto the residual.
+
+    The tiles are the best of those that were measured on an H100 for models of 0.6B to 32B.
+
+    Args:
+        sequences: decoded at once.
+        hidden: elements of the vector of a token.
+    """
     if sequences == 1:
+        rows, warps = (4 if hidden > SMALL else 2), (8 if hidden >= LARGE else 4)
         return (
-            Product(norm_gemv_kernel, 2, WHOLE),
-            Product(norm_gate_up_kernel, 1, WHOLE),
-            Product(gemv_add_kernel, 2, 1024),
+            Product(norm_gemv_kernel, rows, WHOLE, warps),
+            Product(norm_gate_up_kernel, 2, WHOLE, warps),
+            Product(gemv_add_kernel, rows, 2048, 8),
         )
     batch = (sequences, max(LEAST, next_power_of_two(sequences)))
     return (

@@ -1,7 +1,8 @@
 """Products of a weight with one vector, as decoding needs them: behind a norm, with SiLU, onto a residual.
 
 All of them are bound by the bytes of the weight. A dependent launch loads its first weights before it waits for
-the launch before, so that the memory never rests between two kernels; no launch writes a weight.
+the launch before, so that the memory never rests between two kernels; no launch writes a weight. The products
+do not wait for the norm either: its scale is one number, and multiplies their sums.
 """
 
 from __future__ import annotations
@@ -20,14 +21,6 @@ if TYPE_CHECKING:
 
 ROWS, COLUMNS = 2, 1024  # of the weight, held by a program at once
 MAX_COLUMNS = 8192  # of a weight behind a norm, whose rows are held whole
-
-
-@triton.jit
-def normalised(x_ptr, gain_ptr, lanes, columns, eps):
-    """The vector over its root mean square, times its gain, in float32."""
-    x = tl.load(x_ptr + lanes, mask=lanes < columns, other=0.0).to(tl.float32)
-    gain = tl.load(gain_ptr + lanes, mask=lanes < columns, other=0.0).to(tl.float32)
-    return x * tl.rsqrt(tl.sum(x * x, axis=0) / columns + eps) * gain
 
 
 @triton.jit
@@ -51,10 +44,13 @@ def norm_gemv_kernel(
     inside = (row < rows)[:, None] & (lanes < columns)[None, :]
     at = row.to(tl.int64)[:, None] * columns + lanes[None, :]
     w = tl.load(w_ptr + at, mask=inside, other=0.0, eviction_policy="evict_first")
+    gain = tl.load(gain_ptr + lanes, mask=lanes < columns, other=0.0).to(tl.float32)
     if DEPENDENT:
         tl.extra.cuda.gdc_wait()
-    x = normalised(x_ptr, gain_ptr, lanes, columns, eps)
-    tl.store(out_ptr + row, tl.sum(w.to(tl.float32) * x[None, :], axis=1), mask=row < rows)
+    x = tl.load(x_ptr + lanes, mask=lanes < columns, other=0.0).to(tl.float32)
+    scale = tl.rsqrt(tl.sum(x * x, axis=0) / columns + eps)
+    total = tl.sum(w.to(tl.float32) * (x * gain)[None, :], axis=1)
+    tl.store(out_ptr + row, total * scale, mask=row < rows)
 
 
 @triton.jit
@@ -80,11 +76,13 @@ def norm_gate_up_kernel(
     below = (row.to(tl.int64) + rows)[:, None] * columns + lanes[None, :]
     gate = tl.load(w_ptr + at, mask=inside, other=0.0, eviction_policy="evict_first")
     up = tl.load(w_ptr + below, mask=inside, other=0.0, eviction_policy="evict_first")
+    gain = tl.load(gain_ptr + lanes, mask=lanes < columns, other=0.0).to(tl.float32)
     if DEPENDENT:
         tl.extra.cuda.gdc_wait()
-    x = normalised(x_ptr, gain_ptr, lanes, columns, eps)
-    g = tl.sum(gate.to(tl.float32) * x[None, :], axis=1)
-    u = tl.sum(up.to(tl.float32) * x[None, :], axis=1)
+    x = tl.load(x_ptr + lanes, mask=lanes < columns, other=0.0).to(tl.float32)
+    scale = tl.rsqrt(tl.sum(x * x, axis=0) / columns + eps)
+    g = tl.sum(gate.to(tl.float32) * (x * gain)[None, :], axis=1) * scale
+    u = tl.sum(up.to(tl.float32) * (x * gain)[None, :], axis=1) * scale
     tl.store(out_ptr + row, g * tl.sigmoid(g) * u, mask=row < rows)
 
 
