@@ -40,7 +40,7 @@ from tilecheck.kernels.triton.next_token import (
     top_blocks_kernel,
 )
 
-SHORT = 64  # positions up to here take one program a head; later ones are split over the keys
+SHORT = 96  # positions up to here take one program a head; later ones are split over the keys
 SEEDS_APART = 2**20  # of two sequences: more than there are positions, which are added to seeds
 
 
@@ -243,8 +243,7 @@ class Decoder:
             launch(attention_kernel, grid, args, dependent=may_depend, warps=2)
             return
         args = (*given, self._partial, self._weights, *sizes, SPLITS, ROWS, may_depend)
-        grid = (config.kv_heads, SPLITS, self.sequences)
-        launch(split_attention_kernel, grid, args, dependent=may_depend, warps=8)
+        launch(split_attention_kernel, (config.kv_heads, SPLITS, self.sequences), args, dependent=may_depend)
         args = (self._partial, self._weights, position, self._attended, self.slots, config.width, KEYS, SPLITS)
         launch(merge_kernel, (config.heads, self.sequences), (*args, may_depend), dependent=may_depend)
 

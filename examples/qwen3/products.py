@@ -67,7 +67,7 @@ def products(sequences: int, hidden: int) -> tuple[Product, Product, Product]:
         )
     batch = (sequences, max(LEAST, next_power_of_two(sequences)))
     return (
-        Product(norm_gemv_batch_kernel, 16, 256, 2, batch),
-        Product(norm_gate_up_batch_kernel, 16, 256, 2, batch),
-        Product(gemv_add_batch_kernel, 16, 512, 4, batch),
+        Product(norm_gemv_batch_kernel, 32, 256, 2, batch),
+        Product(norm_gate_up_batch_kernel, 32, 128, 2, batch),
+        Product(gemv_add_batch_kernel, 32, 512, 4, batch),
     )

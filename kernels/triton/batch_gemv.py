@@ -63,7 +63,7 @@ def norm_gemv_batch_kernel(
     x = vectors(x_ptr, 0, columns, SEQUENCES, BATCH, COLUMNS)
     squares = x * x
     total = tl.dot(w, tl.trans((x * gain[None, :]).to(w.dtype)))
-    for start in range(COLUMNS, columns, COLUMNS):
+    for start in tl.range(COLUMNS, columns, COLUMNS, num_stages=4):
         mask = start + lanes < columns
         w = tl.load(w_ptr + at + start, mask=inside & mask[None, :], other=0.0, eviction_policy="evict_first")
         gain = tl.load(gain_ptr + start + lanes, mask=mask, other=0.0).to(tl.float32)
@@ -109,7 +109,7 @@ def norm_gate_up_batch_kernel(
     squares = x * x
     y = tl.trans((x * gain[None, :]).to(gate.dtype))
     g, u = tl.dot(gate, y), tl.dot(up, y)
-    for start in range(COLUMNS, columns, COLUMNS):
+    for start in tl.range(COLUMNS, columns, COLUMNS, num_stages=4):
         mask = start + lanes < columns
         both = inside & mask[None, :]
         gate = tl.load(w_ptr + at + start, mask=both, other=0.0, eviction_policy="evict_first")
@@ -151,7 +151,7 @@ def gemv_add_batch_kernel(
         tl.extra.cuda.gdc_wait()
     x = vectors(x_ptr, 0, columns, SEQUENCES, BATCH, COLUMNS)
     total = tl.dot(w, tl.trans(x.to(w.dtype)))
-    for start in range(COLUMNS, columns, COLUMNS):
+    for start in tl.range(COLUMNS, columns, COLUMNS, num_stages=4):
         mask = inside & (start + lanes < columns)[None, :]
         w = tl.load(w_ptr + at + start, mask=mask, other=0.0, eviction_policy="evict_first")
         x = vectors(x_ptr, start, columns, SEQUENCES, BATCH, COLUMNS)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import torch
 
 KEYS = 32  # loaded at once
-SPLITS = 16  # of a long context
+SPLITS = 64  # of a long context
 ROWS = 16  # of the smallest matrix product: queries that share keys, and idle rows
 
 
@@ -186,7 +186,7 @@ def split_attention_kernel(
         total = tl.full((ROWS,), 1.0, tl.float32)
         result = result + v.to(tl.float32)[None, :]
     qa, qb = qa.to(key_ptr.dtype.element_ty), qb.to(key_ptr.dtype.element_ty)
-    for start in range(first, last, KEYS):
+    for start in tl.range(first, last, KEYS, num_stages=2):
         n = start + tl.arange(0, KEYS)
         old = n < last
         at = (cache + n)[:, None] * width
