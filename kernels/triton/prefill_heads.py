@@ -24,7 +24,6 @@ TOKENS = 16  # of a program
 def turned(a, b, gain_ptr, cos_ptr, sin_ptr, token, mask, eps, HALF: tl.constexpr):
     """Both halves of a head of tokens, [TOKENS, HALF]: normalised, times the gain, turned to its position."""
     lane = tl.arange(0, HALF)
-    a, b = a.to(tl.float32), b.to(tl.float32)
     squares = tl.sum(a * a, axis=1, keep_dims=True) + tl.sum(b * b, axis=1, keep_dims=True)
     scale = tl.rsqrt(squares / (2 * HALF) + eps)
     a = a * scale * tl.load(gain_ptr + lane).to(tl.float32)[None, :]
@@ -61,8 +60,8 @@ def prefill_heads_kernel(
     lane = tl.arange(0, HALF)
     mask = (token < tokens)[:, None]
     given = qkv_ptr + (token * all_heads + head)[:, None] * width + lane[None, :]
-    a = tl.load(given, mask=mask, other=0.0)
-    b = tl.load(given + HALF, mask=mask, other=0.0)
+    a = tl.load(given, mask=mask, other=0.0).to(tl.float32)
+    b = tl.load(given + HALF, mask=mask, other=0.0).to(tl.float32)
     if head < heads:
         a, b = turned(a, b, q_gain_ptr, cos_ptr, sin_ptr, token, mask, eps, HALF)
         at = (head * tokens + token)[:, None] * width + lane[None, :]

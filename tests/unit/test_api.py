@@ -64,7 +64,7 @@ def test_a_bug_in_reading_host_code_costs_its_file_alone(
 
     monkeypatch.setattr(launches, "find_launches", broken)
     for name in ("bad.py", "good.py"):
-        (tmp_path / name).write_text(KERNEL)
+        (tmp_path / name).write_text(KERNEL + "\n\ndef host(launch):\n    launch()\n")
     bad, good = tilecheck.verify_paths([str(tmp_path)]).kernels
     assert (bad.verdict, bad.reason) == (Verdict.UNKNOWN, "internal")
     assert bad.internal_error is not None
