@@ -16,10 +16,10 @@ from .sizes import multiprocessors
 if TYPE_CHECKING:
     import torch
 
-TILE_M, TILE_N, TILE_K = 128, 256, 64
+TILE_M, TILE_N, TILE_K = 128, 128, 64
 
 
-@ct.kernel
+@ct.kernel(num_worker_warps=4)
 def linear_kernel(
     x: ct.Array,
     weight: ct.Array,
