@@ -29,7 +29,7 @@ from tilecheck.host.copies import (
 from tilecheck.host.defaults import default, using
 from tilecheck.host.driver import Driver
 from tilecheck.host.errors import HostRefused
-from tilecheck.host.graphs import Graph, GraphState
+from tilecheck.host.graphs import Graph, GraphState, Updating, updating
 from tilecheck.host.handles import Array, Borrowed, Shared, View
 from tilecheck.host.hostarrays import HostArray
 from tilecheck.host.kernels import Kernel
@@ -62,6 +62,7 @@ __all__ = [
     "Shared",
     "SingleStream",
     "Stream",
+    "Updating",
     "View",
     "arange",
     "call",
@@ -93,6 +94,7 @@ __all__ = [
     "synchronize",
     "unpartition",
     "unzip",
+    "updating",
     "using",
     "value",
     "zeros",

@@ -163,8 +163,8 @@ class Capture:
     def owner(self, raw: Any) -> Owner:
         """The owner of the complete graph."""
         uses = {storage: tuple(kept) for storage, kept in self._uses.items()}
-        kept = (*self.inputs.values(), *self.outputs.values())
-        return Owner(self.runtime, self.name, raw, self.live, uses, self._unsure, kept, self.place)
+        inputs, outputs = tuple(self.inputs.values()), tuple(self.outputs.values())
+        return Owner(self.runtime, self.name, raw, self.live, uses, self._unsure, inputs, outputs, self.place)
 
     def description(self) -> Description:
         named = [view.home() for view in (*self.inputs.values(), *self.outputs.values())]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -139,12 +139,9 @@ class Graph(Generic[T]):
         try:
             self._check_open("an update", place)
             queue = runtime.ledger.queue((stream or runtime.policy.next_stream(runtime)).handle)
-            on = Execution(runtime, queue, order or runtime.order, place, owner)
+            on = Execution(runtime, queue, order or runtime.order, place, (owner,))
             for name, value in inputs.items():
-                copy = self._fitting(name, value, place, transfer)
-                owner.follow(queue)
-                copy.run(on)
-                owner.last = on.items[-1]
+                on.run(self._fitting(name, value, place, transfer))
         finally:
             runtime.leave()
 
@@ -215,3 +212,51 @@ class Graph(Generic[T]):
             )
         if owner.runtime.capture is not None:
             owner.runtime.capture.forbid(f"{what} of a graph", place)
+
+
+class Updating:
+    """A `with` block whose work on one stream updates graphs. Mutable: it is entered once."""
+
+    def __init__(self, graphs: Sequence[Graph[Any]], stream: Stream, place: Place) -> None:
+        self._graphs = tuple(graphs)  # kept open by this
+        self._stream = stream
+        self._place = place
+
+    def __enter__(self) -> Updating:  # noqa: PYI034 - `typing.Self` is newer than Python 3.10
+        runtime = self._stream.runtime
+        runtime.enter(self._place)
+        try:
+            for graph in self._graphs:
+                graph._check_open("an update", self._place)  # noqa: SLF001 - of this module
+            if runtime.updating is not None:
+                raise HostRefused("TC423", f"`updating` at {text_of(self._place)} inside another `updating`")
+            owners = tuple(graph._owner for graph in self._graphs)  # noqa: SLF001 - as above
+            runtime.updating = (runtime.ledger.queue(self._stream.handle), owners)
+        finally:
+            runtime.leave()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._stream.runtime.lock:
+            self._stream.runtime.updating = None
+
+
+def updating(stream: Stream, *graphs: Graph[Any]) -> Updating:
+    """A `with` block: what is submitted on the stream inside of it may write the inputs of the graphs.
+
+    As an update does, all of it comes behind the latest launches and updates of the graphs, and before the
+    next. Everything else of their memory can be read, and not be written.
+
+    Args:
+        stream: whose work it is; work on other streams updates nothing.
+        graphs: of the runtime of the stream.
+
+    Raises:
+        HostRefused: when the block begins: a graph is closed, or something is captured, or another such block
+            has not ended.
+    """
+    if any(graph._owner.runtime is not stream.runtime for graph in graphs):  # noqa: SLF001 - of this module
+        raise ValueError("`updating` is given graphs of another runtime than that of the stream")
+    return Updating(graphs, stream, caller())

@@ -129,7 +129,7 @@ class Ledger:
         *,
         is_launch: bool = True,
         dependence: Dependence | None = None,
-        graph: Owner | None = None,
+        graphs: tuple[Owner, ...] = (),
     ) -> bool:
         """Give a piece of work its place behind what the stream holds, if its accesses are in order there.
 
@@ -140,7 +140,7 @@ class Ledger:
             order: what to do about a conflict with another stream.
             is_launch: whether a dependent launch after it may start early.
             dependence: given if the launch itself may start early.
-            graph: the graph whose inputs the work fills.
+            graphs: those whose inputs the work may write; it is behind their latest launches and updates.
 
         Returns:
             Whether it may start before the launch before it has ended.
@@ -169,7 +169,7 @@ class Ledger:
                 if self.recorder is not None:
                     self.recorder.work(item, uses, is_launch=is_launch)
                 return False
-        return self._claim(queue, uses, item, order, is_launch, dependence, graph)
+        return self._claim(queue, uses, item, order, is_launch, dependence, graphs)
 
     def _claim(
         self,
@@ -179,7 +179,7 @@ class Ledger:
         order: Order,
         is_launch: bool,
         dependence: Dependence | None,
-        graph: Owner | None,
+        graphs: tuple[Owner, ...],
     ) -> bool:
         waits = dependence is None or dependence.waits
         if queue.is_launch and not waits:
@@ -190,13 +190,13 @@ class Ledger:
                 if storage.tracks.pinned:
                     if storage.outside and queue.capture is None:
                         self._take_back(storage, item.place)
-                    self._check_owner(use, item, queue, graph)
+                    self._check_owner(use, item, queue, graphs)
             for use in dependence.early if dependence is not None else ():
                 if not queue.is_launch:
                     break  # nothing starts early behind a wait, such as one that a check has just inserted
-                self._check(queue, use, item, order, graph, early=True, waits=waits)
+                self._check(queue, use, item, order, (), early=True, waits=waits)
             for use in uses:
-                self._check(queue, use, item, order, graph, early=False, waits=waits)
+                self._check(queue, use, item, order, graphs, early=False, waits=waits)
         except HostRefused:
             if self.recorder is not None:
                 self.recorder.work(item, uses, is_launch=is_launch, dependence=dependence, refused=True)
@@ -216,7 +216,7 @@ class Ledger:
             if write:
                 storage.note_written(view.region)  # not what lies between its elements
             for owner in storage.graphs:
-                if owner is not graph:
+                if owner not in graphs:
                     owner.touched[storage] = None
             if tracks.is_full():
                 self._observe(queue)
@@ -237,7 +237,7 @@ class Ledger:
             for use in uses:
                 if use.view.home().outside:
                     self._take_back(use.view.home(), item.place)
-                self._check(queue, use, item, order, graph, early=False, waits=True)
+                self._check(queue, use, item, order, (graph,), early=False, waits=True)
         except HostRefused:
             if self.recorder is not None:
                 self.recorder.replay(graph.name, item, refused=True)
@@ -289,14 +289,14 @@ class Ledger:
         if queue.is_foreign or queue.outside:
             raise refusals.breaks_order(queue, item)
 
-    def _check_owner(self, use: Use, item: Item, queue: Queue, graph: Owner | None) -> None:
+    def _check_owner(self, use: Use, item: Item, queue: Queue, graphs: tuple[Owner, ...]) -> None:
         """Refuse a write to captured memory, except by launches of the graph and updates of its inputs."""
         storage = use.view.home()
         use.view.check_current(item)
         if queue.capture is not None:
             return
         for owner in storage.graphs if use.write else ():
-            if owner is not graph and owner.holds(storage, use.region):
+            if owner.holds(storage, use.region) and not (owner in graphs and owner.takes(use)):
                 raise refusals.captured(use, item, owner)
         if not use.write:
             self._check_contents(use, item)
@@ -315,7 +315,7 @@ class Ledger:
         use: Use,
         item: Item,
         order: Order,
-        graph: Owner | None,
+        graphs: tuple[Owner, ...],
         *,
         early: bool,
         waits: bool,
@@ -326,7 +326,7 @@ class Ledger:
         while True:
             before, lane, seq = queue.before, queue.lane, queue.start if early else queue.seq
             if queue.capture is None:
-                found = storage.conflict(use.region, lane, seq, before, self.done, write=use.write, but=graph)
+                found = storage.conflict(use.region, lane, seq, before, self.done, write=use.write, but=graphs)
             else:
                 found = queue.capture.tracks(storage).conflict(
                     use.region, lane, seq, before, EMPTY, write=use.write

@@ -42,16 +42,16 @@ class State(enum.Enum):
 class Execution:
     """One run of an operation: all of it on one stream, so that its parts are in order."""
 
-    __slots__ = ("graph", "items", "order", "place", "queue", "runtime")
+    __slots__ = ("graphs", "items", "order", "place", "queue", "runtime")
 
     def __init__(
-        self, runtime: Runtime, queue: Queue, order: Order, place: Place, graph: Owner | None = None
+        self, runtime: Runtime, queue: Queue, order: Order, place: Place, graphs: tuple[Owner, ...] = ()
     ) -> None:
         self.runtime = runtime
         self.queue = queue
         self.order = order
         self.place = place
-        self.graph = graph  # the graph whose inputs it fills
+        self.graphs = graphs  # those whose inputs it may write
         self.items: list[Item] = []  # what was enqueued
 
     def claim(
@@ -70,11 +70,27 @@ class Execution:
         """
         queue = self.queue
         starts_early = self.runtime.ledger.claim(
-            queue, uses, item, self.order, is_launch=is_launch, dependence=dependence, graph=self.graph
+            queue, uses, item, self.order, is_launch=is_launch, dependence=dependence, graphs=self.graphs
         )
         self.items.append(item)
         if queue.capture is not None:
             queue.capture.add(queue, item, uses, kind, starts_early=starts_early)
+
+
+    def run(self, operation: Operation[T]) -> T:
+        """Run an operation behind the latest launches and updates of the graphs, as an update of them.
+
+        Raises:
+            HostRefused: an access is not in order.
+        """
+        for graph in self.graphs:
+            graph.follow(self.queue)
+        try:
+            return operation.run(self)
+        finally:
+            if self.items:
+                for graph in self.graphs:
+                    graph.last = self.items[-1]
 
 
 class Operation(ABC, Generic[T]):

@@ -27,8 +27,8 @@ class Owner:
     """
 
     __slots__ = (
-        "arrays", "generation", "is_closed", "is_complete", "item", "last", "name", "neighbours", "place",
-        "raw", "runtime", "touched", "unsure", "uses",
+        "arrays", "generation", "inputs", "is_closed", "is_complete", "item", "last", "name", "neighbours",
+        "place", "raw", "runtime", "touched", "unsure", "uses",
     )  # fmt: skip
 
     def __init__(
@@ -39,7 +39,8 @@ class Owner:
         queue: Queue,
         uses: Mapping[Storage, tuple[Use, ...]],
         unsure: Sequence[tuple[Use, Written]],
-        kept: Sequence[View],
+        inputs: Sequence[View],
+        outputs: Sequence[View],
         place: Place,
     ) -> None:
         self.runtime = runtime
@@ -48,8 +49,10 @@ class Owner:
         self.place = place  # where the graph was captured
         self.uses = dict(uses)  # distinct regions by storage; of one that is written, no reads
         self.unsure = unsure  # reads of new memory, and what of it the graph itself writes before them
+        self.inputs = inputs
         self.arrays: list[View] = [
-            *kept,
+            *inputs,
+            *outputs,
             *(use.view for of in uses.values() for use in of),
         ]  # keep their memory
         self.item = Replay(queue, f"the launch of {name}", place)
@@ -86,6 +89,11 @@ class Owner:
     def holds(self, storage: Storage, region: Region) -> bool:
         """Whether the graph touches a region of a storage."""
         return any(overlap(region, use.region) for use in self.uses_of(storage))
+
+    def takes(self, use: Use) -> bool:
+        """Whether all that a use touches is an input: what may be written between two launches."""
+        home = use.view.home()
+        return any(view.home() is home and view.region.covers(use.region) for view in self.inputs)
 
     def has_grown(self, part: Storage, whole: Storage) -> None:
         """Note that a storage has become part of another."""

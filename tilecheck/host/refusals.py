@@ -75,7 +75,7 @@ def captured(use: Use, item: Item, graph: Owner) -> HostRefused:
         "TC423",
         f"{item.name} at {text_of(item.place)} writes `{use.label}`, which a graph has captured",
         f"the graph was captured at {text_of(graph.place)}",
-        "help: declare the array as an input of the graph and use `graph.update(...)`",
+        "help: declare the array as an input of the graph and use `graph.update(...)` or `updating(...)`",
     )
 
 

@@ -24,6 +24,7 @@ from tilecheck.ir.host_program import Place as Kind
 
 if TYPE_CHECKING:
     from tilecheck.host.capture import Capture
+    from tilecheck.host.owners import Owner
 
 T = TypeVar("T")
 
@@ -49,6 +50,7 @@ class Runtime:
         self.table = Table()
         self.reaper = Reaper(self, background=background)
         self.capture: Capture | None = None
+        self.updating: tuple[Queue, tuple[Owner, ...]] | None = None  # graphs that a stream's work updates
         self.launches = 0  # of graphs
         self._capture_stream: Stream | None = None
         self.lock = threading.RLock()
@@ -101,17 +103,20 @@ class Runtime:
         self.enter(place)
         try:
             capture = self.capture
+            graphs: tuple[Owner, ...] = ()
             if capture is not None:
                 queue = capture.queue_for(stream, place)
             else:
                 if self.reaper.is_needed:
                     self.reaper.collect(self)
                 queue = self.ledger.queue((stream or self.policy.next_stream(self)).handle)
+                if self.updating is not None and self.updating[0] is queue:
+                    graphs = self.updating[1]
             if operation.state is not State.WAITING:
                 operation.take(place, State.WAITING)  # refuses what has run
             operation.used = place
-            on = Execution(self, queue, order or self.order, place)
-            value = operation.run(on)
+            on = Execution(self, queue, order or self.order, place, graphs)
+            value = on.run(operation)
             if on.order == "events" and on.items:
                 # Recorded now, the event covers this work and not what the stream gets later.
                 queue.marks.append(self.ledger.mark(queue))

@@ -221,13 +221,13 @@ class Storage:
         done: Clock,
         *,
         write: bool,
-        but: Owner | None = None,
+        but: tuple[Owner, ...] = (),
     ) -> Found | None:
-        """As `Tracks.conflict`, with the replays of the graphs that have captured the storage, one excepted."""
+        """As `Tracks.conflict`, with the replays of graphs that have captured the storage, some excepted."""
         found = self.tracks.conflict(region, lane, seq, before, done, write=write)
         for graph in self.graphs if found is None else ():
             item = graph.item
-            if graph is but or has_ended(item, lane, seq, before) or has_ended(item, 0, 0, done):
+            if graph in but or has_ended(item, lane, seq, before) or has_ended(item, 0, 0, done):
                 continue
             for use in graph.uses_of(self):
                 if (write or use.write) and overlap(region, use.region):

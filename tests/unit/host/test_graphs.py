@@ -379,6 +379,125 @@ def test_an_update_is_in_order_with_its_source(fake):
     assert fake.values(graph.output("y")) == [5.0] * 16
 
 
+# ---- work that updates inputs ------------------------------------------------------------------------------
+
+
+def test_work_of_any_kind_may_update_inputs(kit):
+    graph, x = added(kit)
+    graph.launch()
+    stream = host.current()
+    with host.updating(stream, graph):
+        host.fill(x, 5.0).submit(stream)
+        host.launch(kit.double, (2,), (x,)).submit(stream)
+        host.enqueue(stream, kit.double, (2,), (x,))
+    graph.launch()
+    assert graph.output("y").tolist() == [22.0] * 16
+    refused("TC423", lambda: host.fill(x, 5.0).submit(stream))
+
+
+def test_an_update_of_part_of_an_input_leaves_the_rest(kit):
+    graph, x = added(kit)
+    stream = host.current()
+    parts = host.partition(x, 8)
+    with host.updating(stream, graph):
+        host.fill(parts[1], 5.0).submit(stream)
+    host.unpartition(parts)
+    graph.launch()
+    assert graph.output("y").tolist() == [3.0] * 8 + [7.0] * 8
+
+
+def test_what_is_no_input_is_not_updated(fake):
+    graph, z = added(fake, written=True)
+    stream = host.current()
+    with host.updating(stream, graph):
+        said = refused("TC423", lambda: host.fill(z, 1.0).submit(stream))
+    assert "which a graph has captured" in said
+
+
+def test_work_on_another_stream_updates_nothing(fake):
+    graph, x = added(fake)
+    s, t = host.stream(), host.stream()
+    with host.updating(s, graph):
+        refused("TC423", lambda: host.fill(x, 1.0).submit(t))
+        refused("TC423", lambda: host.enqueue(t, fake.double, (2,), (x,)))
+
+
+def test_an_input_of_one_graph_that_another_writes_is_not_updated(fake):
+    graph, x = added(fake)
+    with host.capture() as scope:
+        host.launch(fake.double, (2,), (x,)).submit()
+    other, stream = scope.graph, host.current()
+    for graphs in ((graph,), (graph, other)):
+        with host.updating(stream, *graphs):
+            refused("TC423", lambda: host.fill(x, 1.0).submit(stream))
+
+
+def test_two_graphs_are_updated_at_once(kit):
+    x, y, z = (host.full(16, value).sync() for value in (1.0, 0.0, 0.0))
+    graphs = []
+    for to in (y, z):
+        with host.capture(inputs={"x": x}) as scope:
+            host.launch(kit.add_one, (2,), (x, to)).submit()
+            scope.output("out", to)
+        graphs.append(scope.graph)
+    s, t, u = host.stream(), host.stream(), host.stream()
+    graphs[0].launch(s)
+    graphs[1].launch(t)
+    with host.updating(u, *graphs):
+        host.fill(x, 4.0).submit(u)
+    graphs[1].launch(s)
+    graphs[0].launch(t)
+    assert [kit.values(graph.output("out")) for graph in graphs] == [[5.0] * 16] * 2
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_updates_are_behind_launches_and_before_the_next(fake, seed):
+    """On whatever streams, and whenever the GPU gets to them: each launch sees the update before it."""
+    graph, x = added(fake)
+    fake.driver.rng.seed(seed)
+    streams = [host.stream() for _ in range(3)]
+    for number in range(6):
+        updates, launches = streams[number % 3], streams[(number + seed) % 3]
+        with host.updating(updates, graph):
+            host.fill(x, float(number)).submit(updates)
+            host.launch(fake.double, (2,), (x,)).submit(updates)
+        graph.launch(launches)
+        if number % 2:
+            assert fake.values(graph.output("y")) == [2.0 * number + 2] * 16
+
+
+def test_an_update_that_is_not_in_order_with_others_is_refused(fake):
+    graph, x = added(fake)
+    s, t = host.stream(), host.stream()
+    source = host.full(16, 3.0).submit(s)
+    with host.updating(t, graph):
+        refused("TC411", lambda: host.copy(x, source).submit(t))
+    assert graph.state is GraphState.CAPTURED
+
+
+def test_blocks_of_updates_are_not_nested_and_need_open_graphs(fake):
+    graph, x = added(fake)
+    stream = host.current()
+    with host.updating(stream, graph):
+        refused("TC423", lambda: host.updating(stream, graph).__enter__())
+        host.fill(x, 2.0).submit(stream)
+    with host.capture():
+        refused("TC422", lambda: host.updating(stream, graph).__enter__())
+        host.full(16, 1.0)
+    graph.close()
+    refused("TC421", lambda: host.updating(stream, graph).__enter__())
+    with host.updating(stream):
+        host.fill(x, 2.0).submit(stream)
+
+
+def test_a_block_that_raises_updates_nothing_more(fake):
+    graph, x = added(fake)
+    stream = host.current()
+    with pytest.raises(KeyError), host.updating(stream, graph):
+        raise KeyError
+    refused("TC423", lambda: host.fill(x, 2.0).submit(stream))
+
+
 def test_captured_memory_lives_as_long_as_the_graph(fake):
     graph, x = added(fake)
     del x

@@ -37,6 +37,7 @@ FUNCTIONS: dict[str, Call] = {
     "current": Call("Stream"),
     "default": Call("Runtime"),
     "using": Call("Using"),
+    "updating": Call("Updating"),
     "synchronize": Call("none"),
     "reap": Call("none"),
     "parked": Call("plain"),
@@ -102,6 +103,7 @@ METHODS: dict[str, dict[str, Call]] = {
         "graph": Call("Graph"),
     },
     "Using": {},
+    "Updating": {},
     "Policy": {},
     "Driver": {},
     "Kernel": {},
@@ -122,9 +124,10 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
 
 # Classes by the name under which annotations may say them.
 CLASSES = frozenset(
-    "View Array Shared Borrowed HostArray Partition Stream Event Scope Graph Runtime Policy Operation".split()
+    "View Array Shared Borrowed HostArray Partition Stream Event Scope Graph Updating Runtime Policy "
+    "Operation".split()
 )
-ENTERED = {"Scope": "Scope", "Using": "Runtime", "Graph": "Graph"}
+ENTERED = {"Scope": "Scope", "Using": "Runtime", "Graph": "Graph", "Updating": "Updating"}
 
 _OUTSIDE = "gives {} to code that the library does not see"
 UNCHECKED: dict[str, str] = {
