@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,6 +99,9 @@ class Engine:
 class _Eager(Decoder):
     """A decoder whose steps are launched one kernel after the other."""
 
+    def _updating(self) -> host.Updating:
+        return host.updating(self.machine.stream)
+
     def _capture(self, *, is_short: bool) -> Any:
         return _Steps(self, is_short=is_short)
 
@@ -113,20 +116,10 @@ class _Steps:
     def launch(self, stream: host.Stream) -> None:
         self._decoder._step(is_short=self._is_short, may_depend=False)  # noqa: SLF001 - as a part of it
 
-    def update(self, values: Mapping[str, Array], stream: host.Stream) -> None:
-        for name, value in values.items():
-            host.copy_to_device(value, self._decoder._state[name]).submit(stream)  # noqa: SLF001 - as above
-
     def output(self, name: str) -> host.Array:
         decoder = self._decoder
         known = {"finished": decoder._state["finished"], "history": decoder._history, "logits": decoder._logits}  # noqa: SLF001 - as above
         return known[name]
-
-    def sync(self) -> None:
-        self._decoder.machine.stream.sync()
-
-    def close(self) -> None:
-        """There is nothing that owns the arrays."""
 
     def describe(self) -> str:
         return "no graph"

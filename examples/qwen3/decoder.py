@@ -108,9 +108,9 @@ class Decoder:
         self._history = machine.zeros((sequences, slots), "int32")
         self._step(is_short=True, may_depend=False)  # compiles the kernels before they are captured
         self._step(is_short=False, may_depend=False)
-        self._graph: host.Graph[Any] | None = None
-        self._is_short = True
-        self.captured: list[Any] = []  # the descriptions of all graphs until now
+        self._graphs: dict[bool, host.Graph[Any]] = {}  # for short contexts, and for long ones
+        self._latest: host.Graph[Any] | None = None  # that was launched
+        self.captured: list[Any] = []  # the descriptions of the graphs
 
     # ---- steps -----------------------------------------------------------------------------------------------
 
@@ -121,13 +121,13 @@ class Decoder:
         """
         if len(prompts) != self.sequences:
             raise ValueError(f"{len(prompts)} prompts for {self.sequences} sequences")
-        self._release()
         # Each prompt fills the slots of its own sequence, and can reach no others.
         parts = [tuple(host.partition(x, (1, *x.shape[1:])) for x in pair) for pair in self._caches]
-        for number, prompt in enumerate(prompts):
-            caches = [(keys[number, 0, 0, 0], values[number, 0, 0, 0]) for keys, values in parts]
-            if len(prompt) > 1:
-                fill(self.machine, self.config, self.weights, self._turns, caches, prompt[:-1])
+        with self._updating():
+            for number, prompt in enumerate(prompts):
+                caches = [(keys[number, 0, 0, 0], values[number, 0, 0, 0]) for keys, values in parts]
+                if len(prompt) > 1:
+                    fill(self.machine, self.config, self.weights, self._turns, caches, prompt[:-1])
         for keys, values in parts:
             host.unpartition(keys)  # `_caches` has the whole arrays, which are usable again
             host.unpartition(values)
@@ -139,11 +139,13 @@ class Decoder:
 
         Sequences that have finished stand still, unless tokens follow.
         """
-        graph = self._take_graph()
+        graph = self._latest = self._take_graph()
         if self._given:
             values = {**self._given, "finished": [0] * self.sequences}
-            given = {name: np.asarray(value, dtype=np.int32) for name, value in values.items()}
-            graph.update(given, self.machine.stream)
+            with self._updating():
+                for name, value in values.items():
+                    given = np.asarray(value, dtype=np.int32)
+                    host.copy_to_device(given, self._state[name]).submit(self.machine.stream)
         graph.launch(self.machine.stream)
         self._positions = [position + 1 for position in self._positions]
         self._given = {} if following is None else {"token": following}
@@ -165,29 +167,28 @@ class Decoder:
         return self._take_graph().describe()
 
     def _read(self, name: str) -> np.ndarray[Any, Any]:
-        assert self._graph is not None, "no step was launched"
-        return self.machine.read(self._graph.output(name))
+        assert self._latest is not None, "no step was launched"
+        return self.machine.read(self._latest.output(name))
 
     def _take_graph(self) -> host.Graph[Any]:
         """The graph for the longest context: contexts grow, and long ones are split over programs."""
         is_short = max(self._positions) < SHORT
-        if self._graph is None or is_short != self._is_short:
-            self._release()
-            self._graph, self._is_short = self._capture(is_short=is_short), is_short
-            self.captured.append(self._graph.describe())
-        return self._graph
+        if is_short not in self._graphs:
+            self._graphs[is_short] = self._capture(is_short=is_short)
+            self.captured.append(self._graphs[is_short].describe())
+        return self._graphs[is_short]
 
-    def _release(self) -> None:
-        """Have the graph give its arrays back."""
-        if self._graph is not None:
-            self._graph.sync()
-            self._graph.close()
-            self._graph = None
+    def _updating(self) -> host.Updating:
+        """A block whose work may write the caches and the state, which the graphs own."""
+        return host.updating(self.machine.stream, *self._graphs.values())
 
     # ---- the graph -------------------------------------------------------------------------------------------
 
     def _capture(self, *, is_short: bool) -> host.Graph[Any]:
-        with host.capture(self.machine.stream, inputs=self._state, runtime=self.machine.runtime) as scope:
+        inputs = dict(self._state)
+        for number, (keys, values) in enumerate(self._caches):
+            inputs |= {f"keys {number}": keys, f"values {number}": values}
+        with host.capture(self.machine.stream, inputs=inputs, runtime=self.machine.runtime) as scope:
             self._step(is_short=is_short, may_depend=self.machine.may_depend)
             scope.output("finished", self._state["finished"])
             scope.output("history", self._history)
