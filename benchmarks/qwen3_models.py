@@ -46,7 +46,8 @@ class Drawn:
     Queries and keys are scaled so that attention looks at few tokens: with even weights, thousands of keys
     average out, and a wrong position would not show. What a layer adds to what came in is a tenth of the
     embedding: with as much as the embedding, 28 layers make an error of rounding a hundred times larger, and
-    logits in bfloat16 say nothing.
+    logits in bfloat16 say nothing. The gain of the last norm has both signs: else the most probable token is
+    the one that came in, of whose row in the output layer the hidden vector mostly consists.
 
     Args:
         device: of the draws: "cpu", or "cuda" where PyTorch draws on the GPU.
@@ -78,6 +79,8 @@ class Drawn:
 
 def _spread(name: str, shape: tuple[int, ...]) -> tuple[float, float]:
     """Mean and standard deviation of a weight."""
+    if name == "model.norm.weight":
+        return 0.0, 1.0
     if name.endswith(("q_norm.weight", "k_norm.weight")):
         return 2.0, 0.2
     if len(shape) == 1:
