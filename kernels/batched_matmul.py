@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     import torch
 
 TILE_M = 128
-TILE_N = 128
+TILE_N = 256
 TILE_K = 64
 MAX_BATCH = 65535  # blocks along the last axis of a grid
 
 
-@ct.kernel
+@ct.kernel(occupancy=2, num_worker_warps=8)
 def batched_matmul_kernel(
     a: ct.Array,
     b: ct.Array,
