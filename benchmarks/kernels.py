@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import cuda.tile as ct
 import torch
@@ -62,6 +62,7 @@ class Entry:
         options: for the host function alone.
         note: what the options are, and what PyTorch ran where it has a choice.
         composed: PyTorch needs several kernels: `--compile` times them compiled into one as well.
+        bar: what the kernel has to reach: so much of PyTorch's rate, or of the ceiling's.
     """
 
     module: str
@@ -76,6 +77,7 @@ class Entry:
     options: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
     composed: bool = False
+    bar: tuple[float, Literal["PyTorch", "ceiling"]] | None = None
 
     @property
     def name(self) -> str:
@@ -194,6 +196,39 @@ def batch_of_factors(dtype: torch.dtype, batches: int, rows: int, columns: int, 
     return normal(dtype, batches, rows, depth), normal(dtype, batches, depth, columns)
 
 
+def heads_to_decode(
+    dtype: torch.dtype, sequences: int, heads: int, kv_heads: int, slots: int, width: int
+) -> Inputs:
+    """The heads of the token in the last slot of each sequence, and caches that are full but for it."""
+    qkv = normal(dtype, sequences, heads + 2 * kv_heads, width)
+    gains = [1 + normal(dtype, width) / 10 for _ in range(2)]
+    angles = normal(torch.float32, slots, width // 2)
+    positions = torch.full((sequences,), slots - 1, device=DEVICE, dtype=torch.int32)
+    caches = [normal(dtype, sequences, kv_heads, slots, width) for _ in range(2)]
+    return qkv, *gains, angles.cos(), angles.sin(), positions, *caches
+
+
+def decode_attention(
+    qkv: Any, q_gain: Any, k_gain: Any, cos: Any, sin: Any, positions: Any, keys: Any, values: Any
+) -> Any:
+    """What `tilecheck.kernels.triton.decode_attention` computes, by PyTorch's own attention."""
+    sequences, kv_heads, _, width = keys.shape
+    heads = qkv.shape[1] - 2 * kv_heads
+    every, at = torch.arange(sequences, device=qkv.device), positions.long()
+
+    def turned(x: Any, gain: Any) -> Any:
+        x = F.rms_norm(x.float(), (width,), gain.float(), 1e-6)
+        c, s = (table[at].repeat(1, 2)[:, None] for table in (cos, sin))
+        first, second = x.chunk(2, dim=2)
+        return (x * c + torch.cat((-second, first), dim=2) * s).to(keys.dtype)
+
+    q, k, v = qkv.split((heads, kv_heads, kv_heads), dim=1)
+    keys[every, :, at] = turned(k, k_gain)
+    values[every, :, at] = v
+    q = turned(q, q_gain)[:, :, None]
+    return F.scaled_dot_product_attention(q, keys, values, enable_gqa=True)[:, :, 0]
+
+
 def product_flops(*extents: int) -> float:
     return 2.0 * math.prod(extents)
 
@@ -223,8 +258,10 @@ def causal_flops(*extents: int) -> float:
 
 def entries() -> Iterator[Entry]:
     half, single = torch.float16, torch.float32
+    copied: Any = (0.93, "ceiling")
     for dtype, exact in ((half, 2e-3), (single, 1e-6)):
-        yield Entry("vector_add", (2**26,), vectors, torch.add, dtype, tolerance=exact)
+        added: Any = (0.99, "PyTorch")
+        yield Entry("vector_add", (2**26,), vectors, torch.add, dtype, tolerance=exact, bar=added)
         yield Entry(
             "axpy",
             (2**26,),
@@ -234,13 +271,23 @@ def entries() -> Iterator[Entry]:
             tolerance=exact,
         )
         yield Entry("transpose", (8192, 8192), matrix, lambda x: x.T.contiguous(), dtype, tolerance=0)
-    yield Entry("silu_mul", (8192, 8192), packed_halves, lambda gate, up: F.silu(gate) * up, composed=True)
+    for function, theirs in (("relu", F.relu), ("gelu", lambda x: F.gelu(x, approximate="tanh"))):
+        yield Entry("activations", (2**26,), matrix, theirs, function=function, bar=copied)
+    yield Entry(
+        "silu_mul",
+        (8192, 8192),
+        packed_halves,
+        lambda gate, up: F.silu(gate) * up,
+        composed=True,
+        bar=copied,
+    )
     yield Entry(
         "permute_heads",
         (4, 32, 4096, 128),
         matrix,
         lambda x: x.transpose(1, 2).contiguous(),
         tolerance=0,
+        bar=copied,
     )
     yield Entry(
         "embedding",
@@ -256,6 +303,7 @@ def entries() -> Iterator[Entry]:
             (rows, columns),
             matrix_and_weights(1),
             lambda x, weight: F.rms_norm(x, weight.shape, weight, 1e-6),
+            bar=copied if rows > 128 else None,
         )
     yield Entry(
         "add_rms_norm",
@@ -264,12 +312,14 @@ def entries() -> Iterator[Entry]:
         add_rms_norm,
         moved=lambda inputs, results: size_of(*inputs, *results, inputs[1]),
         composed=True,
+        bar=copied,
     )
     yield Entry(
         "layer_norm",
         (16_384, 4096),
         matrix_and_weights(2),
         lambda x, weight, bias: F.layer_norm(x, weight.shape, weight, bias, 1e-5),
+        bar=copied,
     )
     for shape in ((16_384, 4096), (2048, 32_768)):
         yield Entry("softmax", shape, matrix, lambda x: torch.softmax(x, 1))
@@ -287,6 +337,7 @@ def entries() -> Iterator[Entry]:
         rope,
         moved=lambda inputs, _: 2 * size_of(*inputs[:2]) + size_of(*inputs[2:]),
         composed=True,
+        bar=copied,
     )
     yield Entry(
         "kv_cache_update",
@@ -296,11 +347,40 @@ def entries() -> Iterator[Entry]:
         moved=lambda inputs, _: 2 * size_of(*inputs[:2]),
         tolerance=0,
     )
-    for n in (4096, 8192):
-        for function in ("matmul", "matmul_grouped", "matmul_persistent"):
-            yield Entry("matmul", (n, n, n), factors, torch.matmul, function=function, flops=product_flops)
-    yield Entry("batched_matmul", (32, 2048, 2048, 2048), batch_of_factors, torch.bmm, flops=product_flops)
-    yield Entry("split_k_matmul", (512, 512, 16_384), factors, torch.matmul, flops=product_flops)
+    for function in ("matmul", "matmul_grouped"):
+        yield Entry("matmul", (4096,) * 3, factors, torch.matmul, function=function, flops=product_flops)
+    for dtype in (half, torch.bfloat16):
+        for n in (1024, 2048, 4096, 8192, 16_384):
+            yield Entry(
+                "matmul",
+                (n, n, n),
+                factors,
+                torch.matmul,
+                dtype,
+                function="matmul_persistent",
+                flops=product_flops,
+                tolerance=4e-3 if dtype is half else 3e-2,
+                bar=(0.97, "PyTorch"),
+            )
+    for module, shape, make, theirs in (
+        ("batched_matmul", (32, 2048, 2048, 2048), batch_of_factors, torch.bmm),
+        ("split_k_matmul", (512, 512, 16_384), factors, torch.matmul),
+    ):
+        yield Entry(module, shape, make, theirs, flops=product_flops, bar=(0.95, "PyTorch"))
+    for sequences, slots in ((1, 8192), (1, 32_768), (16, 8192)):
+        yield Entry(
+            "triton.decode_attention",
+            (sequences, 32, 8, slots, 128),
+            heads_to_decode,
+            decode_attention,
+            torch.bfloat16,
+            function="decode_attention",
+            moved=lambda inputs, _: size_of(*inputs[-2:]),
+            tolerance=3e-2,
+            options={"group": 4, "split": True},
+            composed=True,
+            bar=(0.85, "ceiling"),
+        )
     for causal in (False, True):
         for backend in (SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION):
             mask, theirs = "causal, " if causal else "", backend.name.removesuffix("_ATTENTION").lower()
@@ -313,6 +393,7 @@ def entries() -> Iterator[Entry]:
                 tolerance=1e-2,
                 options={"causal": causal},
                 note=f"{mask}PyTorch: {theirs}",
+                bar=(0.9, "PyTorch") if backend is SDPBackend.CUDNN_ATTENTION else None,
             )
 
 
@@ -437,7 +518,17 @@ def measure(entry: Entry, known: Ceilings, *, compiled: bool) -> list[str]:
         f"{fused[0] * 1e6:.1f}" if fused else "",
         f"{shown:.0f} {unit}",
         f"{100 * rate / ceiling:.1f} %",
+        judged(entry, theirs / ours, rate / ceiling),
     ]
+
+
+def judged(entry: Entry, beside_pytorch: float, of_ceiling: float) -> str:
+    """What the kernel has to reach, and whether it does."""
+    if entry.bar is None:
+        return ""
+    least, of = entry.bar
+    reached = beside_pytorch if of == "PyTorch" else of_ceiling
+    return f"{100 * least:.0f} % of {of}: {'reached' if reached >= least else 'missed'}"
 
 
 # ---- the guard -----------------------------------------------------------------------------------------
@@ -498,6 +589,7 @@ COLUMNS = (
     "torch.compile, us",
     "rate",
     "of the ceiling",
+    "bar",
 )
 GUARD_COLUMNS = ("launches of vector_add", "ct.launch, us", "tilecheck.launch, us", "guard, us")
 
