@@ -3,6 +3,7 @@
     python benchmarks/qwen3.py run 4B --out DIR            times: a line of DIR/run.jsonl for each run
     python benchmarks/qwen3.py accuracy 4B --out DIR       numbers: a line of DIR/accuracy.jsonl for each model
     python benchmarks/qwen3.py timeline 4B --context 512   the kernels of a step, and one layer of them
+    python benchmarks/qwen3.py tiles 4B --layers 12        the tiles of products that make a step fastest
     python benchmarks/qwen3.py aggregate DIR               tables and plots in DIR from these lines
 
 The sweeps have the names that Grout gives them: `tgN` makes N tokens after a prompt of 18, `ppN` makes 36
@@ -85,6 +86,12 @@ def _parser() -> argparse.ArgumentParser:
     timeline.add_argument("--context", type=int, default=18)
     timeline.add_argument("--batch", type=int, default=1)
     timeline.set_defaults(work=_timeline)
+
+    tiles = verbs.add_parser("tiles", parents=[models])
+    tiles.add_argument("--layers", type=int, default=12, help="of the step that is timed")
+    tiles.add_argument("--context", type=int, default=18)
+    tiles.add_argument("--batch", type=int, default=1)
+    tiles.set_defaults(work=_tiles)
 
     tokens = verbs.add_parser("tokens", parents=[models], help="of `accuracy`, for its second process")
     tokens.add_argument("--batch", type=int, default=1)
@@ -204,6 +211,15 @@ def _timeline(given: argparse.Namespace) -> int:
 
     for model in given.models:
         print(*lines(model, given.device, given.context, given.batch), sep="\n")
+    return 0
+
+
+def _tiles(given: argparse.Namespace) -> int:
+    from qwen3_tiles import tried
+
+    for model in given.models:
+        for line in tried(model, given.device, given.layers, given.context, given.batch):
+            print(line, flush=True)
     return 0
 
 
