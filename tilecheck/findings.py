@@ -11,18 +11,15 @@ from tilecheck.ir.kernel import Access, Effect, Kernel
 from tilecheck.model import Diagnostic, Reason, Related, Severity, Site, Witness
 from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.decide import Decision, Settled
-from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.registry import rule_files
 
 if TYPE_CHECKING:
-    from tilecheck.proof.collisions import Reached
+    from tilecheck.proof.collisions import Reached, SmallRuns
 
 UNSUPPORTED = "TC905"
 UNDECIDED = "TC906"
 UNNEEDED_UNSAFE = "TC105"
-
-_STATEMENTS = 20_000  # that are run to show where accesses of one kernel reach
 
 
 def rule_name(code: str) -> str:
@@ -248,11 +245,13 @@ def undecided(kernel: Kernel, decision: Decision, path: str) -> Iterator[Diagnos
             "never true together",
         )
         return
+    from tilecheck.proof.collisions import SmallRuns  # lazy: loads NumPy
+
     open_ = [s for s in decision.settled if s.status == "unknown"]
+    runs = SmallRuns(kernel, decision.conditions, path)
     for update in updates(kernel, open_):
-        yield _undecided_update(kernel, update, decision, path)
+        yield _undecided_update(kernel, update, runs)
     shared = {id(s) for update in updates(kernel, open_) for s in update}
-    fuel = Fuel(_STATEMENTS)
     for settled in open_:
         key = (settled.obligation.rule, settled.obligation.sites)
         if key in seen or id(settled) in shared:
@@ -267,12 +266,12 @@ def undecided(kernel: Kernel, decision: Decision, path: str) -> Iterator[Diagnos
             kernel=kernel.name,
             label=_why(settled.reason),
             related=tuple(Related(s, "the other access") for s in settled.obligation.sites[1:]),
-            notes=_outside_notes(kernel, settled, decision, path, fuel),
+            notes=_outside_notes(settled, runs),
             help=_advice(kernel, settled),
         )
 
 
-def _undecided_update(kernel: Kernel, update: tuple[Settled, ...], decision: Decision, path: str) -> Diagnostic:
+def _undecided_update(kernel: Kernel, update: tuple[Settled, ...], runs: SmallRuns) -> Diagnostic:
     """One finding for the races of a read, a change and a store of an element that blocks may share."""
     first = next((s for s in update if s.obligation.rule == "TC201"), update[0])
     goal = first.obligation.goal
@@ -289,33 +288,29 @@ def _undecided_update(kernel: Kernel, update: tuple[Settled, ...], decision: Dec
         kernel=kernel.name,
         label=_why(first.reason),
         related=tuple(Related(s, "the other access") for s in sites if s != first.obligation.sites[0]),
-        notes=_collision_notes(kernel, update, decision, path),
+        notes=_collision_notes(update, runs),
         help=_advice(kernel, first),
     )
 
 
-def _collision_notes(
-    kernel: Kernel, update: tuple[Settled, ...], decision: Decision, path: str
-) -> tuple[str, ...]:
+def _collision_notes(update: tuple[Settled, ...], runs: SmallRuns) -> tuple[str, ...]:
     """The race with two values of the table, where a run shows it."""
     from tilecheck.proof.collisions import collision  # lazy: loads NumPy
 
     for settled in update:
-        found = collision(kernel, settled.obligation, decision.conditions, path)
+        found = collision(runs, settled.obligation)
         if found is not None:
             return (f"blocks {_reached(found, 'both update')}",)
     return ()
 
 
-def _outside_notes(
-    kernel: Kernel, settled: Settled, decision: Decision, path: str, fuel: Fuel
-) -> tuple[str, ...]:
+def _outside_notes(settled: Settled, runs: SmallRuns) -> tuple[str, ...]:
     """The element that is touched outside its array with some values of others, where a run shows it."""
     if settled.reason != Reason.NEEDS_CONTRACT.value:
         return ()
     from tilecheck.proof.collisions import outside  # lazy: loads NumPy
 
-    found = outside(kernel, settled.obligation, decision.conditions, path, fuel)
+    found = outside(runs, settled.obligation)
     return () if found is None else (f"block {_reached(found, 'touches')}",)
 
 

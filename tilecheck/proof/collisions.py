@@ -6,7 +6,8 @@ what a contract has to exclude.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ from tilecheck.proof.needed import tables_of
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.replay import Sighting, seen
 
-_STATEMENTS = 2000  # of one obligation
+_STATEMENTS = 2000  # of one run
 # Sizes of arrays and numbers, and of tiles, in a grid of two blocks.
 _TRIALS = ((128, 64), (16, 8), (1024, 512), (64, 64), (2, 1))
 _FILL = "ones"  # each element of a table is the same
@@ -41,39 +42,73 @@ class Reached:
     value: int
 
 
-def collision(kernel: Kernel, obligation: Obligation, conditions: Sequence[Expr], path: str) -> Reached | None:
+class SmallRuns:
+    """Small launches of a kernel over arrays of ones. Mutable: each is run when it is first asked for, once.
+
+    Args:
+        kernel: the kernel.
+        conditions: that the launches keep.
+        path: the kernel's file.
+    """
+
+    def __init__(self, kernel: Kernel, conditions: Sequence[Expr], path: str) -> None:
+        self.axes = max(kernel.grid_axes, default=0) + 1
+        self._made: list[_Run] = []
+        self._more = _runs(kernel, conditions, path) if 0 in kernel.grid_axes else iter(())
+
+    def showing(self, obligation: Obligation) -> Iterator[tuple[Sighting, _Run]]:
+        """What breaks an obligation in them."""
+        for run in self:
+            found = seen(obligation, run.log, run.layouts)
+            if found is not None and found.element is not None:
+                yield found, run
+
+    def __iter__(self) -> Iterator[_Run]:
+        for number in itertools.count():
+            if number == len(self._made):
+                self._made += itertools.islice(self._more, 1)
+            if number == len(self._made):
+                return
+            yield self._made[number]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What a launch did, and what its arrays held at the start."""
+
+    log: Log
+    layouts: Mapping[str, Any]
+    starts: Mapping[str, Any]
+
+
+def collision(runs: SmallRuns, obligation: Obligation) -> Reached | None:
     """What two blocks do where a table holds one value twice; None if no small run shows it."""
     tables = tables_of(obligation)
-    if not tables or not isinstance(obligation.goal, Disjoint) or 0 not in kernel.grid_axes:
+    if not tables or not isinstance(obligation.goal, Disjoint):
         return None
-    for found, log, starts in _runs(kernel, obligation, conditions, path, Fuel(_STATEMENTS)):
-        if found.element is not None and len(set(found.blocks)) > 1:
-            own = {name: start for name, start in starts.items() if name in tables}
-            return _reached(found, log, own, max(kernel.grid_axes) + 1)
+    for found, run in runs.showing(obligation):
+        if len(set(found.blocks)) > 1:
+            own = {name: start for name, start in run.starts.items() if name in tables}
+            return _reached(found, run.log, own, runs.axes)
     return None
 
 
-def outside(
-    kernel: Kernel, obligation: Obligation, conditions: Sequence[Expr], path: str, fuel: Fuel
-) -> Reached | None:
+def outside(runs: SmallRuns, obligation: Obligation) -> Reached | None:
     """Where a block reaches before the start of an array, after it has read another one; None if no small run
     shows it. Where an array ends, launches decide."""
-    if not isinstance(obligation.goal, Holds) or obligation.goal.access is None or 0 not in kernel.grid_axes:
+    if not isinstance(obligation.goal, Holds) or obligation.goal.access is None:
         return None
-    for found, log, starts in _runs(kernel, obligation, conditions, path, fuel):
-        if found.element is not None and min(found.element, default=0) < 0:
-            others = {name: start for name, start in starts.items() if name != found.array}
-            reached = _reached(found, log, others, max(kernel.grid_axes) + 1)
+    for found, run in runs.showing(obligation):
+        if min(found.element or (0,)) < 0:
+            others = {name: start for name, start in run.starts.items() if name != found.array}
+            reached = _reached(found, run.log, others, runs.axes)
             if reached is not None:
                 return reached
     return None
 
 
-def _runs(
-    kernel: Kernel, obligation: Obligation, conditions: Sequence[Expr], path: str, fuel: Fuel
-) -> Iterator[tuple[Sighting, Log, dict[str, Any]]]:
-    """What breaks an obligation in small runs over arrays of ones, with what the arrays held at the start."""
-    context = Context(kernel).under(*conditions)
+def _runs(kernel: Kernel, conditions: Sequence[Expr], path: str) -> Iterator[_Run]:
+    context, fuel = Context(kernel).under(*conditions), Fuel(len(_TRIALS) * _STATEMENTS)
     for size, tile in _TRIALS:
         concrete = Concrete(_values(context, size, tile), fill=_FILL).settled(kernel)
         given = arguments(concrete, kernel) if is_admitted(concrete, context) else None
@@ -84,9 +119,7 @@ def _runs(
             log = fuel.run(Run(path, kernel.name, concrete.grid(kernel), given, None, _STATEMENTS))
         except (OutOfFuel, ReplayError):
             continue
-        found = seen(obligation, log, layouts(given))
-        if found is not None:
-            yield found, log, starts
+        yield _Run(log, layouts(given), starts)
 
 
 def _values(context: Context, size: int, tile: int) -> dict[Any, int]:
@@ -96,7 +129,7 @@ def _values(context: Context, size: int, tile: int) -> dict[Any, int]:
     return {**found, **grid}
 
 
-def _reached(found: Sighting, log: Log, starts: dict[str, Any], axes: int) -> Reached | None:
+def _reached(found: Sighting, log: Log, starts: Mapping[str, Any], axes: int) -> Reached | None:
     """What blocks touched, with the first element that each has read of the arrays in `starts`."""
     cells = []
     for number, block in enumerate(found.blocks):
