@@ -216,7 +216,9 @@ class Ledger:
             if write:
                 storage.note_written(view.region)  # not what lies between its elements
             for owner in storage.graphs:
-                if owner not in graphs:
+                # What comes behind an update is behind all of it, unless that is a launch: the next launch on
+                # the stream may start before it has ended, and an event behind that one says nothing of it.
+                if is_launch or owner not in graphs:
                     owner.touched[storage] = None
             if tracks.is_full():
                 self._observe(queue)

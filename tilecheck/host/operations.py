@@ -76,7 +76,6 @@ class Execution:
         if queue.capture is not None:
             queue.capture.add(queue, item, uses, kind, starts_early=starts_early)
 
-
     def run(self, operation: Operation[T]) -> T:
         """Run an operation behind the latest launches and updates of the graphs, as an update of them.
 

@@ -466,6 +466,41 @@ def test_updates_are_behind_launches_and_before_the_next(fake, seed):
             assert fake.values(graph.output("y")) == [2.0 * number + 2] * 16
 
 
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_launch_does_not_overtake_an_update_that_nothing_waits_for(fake, inside, elsewhere):
+    """A kernel that does not wait for the update may end before it: a launch behind that one is too early."""
+    graph, x = added(fake)
+    scratch = host.zeros(16).sync()
+    never = fake.kernel("never", "out", early=lambda out: out.fill(9))
+    s, t = host.stream(), host.stream()
+    launches = t if elsewhere else s
+    graph.launch(launches)
+    with host.updating(s, graph):
+        host.launch(fake.double, (2,), (x,)).submit(s)
+        if inside:
+            host.launch(never, (1,), (scratch,), dependent=True).submit(s)
+    if not inside:
+        host.launch(never, (1,), (scratch,), dependent=True).submit(s)
+    refused("TC433", lambda: graph.launch(launches))
+    s.sync()
+    graph.launch(launches)
+    assert fake.values(graph.output("y")) == [4.0] * 16
+
+
+def test_a_launch_does_not_overwrite_what_a_block_still_reads(fake):
+    graph, x = added(fake)
+    scratch, out = host.zeros(16).sync(), host.zeros(16).sync()
+    never = fake.kernel("never", "out", early=lambda out: out.fill(9))
+    s = host.stream()
+    graph.launch(s)
+    with host.updating(s, graph):
+        host.launch(fake.add_one, (2,), (graph.output("y"), out)).submit(s)
+        host.launch(never, (1,), (scratch,), dependent=True).submit(s)
+        host.fill(x, 5.0).submit(s)
+    refused("TC433", lambda: graph.launch(s))
+
+
 def test_an_update_that_is_not_in_order_with_others_is_refused(fake):
     graph, x = added(fake)
     s, t = host.stream(), host.stream()
