@@ -91,9 +91,14 @@ class Owner:
         return any(overlap(region, use.region) for use in self.uses_of(storage))
 
     def takes(self, use: Use) -> bool:
-        """Whether all that a use touches is an input: what may be written between two launches."""
-        home = use.view.home()
-        return any(view.home() is home and view.region.covers(use.region) for view in self.inputs)
+        """Whether a use shares only inputs with the graph: what may be written between two launches."""
+        home, region = use.view.home(), use.region
+        if any(view.home() is home and view.region.covers(region) for view in self.inputs):
+            return True
+        inputs = Written()
+        for view in self.inputs:
+            inputs.add(view.region)
+        return not any(inputs.misses(region, held.region) for held in self.uses_of(home))
 
     def has_grown(self, part: Storage, whole: Storage) -> None:
         """Note that a storage has become part of another."""

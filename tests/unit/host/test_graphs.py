@@ -406,6 +406,37 @@ def test_an_update_of_part_of_an_input_leaves_the_rest(kit):
     assert graph.output("y").tolist() == [3.0] * 8 + [7.0] * 8
 
 
+def test_an_update_may_write_several_inputs_and_what_is_beside_them(fake):
+    x, y = host.full(16, 1.0).sync(), host.zeros(16).sync()
+    parts = host.partition(x, 4)
+    first, second, third = parts[0], parts[1], parts[2]
+    stream = host.current()
+    copying = fake.kernel("copying", "v w out", lambda v, w, out: out.fill(v[0] + w[0]))
+    with host.capture(inputs={"v": first, "w": second}) as scope:
+        host.launch(copying, (1,), (first, second, y)).submit()
+    with host.updating(stream, scope.graph):
+        host.fill(parts.whole, 5.0).submit(stream)
+    scope.graph.launch()
+    assert fake.values(y) == [10.0] * 16
+    with host.capture(inputs={"w": second}) as scope:
+        host.launch(copying, (1,), (second, third, y)).submit()
+    with host.updating(stream, scope.graph):
+        refused("TC423", lambda: host.fill(parts.whole, 6.0).submit(stream))
+
+
+def test_an_update_may_write_a_part_of_an_input_with_gaps(fake):
+    x, y = host.full((4, 4), 1.0).sync(), host.zeros((4, 2)).sync()
+    left = host.partition(x, (4, 2))[0, 0]
+    copying = fake.kernel("copying", "x out", lambda x, out: np.copyto(out, x))
+    with host.capture(inputs={"x": left}) as scope:
+        host.launch(copying, (1,), (left, y)).submit()
+    stream, rows = host.current(), host.partition(left, (2, 2))
+    with host.updating(stream, scope.graph):
+        host.fill(rows[1, 0], 5.0).submit(stream)
+    scope.graph.launch()
+    assert fake.values(y) == [[1.0] * 2] * 2 + [[5.0] * 2] * 2
+
+
 def test_what_is_no_input_is_not_updated(fake):
     graph, z = added(fake, written=True)
     stream = host.current()
