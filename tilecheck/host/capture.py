@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -19,6 +18,7 @@ from tilecheck.host.owners import Owner
 from tilecheck.host.places import Place, caller, text_of
 from tilecheck.host.storage import Storage, Tracks
 from tilecheck.host.streams import Stream
+from tilecheck.host.tasks import current_task
 from tilecheck.host.uses import Use
 from tilecheck.host.written import Written
 
@@ -43,7 +43,7 @@ class Capture:
         self.origin = Queue(queue.raw, queue.handle, queue.name, self)
         self.queues = {queue.handle: self.origin}
         self.is_over = False
-        self._task = _task()
+        self._task = current_task()
         self.inputs: dict[str, Array] = {}
         self.outputs: dict[str, View] = {}
         self._tracks: dict[Storage, Tracks] = {}
@@ -75,7 +75,7 @@ class Capture:
         Raises:
             HostRefused: another task of the thread captures.
         """
-        if _task() is not self._task:
+        if current_task() is not self._task:
             raise HostRefused(
                 "TC422",
                 f"an operation is run at {text_of(place)} while another task captures a graph",
@@ -277,15 +277,6 @@ class Scope:
         finally:
             runtime.capture = None
             runtime.leave()
-
-
-def _task() -> object:
-    """The task of the event loop that runs in this thread, if there is one."""
-    asyncio = sys.modules.get("asyncio")
-    try:
-        return None if asyncio is None else asyncio.current_task()
-    except RuntimeError:  # no loop runs
-        return None
 
 
 def capture(

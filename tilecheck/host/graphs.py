@@ -12,6 +12,7 @@ from tilecheck.host.describe import Description
 from tilecheck.host.errors import HostRefused
 from tilecheck.host.handles import Array, Borrowed, View
 from tilecheck.host.places import Place, caller, text_of
+from tilecheck.host.tasks import current_task
 
 if TYPE_CHECKING:
     from tilecheck.host.operations import Operation
@@ -221,6 +222,7 @@ class Updating:
         self._graphs = tuple(graphs)  # kept open by this
         self._stream = stream
         self._place = place
+        self._task: object = None  # the one that is in the block
 
     def __enter__(self) -> Updating:  # noqa: PYI034 - `typing.Self` is newer than Python 3.10
         runtime = self._stream.runtime
@@ -228,10 +230,12 @@ class Updating:
         try:
             for graph in self._graphs:
                 graph._check_open("an update", self._place)  # noqa: SLF001 - of this module
-            if runtime.updating is not None:
+            task = current_task()
+            if task in runtime.updating:
                 raise HostRefused("TC423", f"`updating` at {text_of(self._place)} inside another `updating`")
             owners = tuple(graph._owner for graph in self._graphs)  # noqa: SLF001 - as above
-            runtime.updating = (runtime.ledger.queue(self._stream.handle), owners)
+            runtime.updating[task] = (runtime.ledger.queue(self._stream.handle), owners)
+            self._task = task
         finally:
             runtime.leave()
         return self
@@ -240,22 +244,22 @@ class Updating:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with self._stream.runtime.lock:
-            self._stream.runtime.updating = None
+            del self._stream.runtime.updating[self._task]
 
 
 def updating(stream: Stream, *graphs: Graph[Any]) -> Updating:
-    """A `with` block: what is submitted on the stream inside of it may write the inputs of the graphs.
+    """A `with` block: what it submits on the stream may write the inputs of the graphs.
 
-    As an update does, all of it comes behind the latest launches and updates of the graphs, and before the
-    next. Everything else of their memory can be read, and not be written.
+    As an update does, work that uses their memory comes behind the latest launches and updates of the graphs,
+    and before the next. Everything else of their memory can be read, and not be written.
 
     Args:
-        stream: whose work it is; work on other streams updates nothing.
+        stream: whose work it is; work on other streams, and of other threads and tasks, updates nothing.
         graphs: of the runtime of the stream.
 
     Raises:
-        HostRefused: when the block begins: a graph is closed, or something is captured, or another such block
-            has not ended.
+        HostRefused: when the block begins: a graph is closed, or something is captured, or the block is inside
+            another one.
     """
     if any(graph._owner.runtime is not stream.runtime for graph in graphs):  # noqa: SLF001 - of this module
         raise ValueError("`updating` is given graphs of another runtime than that of the stream")

@@ -18,6 +18,7 @@ from tilecheck.host.policies import Policy, SingleStream
 from tilecheck.host.reaper import Reaper
 from tilecheck.host.storage import Table
 from tilecheck.host.streams import Stream
+from tilecheck.host.tasks import current_task
 from tilecheck.host.uses import YOUR_CODE, Order, Use
 from tilecheck.host.written import Written
 from tilecheck.ir.host_program import Place as Kind
@@ -50,7 +51,8 @@ class Runtime:
         self.table = Table()
         self.reaper = Reaper(self, background=background)
         self.capture: Capture | None = None
-        self.updating: tuple[Queue, tuple[Owner, ...]] | None = None  # graphs that a stream's work updates
+        # The graphs that work on a stream updates, by the task that submits it.
+        self.updating: dict[object, tuple[Queue, tuple[Owner, ...]]] = {}
         self.launches = 0  # of graphs
         self._capture_stream: Stream | None = None
         self.lock = threading.RLock()
@@ -110,8 +112,10 @@ class Runtime:
                 if self.reaper.is_needed:
                     self.reaper.collect(self)
                 queue = self.ledger.queue((stream or self.policy.next_stream(self)).handle)
-                if self.updating is not None and self.updating[0] is queue:
-                    graphs = self.updating[1]
+                if self.updating:
+                    updated, owners = self.updating.get(current_task(), (None, ()))
+                    if updated is queue:
+                        graphs = owners
             if operation.state is not State.WAITING:
                 operation.take(place, State.WAITING)  # refuses what has run
             operation.used = place

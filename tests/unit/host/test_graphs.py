@@ -556,6 +556,51 @@ def test_blocks_of_updates_are_not_nested_and_need_open_graphs(fake):
         host.fill(x, 2.0).submit(stream)
 
 
+def test_work_of_other_threads_and_tasks_updates_nothing(fake):
+    graph, x = added(fake)
+    s = host.stream()
+    fill = host.fill(x, 5.0)
+    found = []
+
+    def other():
+        found.append(refused("TC423", lambda: fill.submit(s)))
+
+    async def waiting():
+        other()
+
+    async def main():
+        with host.updating(s, graph):
+            await asyncio.create_task(waiting())
+            fill.submit(s)
+
+    with host.updating(s, graph):
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join(10)
+    asyncio.run(main())
+    assert len(found) == 2
+    graph.launch(s)
+    assert fake.values(graph.output("y")) == [7.0] * 16
+
+
+def test_threads_update_graphs_at_one_time(fake):
+    (first, x), (second, z) = added(fake), added(fake)
+    s, t = host.stream(), host.stream()
+    with host.updating(s, first):
+
+        def other():
+            with host.updating(t, second):
+                host.fill(z, 6.0).submit(t)
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join(10)
+        host.fill(x, 5.0).submit(s)
+    for graph in (first, second):
+        graph.launch(host.stream())
+    assert [fake.values(graph.output("y")) for graph in (first, second)] == [[7.0] * 16, [8.0] * 16]
+
+
 def test_a_block_that_raises_updates_nothing_more(fake):
     graph, x = added(fake)
     stream = host.current()
