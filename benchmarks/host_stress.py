@@ -54,13 +54,15 @@ def main() -> int:
         print(f"seed {one.seed}: {one.wrong[0]}")
     refused = sum((one.refused for one in found), Counter())
     disciplined = sum((one.disciplined for one in found), Counter())
-    print(f"{len(found)} programs, {sum(one.accepted for one in found)} steps accepted")
+    updates = sum(one.updates for one in found)
+    accepted = sum(one.accepted for one in found)
+    print(f"{len(found)} programs, {accepted} steps accepted, of which {updates} update graphs")
     print(f"refused, and shown by the oracle: {_listed(refused)}")
     print(f"refused by approximate footprints: {sum(one.approximate for one in found)}")
     print(f"refused by the discipline of handles and graphs: {_listed(disciplined)}")
-    accepted = sum(text.startswith("accepted") for one in wrong for text in one.wrong)
+    unsafe = sum(text.startswith("accepted") for one in wrong for text in one.wrong)
     print(
-        f"wrong acceptances {accepted}, other faults {sum(len(one.wrong) for one in wrong) - accepted}",
+        f"wrong acceptances {unsafe}, other faults {sum(len(one.wrong) for one in wrong) - unsafe}",
         end=", ",
     )
     print(f"{time.perf_counter() - began:.0f} s")

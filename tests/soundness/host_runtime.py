@@ -1,19 +1,22 @@
 """Random programs of `tilecheck.host` on the fake GPU, judged by an oracle that knows nothing of it.
 
 Every step is drawn from a seed: work on streams, events, waits, copies, touches of the host, pieces of arrays,
-drops, graphs, and dependent launches. Nothing keeps the steps in order; the library refuses what is not. Then
+drops, graphs, blocks that update their inputs, and dependent launches. Nothing keeps the steps in order; the
+library refuses what is not. Then
 
 - what was accepted shows no hazard in any interleaving (`tilecheck.proof.interleavings`), gives what its steps
   give one after the other, and touches no memory that was freed;
-- each refusal is of a hazard that the oracle shows, with the same code.
+- each refusal is of a hazard that the oracle shows, with the same code;
+- a write of what a graph has captured is refused (TC423), unless it updates inputs; and no other write is.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -43,6 +46,7 @@ class Outcome:
     refused: Counter[str] = field(default_factory=Counter)
     disciplined: Counter[str] = field(default_factory=Counter)
     approximate: int = 0  # refusals that rest on a region that may reach less than it says
+    updates: int = 0  # accepted writes of inputs of graphs
     wrong: list[str] = field(default_factory=list)
 
 
@@ -63,13 +67,51 @@ class Held:
         return host_fake_driver.elements(self.view.array)
 
 
+@dataclass(frozen=True)
+class Touch:
+    """What a step does with an array: the elements that it touches, and those that its footprint may reach."""
+
+    exact: frozenset[int]
+    reached: frozenset[int]
+    write: bool
+
+
+def touch(held: Held, *, write: bool, is_flat: bool = False) -> Touch:
+    """A use of an array, by the addresses of its elements here. A flat kernel may reach what lies between."""
+    values = held.values
+    steps = (sum(i * s for i, s in zip(at, values.strides, strict=True)) for at in np.ndindex(*values.shape))
+    exact = frozenset(values.ctypes.data + step for step in steps)
+    between = frozenset(range(min(exact), max(exact) + 1, values.itemsize)) if is_flat else exact
+    return Touch(exact, between, write)
+
+
 @dataclass
 class HeldGraph:
     graph: host.Graph[Any]
     steps: list[Callable[[], None]]
+    touched: list[Touch]
     inputs: dict[str, Held]
     outputs: dict[str, Held]
     borrowed: list[Held] = field(default_factory=list)
+
+    def owns(self, use: Touch, *, is_update: bool) -> tuple[bool, bool]:
+        """Whether a use may not write some elements: of those that are touched, and of those in reach."""
+        inputs: frozenset[int] = frozenset()
+        for held in self.inputs.values() if is_update else ():
+            inputs |= touch(held, write=False).exact
+        exact = any(use.exact & mine.exact - inputs for mine in self.touched)
+        return exact, any(use.reached & mine.reached - inputs for mine in self.touched)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block whose work on a stream updates graphs."""
+
+    stream: host.Stream
+    graphs: tuple[HeldGraph, ...]
+
+    def inputs(self) -> list[Held]:
+        return [held for graph in self.graphs for held in graph.inputs.values()]
 
 
 @dataclass(frozen=True)
@@ -106,6 +148,9 @@ class Program:
         self.graphs: list[HeldGraph] = []
         self.events: list[host.Event] = []
         self.captured: list[Callable[[], None]] | None = None  # steps of the graph that is captured
+        self.touched: list[Touch] = []  # what they touch
+        self.declared: list[Held] = []  # its inputs
+        self.block: Block | None = None
         self.forked: list[host.Stream] = []  # its streams
         kernel = self.kit.kernel
         self.waiting = [
@@ -135,8 +180,11 @@ class Program:
                     self.partition()
             often = {
                 self.launch: 8, self.dependent: 6, self.transfer: 3, self.order: 4, self.replay: 6,
-                self.capture: 2, self.touch: 2, self.advance: 2,
+                self.capture: 2, self.touch_by_host: 2, self.advance: 2, self.fill: 1, self.update: 2,
             }  # fmt: skip
+            if self.rng.random() < 0.4:  # a graph from the start, whose inputs such blocks write
+                often[self.update] = 12
+                self.capture()
             seldom = [self.allocate, self.partition, self.drop, self.torch, self.shared]
             choices = [step for step, times in often.items() for _ in range(times)] + seldom
             for _ in range(steps):
@@ -162,21 +210,69 @@ class Program:
         if not np.array_equal(found[known], held.values[known]):
             self.outcome.wrong.append(f"{when}: {found.tolist()} instead of {held.values.tolist()}")
 
-    def attempt(self, run: Callable[[], object], *effects: Callable[[], None]) -> bool:
-        """Do a step. What is refused must be a hazard; what is not has its effects."""
+    def attempt(
+        self,
+        run: Callable[[], object],
+        *effects: Callable[[], None],
+        touched: Sequence[Touch] = (),
+        stream: host.Stream | None = None,
+        updated: HeldGraph | None = None,
+    ) -> bool:
+        """Do a step. What is refused must be a hazard; what is not has its effects.
+
+        Args:
+            run: the step.
+            effects: what it does to the values, in order. One that is refused behind its first part has the
+                effect of that.
+            touched: what it touches.
+            stream: the stream that its work is on.
+            updated: the graph that it updates by `Graph.update`.
+        """
         before = self.recorder.refusals
+        owned = self.owned(touched, stream, updated)
         try:
             run()
         except HostRefused as error:
+            if error.code == "TC423" and touched and not any(owned):
+                self.outcome.wrong.append(f"no graph has captured what is refused: {error}")
             self.refused(error, before)
+            if error.partial:
+                effects[0]()
             return False
         self.outcome.accepted += 1
+        if owned[0]:
+            self.outcome.wrong.append("accepted: TC423 of a write of what a graph has captured")
         for effect in effects:
             if self.captured is None:
                 effect()
             else:
                 self.captured.append(effect)
+        if self.captured is not None:
+            self.touched += touched
+        elif any(graph.owns(use, is_update=False)[0] for graph in self.open() for use in touched if use.write):
+            self.outcome.updates += 1
         return True
+
+    def open(self) -> list[HeldGraph]:
+        """The graphs that are not closed. A block keeps those that it updates."""
+        kept = (*self.graphs, *(self.block.graphs if self.block is not None else ()))
+        return [graph for graph in kept if graph.graph.state is not host.GraphState.CLOSED]
+
+    def owned(
+        self, touched: Sequence[Touch], stream: host.Stream | None, updated: HeldGraph | None
+    ) -> tuple[bool, bool]:
+        """Whether a step writes what a graph owns and the step does not update: by elements, and by reach."""
+        if self.captured is not None:
+            return False, False
+        block = self.block
+        in_block = block.graphs if block is not None and stream == block.stream and updated is None else ()
+        found = [
+            graph.owns(use, is_update=graph is updated or graph in in_block)
+            for graph in self.open()
+            for use in touched
+            if use.write
+        ]
+        return any(exact for exact, _ in found), any(reach for _, reach in found)
 
     def refused(self, error: HostRefused, before: int) -> None:
         if self.recorder.refusals == before or error.code in DISCIPLINE:
@@ -197,11 +293,18 @@ class Program:
             shown = ", ".join(f"{h.code} of {h.first} and {h.second}" for h in found) or "none"
             self.outcome.wrong.append(f"the oracle shows {shown} where this is refused: {error}")
 
+    def may_update(self, held: Held) -> bool:
+        """Whether the work of a block may write an array."""
+        assert self.block is not None
+        return not any(self.owned([touch(held, write=True)], self.block.stream, None))
+
     # ---- operands --------------------------------------------------------------------------------------------
 
     def stream(self) -> host.Stream:
         if self.captured is not None:
             return self.rng.choice(self.forked)
+        if self.block is not None and self.rng.random() < 0.8:
+            return self.block.stream
         return self.rng.choice((*self.streams, host.current()))
 
     def ordering(self) -> str | None:
@@ -215,13 +318,29 @@ class Program:
                 found.append(held)
         return found
 
-    def operands(self, count: int) -> list[Held]:
+    def operands(self, count: int, written: Held | None = None) -> list[Held]:
         """Arrays of one shape, for a step that writes the last of them; none if there are too few."""
+        written = written or self.written()
+        if written is None:
+            return []
+        alike = [held for held in self.apart(written) if held.values.shape == written.values.shape]
+        alike.sort(
+            key=lambda held: not any(held is other for other in self.declared)
+        )  # a graph reads its inputs
+        return [*alike[: count - 1], written] if len(alike) >= count - 1 else []
+
+    def written(self) -> Held | None:
+        """An array for a step to write: in a block mostly one that is an input, or meets one."""
+        if self.captured is None and self.block is not None and self.rng.random() < 0.8:
+            inputs = self.block.inputs()
+            meeting = [held for held in (*self.arrays, *inputs) if any(map(held.meets, inputs))]
+            if self.rng.random() < 0.7:
+                meeting = [held for held in meeting if held.view.moved is None and self.may_update(held)]
+            return self.rng.choice(meeting) if meeting else None
         written = self.rng.choice(self.arrays)
         if self.captured is None and written.view.storage.graphs and self.rng.random() < 0.8:
-            return []  # mostly refused, whatever the order
-        alike = [held for held in self.apart(written) if held.values.shape == written.values.shape]
-        return [*alike[: count - 1], written] if len(alike) >= count - 1 else []
+            return None  # mostly refused, whatever the order
+        return written
 
     def flat(self) -> list[Held]:
         return [held for held in self.arrays if held.values.shape == (SIZE,)]
@@ -247,13 +366,29 @@ class Program:
     def dependent(self) -> None:
         self._launch(self.rng.choice((*self.waiting, self.hasty, self.hasty, self.never)), dependent=True)
 
-    def _launch(self, body: Body, *, dependent: bool) -> None:
-        operands = self.operands(body.reads + 1)
+    def overtake(self) -> None:
+        """A launch that may end before what is in front of it on the stream, on memory of no graph."""
+        free = [held for held in self.arrays if not held.view.storage.graphs and held.view.moved is None]
+        stream = self.block.stream if self.block is not None else self.stream()
+        if free:
+            operands = self.operands(2, self.rng.choice(free))
+            self._launch(self.never, dependent=True, operands=operands, stream=stream)
+
+    def _launch(
+        self,
+        body: Body,
+        *,
+        dependent: bool,
+        operands: list[Held] | None = None,
+        stream: host.Stream | None = None,
+    ) -> None:
+        operands = self.operands(body.reads + 1) if operands is None else operands
         if not operands:
             return
-        stream, order = self.stream(), self.ordering()
+        stream, order = stream or self.stream(), self.ordering()
         views = [held.view for held in operands]
         kernel, eager = body.kernel, self.rng.random() < 0.5
+        is_flat = body.kernel.record.language == "triton"
         self.attempt(
             lambda: (
                 host.enqueue(stream, kernel, (1,), views, dependent=dependent, order=order)
@@ -261,6 +396,8 @@ class Program:
                 else host.launch(kernel, (1,), views, dependent=dependent).submit(stream, order=order)
             ),
             partial(body.effect, *(held.values for held in operands)),
+            touched=[touch(held, write=held is operands[-1], is_flat=is_flat) for held in operands],
+            stream=stream,
         )
 
     def transfer(self) -> None:
@@ -282,7 +419,30 @@ class Program:
         self.attempt(
             lambda: make(to.view, source.view).submit(stream, order=order),
             partial(np.copyto, to.values, source.values),
+            touched=[touch(to, write=True), touch(source, write=False)],
+            stream=stream,
         )
+
+    def fill(self) -> None:
+        """A fill, perhaps with a launch behind it in one operation; or a call of the user's own code."""
+        held, stream, order = self.written(), self.stream(), self.ordering()
+        if held is None:
+            return
+        value, kind = float(self.rng.randrange(9)), self.rng.random()
+        effects, touched = [partial(held.values.fill, value)], [touch(held, write=True)]
+        others = self.operands(1)
+        if kind < 0.5 or self.captured is not None:
+            made = partial(host.fill, held.view, value)
+        elif kind < 0.75 or not others or others[0].meets(held):
+            fill = partial(self.kit.torch_fill, value=value)
+            made = partial(host.call, fill, writes=[held.view])
+        else:
+            to, body = others[0], self.waiting[1]
+            effects.append(partial(body.effect, to.values))
+            touched.append(touch(to, write=True))
+            launch = partial(host.launch, body.kernel, (1,), [to.view], dependent=self.rng.random() < 0.5)
+            made = lambda: host.zip(host.fill(held.view, value), launch())  # noqa: E731 - as the others
+        self.attempt(lambda: made().submit(stream, order=order), *effects, touched=touched, stream=stream)
 
     def order(self) -> None:
         kind, stream, other = self.rng.random(), self.stream(), self.stream()
@@ -300,7 +460,7 @@ class Program:
         else:
             self.attempt(host.synchronize)
 
-    def touch(self) -> None:
+    def touch_by_host(self) -> None:
         if not self.pinned or self.captured is not None:
             return
         held = self.pinned[0]
@@ -339,7 +499,8 @@ class Program:
         if len(self.arrays) > 3:
             held, order = self.rng.choice(self.arrays), self.ordering()
             with self.kit.on(self.stream()):
-                if self.attempt(lambda: held.view.tensor(order=order), partial(held.values.fill, 3.0)):
+                effect, touched = partial(held.values.fill, 3.0), [touch(held, write=True)]
+                if self.attempt(lambda: held.view.tensor(order=order), effect, touched=touched):
                     self.kit.torch_fill(held.view.array, 3.0)
             return
         tensor = self.kit.array([1.0] * SIZE)
@@ -368,25 +529,27 @@ class Program:
         if self.captured is not None or len(self.graphs) > 2:
             return
         inputs, outputs = (
-            dict(zip((name,), (held for held in self.apart() if held.view.moved is None), strict=False))
-            for name in ("input", "output")
+            dict(zip(names, (held for held in self.apart() if held.view.moved is None), strict=False))
+            for names in (("input", "other")[: self.rng.choice((1, 1, 2))], ("output",))
         )
         first = self.rng.choice((None, *self.streams))
         scope = host.capture(first, inputs={name: held.view for name, held in inputs.items()})
-        self.captured = steps = []
+        self.captured, self.touched = steps, touched = [], []
+        self.declared = list(inputs.values())
         try:
             with scope:
                 self.forked = [scope.stream]
                 for _ in range(self.rng.randrange(1, 6)):
-                    step = [self.launch] * 4 + [self.dependent] * 4 + [self.transfer, self.fork, self.fork]
+                    step = [self.launch, self.dependent] * 4
+                    step += [self.transfer, self.fill, self.fork, self.fork]
                     self.rng.choice(step)()
                 for other in self.forked[1:]:
                     self.forked[0].wait(other)
                 for name, held in outputs.items():
                     scope.output(name, held.view)
         finally:
-            self.captured, self.forked = None, []
-        self.graphs.append(HeldGraph(scope.graph, steps, inputs, outputs))
+            self.captured, self.forked, self.declared = None, [], []
+        self.graphs.append(HeldGraph(scope.graph, steps, touched, inputs, outputs))
 
     def fork(self) -> None:
         other = self.rng.choice(self.streams)
@@ -402,10 +565,13 @@ class Program:
         if kind < 0.6:
             self.attempt(lambda: held.graph.launch(stream, order=order), *held.steps)
         elif kind < 0.75 and held.inputs:
-            source = self.rng.choice(self.arrays)
+            source, to = self.rng.choice(self.arrays), held.inputs["input"]
+            fits = source.values.shape == to.values.shape
             self.attempt(
                 lambda: held.graph.update({"input": source.view}, stream, order=order),
-                partial(np.copyto, held.inputs["input"].values, source.values),
+                partial(np.copyto, to.values, source.values),
+                touched=[touch(to, write=True), touch(source, write=False)] if fits else (),
+                updated=held,
             )
         elif kind < 0.9 and held.outputs:
             of = held.outputs["output"].values
@@ -415,6 +581,35 @@ class Program:
             outs = [h for h in self.apart(source) if h.view.region.layout == source.view.region.layout]
             if outs:
                 self._copy(host.copy, outs[0], source, stream)
+
+    def update(self) -> None:
+        """A block whose work updates one graph or two, and perhaps a launch of one behind it."""
+        if not self.graphs or self.captured is not None or self.block is not None:
+            return
+        graphs = tuple(self.rng.sample(self.graphs, min(len(self.graphs), self.rng.choice((1, 1, 2)))))
+        stream = self.stream()
+        often = [self.launch, self.dependent] * 4 + [self.fill, self.fill, self.transfer, self.overtake]
+        seldom = [self.replay, self.replay, self.order, self.drop, self.capture, self.advance, self.leave]
+        with contextlib.suppress(_Left), host.updating(stream, *(held.graph for held in graphs)):
+            self.block = Block(stream, graphs)
+            try:
+                for _ in range(self.rng.randrange(1, 6)):
+                    self.rng.choice((*often, *often, *seldom))()
+                if self.rng.random() < 0.3:
+                    self.overtake()
+            finally:
+                self.block = None
+        held = self.rng.choice(graphs)
+        if held in self.graphs and self.rng.random() < 0.5:
+            stream = self.rng.choice((stream, self.stream()))
+            self.attempt(partial(held.graph.launch, stream), *held.steps)
+
+    def leave(self) -> None:
+        raise _Left
+
+
+class _Left(Exception):
+    """A block that raises."""
 
 
 def check(seed: int, steps: int = STEPS) -> Outcome:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from soundness_host_runtime import check
 
-from tilecheck.host import clocks, ledger, owners, reaper, storage
+from tilecheck.host import clocks, ledger, operations, owners, reaper, storage
 
 
 @pytest.mark.parametrize("batch", range(8))
@@ -31,6 +32,14 @@ def _planted(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
 
     conflict = storage.Tracks.conflict
     dependent = clocks.Queue.push_dependent
+    claim = ledger.Ledger._claim  # noqa: SLF001 - the place of the mistake
+
+    def unnoticed(self: ledger.Ledger, *args: Any) -> bool:
+        starts_early = claim(self, *args)
+        for owner in args[-1]:
+            owner.touched = {}
+        return starts_early
+
     mistakes: dict[str, tuple[object, str, Callable[..., object]]] = {
         "reads do not count": (
             storage.Tracks,
@@ -49,6 +58,9 @@ def _planted(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
             lambda self, queue: self._joined(queue) or True,
         ),
         "graphs do not follow their updates": (owners.Owner, "follow", skipped),
+        "updates follow no launches": (operations.Execution, "run", lambda self, update: update.run(self)),
+        "updates are taken to have ended": (ledger.Ledger, "_claim", unnoticed),
+        "updates may write all that a graph owns": (owners.Owner, "takes", lambda self, use: True),
         "graphs do not look at others": (ledger.Ledger, "check", skipped),
         "what is dropped is freed": (
             reaper.Reaper,
@@ -69,6 +81,9 @@ def _planted(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
         "an event waits for nothing",
         "a busy stream is taken for idle",
         "graphs do not follow their updates",
+        "updates follow no launches",
+        "updates are taken to have ended",
+        "updates may write all that a graph owns",
         "graphs do not look at others",
         "what is dropped is freed",
         "a covered access is forgotten for a part",
