@@ -424,25 +424,33 @@ class Program:
         )
 
     def fill(self) -> None:
-        """A fill, perhaps with a launch behind it in one operation; or a call of the user's own code."""
+        """A fill, perhaps with a launch or copy behind it in one operation; or a call of the user's code."""
         held, stream, order = self.written(), self.stream(), self.ordering()
         if held is None:
             return
         value, kind = float(self.rng.randrange(9)), self.rng.random()
         effects, touched = [partial(held.values.fill, value)], [touch(held, write=True)]
-        others = self.operands(1)
-        if kind < 0.5 or self.captured is not None:
-            made = partial(host.fill, held.view, value)
-        elif kind < 0.75 or not others or others[0].meets(held):
+        makes = [partial(host.fill, held.view, value)]
+        others = self.operands(self.rng.choice((1, 2)))
+        if self.captured is None and kind < 0.2:
             fill = partial(self.kit.torch_fill, value=value)
-            made = partial(host.call, fill, writes=[held.view])
-        else:
-            to, body = others[0], self.waiting[1]
-            effects.append(partial(body.effect, to.values))
-            touched.append(touch(to, write=True))
-            launch = partial(host.launch, body.kernel, (1,), [to.view], dependent=self.rng.random() < 0.5)
-            made = lambda: host.zip(host.fill(held.view, value), launch())  # noqa: E731 - as the others
-        self.attempt(lambda: made().submit(stream, order=order), *effects, touched=touched, stream=stream)
+            makes = [partial(host.call, fill, writes=[held.view])]
+        elif self.captured is None and kind < 0.7 and others and not any(map(held.meets, others)):
+            views = [other.view for other in others]
+            if len(others) == 1 or views[0].region.layout != views[1].region.layout or self.rng.random() < 0.3:
+                body = self.waiting[2 - len(others)]
+                makes.append(partial(host.launch, body.kernel, (1,), views, dependent=self.rng.random() < 0.5))
+                effects.append(partial(body.effect, *(other.values for other in others)))
+            else:
+                makes.append(partial(host.copy, views[1], views[0]))
+                effects.append(partial(np.copyto, others[1].values, others[0].values))
+            touched += [touch(other, write=other is others[-1]) for other in others]
+        self.attempt(
+            lambda: host.zip(*(make() for make in makes)).submit(stream, order=order),
+            *effects,
+            touched=touched,
+            stream=stream,
+        )
 
     def order(self) -> None:
         kind, stream, other = self.rng.random(), self.stream(), self.stream()
@@ -473,10 +481,11 @@ class Program:
     def partition(self) -> None:
         """Halves of an array, by rows or columns."""
         held = self.rng.choice(self.arrays)
-        if held.view.moved is not None or held.values.base is not None:
+        if held.view.moved is not None or hasattr(held.view, "partition"):
             return
         cut = (SIZE // 2,) if held.values.ndim == 1 else self.rng.choice(((2, 2), (4, 1)))
         parts = host.partition(held.view, cut)
+        held.view = parts.whole
         for block in np.ndindex(*parts.grid):
             box = tuple(slice(i * n, (i + 1) * n) for i, n in zip(block, cut, strict=True))
             self.arrays.append(Held(parts[block], held.values[box]))
@@ -532,6 +541,9 @@ class Program:
             dict(zip(names, (held for held in self.apart() if held.view.moved is None), strict=False))
             for names in (("input", "other")[: self.rng.choice((1, 1, 2))], ("output",))
         )
+        if self.graphs and self.rng.random() < 0.4:  # those of another graph
+            known = self.rng.choice(self.graphs).inputs
+            inputs = {name: held for name, held in known.items() if held.view.moved is None}
         first = self.rng.choice((None, *self.streams))
         scope = host.capture(first, inputs={name: held.view for name, held in inputs.items()})
         self.captured, self.touched = steps, touched = [], []
@@ -565,10 +577,10 @@ class Program:
         if kind < 0.6:
             self.attempt(lambda: held.graph.launch(stream, order=order), *held.steps)
         elif kind < 0.75 and held.inputs:
-            source, to = self.rng.choice(self.arrays), held.inputs["input"]
+            source, (name, to) = self.rng.choice(self.arrays), self.rng.choice([*held.inputs.items()])
             fits = source.values.shape == to.values.shape
             self.attempt(
-                lambda: held.graph.update({"input": source.view}, stream, order=order),
+                lambda: held.graph.update({name: source.view}, stream, order=order),
                 partial(np.copyto, to.values, source.values),
                 touched=[touch(to, write=True), touch(source, write=False)] if fits else (),
                 updated=held,
@@ -588,7 +600,7 @@ class Program:
             return
         graphs = tuple(self.rng.sample(self.graphs, min(len(self.graphs), self.rng.choice((1, 1, 2)))))
         stream = self.stream()
-        often = [self.launch, self.dependent] * 4 + [self.fill, self.fill, self.transfer, self.overtake]
+        often = [self.launch, self.dependent, self.fill, self.fill] * 2 + [self.transfer, self.overtake]
         seldom = [self.replay, self.replay, self.order, self.drop, self.capture, self.advance, self.leave]
         with contextlib.suppress(_Left), host.updating(stream, *(held.graph for held in graphs)):
             self.block = Block(stream, graphs)
@@ -601,7 +613,7 @@ class Program:
                 self.block = None
         held = self.rng.choice(graphs)
         if held in self.graphs and self.rng.random() < 0.5:
-            stream = self.rng.choice((stream, self.stream()))
+            stream = self.rng.choice((stream, self.stream(), self.stream()))
             self.attempt(partial(held.graph.launch, stream), *held.steps)
 
     def leave(self) -> None:
