@@ -532,6 +532,20 @@ def test_a_launch_does_not_overwrite_what_a_block_still_reads(fake):
     refused("TC433", lambda: graph.launch(s))
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_a_launch_is_behind_the_part_of_an_update_that_was_enqueued(fake, seed):
+    graph, x = added(fake)
+    fake.driver.rng.seed(seed)
+    s, t, u = host.stream(), host.stream(), host.stream()
+    out, source = host.zeros(16).sync(), host.full(16, 3.0).submit(u)
+    graph.launch(t)
+    update = host.zip(host.fill(x, 5.0), host.copy(out, source))
+    with host.updating(s, graph):
+        refused("TC411", lambda: update.submit(s))
+    graph.launch(t)
+    assert fake.values(graph.output("y")) == [7.0] * 16
+
+
 def test_an_update_that_is_not_in_order_with_others_is_refused(fake):
     graph, x = added(fake)
     s, t = host.stream(), host.stream()
