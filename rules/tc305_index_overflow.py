@@ -140,7 +140,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from tilecheck.analysis.facts import Facts
 from tilecheck.analysis.limits import is_bounded, is_from_memory, promised_ranges, values_in_memory
 from tilecheck.analysis.ranges import INT32_MAX, INT32_MIN, promised_sizes, wraps_when_small
-from tilecheck.analysis.uses import Uses
 from tilecheck.ir.expr import (
     FALSE,
     TRUE,
@@ -168,10 +167,9 @@ def check(facts: Facts) -> Iterator[Obligation]:
     """Yield an obligation for each 32-bit value that feeds an address or branch and wraps at small sizes, or
     that is computed from values in memory."""
     promised = promised_sizes(r.condition for r in facts.kernel.requires)
-    uses = Uses.of(facts)
     found: dict[object, Obligation] = {}
     for operation in facts.kernel.arithmetic:
-        if not uses.feeds(operation):
+        if not operation.counts:
             continue
         wraps = wraps_when_small(operation.value, promised)
         if wraps and not values_in_memory(operation.value):
@@ -185,8 +183,10 @@ def check(facts: Facts) -> Iterator[Obligation]:
                 unsafe=() if operation.unsafe is None else (operation.unsafe,),
             )
         elif values_in_memory(operation.value):
-            for value, given in uses.places(operation):
-                stated = _from_memory(facts, operation, value, given, uses, wraps=wraps)
+            everywhere = [(operation.value, operation.guard)]
+            places = [(place.value, place.given) for place in operation.places]
+            for value, given in everywhere if operation.tested else places:
+                stated = _from_memory(facts, operation, value, given, wraps=wraps)
                 if stated is not None:
                     found.setdefault(stated.goal, stated)
     yield from found.values()
@@ -200,7 +200,7 @@ def _fits(value: Expr) -> Expr:
 
 
 def _from_memory(
-    facts: Facts, operation: Arithmetic, value: Expr, given: Expr, uses: Uses, *, wraps: bool
+    facts: Facts, operation: Arithmetic, value: Expr, given: Expr, *, wraps: bool
 ) -> Obligation | None:
     """`value`, computed from memory, fits, or every value in it lies between launch values.
 
@@ -235,7 +235,7 @@ def _from_memory(
         assume=all_of(*map(_fits, (*leaves, *same)), *small),
         advice=""
         if wraps or _is_tested(leaves, given)
-        else _advice(facts, [n for n in names if n not in ranges], uses.limit(operation.value)),
+        else _advice(facts, [n for n in names if n not in ranges], _limit(facts, operation)),
     )
 
 
@@ -286,6 +286,17 @@ def _advice(facts: Facts, tables: Sequence[str], limit: str) -> str:
     contracts = " and ".join(f"`# tilecheck: requires within({t}, 0, {limit}) -- why`" for t in read)
     wide = "compute in 64 bits: `ct.astype(value, ct.int64)`"
     return f"bound the values above the kernel: {contracts}, or {wide}" if read else wide
+
+
+def _limit(facts: Facts, operation: Arithmetic) -> str:
+    """What values in memory that make up this one are likely to be at most."""
+    if operation.places:
+        return f"{operation.places[0].length} + 1"
+    own = frozenset(map(_array, values_in_memory(operation.value)))
+    for access in facts.kernel.accesses:
+        if any(is_from_memory(node) and _array(node) in own for node in walk(access.guard, access.mask)):
+            return f"{access.array}.shape[0] + 1"
+    return ""
 
 
 def _array(leaf: Expr) -> str:

@@ -378,8 +378,8 @@ BUGS = (
     Bug(
         "an `else` runs where its `if` does",
         "frontend.statements:branch",
-        "x.narrowed(before, E.negate(cond))",
-        "x.narrowed(before, cond)",
+        "E.all_of(before, E.negate(cond))",
+        "E.all_of(before, cond)",
         "source",
     ),
     Bug(
@@ -399,7 +399,7 @@ BUGS = (
     Bug(
         "a loop changes nothing",
         "frontend.statements:_advance",
-        "elem = numbers.wrapped(elem, bits)",
+        "elem = numbers.wrapped(E.add(entry.elem, E.mul(k, step)), bits)",
         "elem = entry.elem",
         "source",
     ),

@@ -7,12 +7,12 @@ written, lanes that are masked off or outside) is a fresh unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.executor import Executor
-from tilecheck.frontend.values import NOTHING, Array, Made, Num, Way, lane
+from tilecheck.frontend.values import NOTHING, Array, Made, Num, Rests, Way, lane
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.kernel import Access, Axis, Effect, Space
@@ -32,6 +32,24 @@ class Order:
 
 
 PLAIN = Order()
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """The overflow checks that an access rests on: those of its index along each axis, over placeholders for
+    which `lanes` has the lanes of the access, and those of its mask."""
+
+    axes: Sequence[Rests]
+    mask: Rests
+    lanes: Mapping[Expr, Expr] = field(default_factory=dict)
+
+    def sink(self, x: Executor, position: int) -> None:
+        """Record them for the access at `position`."""
+        if x.carries_no_rests:
+            return
+        x.overflow.test(self.mask)
+        for axis, rests in enumerate(self.axes):
+            x.overflow.index(rests, position, axis, self.lanes)
 
 
 def fresh_lanes(x: Executor, shape: Sequence[Expr]) -> tuple[dict[Expr, Expr], list[Symbol | None]]:
@@ -61,12 +79,16 @@ def record(
     lanes: Sequence[Symbol | None],
     mask: Expr,
     order: Order,
+    grounds: Grounds,
     *,
     unchecked: Expr,
 ) -> None:
     is_split = effect is Effect.WRITE and unchecked is E.FALSE
-    for own, kept, spare in redirected(axes, mask) if is_split else ((axes, mask, False),):
-        _record(x, array, effect, space, own, lanes, kept, order, unchecked=unchecked, spare=spare)
+    ways = list(redirected(axes, mask)) if is_split else [(axes, mask, False)]
+    if len(ways) > 1:  # what chooses is a mask now
+        grounds = Grounds((), grounds.mask.union(*grounds.axes))
+    for own, kept, spare in ways:
+        _record(x, array, effect, space, own, lanes, kept, order, grounds, unchecked=unchecked, spare=spare)
 
 
 def redirected(axes: tuple[Axis, ...], mask: Expr) -> Iterator[tuple[tuple[Axis, ...], Expr, bool]]:
@@ -103,6 +125,7 @@ def updated(
     mask: Expr,
     order: Order,
     operands: Sequence[Num],
+    grounds: Grounds,
     *,
     unchecked: Expr,
 ) -> Num:
@@ -110,6 +133,8 @@ def updated(
     old = x.fresh(f"atomic:{array.name}", per_lane=bool(shape))
     single = not any(s is not None for s in lanes)
     found = tuple(o.elem if o.kind in ("int", "any") else None for o in operands) if single else ()
+    if single:  # protocols of atomics count what they add
+        grounds = replace(grounds, mask=grounds.mask.union(*(o.rests for o in operands)))
     _record(
         x,
         array,
@@ -119,6 +144,7 @@ def updated(
         lanes,
         mask,
         order,
+        grounds,
         unchecked=unchecked,
         operands=found,
         result=old if single else None,
@@ -135,12 +161,15 @@ def _record(
     lanes: Sequence[Symbol | None],
     mask: Expr,
     order: Order,
+    grounds: Grounds,
     *,
     unchecked: Expr,
     operands: tuple[Expr | None, ...] = (),
     result: Expr | None = None,
     spare: bool = False,
 ) -> None:
+    position = x.number()
+    grounds.sink(x, position)
     x.record(
         Access(
             array=array.name,
@@ -151,7 +180,7 @@ def _record(
             mask=mask,
             lanes=tuple(s for s in lanes if s is not None),
             site=x.site,
-            position=x.number(),
+            position=position,
             unchecked=unchecked,
             member=array.member,
             order=order.order,

@@ -16,6 +16,7 @@ from tilecheck.cancellation import checkpoint
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers, signs, spans
 from tilecheck.frontend.bindings import Import, dotted
+from tilecheck.frontend.execute.overflow import Overflow, coarse
 from tilecheck.frontend.made import by_branch
 from tilecheck.frontend.values import (
     Array,
@@ -25,6 +26,7 @@ from tilecheck.frontend.values import (
     Const,
     Frame,
     Function,
+    Method,
     Named,
     Num,
     Param,
@@ -36,9 +38,12 @@ from tilecheck.frontend.values import (
     View,
     alike,
     chosen,
+    is_new_unknown,
     lane,
     parts,
     rebuilt,
+    resting,
+    rests_of,
     used,
 )
 from tilecheck.frontend.ways import way_of
@@ -56,7 +61,6 @@ from tilecheck.ir.kernel import (
     RunningSum,
     UnsafeBlock,
 )
-from tilecheck.ir.terms import bases_of, has_factors, has_multiple, sums_in, without_lanes
 from tilecheck.model import Site
 
 if TYPE_CHECKING:
@@ -82,6 +86,10 @@ class Dialect(Protocol):
     )
 
     def call(self, x: Executor, name: str, call: Arguments) -> Any: ...
+
+    def is_access(self, name: str) -> bool:
+        """Whether an operation reaches memory; its result is what memory held."""
+        ...
 
     def method(self, x: Executor, value: Any, name: str, call: Arguments) -> Any: ...
 
@@ -218,6 +226,7 @@ class Executor:
 
     reads_every_way: ClassVar[bool] = True  # a name that its module binds in several ways is each of them
     follows_searches: ClassVar[bool] = True  # what loops that search keep is said of their variables
+    has_machine_integers: ClassVar[bool] = True  # numbers that may wrap
 
     project: Project
     dialect: Dialect
@@ -237,15 +246,12 @@ class Executor:
     synchronised: bool = False
     accesses: list[Access] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
-    arithmetic: list[Arithmetic] = field(default_factory=list)
+    overflow: Overflow = field(default_factory=Overflow)
     unsafe_blocks: list[UnsafeBlock] = field(default_factory=list)
     barriers: list[Barrier] = field(default_factory=list)
     launch_waits: list[LaunchWait] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
     sums: list[RunningSum] = field(default_factory=list)
-    # Arrays with a pointer whose offset is a sum of several, or the negative of one. An offset into another
-    # array is all of the index of an access that is made by it, or one of the branches of that.
-    extended: set[str] = field(default_factory=set)
     uneven: bool = False  # what addresses are computed by does not say how their tiles are laid out
     folds_planes: bool = False  # a tile of several axes was reduced, reshaped, ..., or an index turned back
     splits_warps: bool = False  # a loop may be dealt out to several groups of warps
@@ -279,6 +285,7 @@ class Executor:
     names: dict[str, Expr] = field(default_factory=dict)
     makers: dict[Expr, Site] = field(default_factory=dict)  # where each 32-bit sum or product was computed
     moves: dict[tuple[Symbol, tuple[tuple[Expr, Expr], ...]], Symbol] = field(default_factory=dict)
+    copies: set[Symbol] = field(default_factory=set)  # the values of `moves`
     wraps: dict[Expr, Expr] = field(default_factory=dict)  # what 32-bit values are that nothing bounds
 
     # ---- what a run over host code does its own way ------------------------------------------------------
@@ -340,7 +347,13 @@ class Executor:
         found = self.moves.get((symbol, positions))
         if found is None:
             found = self.moves[symbol, positions] = replace(symbol, uid=self.number())
+            self.copies.add(found)
         return E.sym(found)
+
+    def _is_moved(self, value: Num) -> bool:
+        """Whether a number is what another unknown is elsewhere: it is known then to be the same for the same
+        one."""
+        return value.elem is not None and value.elem.args[0] in self.copies
 
     def derived(self, *values: Expr) -> str:
         """The origin of an unknown that is computed from `values` and has their type.
@@ -412,40 +425,26 @@ class Executor:
     def steps_by(self, step: Expr) -> None:
         self.check(CheckKind.STEP, E.le(1, step), E.render(step))
 
-    def fits(
-        self,
-        value: Expr,
-        shape: tuple[Expr, ...] = (),
-        *,
-        named: bool = True,
-        widened: bool = False,
-        into: str | None = None,
-        behind: frozenset[Symbol] = frozenset(),
-    ) -> Expr:
-        """Note that a 32-bit value of this tile shape must not have wrapped, in any lane. Gives the value. One
-        that is not `named` is in no term that is computed from it; an offset `into` an array counts where an
-        access is, and so does what is `widened` if an access is made by it."""
-        form = Arithmetic(
-            value,
-            self.guard,
-            self.site,
-            self.unsafe,
-            named=named,
-            widened=widened,
-            into=into,
-            behind=behind,
-        )
+    def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> Expr:
+        """Note that a 32-bit value of this tile shape must not have wrapped, in any lane. Gives the value."""
         if self._is_rounded(value):
-            found = self._wrapped(value, per_lane=bool(shape))
-            near, where = self._near(value) if into is not None and found is not value else (value, E.FALSE)
-            if where is E.FALSE:
-                return found
-            if not self.dry:
-                self._fits(near, shape, where, form)
-            return E.ite(where, near, found)
+            return self._wrapped(value, per_lane=bool(shape))
         if not self.dry:
-            self._fits(value, shape, E.TRUE, form)
+            self._fits(value, shape, E.TRUE)
         return value
+
+    def fits_as_offset(self, value: Expr, shape: tuple[Expr, ...]) -> Expr:
+        """The same of an offset of a pointer. Where the integers that floats were rounded to are bounded, it
+        must not have wrapped either."""
+        found = self.fits(value, shape)
+        if found is value or not self._is_rounded(value):
+            return found
+        near, where = self._near(value)
+        if where is E.FALSE:
+            return found
+        if not self.dry:
+            self._fits(near, shape, where)
+        return E.ite(where, near, found)
 
     def _is_rounded(self, value: Expr) -> bool:
         """Whether a value is what a float was rounded to, give or take something: any number of 32 bits, of
@@ -475,12 +474,12 @@ class Executor:
             self.wraps[value] = E.ite(fits, value, self.fresh("data", per_lane=per_lane))
         return self.wraps[value]
 
-    def _fits(self, value: Expr, shape: tuple[Expr, ...], case: Expr, form: Arithmetic) -> None:
+    def _fits(self, value: Expr, shape: tuple[Expr, ...], case: Expr) -> None:
         if value.op == "ite":  # one of its branches is the value, and the other may wrap as it likes
             test, first, second = value.args
             for chosen, branch in ((test, first), (E.negate(test), second)):
                 if numbers.may_have_wrapped(branch):
-                    self._fits(branch, shape, E.all_of(case, chosen), form)
+                    self._fits(branch, shape, E.all_of(case, chosen))
             return
         mapping, bounds = {}, []
         for i, size in enumerate(reversed(shape)):
@@ -490,61 +489,33 @@ class Executor:
         guard = E.all_of(self.guard, *bounds, E.substitute(case, mapping))
         steps = tuple((E.substitute(n, mapping), self.makers[n]) for n in E.walk(value) if n in self.makers)
         of_lanes = E.substitute(value, mapping)
-        self.arithmetic.append(replace(form, value=of_lanes, guard=guard, steps=tuple(reversed(steps))))
+        made = Arithmetic(of_lanes, guard, self.site, self.unsafe, tuple(reversed(steps)))
+        # What a launch bounds is asked in all lanes: no value from memory is in it.
+        self.overflow.add(made, value if self.is_loaded(value) else None, case, shape)
 
-    def cancelled(self, found: Expr, *parts: Expr) -> None:
-        """Note the sum that was `found` of 64-bit `parts`. Of what has a term that another one has cancelled,
-        or a literal to which one was added, nothing tells any more where it is used."""
-        lost = bases_of(*parts) - bases_of(found)
-        for i, operation in enumerate(self.arithmetic if lost else ()):
-            if operation.widened or operation.into is not None:
-                own = set(bases_of(operation.value))
-                if operation.into is not None:
-                    own.discard(E.ONE)  # it is found in addresses alone, whatever literals are there
-                if any(has_factors(term, base) for base in own for term in lost):
-                    self.arithmetic[i] = replace(operation, named=False)
+    @property
+    def carries_no_rests(self) -> bool:
+        """Whether numbers carry no overflow checks: where nothing is recorded, and before there is any."""
+        return self.dry > 0 or self.overflow.is_idle
 
-    def subtracted(self, array: str) -> None:
-        """Note that offsets into an array are a number now, which may be put to any use."""
-        for i, operation in enumerate(self.arithmetic):
-            if operation.into == array:
-                self.arithmetic[i] = replace(operation, named=False)
+    def depends(self, result: Any, first: int, *operands: Any) -> Any:
+        """Have the result of an operation rest on the checks of its operands, and on those made since there
+        were `first` (S-32bit-1). A literal is a sink (S-32bit-2)."""
+        if self.carries_no_rests:
+            return result
+        if isinstance(result, Seq):
+            return replace(result, items=tuple(self.depends(r, first, *operands) for r in result.items))
+        if isinstance(result, Num) and is_new_unknown(result, *operands) and not self._is_moved(result):
+            return result
+        rests = coarse(self.overflow.since(first).union(*map(rests_of, operands)))
+        if isinstance(result, Const) and isinstance(result.value, int | float):
+            self.overflow.test(rests)
+        return resting(result, rests)
 
-    def put_elsewhere(self, before: Expr, after: Expr) -> Expr:
-        """Note that lanes get what others had. Gives the value `after` that. What was asked of a part of it is
-        found by the names of lanes no more, if these are other ones than before (`without_lanes`)."""
-        if self.arithmetic and without_lanes(before) is not without_lanes(after):
-            self.unseen(before)
-        return after
-
-    def unseen(self, *values: Expr, behind: Symbol | None = None) -> None:
-        """Note that something was made of values that does not name them: what was asked of a part of them is
-        not found by where they are used. It may be an unknown, `behind` which they stand."""
-        for value in values if self.arithmetic else ():
-            own, sums, symbols = frozenset(E.walk(without_lanes(value))), sums_in(value), E.symbols(value)
-            for i, operation in enumerate(self.arithmetic):
-                if not operation.named:
-                    continue
-                known = without_lanes(operation.value) in own or not operation.behind.isdisjoint(symbols)
-                if known or has_multiple(sums, operation.value):
-                    more = operation.behind if behind is None else operation.behind | {behind}
-                    self.arithmetic[i] = replace(operation, named=behind is not None, behind=more)
-
-    def tested_since(self, first: int) -> None:
-        """Note that values were used in a test, whatever else names them; offsets count where an access is."""
-        for i, operation in enumerate(self.arithmetic[first:], first):
-            if operation.into is None:
-                self.arithmetic[i] = replace(operation, named=False)
-
-    def decided(self, truth: Expr, *parts: Expr) -> Expr:
-        """The truth that was made of others: where it is decided by their terms, it names none of them."""
-        if truth is E.TRUE or truth is E.FALSE:
-            self.unseen(*(part for part in parts if part is not truth))
-        return truth
-
-    def narrowed(self, guard: Expr, cond: Expr) -> Expr:
-        """`guard`, and `cond` as well."""
-        return self.decided(E.all_of(guard, cond), guard, cond)
+    def tests(self, value: Any, first: int) -> None:
+        """Record that a test rests on the checks of `value`, and on those made since there were `first`."""
+        if not self.carries_no_rests:
+            self.overflow.test(rests_of(value) | self.overflow.since(first))
 
     def changes_so_far(self) -> Any:
         """What has changed objects so far: one branch does not see what the other one changes."""
@@ -680,6 +651,7 @@ class Executor:
     def number_of(self, value: Any, what: str) -> Num:
         """`value` as a number."""
         value = used(value)
+        first = len(self.overflow.checks)
         match value:
             case Num():
                 return value
@@ -698,7 +670,8 @@ class Executor:
                 one, two = self.number_of(value.first, what), self.number_of(value.second, what)
                 if len(one.shape) != len(two.shape):
                     raise UnsupportedConstruct(f"{what} used as a number", self.site.span, self.site.file)
-                return self._merge_numbers(value.cond, one, two)
+                merged: Num = self.depends(self._merge_numbers(value.cond, one, two), first, value)
+                return merged
             case Named() if value.name.startswith(("math.", "numpy.", "torch.")):
                 return Num((), None, "data", None)  # a constant such as math.inf
             case Poison():
@@ -707,19 +680,38 @@ class Executor:
                 raise UnsupportedConstruct(f"{what} used as a number", self.site.span, self.site.file)
 
     def scalar(self, value: Any, what: str) -> Expr:
-        """`value` as one integer that will be used as an index, a size or a loop bound."""
+        """`value` as one integer that will be used as a size or a loop bound."""
+        first = len(self.overflow.checks)
+        found = self.index(value, what)
+        self.tests(found, first)
+        assert found.elem is not None
+        return found.elem
+
+    def index(self, value: Any, what: str) -> Num:
+        """`value` as one integer that will be used as an index."""
+        first = len(self.overflow.checks)
         num = self.number_of(value, what)
+        if num.elem is None:
+            num = replace(num, elem=numbers.as_int(num, self))
+        num = numbers.first_element(num, self)
+        found = Num((), self._scalar(num), num.kind, num.bits)
+        return numbers.rested(found, self, first, num)
+
+    def _scalar(self, num: Num) -> Expr:
         result = numbers.as_int(num, self)
-        if num.shape:  # a tile of one element, as `.item()` gives
-            first = E.substitute(result, {lane(i): E.ZERO for i in range(len(num.shape))})
-            result = self.put_elsewhere(result, first)
         self.use_as_integer(result)
         if num.bits == 32 and numbers.may_have_wrapped(result):
-            return self.fits(result, widened=True)
+            return self.fits(result)
         return result
 
     def truth(self, value: Any) -> Expr:
         """The truth of a scalar value, as a branch sees it."""
+        first = len(self.overflow.checks)
+        found = self._truth(value)
+        self.tests(value, first)
+        return found
+
+    def _truth(self, value: Any) -> Expr:
         match value:
             case Num():
                 return numbers.as_bool(value, self)
@@ -735,8 +727,8 @@ class Executor:
                 return value.truth
             case Choice():
                 return E.any_of(
-                    E.all_of(value.cond, self.truth(value.first)),
-                    E.all_of(E.negate(value.cond), self.truth(value.second)),
+                    E.all_of(value.cond, self._truth(value.first)),
+                    E.all_of(E.negate(value.cond), self._truth(value.second)),
                 )
             case Poison():
                 raise UnsupportedConstruct(value.why, self.site.span, self.site.file)
@@ -818,12 +810,12 @@ class Executor:
             return second()
         before = self.guard
         try:
-            self.guard = self.narrowed(before, cond)
+            self.guard = E.all_of(before, cond)
             if self.guard is E.FALSE:
                 self.guard = before
                 return second()
             a = first()
-            self.guard = self.narrowed(before, E.negate(cond))
+            self.guard = E.all_of(before, E.negate(cond))
             if self.guard is E.FALSE:
                 return a
             b = second()
@@ -833,8 +825,10 @@ class Executor:
 
     def merge(self, cond: Expr, a: Any, b: Any) -> Any:
         """The value that is `a` where `cond` holds and `b` elsewhere."""
-        if a is b or cond is E.TRUE or (type(a) is type(b) and not isinstance(a, Frame) and a == b):
+        if a is b or cond is E.TRUE:
             return a
+        if type(a) is type(b) and not isinstance(a, Frame) and a == b:
+            return self._same(a, b)
         if cond is E.FALSE:
             return b
         if self.dialect.has_pointers:  # what is a number in one branch is one in the other
@@ -860,6 +854,21 @@ class Executor:
             case _:
                 return chosen(cond, a, b)
 
+    def _same(self, a: Any, b: Any) -> Any:
+        """One of two equal values, which rests on what both rest on."""
+        if isinstance(a, Num):
+            return a if b.rests <= a.rests else replace(a, rests=a.rests | b.rests)
+        mine, others = parts(a), parts(b)
+        if mine is not None and others is not None:
+            return rebuilt(a, tuple(map(self._same, mine, others)))
+        if isinstance(a, Choice):
+            return replace(a, first=self._same(a.first, b.first), second=self._same(a.second, b.second))
+        if isinstance(a, Method):
+            return replace(a, value=self._same(a.value, b.value))
+        if not rests_of(b) <= rests_of(a):
+            self.overflow.test(rests_of(b))
+        return a
+
     def _beside(self, value: Any, other: Any) -> Any:
         """A parameter as the number that it must be to stand for `other` elsewhere."""
         is_number = isinstance(other, Num) and other.kind in ("int", "any") and other.is_scalar
@@ -872,7 +881,8 @@ class Executor:
         folded = E.FALSE
         if self.dialect.has_pointers and merged.bits is not None and merged.elem is not None:
             folded = E.either(cond, numbers.folded_where(a), numbers.folded_where(b))
-        return Num(shape, merged.elem, merged.kind, merged.bits, made, way=merged.way, folded=folded)
+        way, rests = merged.way, merged.rests
+        return Num(shape, merged.elem, merged.kind, merged.bits, made, way=way, folded=folded, rests=rests)
 
     def _merge_arrays(self, cond: Expr, a: Array, b: Array) -> Any:
         if (a.member is None) != (b.member is None):

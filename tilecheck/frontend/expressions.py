@@ -41,6 +41,8 @@ from tilecheck.frontend.values import (
     Seq,
     Token,
     integer,
+    resting,
+    rests_of,
     used,
 )
 from tilecheck.ir import expr as E
@@ -327,6 +329,11 @@ def _binary(x: Executor, node: cst.BinaryOperation, frame: Frame) -> Any:
 
 def operate(x: Executor, op: str, a: Any, b: Any) -> Any:
     """A binary operator on any two values."""
+    first = len(x.overflow.checks)
+    return x.depends(_operate(x, op, a, b), first, a, b)
+
+
+def _operate(x: Executor, op: str, a: Any, b: Any) -> Any:
     a, b = used(a), used(b)
     if isinstance(a, Choice):
         return x.split(a.cond, lambda: operate(x, op, a.first, b), lambda: operate(x, op, a.second, b))
@@ -402,6 +409,11 @@ def fold_floats(op: str, a: Any, b: Any) -> Const | None:
 
 def _unary(x: Executor, node: cst.UnaryOperation, frame: Frame) -> Any:
     value = evaluate(x, node.expression, frame)
+    first = len(x.overflow.checks)
+    return x.depends(_unary_of(x, node, value, frame), first, value)
+
+
+def _unary_of(x: Executor, node: cst.UnaryOperation, value: Any, frame: Frame) -> Any:
     with x.at(frame.table, node):
         if isinstance(node.operator, cst.Not):
             truth = x.truth(value)
@@ -443,7 +455,7 @@ def _boolean(x: Executor, node: cst.BooleanOperation, frame: Frame) -> Any:
     # machine numbers both sides always run.
     before = x.guard
     if compiled or not x.dialect.has_pointers:
-        x.guard = x.narrowed(before, truth if op == "and" else E.negate(truth))
+        x.guard = E.all_of(before, truth if op == "and" else E.negate(truth))
     try:
         b = evaluate(x, node.right, frame)
         other = x.truth(b)
@@ -454,7 +466,7 @@ def _boolean(x: Executor, node: cst.BooleanOperation, frame: Frame) -> Any:
         if not _are_machine_truths(a, b):
             raise UnsupportedConstruct(f"`{op}` of a tile and what may be a constant")
         return numbers.logical(op, a, b, x)  # lane by lane
-    combined = x.decided(E.all_of(truth, other) if op == "and" else E.any_of(truth, other), truth, other)
+    combined = E.all_of(truth, other) if op == "and" else E.any_of(truth, other)
     machine = Num((), combined, "bool", None if compiled and compiled_too else 32)
     if not x.dialect.has_pointers or (_is_truth(a) and _is_truth(b)):
         return machine
@@ -553,6 +565,11 @@ def _flag(value: bool) -> Num:
 
 def compare(x: Executor, operator: cst.BaseCompOp, a: Any, b: Any) -> Any:
     """One comparison of any two values."""
+    first = len(x.overflow.checks)
+    return x.depends(_compare(x, operator, a, b), first, a, b)
+
+
+def _compare(x: Executor, operator: cst.BaseCompOp, a: Any, b: Any) -> Any:
     if isinstance(operator, cst.LessThan | cst.LessThanEqual | cst.GreaterThan | cst.GreaterThanEqual):
         a, b = used(a), used(b)
     if isinstance(a, Choice):
@@ -783,7 +800,8 @@ def subscript(x: Executor, value: Any, index: Any) -> Any:
         case Named():
             return Token(value.name)  # a subscripted type: `ct.Constant[int]`, `Annotated[...]`
         case _:
-            return x.dialect.subscript(x, value, index)
+            first = len(x.overflow.checks)
+            return x.depends(x.dialect.subscript(x, value, index), first, value)
 
 
 def _item(x: Executor, value: Seq, index: Any) -> Any:
@@ -845,6 +863,7 @@ def call(x: Executor, function: Any, args: Arguments) -> Any:
         if isinstance(value, Choice):
             return _split_keyword(x, function, args, i, value)
     function = used(function)
+    first = len(x.overflow.checks)
     match function:
         case Function() if function.table.replaces_functions:
             raise UnsupportedConstruct("function of a module that replaces code or defaults of functions")
@@ -853,9 +872,11 @@ def call(x: Executor, function: Any, args: Arguments) -> Any:
 
             return call_function(x, function, args)
         case Named():
-            return x.dialect.call(x, function.name, args)
+            found = x.dialect.call(x, function.name, args)
+            return _depending(x, found, first, function.name, args)
         case Method():
-            return x.dialect.method(x, function.value, function.name, args)
+            found = x.dialect.method(x, function.value, function.name, args)
+            return _depending(x, found, first, function.name, args, function.value)
         case RecordType():
             return _instantiate(function, args)
         case Choice():
@@ -863,9 +884,17 @@ def call(x: Executor, function: Any, args: Arguments) -> Any:
                 function.cond, lambda: call(x, function.first, args), lambda: call(x, function.second, args)
             )
         case Poison():
-            return x.dialect.lost(x, function, args)
+            return _depending(x, x.dialect.lost(x, function, args), first, "", args)
         case _:
             raise UnsupportedConstruct("call of this value")
+
+
+def _depending(x: Executor, result: Any, first: int, name: str, args: Arguments, *operands: Any) -> Any:
+    """The result of an operation of the language, which rests on the checks of its arguments. An access says
+    itself what its result rests on: what memory holds is a new value."""
+    if x.carries_no_rests or x.dialect.is_access(name):
+        return result
+    return x.depends(result, first, *operands, *args.positional, *(value for _, value in args.keywords))
 
 
 def _split_positional(x: Executor, function: Any, args: Arguments, i: int, value: Choice) -> Any:
@@ -896,7 +925,7 @@ def static_items(x: Executor, value: Any, what: str) -> tuple[Any, ...]:
         case Seq():
             return value.items
         case Range():
-            return tuple(_range_items(value, what))
+            return tuple(resting(item, rests_of(value)) for item in _range_items(value, what))
         case Array() | ArrayList() | Param():
             raise UnsupportedConstruct(f"{what} over a parameter")
         case Poison():

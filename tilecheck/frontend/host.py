@@ -115,6 +115,7 @@ class HostExecutor(Executor):
 
     reads_every_way: ClassVar[bool] = False
     follows_searches: ClassVar[bool] = False
+    has_machine_integers: ClassVar[bool] = False
 
     handlers: Mapping[type, Callable[..., Any]] = field(default_factory=dict)  # of expressions
     record_launch: Recorder = lambda x, call: None
@@ -634,6 +635,9 @@ class HostDialect:
 
     namespace = "torch"
     has_pointers = False
+
+    def is_access(self, name: str) -> bool:
+        return False
 
     def call(self, x: Executor, name: str, args: Arguments) -> Any:
         host = _host(x)

@@ -42,7 +42,7 @@ from tilecheck.frontend.values import (
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.ir.kernel import Access, Arithmetic, Contract, Effect, Kernel, Ownership, Tuning, UnknownName
+from tilecheck.ir.kernel import Access, Contract, Effect, Kernel, Ownership, Tuning, UnknownName
 from tilecheck.ir.kernel import Param as KernelParam
 from tilecheck.model import GlobalName, Site
 
@@ -243,7 +243,7 @@ def _without_ways(x: Executor, *premises: Expr) -> None:
     refuse(x.site, *premises, *(barrier.guard for barrier in x.barriers))
     x.accesses = [replace(a, guard=weaker(a.guard)) if a.effect is Effect.READ else a for a in x.accesses]
     x.checks = [replace(check, guard=weaker(check.guard)) for check in x.checks]
-    x.arithmetic = [replace(operation, guard=weaker(operation.guard)) for operation in x.arithmetic]
+    x.overflow.checks = [replace(check, guard=weaker(check.guard)) for check in x.overflow.checks]
     for access in (*x.accesses, *x.waits):
         bounds = (lane.bound for lane in access.lanes)
         axes = (part for a in access.axes for part in (a.index, a.step, a.size, a.extent, a.base))
@@ -251,7 +251,7 @@ def _without_ways(x: Executor, *premises: Expr) -> None:
         refuse(access.site, *where, access.member, *bounds, *axes, *access.operands)
     for check in x.checks:
         refuse(check.site, check.goal)
-    for operation in x.arithmetic:
+    for operation in x.overflow.checks:
         refuse(operation.site, operation.value)
     # A fact of one way says nothing where the name is bound another way.
     x.facts = {fact: None for fact in x.facts if not any(s in x.ways for s in E.symbols(fact))}
@@ -259,16 +259,6 @@ def _without_ways(x: Executor, *premises: Expr) -> None:
 
 
 # ---- the result --------------------------------------------------------------------------------------------
-
-
-def _placed(x: Executor, operation: Arithmetic) -> Arithmetic:
-    """An operation with all that tells where it is used: what it stands behind may have been put elsewhere."""
-    behind = set(operation.behind)
-    for (symbol, _), other in x.moves.items():  # in the order in which they were made
-        if symbol in behind:
-            behind.add(other)
-    widened = operation.widened or operation.into in x.extended
-    return replace(operation, widened=widened, behind=frozenset(behind))
 
 
 def _kernel(x: Executor, definition: Definition) -> Kernel:
@@ -289,7 +279,7 @@ def _kernel(x: Executor, definition: Definition) -> Kernel:
         grid_axes=tuple(sorted(x.grid_axes)),
         accesses=tuple(_with_destinations(x, definition)),
         checks=tuple(x.checks),
-        arithmetic=tuple(_placed(x, a) for a in x.arithmetic),
+        arithmetic=x.overflow.resolved(x.accesses),
         facts=tuple(f for f in x.facts if f is not E.TRUE),
         requires=requires,
         contracts=tuple(_contracts(x, contracts)),

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import signs, spans, unsigned
 from tilecheck.frontend.comparisons import compared
+from tilecheck.frontend.execute.overflow import Overflow, coarse, spread, stretching
 from tilecheck.frontend.made import by_binary, by_choice, by_comparison, by_logic
 from tilecheck.frontend.values import NOTHING, Num, lane
 from tilecheck.frontend.ways import combined, way_of
@@ -35,23 +36,7 @@ class Machine(Protocol):
 
     def power_of_two(self, n: Num, *, shifts: bool) -> Num | None: ...
 
-    def fits(
-        self,
-        value: Expr,
-        shape: tuple[Expr, ...] = (),
-        *,
-        named: bool = True,
-        widened: bool = False,
-        behind: frozenset[Symbol] = frozenset(),
-    ) -> Expr: ...
-
-    def cancelled(self, found: Expr, *parts: Expr) -> None: ...
-
-    def put_elsewhere(self, before: Expr, after: Expr) -> Expr: ...
-
-    def unseen(self, *values: Expr, behind: Symbol | None = None) -> None: ...
-
-    def decided(self, truth: Expr, *parts: Expr) -> Expr: ...
+    def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> Expr: ...
 
     def made(self, value: Expr) -> None: ...
 
@@ -60,6 +45,12 @@ class Machine(Protocol):
 
     @property
     def dialect(self) -> Any: ...
+
+    @property
+    def overflow(self) -> Overflow: ...
+
+    @property
+    def carries_no_rests(self) -> bool: ...
 
     def compared(self, op: str, a: Num, b: Num) -> None: ...
 
@@ -110,30 +101,40 @@ def _is_one_or(size: Expr, other: Expr) -> bool:
 
 def stretch(value: Num, shape: tuple[Expr, ...]) -> Expr | None:
     """The element of `value` broadcast to `shape`: along an axis of size 1 every lane reads position 0."""
-    if value.elem is None:
-        return None
-    mapping: dict[Expr, Expr] = {}
-    for i, size in enumerate(reversed(value.shape)):
-        wide = shape[len(shape) - 1 - i]
-        if size is E.ONE:
-            mapping[lane(i)] = E.ZERO
-        elif size is not wide and size.value is None:
-            # The sizes are equal or one of them is 1; which one is known only at compile time.
-            mapping[lane(i)] = E.ite(E.eq(size, 1), E.ZERO, lane(i))
-    return E.substitute(value.elem, mapping)
+    return None if value.elem is None else E.substitute(value.elem, stretching(value.shape, shape))
+
+
+def rested(result: Num, machine: Machine, first: int, *operands: Num) -> Num:
+    """`result`, which rests on what its operands, broadcast to its shape, rest on (S-32bit-1) and on the checks
+    made since there were `first`."""
+    if machine.carries_no_rests:
+        return result
+    found = set(machine.overflow.since(first, result.shape))
+    for operand in operands:
+        found.update(spread(operand.rests, operand.shape, result.shape))
+    return replace(result, rests=result.rests | found) if found else result
+
+
+def rested_test(result: Num, machine: Machine, first: int, *operands: Num) -> Num:
+    """The same of a truth: its checks count in every lane that computes it."""
+    if machine.carries_no_rests:
+        return result
+    found = machine.overflow.since(first).union(*(coarse(operand.rests) for operand in operands))
+    return replace(result, rests=result.rests | found) if found else result
 
 
 def broadcast(value: Num, shape: tuple[Expr, ...]) -> Num:
     if len(value.shape) > len(shape):
         raise UnsupportedConstruct("broadcast to fewer axes")
-    return Num(broadcast_shapes(value.shape, shape), stretch(value, shape), value.kind, value.bits)
+    own = frozenset(spread(value.rests, value.shape, shape))
+    return Num(broadcast_shapes(value.shape, shape), stretch(value, shape), value.kind, value.bits, rests=own)
 
 
 def broadcast_to(value: Num, shape: tuple[Expr, ...]) -> Num:
     """`value` in the shape that is asked for: a size of its own is 1 or that one, or nothing compiles."""
     wide = broadcast(value, shape)
     sizes = tuple(asked if found.op == "max" else found for found, asked in zip(wide.shape, shape, strict=True))
-    return Num(sizes, wide.elem, wide.kind, wide.bits)
+    return replace(wide, shape=sizes)
 
 
 def as_int(value: Num, machine: Machine) -> Expr:
@@ -221,8 +222,16 @@ def _widened(value: Num, bits: int | None, machine: Machine) -> Num:
     """`value` beside a number of 64 bits: it has left the ring of 32 bits when it is made as wide."""
     if bits != 64 or value.bits != 32 or value.elem is None or not may_have_wrapped(value.elem):
         return value
-    elem = machine.fits(value.elem, value.shape, widened=True)
+    elem = machine.fits(value.elem, value.shape)
     return value if elem is value.elem else replace(value, elem=elem)
+
+
+def _divisor(value: Num, bits: int | None, machine: Machine) -> Num:
+    """The same of a divisor: that it is positive is a check, which rests on its checks."""
+    before = len(machine.overflow.checks)
+    found = _widened(value, bits, machine)
+    machine.overflow.test(value.rests | machine.overflow.since(before))
+    return found
 
 
 def may_have_wrapped(value: Expr) -> bool:
@@ -231,6 +240,12 @@ def may_have_wrapped(value: Expr) -> bool:
 
 
 def compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
+    """`a op b`, a truth of each lane."""
+    first = len(machine.overflow.checks)
+    return rested_test(_compare(op, a, b, machine), machine, first, a, b)
+
+
+def _compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
     shape = broadcast_shapes(a.shape, b.shape)
     x, y = stretch(a, shape), stretch(b, shape)
     machine.compared(op, a, b)
@@ -257,7 +272,7 @@ def compare(op: str, a: Num, b: Num, machine: Machine) -> Num:
         x = as_int(Num(shape, x, a.kind), machine)
         y = as_int(Num(shape, y, b.kind), machine)
     x, y = _leave_ring(machine, _result_bits(a, b), shape, x, y)
-    return Num(shape, machine.decided(compared(op, x, y), x, y), "bool", compiled, made)
+    return Num(shape, compared(op, x, y), "bool", compiled, made)
 
 
 def origin(*values: Expr | None) -> str:
@@ -278,6 +293,11 @@ def _comparable(a: Num, machine: Machine) -> bool:
 
 def logical(op: str, a: Num, b: Num, machine: Machine) -> Num:
     """`and`, `or` and their bitwise forms on booleans; unmodelled operands become fresh unknowns."""
+    first = len(machine.overflow.checks)
+    return rested_test(_logical(op, a, b, machine), machine, first, a, b)
+
+
+def _logical(op: str, a: Num, b: Num, machine: Machine) -> Num:
     shape = broadcast_shapes(a.shape, b.shape)
     machine.widened(shape, a, b)
     x = stretch(Num(a.shape, as_bool(a, machine), "bool"), shape)
@@ -285,16 +305,22 @@ def logical(op: str, a: Num, b: Num, machine: Machine) -> Num:
     assert x is not None
     assert y is not None
     bits = None if is_compile_time(a) and is_compile_time(b) else 32
-    both = machine.decided(E.all_of(x, y) if op == "and" else E.any_of(x, y), x, y)
+    both = E.all_of(x, y) if op == "and" else E.any_of(x, y)
     return Num(shape, both, "bool", bits, by_logic(a, b))
 
 
 def invert(a: Num, machine: Machine) -> Num:
-    return Num(a.shape, E.negate(as_bool(a, machine)), "bool")
+    first = len(machine.overflow.checks)
+    return rested_test(Num(a.shape, E.negate(as_bool(a, machine)), "bool"), machine, first, a)
 
 
 def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     """`a op b` for + - * // % & | ^ << >> ** / and min, max."""
+    first = len(machine.overflow.checks)
+    return rested(_binary(op, a, b, machine), machine, first, a, b)
+
+
+def _binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
     if op in ("&", "|", "^") and (a.kind == "bool" or b.kind == "bool"):
         return _boolean_bits(op, a, b, machine)
     shape = broadcast_shapes(a.shape, b.shape)
@@ -325,24 +351,23 @@ def binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
         # `//` and `%` of unmodelled data are float operations or give an unknown; division by zero of
         # floats is defined, and of integers it needs a divisor that we know.
         if op in ("//", "%") and b.elem is not None and b.kind in ("int", "bool"):
+            machine.overflow.test(b.rests)
             _ask_divisor(stretch(b, shape), machine)
         known = is_compile_time(a) and is_compile_time(b)
         natural = signs.by_binary(op, a, b, machine)
         bits = bits if known else bits or 32
         way = combined(op, way_of(a), way_of(b))
-        single, rests = signs.single(a, b, machine), signs.rests(a, b)
+        single, wholes = signs.single(a, b, machine), signs.wholes(a, b)
         span = spans.by_binary(op, a, b, shape, machine)
-        return Num(shape, None, "data", bits, made, natural, single, rests, way=way, span=span)
+        return Num(shape, None, "data", bits, made, natural, single, wholes, way=way, span=span)
     power = _power_of_two(op, a, b, machine)
     if power is not None:
         return replace(power, made=made, way=combined(op, way_of(a), way_of(b)))
-    a, b = _widened(a, bits, machine), _widened(b, bits, machine)
+    a, b = _widened(a, bits, machine), (_divisor if op in ("//", "%") else _widened)(b, bits, machine)
     x, y = stretch(_to_int(a, machine), shape), stretch(_to_int(b, machine), shape)
     assert x is not None
     assert y is not None
     value = _integer(op, x, y, bits, shape, machine)
-    if bits == 64 and op in ("+", "-"):
-        machine.cancelled(value, x, y if op == "+" else E.neg(y))
     folded = E.FALSE if bits is None else E.all_of(folded_where(a), folded_where(b))
     if op in ("//", "%") and folded is not E.FALSE:
         value = E.ite(folded, E.floordiv(x, y) if op == "//" else E.mod(x, y), value)
@@ -389,7 +414,7 @@ def counts_down(value: Num) -> bool:
 
 
 def _to_int(a: Num, machine: Machine) -> Num:
-    return Num(a.shape, as_int(a, machine), "int", a.bits) if a.kind == "bool" else a
+    return Num(a.shape, as_int(a, machine), "int", a.bits, rests=a.rests) if a.kind == "bool" else a
 
 
 def _ask_divisor(divisor: Expr | None, machine: Machine) -> None:
@@ -415,18 +440,16 @@ def _integer(op: str, x: Expr, y: Expr, bits: int | None, shape: tuple[Expr, ...
             return E.maximum(1, machine.fresh("data", per_lane=False))  # as Python shifts: nothing wraps
         case "&" if any(_is_low_bits(side) for side in (x, y)):
             return E.bit("and", x, y)  # the low bits of what has wrapped are those of what has not
-    x, y = _leave_ring(machine, bits, shape, x, y)
+    (x,) = _leave_ring(machine, bits, shape, x)
+    before = len(machine.overflow.checks)
+    (y,) = _leave_ring(machine, bits, shape, y)
     match op:
         case "//" | "%":
+            machine.overflow.test(machine.overflow.since(before))
             _ask_divisor(y, machine)
             if bits is None:  # at compile time, as Python divides
                 return E.floordiv(x, y) if op == "//" else E.mod(x, y)
-            found = machine.quotient(op, x, y)
-            if y is not E.ONE and x not in E.walk(found):  # one that wraps is no multiple of its divisor
-                machine.unseen(x)
-                if bits == 32 and may_have_wrapped(x):
-                    machine.fits(x, shape, named=False)
-            return found
+            return machine.quotient(op, x, y)
         case "min":
             return E.minimum(x, y)
         case "max":
@@ -492,7 +515,7 @@ def _bits_beside_truth(op: str, a: Num, b: Num, machine: Machine) -> Num:
 
 def negative(a: Num) -> Num:
     elem = None if a.elem is None or a.kind == "bool" else wrapped(E.neg(a.elem), a.bits)
-    return Num(a.shape, elem, a.kind, a.bits, a.made, span=spans.negative(a.span))
+    return Num(a.shape, elem, a.kind, a.bits, a.made, span=spans.negative(a.span), rests=a.rests)
 
 
 def wrapped(value: Expr, bits: int | None) -> Expr:
@@ -504,6 +527,12 @@ def wrapped(value: Expr, bits: int | None) -> Expr:
 
 def select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:
     """`where(cond, a, b)` and the value of a conditional expression."""
+    first = len(machine.overflow.checks)
+    found = rested(_select(cond, a, b, machine), machine, first, a, b)
+    return rested_test(found, machine, len(machine.overflow.checks), cond)
+
+
+def _select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:
     shape = broadcast_shapes(cond.shape, broadcast_shapes(a.shape, b.shape))
     exchanged = machine.widened(shape, cond, a, b)
     bits = _result_bits(a, b)
@@ -522,7 +551,7 @@ def select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:
         x, y = stretch(a, shape), stretch(b, shape)
         assert x is not None
         assert y is not None
-        return Num(shape, machine.decided(E.either(test, x, y), test, x, y), "bool")
+        return Num(shape, E.either(test, x, y), "bool")
     x, y = stretch(_to_int(a, machine), shape), stretch(_to_int(b, machine), shape)
     assert x is not None
     assert y is not None
@@ -549,14 +578,38 @@ def rearrange(elem: Expr, mapping: Mapping[Expr, Expr], machine: Machine) -> Exp
     An unknown that differs between lanes is a function of the position, although its symbol does not show
     that. Read elsewhere it is another unknown: `v[:, None] == v[None, :]` does not hold in every lane.
     """
+    return E.substitute(elem, _changes(mapping, machine, elem))
+
+
+def _changes(mapping: Mapping[Expr, Expr], machine: Machine, *values: Expr) -> dict[Expr, Expr]:
     positions = tuple((a, b) for a, b in mapping.items() if a is not b)
-    unknown = [s for s in E.symbols(elem) if s.kind is Kind.OPAQUE and s.per_lane] if positions else []
+    unknown = [s for s in E.symbols(*values) if s.kind is Kind.OPAQUE and s.per_lane] if positions else []
     changes = dict(mapping)
     for symbol in unknown:
         moved = machine.moved(symbol, positions)
         changes[E.sym(symbol)] = moved
         changes[E.bool_sym(symbol)] = E.bool_sym(moved.args[0])
-    return machine.put_elsewhere(elem, E.substitute(elem, changes))
+    return changes
+
+
+def _rearranged(a: Num, shape: tuple[Expr, ...], mapping: Mapping[Expr, Expr], machine: Machine) -> Num:
+    """A tile of this shape, each element one of `a`, and what it rests on."""
+    assert a.elem is not None
+    values = [value for rest in a.rests if rest.value is not None for value in (rest.value, rest.case)]
+    changes = _changes(mapping, machine, *values)
+    own = frozenset(rest.moved(changes) for rest in a.rests)
+    return Num(shape, rearrange(a.elem, mapping, machine), a.kind, a.bits, rests=own)
+
+
+def first_element(a: Num, machine: Machine) -> Num:
+    """The element of a tile of one, as `.item()` gives it."""
+    if not a.shape:
+        return a
+    if a.elem is None:
+        return Num((), None, a.kind, a.bits, rests=a.rests)
+    lanes = {lane(i): E.ZERO for i in range(len(a.shape))}
+    own = frozenset(rest.moved(lanes) for rest in a.rests)
+    return Num((), E.substitute(a.elem, lanes), a.kind, a.bits, rests=own)
 
 
 def permute(a: Num, axes: list[int], machine: Machine) -> Num:
@@ -564,23 +617,25 @@ def permute(a: Num, axes: list[int], machine: Machine) -> Num:
     rank = len(a.shape)
     shape = tuple(a.shape[k] for k in axes)
     if a.elem is None:
-        return Num(shape, None, a.kind, a.bits)
+        return Num(shape, None, a.kind, a.bits, rests=coarse(a.rests))
     # Old axis axes[k] is read at the position along new axis k.
     mapping = {lane(rank - 1 - old): lane(rank - 1 - new) for new, old in enumerate(axes)}
-    return Num(shape, rearrange(a.elem, mapping, machine), a.kind, a.bits)
+    return _rearranged(a, shape, mapping, machine)
 
 
 def reshape(a: Num, shape: tuple[Expr, ...], machine: Machine) -> Num:
     """Row-major reshape. Only sizes of 1 added or dropped is the common case and stays simple."""
     if a.elem is None:
-        return Num(shape, None, a.kind, a.bits)
+        return Num(shape, None, a.kind, a.bits, rests=coarse(a.rests))
     old = [(i, size) for i, size in enumerate(reversed(a.shape)) if size is not E.ONE]
     new = [(i, size) for i, size in enumerate(reversed(shape)) if size is not E.ONE]
     ones = {lane(i): E.ZERO for i, size in enumerate(reversed(a.shape)) if size is E.ONE}
-    elem = E.substitute(a.elem, ones)  # no element moves along an axis that has only one
+    # No element moves along an axis that has only one.
+    own = frozenset(rest.moved(ones) for rest in a.rests)
+    a = replace(a, elem=E.substitute(a.elem, ones), rests=own)
     if [s for _, s in old] == [s for _, s in new]:
         moved = {lane(i): lane(j) for (i, _), (j, _) in zip(old, new, strict=True)}
-        return Num(shape, rearrange(elem, moved, machine), a.kind, a.bits)
+        return _rearranged(a, shape, moved, machine)
     flat, weight = E.ZERO, E.ONE
     for i, size in new:
         flat = E.add(flat, E.mul(lane(i), weight))
@@ -589,7 +644,7 @@ def reshape(a: Num, shape: tuple[Expr, ...], machine: Machine) -> Num:
     for n, (i, size) in enumerate(old):
         mapping[lane(i)] = rest if n == len(old) - 1 else E.mod(rest, size)
         rest = E.floordiv(rest, size)
-    return Num(shape, rearrange(elem, mapping, machine), a.kind, a.bits)
+    return _rearranged(a, shape, mapping, machine)
 
 
 def concatenate(a: Num, b: Num, axis: int, machine: Machine) -> Num:
@@ -597,11 +652,12 @@ def concatenate(a: Num, b: Num, axis: int, machine: Machine) -> Num:
     rank = len(a.shape)
     shape = (*a.shape[:axis], E.add(a.shape[axis], b.shape[axis]), *a.shape[axis + 1 :])
     if a.elem is None or b.elem is None or "bool" in (a.kind, b.kind):
-        return Num(shape, None, "data", a.bits)
+        return Num(shape, None, "data", a.bits, rests=coarse(a.rests | b.rests))
     place = lane(rank - 1 - axis)
     second = rearrange(b.elem, {place: E.sub(place, a.shape[axis])}, machine)
     kind = "any" if "any" in (a.kind, b.kind) else "int"
-    return Num(shape, E.ite(E.lt(place, a.shape[axis]), a.elem, second), kind, _result_bits(a, b))
+    elem = E.ite(E.lt(place, a.shape[axis]), a.elem, second)
+    return Num(shape, elem, kind, _result_bits(a, b), rests=coarse(a.rests | b.rests))
 
 
 def extract(a: Num, index: list[Expr], shape: tuple[Expr, ...], machine: Machine) -> Num:
@@ -611,4 +667,4 @@ def extract(a: Num, index: list[Expr], shape: tuple[Expr, ...], machine: Machine
     rank = len(shape)
     places = [E.ZERO if size is E.ONE else lane(rank - 1 - k) for k, size in enumerate(shape)]
     mapping = {lane(rank - 1 - k): E.add(E.mul(index[k], size), places[k]) for k, size in enumerate(shape)}
-    return Num(shape, rearrange(a.elem, mapping, machine), a.kind, a.bits)
+    return _rearranged(a, shape, mapping, machine)

@@ -45,7 +45,9 @@ def power_of_two(x: Executor, n: Num, *, shifts: bool) -> Num | None:
         return Num((), E.sym(replace(symbol, origin="untyped")), "any", None)
     power = E.sym(symbol)
     if not x.contract:
-        x.fits(power, named=False)  # 2 ** 31 that is assigned to a name is an unsigned number
+        before = len(x.overflow.checks)
+        x.fits(power)  # 2 ** 31 that is assigned to a name is an unsigned number
+        x.overflow.test(x.overflow.since(before))
     _relate(x, base, added)
     x.facts[E.any_of(E.lt(n.elem, 0), E.le(E.add(n.elem, 1), power))] = None
     return Num((), power, "int", None)

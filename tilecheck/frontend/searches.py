@@ -35,7 +35,7 @@ from typing import Any
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.numbers import may_have_wrapped
 from tilecheck.frontend.signs import is_natural
-from tilecheck.frontend.values import Num
+from tilecheck.frontend.values import Num, rests_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 
@@ -100,20 +100,21 @@ class Search:
 
     def asks(self, x: Executor, entry: Mapping[str, Any]) -> None:
         """Ask that no value wraps that nothing else asks it of."""
+        before = len(x.overflow.checks)
         for name, value, step in ((self.low, self.first, -1), (self.high, self.last, 1)):
             if entry[name].bits == 64:
                 continue
             if may_have_wrapped(value):
-                x.fits(value, entry[name].shape, named=not self.inside)
+                x.fits(value, entry[name].shape)
             if self.inside:  # the other end may be next to it
-                x.fits(E.add(value, step), entry[name].shape, named=False)
+                x.fits(E.add(value, step), entry[name].shape)
+        x.overflow.test(x.overflow.since(before))
 
-    def rests(self, x: Executor, guard: Expr, names: Mapping[str, Any]) -> None:
+    def rests(self, x: Executor, names: Mapping[str, Any]) -> None:
         """Note that what is known of the ends, and of what says how they are, rests on what a round computes:
         on halves of what fits, and on tests."""
         own = (self.low, self.high, *(name for name, _ in self.truths))
-        values = (names.get(name) for name in own)
-        x.unseen(guard, *(v.elem for v in values if isinstance(v, Num) and v.elem is not None))
+        x.overflow.test(rest for name in own for rest in rests_of(names.get(name)))
 
     def hold(self, x: Executor, names: dict[str, Any], rounds: Expr | None = None) -> Expr:
         """Put what is known into the variables, as unknown as they are in `names`. Gives what else holds, after

@@ -62,10 +62,7 @@ class Uses(Protocol):
     @property
     def positive(self) -> frozenset[Expr]: ...
     def is_integer_memory(self, value: Expr) -> bool: ...
-    def fits(
-        self, value: Expr, shape: tuple[Expr, ...] = (), *, behind: frozenset[Symbol] = frozenset()
-    ) -> Expr: ...
-    def unseen(self, *values: Expr, behind: Symbol | None = None) -> None: ...
+    def fits(self, value: Expr, shape: tuple[Expr, ...] = ()) -> Expr: ...
 
 
 class Guarded(Protocol):
@@ -137,11 +134,11 @@ def is_of_32_bits(num: Num, x: Uses) -> bool:
     return all(n.op == "sym" and n.args[0].kind in allowed for n in floats)
 
 
-def rests(*nums: Num) -> tuple[Num, ...]:
+def wholes(*nums: Num) -> tuple[Num, ...]:
     """The integers that `natural` speaks of as such, of which no part in 32 bits must have wrapped."""
     made = ("add", "mul")
     own = [n for n in nums if n.elem is not None and any(e.op in made for e in E.walk(n.elem))]
-    return tuple(dict.fromkeys((*own, *(m for n in nums if n.elem is None for m in n.rests))))
+    return tuple(dict.fromkeys((*own, *(m for n in nums if n.elem is None for m in n.wholes))))
 
 
 def by_binary(op: str, a: Num, b: Num, x: Uses) -> Expr:
@@ -187,11 +184,10 @@ def rounded(num: Num, unknown: Expr, to: str, x: Uses) -> Expr:
     largest one, and what is no number to 0; in 64 bits that may come out negative."""
     known = natural(num, x) if to == "int32" and num.bits != 64 else E.FALSE
     if known is not E.FALSE:
-        for whole in rests(num):
+        for whole in wholes(num):
             assert whole.elem is not None
-            x.unseen(whole.elem, behind=unknown.args[0])
             if whole.bits != 32 or whole.elem.op not in ("add", "mul", "ite"):
                 continue
-            if x.fits(whole.elem, whole.shape, behind=frozenset(unknown.args)) is not whole.elem:
+            if x.fits(whole.elem, whole.shape) is not whole.elem:
                 return unknown  # what was rounded before, and something: it may have wrapped
     return E.ite(known, E.maximum(0, unknown), unknown)

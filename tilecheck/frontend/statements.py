@@ -9,7 +9,7 @@ of the body, so the closed form holds on all of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -45,12 +45,16 @@ from tilecheck.frontend.values import (
     Pointer,
     Poison,
     Range,
+    Rest,
     Seq,
     Token,
     alike,
     forgotten,
+    is_new_unknown,
     parts,
     rebuilt,
+    resting,
+    rests_of,
     used,
 )
 from tilecheck.frontend.ways import combined, way_of
@@ -248,11 +252,11 @@ def branch(
         run_block(x, body if cond is E.TRUE else orelse, frame)
         return
     before, names, changes = x.guard, dict(frame.names), x.changes_so_far()
-    then_guard = x.guard = x.narrowed(before, cond)
+    then_guard = x.guard = E.all_of(before, cond)
     run_block(x, body, frame)
     then_end, then_names, then_changes = x.guard, frame.names, x.changes_so_far()
     frame.names = names
-    else_guard = x.guard = x.narrowed(before, E.negate(cond))
+    else_guard = x.guard = E.all_of(before, E.negate(cond))
     x.set_changes(changes)
     run_block(x, orelse, frame)
     else_end = x.guard
@@ -343,7 +347,6 @@ def range_loop(x: Executor, node: cst.For, r: Range, frame: Frame) -> None:
     within = E.lt(stop, value) if downwards else E.lt(value, stop)
     bits = next((n.bits for n in (r.start, r.stop, r.step) if n.bits == 64), 32)
     distance = E.sub(start, stop) if downwards else E.sub(stop, start)
-    x.cancelled(distance, start, E.neg(stop))
     trips = E.maximum(0, E.cdiv(distance, rate))
     bounded = combined("loop", (1, len(x.nest)), way_of(r.start), way_of(r.stop), way_of(r.step))
     way = None if r.static else bounded  # unrolled, it is another literal in each iteration
@@ -403,13 +406,11 @@ def run_while(x: Executor, node: cst.While, frame: Frame) -> None:
 
     def enter() -> None:
         x.guard = E.all_of(x.guard, E.le(0, k))
-        first = len(x.arithmetic)
+        # This counts for the last test too, which tells what holds after the loop.
         with x.at(frame.table, node.test):
             cond = x.truth(evaluate(x, node.test, frame))
-        # The last test, which tells what holds after the loop, is about other values than those of a round.
-        x.tested_since(first)
         x.branch_on(cond)
-        x.guard = x.narrowed(x.guard, cond)
+        x.guard = E.all_of(x.guard, cond)
 
     settled = len(x.settled)
     broken = symbolic_loop(x, node, k, enter, None, frame)
@@ -467,15 +468,17 @@ def symbolic_loop(
         for search in found:
             search.asks(x, entry)
             x.guard = E.all_of(x.guard, search.hold(x, frame.names))
+        nodes = _with_nodes(x, frame.names, entry)
         loop = Loop(frame)
         x.loops.append(loop)
         try:
             enter()
-            entered = x.guard
             if x.guard is not E.FALSE:
                 _body(x, node.body.body, loop, frame)
             for search in found:  # what is known of its ends says it of others than a round's
-                search.rests(x, entered, frame.names)
+                search.rests(x, frame.names)
+            for name, left in nodes.items():
+                x.overflow.feed(left, rests_of(frame.names.get(name)))
         finally:
             x.loops.pop()
     finally:
@@ -488,9 +491,26 @@ def symbolic_loop(
     _leave(x, entry, steps, trips, names, frame, broken=loop.broken)
     frame.names.update(dict.fromkeys(reshaped, _RESHAPED_TILE))
     keep(frame.names, needed)
+    _rest_on(frame.names, entry, nodes)
     for search in () if loop.broken else found:
         x.settle(search.hold(x, frame.names, trips))
     return loop.broken
+
+
+def _with_nodes(x: Executor, names: dict[str, Any], entry: Mapping[str, Any]) -> dict[str, Rest]:
+    """Have the variables that a loop carries rest on what its rounds leave in them (S-32bit-3): a node each."""
+    if x.dry or not x.has_machine_integers:
+        return {}
+    nodes = {name: x.overflow.node() for name in entry}
+    _rest_on(names, entry, nodes)
+    return nodes
+
+
+def _rest_on(names: dict[str, Any], entry: Mapping[str, Any], nodes: Mapping[str, Rest]) -> None:
+    for name, node in nodes.items():
+        value = names[name]
+        if not (isinstance(value, Num) and is_new_unknown(value, entry[name])):
+            names[name] = resting(value, frozenset({node}))
 
 
 def _entering(x: Executor, value: Any) -> Any:
@@ -742,9 +762,7 @@ def _advance(x: Executor, entry: Any, step: Any, k: Expr) -> Any:
             if step is E.ZERO:
                 return entry
             bits = 32 if entry.bits is None else entry.bits
-            elem = E.add(entry.elem, moved := E.mul(k, step))
-            x.cancelled(elem, entry.elem, moved)
-            elem = numbers.wrapped(elem, bits)
+            elem = numbers.wrapped(E.add(entry.elem, E.mul(k, step)), bits)
             return replace(entry, elem=elem, bits=bits, folded=_folded(x, entry, k))
         case Num() if isinstance(step, _Put) and entry.elem is not None:
             choice, bits = E.either if entry.kind == "bool" else E.ite, 32 if entry.bits is None else entry.bits

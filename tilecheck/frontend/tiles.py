@@ -120,6 +120,12 @@ def _is_float(dtype: Any) -> bool:
 
 
 def cast(x: Executor, num: Num, dtype: Any) -> Num:
+    """`num` in another type."""
+    first = len(x.overflow.checks)
+    return numbers.rested(_cast(x, num, dtype), x, first, num)
+
+
+def _cast(x: Executor, num: Num, dtype: Any) -> Num:
     integral = is_integer(dtype)
     way = combined("to", (1, dtype.name), way_of(num)) if isinstance(dtype, Named) else None
     if not integral:
@@ -129,9 +135,9 @@ def cast(x: Executor, num: Num, dtype: Any) -> Num:
         made = by_cast(num, "float" if _is_float(dtype) else "unknown")
         natural = signs.natural(num, x) if single else E.FALSE
         whole = unsigned.converted(num, x) if _is_uint64(dtype) else None
-        rests = signs.rests(num)
+        wholes = signs.wholes(num)
         found = Num(num.shape, None, "data", made=made, natural=natural, single=single, unsigned=whole, way=way)
-        return replace(found, rests=rests, span=spans.as_float(num, dtype, x))
+        return replace(found, wholes=wholes, span=spans.as_float(num, dtype, x))
     # Of Triton the caller's floats have 32 bits, and so has what integers become beside them.
     to = dtype.name.rsplit(".", 1)[-1] if x.dialect.has_pointers else ""
     if num.elem is None:
@@ -149,7 +155,7 @@ def cast(x: Executor, num: Num, dtype: Any) -> Num:
         num = Num(num.shape, elem, "any", num.bits)
     if num.bits == 32 and num.elem is not None and numbers.may_have_wrapped(num.elem):
         # Widening happens after the 32-bit value was computed.
-        elem = x.fits(num.elem, num.shape, widened=name == "int64")
+        elem = x.fits(num.elem, num.shape)
         num = Num(num.shape, elem, num.kind, num.bits)
     kind = "any" if num.kind == "any" else "int"
     return Num(num.shape, converted(x, num, name), kind, bits_of(dtype), made, way=way)

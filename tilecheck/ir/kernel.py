@@ -226,14 +226,22 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A value as the index of an access uses it where `given` holds, with the lanes of that access. `length` is
+    the length of the axis in words."""
+
+    value: Expr
+    given: Expr
+    length: str
+
+
+@dataclass(frozen=True, slots=True)
 class Arithmetic:
     """A 32-bit integer whose value feeds an address or a branch: `value` must fit in int32.
 
-    `steps` are the sums and products inside it, innermost first, and where each is computed. One that is not
-    `named` decides terms in which it does not stand: `a` for `(a * d) // d`. An offset `into` an array counts
-    where the array is accessed. One that is `widened` to 64 bits may be part of a sum later, also in a test
-    (`p + (i + j) - k`), or turned round (`p - 4 * i`). It counts also where an unknown `behind` which it stands
-    is used: what is known of that rests on it.
+    `steps` are the sums and products inside it, innermost first, and where each is computed. It counts in every
+    lane that computes it if it is `tested`: if a mask, a branch or a check rests on it. Else it counts at the
+    `places` where an index rests on it, and nowhere if there are none.
     """
 
     value: Expr
@@ -241,10 +249,13 @@ class Arithmetic:
     site: Site
     unsafe: int | None = None
     steps: tuple[tuple[Expr, Site], ...] = ()
-    named: bool = True
-    widened: bool = False
-    into: str | None = None
-    behind: frozenset[Symbol] = frozenset()
+    tested: bool = False
+    places: tuple[Place, ...] = ()
+
+    @property
+    def counts(self) -> bool:
+        """Whether an access, a branch or a check may rest on it."""
+        return self.tested or bool(self.places)
 
 
 @dataclass(frozen=True, slots=True)

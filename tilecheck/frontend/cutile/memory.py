@@ -8,11 +8,13 @@ from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
-from tilecheck.frontend.accesses import PLAIN, Order, fresh_lanes, loaded, record, updated
+from tilecheck.frontend.accesses import PLAIN, Grounds, Order, fresh_lanes, loaded, record, updated
+from tilecheck.frontend.execute.overflow import spread
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.tiles import assume_where_compiled, mask_of, tile_size, tile_sizes
 from tilecheck.frontend.values import (
+    NO_RESTS,
     Array,
     Const,
     DenseSlice,
@@ -133,9 +135,9 @@ def _unchecked(x: Executor, given: dict[str, Any]) -> Expr:
     return E.negate(x.truth(given.get("check_bounds", Const(True))))
 
 
-def _indices(x: Executor, value: Any, what: str) -> list[Expr]:
+def _indices(x: Executor, value: Any, what: str) -> list[Num]:
     items = static_items(x, value, what) if isinstance(value, Seq) else (value,)
-    return [x.scalar(item, f"{what} index") for item in items]
+    return [x.index(item, f"{what} index") for item in items]
 
 
 # ---- tile space --------------------------------------------------------------------------------------------
@@ -149,9 +151,11 @@ def load(x: Executor, args: Arguments) -> Num:
     index = _indices(x, given["index"], "load")
     shape = tile_sizes(x, given["shape"])
     sizes = shape or (E.ONE,) * len(index)
-    axes, lanes, coordinates, inside = _tile_axes(x, array, index, sizes, sizes, given.get("order", Const("C")))
+    axes, lanes, coordinates, inside, grounds = _tile_axes(
+        x, array, index, sizes, sizes, given.get("order", Const("C"))
+    )
     unchecked = _unchecked(x, given)
-    record(x, array, Effect.READ, Space.TILE, axes, lanes, E.TRUE, _order(given), unchecked=unchecked)
+    record(x, array, Effect.READ, Space.TILE, axes, lanes, E.TRUE, _order(given), grounds, unchecked=unchecked)
     return loaded(x, array, coordinates, inside, shape, _order(given))
 
 
@@ -163,23 +167,23 @@ def store(x: Executor, args: Arguments) -> Const:
     index = _indices(x, given["index"], "store")
     shape = x.number_of(given["tile"], "stored tile").shape
     sizes = shape or (E.ONE,) * len(index)
-    axes, lanes, _, _ = _tile_axes(x, array, index, sizes, sizes, given.get("order", Const("C")))
+    axes, lanes, _, _, grounds = _tile_axes(x, array, index, sizes, sizes, given.get("order", Const("C")))
     unchecked = _unchecked(x, given)
-    record(x, array, Effect.WRITE, Space.TILE, axes, lanes, E.TRUE, _order(given), unchecked=unchecked)
+    record(x, array, Effect.WRITE, Space.TILE, axes, lanes, E.TRUE, _order(given), grounds, unchecked=unchecked)
     return Const(None)
 
 
 def _tile_axes(
     x: Executor,
     array: Array,
-    index: list[Expr],
+    index: list[Num],
     sizes: Sequence[Expr],
     steps: Sequence[Expr],
     order: Any,
-) -> tuple[tuple[Axis, ...], list[Symbol | None], list[Expr], Expr]:
-    """The axes of a tile access in array order, its lanes, and each element's coordinates.
+) -> tuple[tuple[Axis, ...], list[Symbol | None], list[Expr], Expr, Grounds]:
+    """The axes of a tile access in array order, its lanes, each element's coordinates and what these rest on.
 
-    The last two are over placeholders: the coordinates in the root array, and whether they are inside.
+    Two are over placeholders: the coordinates in the root array, and whether they are inside.
     """
     if len(index) != len(sizes):
         raise UnsupportedConstruct("index and tile of different rank")
@@ -188,17 +192,19 @@ def _tile_axes(
     _, lanes = fresh_lanes(x, sizes)
     axes: list[Axis | None] = [None] * len(index)
     coordinates: list[Expr] = [E.ZERO] * len(index)
+    rests = [NO_RESTS] * len(index)
     inside = E.TRUE
     for k, axis in enumerate(axes_of):
         length, base = extent(x, array, axis), _base(array, axis)
-        axes[axis] = Axis(index[k], steps[k], sizes[k], length, base, lanes[k])
+        start, rests[axis] = index[k].elem or E.ZERO, index[k].rests
+        axes[axis] = Axis(start, steps[k], sizes[k], length, base, lanes[k])
         place = E.ZERO if lanes[k] is None else lane(len(index) - 1 - k)
-        local = E.add(E.mul(index[k], steps[k]), place)
+        local = E.add(E.mul(start, steps[k]), place)
         coordinates[axis] = E.add(base, local)
         if lanes[k] is not None:
             # A tile of one element that is not wholly outside (TC302) is inside; others may hang over.
             inside = E.all_of(inside, E.le(0, local), E.lt(local, length))
-    return tuple(a for a in axes if a is not None), lanes, coordinates, inside
+    return tuple(a for a in axes if a is not None), lanes, coordinates, inside, Grounds(rests, NO_RESTS)
 
 
 # ---- element space -----------------------------------------------------------------------------------------
@@ -215,6 +221,7 @@ class _Elements:
     mask: Expr
     coordinates: list[Expr]  # over placeholders
     valid: Expr  # over placeholders: inside the array and not masked off
+    grounds: Grounds
 
 
 def _elements(x: Executor, given: dict[str, Any], what: str, *others: Num) -> _Elements:
@@ -228,7 +235,10 @@ def _elements(x: Executor, given: dict[str, Any], what: str, *others: Num) -> _E
         shape = numbers.broadcast_shapes(shape, tile.shape)
     set_rank(x, array, len(tiles))
     mapping, lanes = fresh_lanes(x, shape)
+    first = len(x.overflow.checks)
     test = numbers.stretch(Num(mask_num.shape, numbers.as_bool(mask_num, x), "bool"), shape) or E.TRUE
+    tested = mask_num.rests | x.overflow.since(first)
+    rests = [frozenset(spread(tile.rests, tile.shape, shape)) for tile in tiles]
     axes, coordinates, valid = [], [], test
     for axis, tile in enumerate(tiles):
         index = numbers.stretch(tile, shape)
@@ -238,16 +248,18 @@ def _elements(x: Executor, given: dict[str, Any], what: str, *others: Num) -> _E
         axes.append(Axis(E.substitute(index, mapping), E.ONE, E.ONE, length, base))
         coordinates.append(E.add(base, index))
         valid = E.all_of(valid, E.le(0, index), E.lt(index, length))
-    return _Elements(array, shape, tuple(axes), lanes, E.substitute(test, mapping), coordinates, valid)
+    mask, grounds = E.substitute(test, mapping), Grounds(rests, tested, mapping)
+    return _Elements(array, shape, tuple(axes), lanes, mask, coordinates, valid, grounds)
 
 
 def _index_tile(x: Executor, value: Any, what: str) -> Num:
+    first = len(x.overflow.checks)
     num = x.number_of(value, f"{what} index")
     elem = numbers.as_int(num, x)
     x.use_as_integer(elem)
     if num.bits == 32 and numbers.may_have_wrapped(elem):
-        elem = x.fits(elem, num.shape, widened=True)
-    return Num(num.shape, elem, "int", num.bits)
+        elem = x.fits(elem, num.shape)
+    return numbers.rested(Num(num.shape, elem, "int", num.bits), x, first, num)
 
 
 def gather(x: Executor, args: Arguments) -> Num:
@@ -256,7 +268,9 @@ def gather(x: Executor, args: Arguments) -> Num:
     given = args.bind(names, "gather")
     e = _elements(x, given, "gather")
     unchecked = _unchecked(x, given)
-    record(x, e.array, Effect.READ, Space.ELEMENT, e.axes, e.lanes, e.mask, PLAIN, unchecked=unchecked)
+    record(
+        x, e.array, Effect.READ, Space.ELEMENT, e.axes, e.lanes, e.mask, PLAIN, e.grounds, unchecked=unchecked
+    )
     return loaded(x, e.array, e.coordinates, e.valid, e.shape)
 
 
@@ -266,7 +280,9 @@ def scatter(x: Executor, args: Arguments) -> Const:
     given = args.bind(names, "scatter")
     e = _elements(x, given, "scatter", x.number_of(given["value"], "scattered value"))
     unchecked = _unchecked(x, given)
-    record(x, e.array, Effect.WRITE, Space.ELEMENT, e.axes, e.lanes, e.mask, PLAIN, unchecked=unchecked)
+    record(
+        x, e.array, Effect.WRITE, Space.ELEMENT, e.axes, e.lanes, e.mask, PLAIN, e.grounds, unchecked=unchecked
+    )
     return Const(None)
 
 
@@ -283,14 +299,16 @@ def atomic(x: Executor, kind: str, args: Arguments) -> Num:
     e = _elements(x, given, f"atomic_{kind}", *values)
     order = _order(given, "ACQ_REL", "DEVICE", kind)
     u = _unchecked(x, given)
-    return updated(x, e.array, Space.ELEMENT, e.axes, e.lanes, e.shape, e.mask, order, values, unchecked=u)
+    return updated(
+        x, e.array, Space.ELEMENT, e.axes, e.lanes, e.shape, e.mask, order, values, e.grounds, unchecked=u
+    )
 
 
 def load_advanced(x: Executor, args: Arguments) -> Num:
     """`ct.load_advanced_indexing(array, indices, ...)`."""
     given = args.bind(("array", "indices", "*", "padding_mode?", *_HINTS), "load_advanced_indexing")
     e = _advanced(x, given, "load_advanced_indexing")
-    record(x, e.array, Effect.READ, Space.ELEMENT, e.axes, e.lanes, E.TRUE, PLAIN, unchecked=E.FALSE)
+    record(x, e.array, Effect.READ, Space.ELEMENT, e.axes, e.lanes, E.TRUE, PLAIN, e.grounds, unchecked=E.FALSE)
     return loaded(x, e.array, e.coordinates, e.valid, e.shape)
 
 
@@ -298,7 +316,9 @@ def store_advanced(x: Executor, args: Arguments) -> Const:
     """`ct.store_advanced_indexing(array, indices, tile, ...)`."""
     given = args.bind(("array", "indices", "tile", "*", *_HINTS), "store_advanced_indexing")
     e = _advanced(x, given, "store_advanced_indexing")
-    record(x, e.array, Effect.WRITE, Space.ELEMENT, e.axes, e.lanes, E.TRUE, PLAIN, unchecked=E.FALSE)
+    record(
+        x, e.array, Effect.WRITE, Space.ELEMENT, e.axes, e.lanes, E.TRUE, PLAIN, e.grounds, unchecked=E.FALSE
+    )
     return Const(None)
 
 
@@ -314,10 +334,11 @@ def _advanced(x: Executor, given: dict[str, Any], what: str) -> _Elements:
     set_rank(x, array, rank)
     shape: list[Expr] = []
     indices: list[Expr] = []
+    tested = NO_RESTS
     for axis, item in enumerate(items):
         place = lane(rank - 1 - axis)
         if isinstance(item, DenseSlice):
-            start = x.scalar(item.start, "start of Slice")
+            start = x.scalar(item.start, "start of Slice")  # a test: it is checked to be inside
             shape.append(tile_size(x, item.length))
             indices.append(E.add(start, place))
             _starts_inside(x, array, axis, start)
@@ -326,6 +347,7 @@ def _advanced(x: Executor, given: dict[str, Any], what: str) -> _Elements:
         if len(tile.shape) != 1 or tile.elem is None:
             raise UnsupportedConstruct(f"{what} with an index of this rank")
         shape.append(tile.shape[0])
+        tested |= tile.rests  # its first lane is checked to be inside
         indices.append(numbers.rearrange(tile.elem, {lane(0): place}, x))
         _starts_inside(x, array, axis, E.substitute(tile.elem, {lane(0): E.ZERO}))
     mapping, lanes = fresh_lanes(x, shape)
@@ -335,7 +357,9 @@ def _advanced(x: Executor, given: dict[str, Any], what: str) -> _Elements:
         axes.append(Axis(E.substitute(index, mapping), E.ONE, E.ONE, length, base))
         coordinates.append(E.add(base, index))
         valid = E.all_of(valid, E.le(0, index), E.lt(index, length))
-    return _Elements(array, tuple(shape), tuple(axes), lanes, E.TRUE, coordinates, valid)
+    return _Elements(
+        array, tuple(shape), tuple(axes), lanes, E.TRUE, coordinates, valid, Grounds((), tested, mapping)
+    )
 
 
 def _starts_inside(x: Executor, array: Array, axis: int, first: Expr) -> None:
@@ -416,10 +440,12 @@ def view_method(x: Executor, view: TiledView, name: str, args: Arguments) -> Any
         raise UnsupportedConstruct(f"tiled view method `.{name}`")
     given = args.bind(names, f"tiled view {name}")
     index = _indices(x, given["index"], f"tiled view {name}")
-    axes, lanes, coordinates, inside = _tile_axes(x, view.array, index, view.tile, view.steps, Const("C"))
+    axes, lanes, coordinates, inside, grounds = _tile_axes(
+        x, view.array, index, view.tile, view.steps, Const("C")
+    )
     effect = Effect.READ if name == "load" else Effect.WRITE
     unchecked = _unchecked(x, given)
-    record(x, view.array, effect, Space.TILE, axes, lanes, E.TRUE, PLAIN, unchecked=unchecked)
+    record(x, view.array, effect, Space.TILE, axes, lanes, E.TRUE, PLAIN, grounds, unchecked=unchecked)
     return loaded(x, view.array, coordinates, inside, view.tile) if name == "load" else Const(None)
 
 
@@ -428,9 +454,9 @@ def _view_atomic(x: Executor, view: TiledView, kind: str, args: Arguments) -> Co
         raise UnsupportedConstruct(f"tiled view method `.atomic_store_{kind}`")
     given = args.bind(("index", "update"), f"atomic_store_{kind}")
     index = _indices(x, given["index"], f"atomic_store_{kind}")
-    axes, lanes, _, _ = _tile_axes(x, view.array, index, view.tile, view.steps, Const("C"))
+    axes, lanes, _, _, grounds = _tile_axes(x, view.array, index, view.tile, view.steps, Const("C"))
     order = Order("RELAXED", "DEVICE", kind)
-    record(x, view.array, Effect.ATOMIC, Space.TILE, axes, lanes, E.TRUE, order, unchecked=E.FALSE)
+    record(x, view.array, Effect.ATOMIC, Space.TILE, axes, lanes, E.TRUE, order, grounds, unchecked=E.FALSE)
     return Const(None)
 
 
@@ -475,12 +501,15 @@ def _raw_access(
         shape = numbers.broadcast_shapes(shape, other.shape)
     mapping, lanes = fresh_lanes(x, shape)
     where = numbers.stretch(offset, shape)
+    first = len(x.overflow.checks)
     test = numbers.stretch(Num(mask_num.shape, numbers.as_bool(mask_num, x), "bool"), shape) or E.TRUE
+    tested = mask_num.rests | x.overflow.since(first)
     if where is None:
         raise UnsupportedConstruct("raw memory offset that is not an integer")
     axis = Axis(E.substitute(where, mapping), E.ONE, E.ONE, storage(x, raw.array), E.ZERO)
     mask_expr = E.substitute(test, mapping)
-    record(x, raw.array, effect, Space.RAW, (axis,), lanes, mask_expr, order, unchecked=E.TRUE)
+    grounds = Grounds((frozenset(spread(offset.rests, offset.shape, shape)),), tested, mapping)
+    record(x, raw.array, effect, Space.RAW, (axis,), lanes, mask_expr, order, grounds, unchecked=E.TRUE)
     if effect is Effect.WRITE:
         return Const(None)
     origin = f"{'atomic' if effect is Effect.ATOMIC else 'memory'}:{raw.array.name}"

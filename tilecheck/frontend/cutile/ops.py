@@ -442,6 +442,9 @@ _DSL: Mapping[str, Handler] = {
 }
 
 
+_ACCESSES = frozenset(
+    "load store gather scatter load_advanced_indexing store_advanced_indexing load_offset store_offset".split()
+)
 _DTYPES = ("float", "bfloat", "tfloat", "int", "uint", "bool_")
 
 
@@ -485,6 +488,10 @@ class CuTile:
             return memory.atomic(x, last.removeprefix("atomic_"), args)
         raise UnsupportedConstruct(f"call of `ct.{last}`")
 
+    def is_access(self, name: str) -> bool:
+        last = name.rpartition(".")[2]
+        return last in _ACCESSES or last.startswith("atomic_")
+
     def assigned(self, value: Any) -> Any:
         return value
 
@@ -508,7 +515,7 @@ class CuTile:
 
     def _tile_method(self, x: Executor, value: Num, name: str, args: Arguments) -> Any:
         if name == "item":
-            return _item(x, value)
+            return numbers.first_element(value, x)
         if name in ("reshape", "permute", "transpose", "extract", "insert", "astype"):
             if name in ("reshape", "permute") and len(args.positional) > 1:
                 args = Arguments((Seq(args.positional),), args.keywords, args.node, args.table)
@@ -567,14 +574,6 @@ class CuTile:
         kind = Kind.CONSTANT if name in x.constants else Kind.SCALAR
         bits = None if kind is Kind.CONSTANT else 32
         return Num((), E.sym(Symbol(name, kind, origin="untyped")), "any", bits)
-
-
-def _item(x: Executor, value: Num) -> Num:
-    elem = value.elem
-    if elem is not None:
-        first = E.substitute(elem, {lane(i): E.ZERO for i in range(len(value.shape))})
-        elem = x.put_elsewhere(elem, first)
-    return Num((), elem, value.kind, value.bits)
 
 
 def _array_attribute(x: Executor, array: Array, name: str) -> Any:

@@ -32,9 +32,8 @@ def between(x: Executor, tile: Num, result: Num) -> Num:
     if tile.unsigned is not None or len(known) < len(ends) or len(known) > _MOST:
         return result
     wraps = tile.bits == 32 and numbers.may_have_wrapped(tile.elem)
-    if wraps and x.fits(tile.elem, tile.shape, named=False) is not tile.elem:
+    if wraps and x.fits(tile.elem, tile.shape) is not tile.elem:
         return result
-    x.unseen(tile.elem)  # the ends have other sums in them
     low, high = known[0]
     for first, last in known[1:]:
         low, high = E.minimum(low, first), E.maximum(high, last)

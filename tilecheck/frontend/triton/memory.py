@@ -12,15 +12,16 @@ from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
-from tilecheck.frontend.accesses import PLAIN, Order, fresh_lanes, loaded, record, updated
+from tilecheck.frontend.accesses import PLAIN, Grounds, Order, fresh_lanes, loaded, record, updated
+from tilecheck.frontend.execute.overflow import spread
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.tiles import as_tuple, mask_of, tile_size
 from tilecheck.frontend.triton.others import masked_off
 from tilecheck.frontend.triton.pointers import pointer_of
 from tilecheck.frontend.values import (
+    NO_RESTS,
     NOTHING,
-    START,
     Array,
     BlockPointer,
     Const,
@@ -29,6 +30,7 @@ from tilecheck.frontend.values import (
     Param,
     Place,
     Pointer,
+    Rests,
     Seq,
     Token,
     lane,
@@ -113,9 +115,11 @@ def _access(x: Executor, pointer: Any, mask: Any, values: Sequence[Any], effect:
     made = Made(exchanges=x.widened(shape, mask_num, *given))
     if effect is Effect.WRITE and len(given) == 1:
         made |= given[0].made
+    first = len(x.overflow.checks)
     test = numbers.stretch(Num(mask_num.shape, numbers.as_bool(mask_num, x), "bool"), shape) or E.TRUE
+    tested = mask_num.rests | x.overflow.since(first)
     way = target.offset.way if target.offset.shape == shape else None
-    return _elements(x, target, shape, test, effect, replace(order, made=made, way=way), values)
+    return _elements(x, target, shape, test, effect, replace(order, made=made, way=way), tested, values)
 
 
 def _of_pointers(shape: tuple[Expr, ...], own: tuple[Expr, ...]) -> tuple[Expr, ...]:
@@ -137,6 +141,7 @@ def _elements(
     test: Expr,
     effect: Effect,
     order: Order,
+    tested: Rests,
     values: Sequence[Any] = (),
 ) -> Num:
     index = numbers.stretch(target.offset, shape)
@@ -146,10 +151,13 @@ def _elements(
     mapping, lanes = fresh_lanes(x, shape)
     axis = Axis(E.substitute(index, mapping), E.ONE, E.ONE, length, E.ZERO)
     mask = E.substitute(test, mapping)
+    grounds = Grounds((frozenset(spread(target.offset.rests, target.offset.shape, shape)),), tested, mapping)
     if effect is Effect.ATOMIC:
         operands = [x.number_of(v, "operand of an atomic") for v in values if not isinstance(v, Pointer)]
-        return updated(x, array, Space.ELEMENT, (axis,), lanes, shape, mask, order, operands, unchecked=E.TRUE)
-    record(x, array, effect, Space.ELEMENT, (axis,), lanes, mask, order, unchecked=E.TRUE)
+        return updated(
+            x, array, Space.ELEMENT, (axis,), lanes, shape, mask, order, operands, grounds, unchecked=E.TRUE
+        )
+    record(x, array, effect, Space.ELEMENT, (axis,), lanes, mask, order, grounds, unchecked=E.TRUE)
     x.guards[x.serial] = x.guard
     if effect is Effect.WRITE:
         return Num(shape, None, "data")
@@ -208,7 +216,7 @@ def _block_pointer(
 
 def _numbers(x: Executor, value: Any, what: str) -> tuple[Num, ...]:
     items = static_items(x, value, what) if isinstance(value, Seq) else (value,)
-    return tuple(Num((), x.scalar(item, what), "int", 64) for item in items)
+    return tuple(replace(x.index(item, what), kind="int", bits=64) for item in items)
 
 
 def advance(x: Executor, block: BlockPointer, offsets: Any) -> BlockPointer:
@@ -252,6 +260,7 @@ def host_descriptor_access(x: Executor, name: str, offsets: Any, value: Any) -> 
         sizes = shape if len(shape) == len(starts) else sizes
     mapping, lanes = fresh_lanes(x, tuple(tile_size(x, size) for size in sizes))
     axes, where, inside = [], [], E.TRUE
+    grounds = Grounds([start.rests for start in starts], NO_RESTS, mapping)
     for k, start in enumerate(starts):
         place = lane(len(starts) - 1 - k)
         index, length = E.add(start.elem or E.ZERO, place), E.sym(extent_symbol(name, k))
@@ -261,7 +270,7 @@ def host_descriptor_access(x: Executor, name: str, offsets: Any, value: Any) -> 
         inside = E.all_of(inside, E.le(0, index), E.lt(index, length))
     effect = Effect.READ if value is None else Effect.WRITE
     order = Order(copied=True)
-    record(x, array, effect, Space.ELEMENT, tuple(axes), lanes, E.TRUE, order, unchecked=E.FALSE)
+    record(x, array, effect, Space.ELEMENT, tuple(axes), lanes, E.TRUE, order, grounds, unchecked=E.FALSE)
     return loaded(x, array, where, inside, sizes) if value is None else Const(None)
 
 
@@ -269,21 +278,21 @@ def _block(x: Executor, block: BlockPointer, effect: Effect, checked: frozenset[
     """A block as a tile of pointers, masked by the shape along the axes that are checked."""
     rank = len(block.block)
     total, test = block.base.offset.elem, E.TRUE
-    if block.base.offset != START:
-        x.extended.add(block.base.array)
+    own, tested = block.base.offset.rests, NO_RESTS
     for k, (size, stride, start, extent) in enumerate(
         zip(block.block, block.strides, block.offsets, block.shape, strict=True)
     ):
         place = E.ZERO if size is E.ONE else lane(rank - 1 - k)
         index = E.add(start.elem or E.ZERO, place)
         if total is not None:
-            before, part = total, E.mul(index, stride.elem or E.ZERO)
-            total = E.add(before, part)
-            x.cancelled(total, before, part)
+            total = E.add(total, E.mul(index, stride.elem or E.ZERO))
         if k in checked or k - rank in checked:
             test = E.all_of(test, E.le(0, index), E.lt(index, extent.elem or E.ZERO))
-    target = Pointer(block.base.array, Num(block.block, total, "int" if total is not None else "data", 64))
-    return _elements(x, target, block.block, test, effect, order)
+            tested |= start.rests | extent.rests
+        own |= start.rests | stride.rests
+    kind = "int" if total is not None else "data"
+    target = Pointer(block.base.array, Num(block.block, total, kind, 64, rests=own))
+    return _elements(x, target, block.block, test, effect, order, tested)
 
 
 def descriptor_access(

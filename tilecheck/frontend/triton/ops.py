@@ -123,7 +123,7 @@ def _filled(x: Executor, shape: tuple[Expr, ...], value: Any, dtype: Any) -> Num
     if not isinstance(value, Num | Param) and not (isinstance(value, Const) and isinstance(value.value, float)):
         return data(shape)  # a compile-time value of which the text says nothing
     num = _to(x, x.number_of(value, "fill value"), dtype)
-    return Num(shape, num.elem, num.kind, num.bits)
+    return Num(shape, num.elem, num.kind, num.bits, rests=num.rests)
 
 
 # ---- conversions -------------------------------------------------------------------------------------------
@@ -356,7 +356,7 @@ def _function(x: Executor, name: str, args: Arguments) -> Num:
         rounded = args.at(0)
         natural, single = signs.natural(rounded, x), signs.is_of_32_bits(rounded, x)
         span = spans.kept(rounded.span) if name in spans.KEEPING else None
-        result = replace(result, natural=natural, single=single, rests=signs.rests(rounded), span=span)
+        result = replace(result, natural=natural, single=single, wholes=signs.wholes(rounded), span=span)
     if name not in UNARY or len(args.positional) != 1 or args.keywords or not isinstance(args.at(0), Num):
         return result
     return replace(result, made=by_function(args.at(0)))
@@ -730,6 +730,10 @@ _DSL: Mapping[str, Handler] = {
     "_experimental_descriptor_load": _descriptor_load,
     "_experimental_descriptor_store": _descriptor_store,
 }
+_ACCESSES = frozenset(
+    "load store load_tensor_descriptor store_tensor_descriptor _experimental_descriptor_load "
+    "_experimental_descriptor_store".split()
+)
 _DTYPES = ("float", "bfloat", "int", "uint", "fp", "bf", "pi32_t", "block_type", "pointer_type")
 
 
@@ -795,6 +799,10 @@ class Triton:
             given = (*args.positional, *(value for _, value in args.keywords), result)
             x.folds(*(part for value in given for part in as_tuple(value)))
         return result
+
+    def is_access(self, name: str) -> bool:
+        last = name.rpartition(".")[2]
+        return last in _ACCESSES or last.startswith("atomic_")
 
     def _called(self, x: Executor, name: str, args: Arguments) -> Any:
         if name == "range":

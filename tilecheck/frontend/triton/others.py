@@ -35,4 +35,4 @@ def masked_off(x: Executor, read: Num, other: Any) -> Num:
     is_unknown = unknown.op == "sym" and unknown.args[0].kind is Kind.OPAQUE
     if element.op != "read" or not is_unknown or not x.is_integer_memory(element):
         return read
-    return replace(read, elem=E.ite(test, element, E.const(literal)))
+    return replace(read, elem=E.ite(test, element, E.const(literal)), rests=other.rests)

@@ -23,32 +23,34 @@ def offset(x: Executor, op: str, a: Any, b: Any) -> Any:
     if isinstance(a, Pointer) and isinstance(b, Pointer):
         if op != "-" or a.array != b.array:
             raise UnsupportedConstruct(f"`{op}` of two pointers")
-        x.subtracted(a.array)
         return numbers.binary("-", a.offset, b.offset, x)
     if isinstance(b, Pointer):
         a, b = b, a
         if op == "-":
             raise UnsupportedConstruct("a number minus a pointer")
     if op == "/" and a.offset == START:  # flags say whether it is a pointer, and here it is none
-        return Num(distance(x, b, a.array).shape, None, "data")
+        return Num(distance(x, b).shape, None, "data")
     if op not in ("+", "-"):
         raise UnsupportedConstruct(f"`{op}` of a pointer")
-    if op == "-" or a.offset != START:
-        x.extended.add(a.array)
-    step = distance(x, b, a.array)
+    step = distance(x, b)
     return Pointer(a.array, numbers.binary(op, a.offset, step, x))
 
 
-def distance(x: Executor, value: Any, array: str) -> Num:
-    """A number of elements by which a pointer into `array` moves. It leaves the ring of 32-bit numbers here,
+def distance(x: Executor, value: Any) -> Num:
+    """A number of elements by which a pointer moves. It leaves the ring of 32-bit numbers here,
     for addresses have 64 bits."""
+    first = len(x.overflow.checks)
     num = x.number_of(value, "offset of a pointer")
+    return numbers.rested(_distance(x, num), x, first, num)
+
+
+def _distance(x: Executor, num: Num) -> Num:
     if num.unsigned is not None:
         return Num(num.shape, num.unsigned, "int", 64)
     elem = numbers.as_int(num, x)
     x.use_as_integer(elem)
     if num.bits == 32 and numbers.may_have_wrapped(elem):
-        elem = x.fits(elem, num.shape, into=array)
+        elem = x.fits_as_offset(elem, num.shape)
     return Num(num.shape, elem, "int", 64, way=way_of(num))
 
 
