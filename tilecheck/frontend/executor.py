@@ -17,6 +17,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers, signs, spans
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.execute.overflow import Overflow, coarse
+from tilecheck.frontend.execute.rests import is_new_unknown, resting, rests_of
 from tilecheck.frontend.made import by_branch
 from tilecheck.frontend.values import (
     Array,
@@ -38,12 +39,9 @@ from tilecheck.frontend.values import (
     View,
     alike,
     chosen,
-    is_new_unknown,
     lane,
     parts,
     rebuilt,
-    resting,
-    rests_of,
     used,
 )
 from tilecheck.frontend.ways import way_of

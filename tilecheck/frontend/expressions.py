@@ -13,6 +13,7 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
 from tilecheck.frontend.bindings import Binding, Element, Import, dotted
+from tilecheck.frontend.execute.rests import resting, rests_of
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.folding import folded
 from tilecheck.frontend.folding_texts import NotConstant
@@ -41,8 +42,6 @@ from tilecheck.frontend.values import (
     Seq,
     Token,
     integer,
-    resting,
-    rests_of,
     used,
 )
 from tilecheck.ir import expr as E

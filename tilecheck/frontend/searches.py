@@ -32,10 +32,11 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
 
+from tilecheck.frontend.execute.rests import rests_of
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.numbers import may_have_wrapped
 from tilecheck.frontend.signs import is_natural
-from tilecheck.frontend.values import Num, rests_of
+from tilecheck.frontend.values import Num
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 

@@ -21,6 +21,7 @@ from tilecheck.frontend import numbers
 from tilecheck.frontend.accumulated import gathered, keep, mark
 from tilecheck.frontend.annotations import read_annotation
 from tilecheck.frontend.bindings import dotted, imports_of
+from tilecheck.frontend.execute.rests import is_new_unknown, resting, rests_of
 from tilecheck.frontend.executor import MAX_DEPTH, Arguments, Executor, Loop, Unrolled
 from tilecheck.frontend.expressions import (
     MAX_UNROLL,
@@ -50,11 +51,8 @@ from tilecheck.frontend.values import (
     Token,
     alike,
     forgotten,
-    is_new_unknown,
     parts,
     rebuilt,
-    resting,
-    rests_of,
     used,
 )
 from tilecheck.frontend.ways import combined, way_of

@@ -12,6 +12,7 @@ import pytest
 
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.execute.overflow import coarse, spread
+from tilecheck.frontend.execute.rests import resting, rests_of
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
 from tilecheck.frontend.source import parse
@@ -24,8 +25,6 @@ from tilecheck.frontend.values import (
     Rest,
     Seq,
     lane,
-    resting,
-    rests_of,
 )
 from tilecheck.ir import expr as E
 from tilecheck.ir.kernel import Arithmetic
