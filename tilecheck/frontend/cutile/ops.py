@@ -106,6 +106,7 @@ def _filled(x: Executor, args: Arguments, value: Any) -> Num:
     names = ("shape", "fill_value", "dtype?") if value is None else ("shape", "dtype?")
     given = args.bind(names, "tile constructor")
     shape = tile_sizes(x, given["shape"])
+    first = len(x.overflow.checks)
     num = x.number_of(given["fill_value"] if value is None else value, "fill value")
     dtype = given.get("dtype")
     if num.elem is None or not is_integer(dtype):
@@ -114,7 +115,8 @@ def _filled(x: Executor, args: Arguments, value: Any) -> Num:
             return Num(shape, numbers.as_bool(num, x), "bool")
         return data(shape)
     value = converted(x, num, dtype.name.rsplit(".", 1)[-1]) if isinstance(dtype, Named) else None
-    return Num(shape, value, "int" if num.kind == "bool" else num.kind, bits_of(dtype))
+    found = Num(shape, value, "int" if num.kind == "bool" else num.kind, bits_of(dtype))
+    return numbers.rested(found, x, first, num)
 
 
 def _astile(x: Executor, args: Arguments) -> Any:

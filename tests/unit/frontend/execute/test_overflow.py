@@ -180,7 +180,44 @@ def test_pointers_and_sequences_carry_checks(body: str) -> None:
     assert counted(body)
 
 
+ONE_OF_BLOCKS = "((tl.program_id(0) + 1).to(tl.int64) - tl.program_id(0).to(tl.int64))"  # the literal 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "tl.store(out_ptr + tl.load(x_ptr + lane, mask=lane < n, other=ONE), 1.0)",
+        "tl.store(out_ptr, 1.0, mask=(1.5 * ONE * scale).to(tl.int32) > 0)",
+        "for i in tl.static_range(0, ONE):\n    tl.store(out_ptr + i, 1.0)",
+        "for i in tl.static_range(ONE, 3):\n    tl.store(out_ptr + i, 1.0)",
+        "tl.store(out_ptr + tl.arange(0, ONE), 1.0)",
+        "tl.store(out_ptr + (lane, lane + 1)[ONE], 1.0)",
+    ],
+)
+def test_a_literal_carries_checks_or_is_a_sink(body: str) -> None:
+    body = body.replace("ONE", ONE_OF_BLOCKS).replace("scale", "x_ptr")
+    assert any(check.counts for check in checks(body, value="ct.bid(0) + 1"))
+
+
+@pytest.mark.parametrize(("first", "second"), [("one", "two - 1"), ("two - 1", "one")])
+@pytest.mark.parametrize(("value", "at"), [("{}", "at"), ("({}, 2)", "at[0]")])
+def test_equal_values_of_two_branches_rest_on_both(first: str, second: str, value: str, at: str) -> None:
+    body = f"""
+        one = ct.astype(ct.bid(0) + 1, ct.int64) - ct.astype(ct.bid(0), ct.int64)
+        two = ct.astype(2, ct.int64)
+        if n > 3:
+            at = {value.format(first)}
+        else:
+            at = {value.format(second)}
+        ct.scatter(out, ({at},), 1.0)
+        """
+    assert any(check.counts for check in checks(body, CUTILE, "ct.bid(0) + 1"))
+
+
 # ---- S-32bit-2: sinks ----------------------------------------------------------------------------------------
+
+
+BLOCK_POINTER = "tl.make_block_ptr(out_ptr, (n,), (1,), (t + 1,), (BLOCK,), (0,))"
 
 
 def test_what_is_stored_alone_needs_no_check() -> None:
@@ -208,6 +245,35 @@ def test_a_check_of_an_index_alone_counts_where_the_access_is() -> None:
     assert place.length == "out_ptr.shape[0]"
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "(tile + 1).to(tl.int64)[:, None]",
+        "-(tile + 1).to(tl.int64)",
+        "tl.expand_dims((tile + 1).to(tl.int64), 0)",
+        "tl.trans((tile + 1).to(tl.int64)[:, None])",
+        "tl.broadcast_to((tile + 1).to(tl.int64), (4, BLOCK))",
+        "tl.full((BLOCK,), t + 1, tl.int64)",
+        "tl.where(n > 3, tile + 1, tile)",
+        "tl.minimum((tile + 1).to(tl.int64), 9)",
+        "(tile + 1) // 2 * 2",
+    ],
+)
+def test_an_index_that_is_put_elsewhere_still_counts_where_the_access_is(value: str) -> None:
+    found = checks(f"tl.store(out_ptr + {value}, 1.0, mask=n < 8)")
+    assert found
+    assert not any(check.tested for check in found)
+    assert all("n < 8" in E.render(place.given) for check in found for place in check.places)
+
+
+def test_an_element_of_a_tile_still_counts_where_the_access_is() -> None:
+    [check] = checks(
+        "ct.scatter(out, (ct.full((1,), ct.astype(t + 1, ct.int64), ct.int64).item(),), 1.0)", CUTILE
+    )
+    assert check.places
+    assert not check.tested
+
+
 def test_a_check_of_a_mask_counts_in_every_lane() -> None:
     found = checks("at = tile + 1\ntl.store(out_ptr + at, 1.0, mask=at < 8)")
     assert any(check.tested for check in found)
@@ -227,11 +293,23 @@ def test_a_check_of_a_branch_that_is_not_taken_has_its_case() -> None:
         "tl.store(out_ptr + n % (t + 1).to(tl.int64), 1.0)",
         "while (t + 1) < n:\n    tl.store(out_ptr, 1.0)",
         "if t + 1 < n:\n    return\ntl.store(out_ptr, 1.0)",
-        "tl.store(out_ptr, 1.0, mask=(1.5 * ((t + 1).to(tl.int64) - wide)).to(tl.int32) > 0)",
+        "if 0 < (t + 1).to(tl.int64) - wide < n:\n    tl.store(out_ptr, 1.0)",
+        "tl.store(out_ptr, 1.0, mask=0 < (t + 1) < n)",
+        f"tl.store({BLOCK_POINTER}, 1.0 + lane, boundary_check=(0,))",
     ],
 )
 def test_bounds_of_loops_divisors_and_tests_are_sinks(body: str) -> None:
     assert any(check.tested for check in checks(body))
+
+
+def test_offsets_of_a_descriptor_that_the_host_made_are_indices() -> None:
+    assert counted("x_ptr.store([t + 1], 1.0 + lane)")
+
+
+def test_what_chooses_the_lanes_of_a_store_is_a_mask() -> None:
+    """`min(i, n)` as an index is a store of the lanes with i < n."""
+    found = checks("ct.scatter(out, ct.minimum(ct.arange(4, dtype=ct.int32) + (t + 1), n), 1.0)", CUTILE)
+    assert any(check.tested for check in found)
 
 
 @pytest.mark.parametrize(
@@ -284,14 +362,6 @@ def test_a_variable_of_which_nothing_is_known_rests_on_nothing(body: str) -> Non
     text = f"at = 0\nfor i in range(n):\n    {body}\nct.scatter(out, (at,), 1.0)"
     text = text.replace(ONE_MORE, "(ct.astype(t + 1, ct.int64) - ct.astype(t, ct.int64))")
     assert not counted(text, head)
-
-
-def test_a_literal_in_the_place_of_elements_carries_checks() -> None:
-    body = """
-        one = (tl.program_id(0) + 1).to(tl.int64) - tl.program_id(0).to(tl.int64)
-        tl.store(out_ptr + tl.load(x_ptr + lane, mask=lane < n, other=one), 1.0)
-        """
-    assert any(check.counts for check in checks(body, value="ct.bid(0) + 1"))
 
 
 # ---- values --------------------------------------------------------------------------------------------------
