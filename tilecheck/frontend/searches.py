@@ -100,8 +100,10 @@ class Search:
     ends: tuple[Expr, Expr]  # what `truths` call them
 
     def asks(self, x: Executor, entry: Mapping[str, Any]) -> None:
-        """Ask that no value wraps that nothing else asks it of."""
+        """Ask that no value wraps that nothing else asks it of. The ends before the loop are a sink: what is
+        known of the unknowns of a round is made of them (S-32bit-2)."""
         before = len(x.overflow.checks)
+        x.overflow.test(rest for name in self._names for rest in rests_of(entry[name]))
         for name, value, step in ((self.low, self.first, -1), (self.high, self.last, 1)):
             if entry[name].bits == 64:
                 continue
@@ -114,8 +116,11 @@ class Search:
     def rests(self, x: Executor, names: Mapping[str, Any]) -> None:
         """Note that what is known of the ends, and of what says how they are, rests on what a round computes:
         on halves of what fits, and on tests."""
-        own = (self.low, self.high, *(name for name, _ in self.truths))
-        x.overflow.test(rest for name in own for rest in rests_of(names.get(name)))
+        x.overflow.test(rest for name in self._names for rest in rests_of(names.get(name)))
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (self.low, self.high, *(name for name, _ in self.truths))
 
     def hold(self, x: Executor, names: dict[str, Any], rounds: Expr | None = None) -> Expr:
         """Put what is known into the variables, as unknown as they are in `names`. Gives what else holds, after

@@ -302,6 +302,22 @@ def test_bounds_of_loops_divisors_and_tests_are_sinks(body: str) -> None:
     assert any(check.tested for check in checks(body))
 
 
+def test_the_ends_of_a_search_are_sinks() -> None:
+    """What is known of the ends in a round is made of those before the loop."""
+    body = """
+        low = 0
+        high = (t + 1).to(tl.int64)
+        while low < high:
+            middle = (low + high) // 2
+            if tl.load(x_ptr + middle) < n:
+                low = middle + 1
+            else:
+                high = middle
+        tl.store(out_ptr + low, 1.0)
+        """
+    assert any(check.tested for check in checks(body))
+
+
 def test_offsets_of_a_descriptor_that_the_host_made_are_indices() -> None:
     assert counted("x_ptr.store([t + 1], 1.0 + lane)")
 
