@@ -725,8 +725,8 @@ class Executor:
                 return value.truth
             case Choice():
                 return E.any_of(
-                    E.all_of(value.cond, self._truth(value.first)),
-                    E.all_of(E.negate(value.cond), self._truth(value.second)),
+                    E.all_of(value.cond, self.truth(value.first)),
+                    E.all_of(E.negate(value.cond), self.truth(value.second)),
                 )
             case Poison():
                 raise UnsupportedConstruct(value.why, self.site.span, self.site.file)
