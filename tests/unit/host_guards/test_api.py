@@ -28,7 +28,7 @@ INSIDE = {
     "Policy": "next_stream",
     "Runtime": "adopt allocate capture capture_stream collect_if_free driver enter hand_out is_executing "
     "launches leave ledger lock name order pause policy queue_of reaper refuse_in_capture start stream_of "
-    "submit sync synchronize table",
+    "submit sync synchronize table updating",
     "Operation": "is_holding place run runtime state take used",
 }
 
