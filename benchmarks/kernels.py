@@ -45,6 +45,9 @@ DEVICE = "cuda"
 
 Inputs = tuple[Any, ...]
 Timed = Callable[[], Any]
+Bar = tuple[float, Literal["PyTorch", "ceiling"]]
+ADDED: Bar = (0.99, "PyTorch")
+COPIED: Bar = (0.93, "ceiling")
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ class Entry:
     options: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
     composed: bool = False
-    bar: tuple[float, Literal["PyTorch", "ceiling"]] | None = None
+    bar: Bar | None = None
 
     @property
     def name(self) -> str:
@@ -167,12 +170,16 @@ def heads_to_turn(dtype: torch.dtype, tokens: int, heads: int, kv_heads: int, wi
     return q, k, angles.cos(), angles.sin(), integers(0, tokens, tokens)
 
 
+def turned(x: Any, cos: Any, sin: Any, positions: Any) -> Any:
+    """Heads turned by the angles of their positions, as transformer libraries write it, in the type of `x`."""
+    c, s = (table[positions].to(x.dtype).repeat(1, 2)[:, None] for table in (cos, sin))
+    first, second = x.chunk(2, dim=2)
+    return x * c + torch.cat((-second, first), dim=2) * s
+
+
 def rope(q: Any, k: Any, cos: Any, sin: Any, positions: Any) -> None:
-    """As transformer libraries write it, in the type of the heads."""
-    c, s = (table[positions].to(q.dtype).repeat(1, 2)[:, None] for table in (cos, sin))
     for x in (q, k):
-        first, second = x.chunk(2, dim=2)
-        x.copy_(x * c + torch.cat((-second, first), dim=2) * s)
+        x.copy_(turned(x, cos, sin, positions))
 
 
 def cache(dtype: torch.dtype, slots: int, tokens: int, heads: int, width: int) -> Inputs:
@@ -216,16 +223,14 @@ def decode_attention(
     heads = qkv.shape[1] - 2 * kv_heads
     every, at = torch.arange(sequences, device=qkv.device), positions.long()
 
-    def turned(x: Any, gain: Any) -> Any:
+    def head(x: Any, gain: Any) -> Any:
         x = F.rms_norm(x.float(), (width,), gain.float(), 1e-6)
-        c, s = (table[at].repeat(1, 2)[:, None] for table in (cos, sin))
-        first, second = x.chunk(2, dim=2)
-        return (x * c + torch.cat((-second, first), dim=2) * s).to(keys.dtype)
+        return turned(x, cos, sin, at).to(keys.dtype)
 
     q, k, v = qkv.split((heads, kv_heads, kv_heads), dim=1)
-    keys[every, :, at] = turned(k, k_gain)
+    keys[every, :, at] = head(k, k_gain)
     values[every, :, at] = v
-    q = turned(q, q_gain)[:, :, None]
+    q = head(q, q_gain)[:, :, None]
     return F.scaled_dot_product_attention(q, keys, values, enable_gqa=True)[:, :, 0]
 
 
@@ -258,10 +263,8 @@ def causal_flops(*extents: int) -> float:
 
 def entries() -> Iterator[Entry]:
     half, single = torch.float16, torch.float32
-    copied: Any = (0.93, "ceiling")
     for dtype, exact in ((half, 2e-3), (single, 1e-6)):
-        added: Any = (0.99, "PyTorch")
-        yield Entry("vector_add", (2**26,), vectors, torch.add, dtype, tolerance=exact, bar=added)
+        yield Entry("vector_add", (2**26,), vectors, torch.add, dtype, tolerance=exact, bar=ADDED)
         yield Entry(
             "axpy",
             (2**26,),
@@ -272,14 +275,14 @@ def entries() -> Iterator[Entry]:
         )
         yield Entry("transpose", (8192, 8192), matrix, lambda x: x.T.contiguous(), dtype, tolerance=0)
     for function, theirs in (("relu", F.relu), ("gelu", lambda x: F.gelu(x, approximate="tanh"))):
-        yield Entry("activations", (2**26,), matrix, theirs, function=function, bar=copied)
+        yield Entry("activations", (2**26,), matrix, theirs, function=function, bar=COPIED)
     yield Entry(
         "silu_mul",
         (8192, 8192),
         packed_halves,
         lambda gate, up: F.silu(gate) * up,
         composed=True,
-        bar=copied,
+        bar=COPIED,
     )
     yield Entry(
         "permute_heads",
@@ -287,7 +290,7 @@ def entries() -> Iterator[Entry]:
         matrix,
         lambda x: x.transpose(1, 2).contiguous(),
         tolerance=0,
-        bar=copied,
+        bar=COPIED,
     )
     yield Entry(
         "embedding",
@@ -303,7 +306,7 @@ def entries() -> Iterator[Entry]:
             (rows, columns),
             matrix_and_weights(1),
             lambda x, weight: F.rms_norm(x, weight.shape, weight, 1e-6),
-            bar=copied if rows > 128 else None,
+            bar=COPIED if rows > 128 else None,
         )
     yield Entry(
         "add_rms_norm",
@@ -312,14 +315,14 @@ def entries() -> Iterator[Entry]:
         add_rms_norm,
         moved=lambda inputs, results: size_of(*inputs, *results, inputs[1]),
         composed=True,
-        bar=copied,
+        bar=COPIED,
     )
     yield Entry(
         "layer_norm",
         (16_384, 4096),
         matrix_and_weights(2),
         lambda x, weight, bias: F.layer_norm(x, weight.shape, weight, bias, 1e-5),
-        bar=copied,
+        bar=COPIED,
     )
     for shape in ((16_384, 4096), (2048, 32_768)):
         yield Entry("softmax", shape, matrix, lambda x: torch.softmax(x, 1))
@@ -337,7 +340,7 @@ def entries() -> Iterator[Entry]:
         rope,
         moved=lambda inputs, _: 2 * size_of(*inputs[:2]) + size_of(*inputs[2:]),
         composed=True,
-        bar=copied,
+        bar=COPIED,
     )
     yield Entry(
         "kv_cache_update",
