@@ -16,7 +16,7 @@ from tilecheck.frontend import signs, spans, unsigned
 from tilecheck.frontend.comparisons import compared
 from tilecheck.frontend.execute.overflow import Overflow, coarse, spread, stretching
 from tilecheck.frontend.made import by_binary, by_choice, by_comparison, by_logic
-from tilecheck.frontend.values import NOTHING, Num, lane
+from tilecheck.frontend.values import NOTHING, Num, Rests, lane
 from tilecheck.frontend.ways import combined, way_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -102,6 +102,13 @@ def _is_one_or(size: Expr, other: Expr) -> bool:
 def stretch(value: Num, shape: tuple[Expr, ...]) -> Expr | None:
     """The element of `value` broadcast to `shape`: along an axis of size 1 every lane reads position 0."""
     return None if value.elem is None else E.substitute(value.elem, stretching(value.shape, shape))
+
+
+def mask_of(mask: Num, shape: tuple[Expr, ...], machine: Machine) -> tuple[Expr, Rests]:
+    """The mask of an access of this shape over its placeholders, and the overflow checks that it rests on."""
+    first = len(machine.overflow.checks)
+    test = stretch(Num(mask.shape, as_bool(mask, machine), "bool"), shape) or E.TRUE
+    return test, mask.rests | machine.overflow.since(first)
 
 
 def rested(result: Num, machine: Machine, first: int, *operands: Num) -> Num:

@@ -235,9 +235,7 @@ def _elements(x: Executor, given: dict[str, Any], what: str, *others: Num) -> _E
         shape = numbers.broadcast_shapes(shape, tile.shape)
     set_rank(x, array, len(tiles))
     mapping, lanes = fresh_lanes(x, shape)
-    first = len(x.overflow.checks)
-    test = numbers.stretch(Num(mask_num.shape, numbers.as_bool(mask_num, x), "bool"), shape) or E.TRUE
-    tested = mask_num.rests | x.overflow.since(first)
+    test, tested = numbers.mask_of(mask_num, shape, x)
     rests = [frozenset(spread(tile.rests, tile.shape, shape)) for tile in tiles]
     axes, coordinates, valid = [], [], test
     for axis, tile in enumerate(tiles):
@@ -501,9 +499,7 @@ def _raw_access(
         shape = numbers.broadcast_shapes(shape, other.shape)
     mapping, lanes = fresh_lanes(x, shape)
     where = numbers.stretch(offset, shape)
-    first = len(x.overflow.checks)
-    test = numbers.stretch(Num(mask_num.shape, numbers.as_bool(mask_num, x), "bool"), shape) or E.TRUE
-    tested = mask_num.rests | x.overflow.since(first)
+    test, tested = numbers.mask_of(mask_num, shape, x)
     if where is None:
         raise UnsupportedConstruct("raw memory offset that is not an integer")
     axis = Axis(E.substitute(where, mapping), E.ONE, E.ONE, storage(x, raw.array), E.ZERO)

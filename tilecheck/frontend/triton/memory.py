@@ -115,9 +115,7 @@ def _access(x: Executor, pointer: Any, mask: Any, values: Sequence[Any], effect:
     made = Made(exchanges=x.widened(shape, mask_num, *given))
     if effect is Effect.WRITE and len(given) == 1:
         made |= given[0].made
-    first = len(x.overflow.checks)
-    test = numbers.stretch(Num(mask_num.shape, numbers.as_bool(mask_num, x), "bool"), shape) or E.TRUE
-    tested = mask_num.rests | x.overflow.since(first)
+    test, tested = numbers.mask_of(mask_num, shape, x)
     way = target.offset.way if target.offset.shape == shape else None
     return _elements(x, target, shape, test, effect, replace(order, made=made, way=way), tested, values)
 
