@@ -1,13 +1,13 @@
 """Random programs of `tilecheck.host` on the fake GPU, judged by an oracle that knows nothing of it.
 
 Every step is drawn from a seed: work on streams, events, waits, copies, touches of the host, pieces of arrays,
-drops, graphs, blocks that update their inputs, and dependent launches. Nothing keeps the steps in order; the
-library refuses what is not. Then
+drops, graphs, blocks that update their inputs, and dependent launches. The programs keep no
+order themselves; the library refuses steps that are not in order. Then
 
-- what was accepted shows no hazard in any interleaving (`tilecheck.proof.interleavings`), gives what its steps
-  give one after the other, and touches no memory that was freed;
+- the accepted steps show no hazard in any interleaving (`tilecheck.proof.interleavings`), give the results of
+  the same steps one after the other, and touch no freed memory;
 - each refusal is of a hazard that the oracle shows, with the same code;
-- a write of what a graph has captured is refused (TC423), unless it updates inputs; and no other write is.
+- a write to captured memory is refused (TC423) unless it updates inputs; no other write is refused so.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ class Program:
         stream: host.Stream | None = None,
         updated: HeldGraph | None = None,
     ) -> bool:
-        """Do a step. What is refused must be a hazard; what is not has its effects.
+        """Do a step. A refused step must be a hazard; an accepted step takes effect.
 
         Args:
             run: the step.
@@ -367,7 +367,7 @@ class Program:
         self._launch(self.rng.choice((*self.waiting, self.hasty, self.hasty, self.never)), dependent=True)
 
     def overtake(self) -> None:
-        """A launch that may end before what is in front of it on the stream, on memory of no graph."""
+        """A launch, on memory of no graph, that may end before the work in front of it on the stream."""
         free = [held for held in self.arrays if not held.view.storage.graphs and held.view.moved is None]
         stream = self.block.stream if self.block is not None else self.stream()
         if free:

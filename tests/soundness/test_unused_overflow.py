@@ -68,7 +68,7 @@ class Replacing:
         return lower(definition)
 
     def keys(self, kernel: Kernel, *, counted: bool) -> frozenset[Key]:
-        """The checks of the last run that count, or those of which none that looks the same does."""
+        """The checks of the last run that count; otherwise those for which no equal check counts."""
         last = self.checked[len(self.checked) - len(kernel.arithmetic) :]
         own = list(zip(last, kernel.arithmetic, strict=True))
         used = frozenset(key for key, check in own if check.counts)
