@@ -56,7 +56,8 @@ def fill(
 
     table = (given, weights.embedding, residual, config.vocabulary, hidden, BLOCK, False)
     launch(embed_kernel, (count, cdiv(hidden, BLOCK)), table)
-    launch(rms_norm_kernel, (count,), (residual, weights.layers[0].attention_gain, normed, config.eps, row))
+    first_gain = weights.layers[0].attention_gain
+    launch(rms_norm_kernel, (count,), (residual, first_gain, normed, config.eps, 1, row))
     for number, (layer, (keys, values)) in enumerate(zip(weights.layers, caches, strict=True)):
         product(normed, layer.qkv, qkv)
         gains = (layer.q_gain, layer.k_gain, *turns)

@@ -197,18 +197,7 @@ def norm_of(x: Any, weight: Any, eps: float) -> Any:
 def rms_norm(given: Given, rows: int, columns: int) -> Launch:
     x, weight = given.normal("x", rows, columns), given.normal("weight", columns)
     args = {"x": x, "weight": weight, "out": given.empty("out", rows, columns), "eps": 1e-6}
-    return Launch((rows, 1, 1), args, {"out": norm_of(x, weight, 1e-6)})
-
-
-def rms_norm_sizes(given: Given) -> tuple[Sizes, Sizes]:
-    (wide, narrow), (some, all_) = widths(given["TILE_N"]), even(given["TILE_N"])
-    return [(3, wide), (1, narrow), (multiprocessors(), wide)], [(3, some), (7, all_)]
-
-
-def rms_norm_persistent(given: Given, rows: int, columns: int) -> Launch:
-    plain = rms_norm(given, rows, columns)
-    blocks = min(multiprocessors(), cdiv(rows, given["TILE_M"]))
-    return dataclasses.replace(plain, grid=(blocks, 1, 1))
+    return Launch((cdiv(rows, given["TILE_M"]), 1, 1), args, {"out": norm_of(x, weight, 1e-6)})
 
 
 def layer_norm(given: Given, rows: int, columns: int) -> Launch:
@@ -534,13 +523,7 @@ CASES = {
     "relu_kernel": Case(relu, vectors, 0),
     "gelu_kernel": Case(gelu, vectors, 2),
     "silu_mul_kernel": Case(silu_mul, silu_mul_sizes, 2),
-    "rms_norm_kernel": Case(rms_norm, rms_norm_sizes, 2),
-    "rms_norm_persistent_kernel": Case(
-        rms_norm_persistent,
-        rows_of_tiles(lambda m: 2 * multiprocessors() * m + 3, lambda m: multiprocessors() + 1),
-        2,
-        any_grid=True,
-    ),
+    "rms_norm_kernel": Case(rms_norm, rows_of_tiles(lambda m: 3 * m - 1, lambda m: 1001), 2),
     "layer_norm_kernel": Case(layer_norm, rows_of_tiles(lambda m: 3 * m - 1, lambda m: 1001), 2),
     "layer_norm_backward_kernel": Case(
         layer_norm_backward, layer_norm_backward_sizes, 4, shortened="weight_parts"

@@ -18,16 +18,16 @@ def vector_add(n: int, tile: int) -> Case:
 
 def rms_norm(rows: int, columns: int) -> Case:
     x, weight = values(rows, columns), values(columns)
-    arguments = {"x": x, "weight": weight, "out": poisoned(rows, columns), "eps": 1e-6, "TILE_N": 16}
+    arguments = {
+        "x": x,
+        "weight": weight,
+        "out": poisoned(rows, columns),
+        "eps": 1e-6,
+        "TILE_M": 2,
+        "TILE_N": 16,
+    }
     expected = {"out": reference("rms_norm")(x, weight)}
-    return Case("rms_norm", "rms_norm_kernel", (rows, 1, 1), arguments, expected, 1e-5)
-
-
-def rms_norm_persistent(rows: int, columns: int, blocks: int) -> Case:
-    plain = rms_norm(rows, columns)
-    arguments = {**plain.arguments, "TILE_M": 2}
-    grid = (blocks, 1, 1)
-    return Case("rms_norm", "rms_norm_persistent_kernel", grid, arguments, plain.expected, 1e-5)
+    return Case("rms_norm", "rms_norm_kernel", (cdiv(rows, 2), 1, 1), arguments, expected, 1e-5)
 
 
 def softmax(rows: int, columns: int, blocks: int) -> Case:
@@ -89,11 +89,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "vector_add-one-element": lambda: vector_add(1, 16),
     "vector_add-exact": lambda: vector_add(64, 16),
     "vector_add-ragged": lambda: vector_add(50, 16),
-    "rms_norm-exact": lambda: rms_norm(3, 16),
+    "rms_norm-exact": lambda: rms_norm(4, 16),
     "rms_norm-ragged": lambda: rms_norm(5, 13),
-    "rms_norm_persistent-one-block": lambda: rms_norm_persistent(5, 13, 1),
-    "rms_norm_persistent-uneven": lambda: rms_norm_persistent(9, 16, 2),
-    "rms_norm_persistent-idle-blocks": lambda: rms_norm_persistent(3, 13, 5),
     "softmax-exact": lambda: softmax(4, 16, 1),
     "softmax-ragged": lambda: softmax(7, 11, 3),
     "softmax_online-exact": lambda: softmax_online(3, 16, 4),

@@ -20,7 +20,7 @@ def zeros(*shape: int) -> np.ndarray[Any, Any]:
 
 
 MATRICES = {"a": (8, 8), "b": (8, 8), "out": (8, 8), "TILE_M": 4, "TILE_N": 4, "TILE_K": 4}
-NORM = {"x": (4, 8), "weight": (8,), "out": (4, 8), "eps": 1e-6, "TILE_N": 8}
+NORM = {"x": (4, 8), "weight": (8,), "out": (4, 8), "eps": 1e-6, "TILE_M": 2, "TILE_N": 8}
 BATCH = {"a": (2, 8, 8), "b": (2, 8, 8), "out": (2, 8, 8), "TILE_M": 4, "TILE_N": 4, "TILE_K": 4}
 SPLITS = {"a": (8, 16), "b": (16, 8), "partial": (2, 8, 8), "TILE_M": 4, "TILE_N": 4, "TILE_K": 4}
 SUMS = {"partial": (4, 2, 8), "out": (2, 8), "TILE_S": 2, "TILE_N": 4}
@@ -33,8 +33,7 @@ HEADS = {"x": (1, 2, 4, 4), "out": (1, 4, 2, 4), "TILE_M": 4, "TILE_D": 4}
 
 LAUNCHES: dict[tuple[str, str], tuple[tuple[int, int, int], dict[str, Any]]] = {
     ("vector_add", "vector_add_kernel"): ((2, 1, 1), {"x": (8,), "y": (8,), "out": (8,), "TILE": 4}),
-    ("rms_norm", "rms_norm_kernel"): ((4, 1, 1), NORM),
-    ("rms_norm", "rms_norm_persistent_kernel"): ((2, 1, 1), NORM | {"TILE_M": 2}),
+    ("rms_norm", "rms_norm_kernel"): ((2, 1, 1), NORM),
     ("softmax", "softmax_kernel"): ((2, 1, 1), {"x": (4, 8), "TILE_M": 2, "TILE_N": 8}),
     ("softmax", "softmax_online_kernel"): ((4, 1, 1), {"x": (4, 8), "out": (4, 8), "TILE_N": 4}),
     ("transpose", "transpose_kernel"): ((2, 1, 1), {"x": (8, 4), "out": (4, 8), "TILE_M": 4, "TILE_N": 4}),
