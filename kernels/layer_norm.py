@@ -19,7 +19,7 @@ MAX_COLUMNS = 16384
 TILE_ELEMENTS = 8192  # few enough to stay in registers
 
 
-@ct.kernel(occupancy=4)
+@ct.kernel(occupancy=5)
 def layer_norm_kernel(
     x: ct.Array,
     weight: ct.Array,
