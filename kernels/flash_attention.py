@@ -28,7 +28,8 @@ LOWEST = -3.4028234663852886e38  # the least float32: a running maximum that nev
 def tile_sizes(width: int) -> tuple[int, int, int]:
     """Queries, keys and elements of a head in a tile: the most that stay in registers."""
     tile_d = next_power_of_two(max(width, MIN_TILE))
-    return 128 if tile_d <= 128 else 64, 128 if tile_d <= 64 else 64, tile_d
+    tile = 128 if tile_d <= 128 else 64
+    return tile, tile, tile_d
 
 
 def attend(
