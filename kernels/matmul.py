@@ -105,15 +105,22 @@ def empty_product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """`a @ b`, one block for each tile of the output."""
+    """`a @ b`: persistent where its tiles fill the GPU, else one block for each narrow tile."""
     import torch
 
     out = empty_product(a, b)
     if out.shape[0] == 0 or out.shape[1] == 0:
         return out
-    grid = (ct.cdiv(out.shape[0], TILE_M), ct.cdiv(out.shape[1], TILE_N), 1)
-    args = (a, b, out, TILE_M, TILE_N, TILE_K)
-    tilecheck.launch(torch.cuda.current_stream(), grid, matmul_kernel, args)
+    stream = torch.cuda.current_stream()
+    blocks = multiprocessors(a.device)
+    tiles_m = ct.cdiv(out.shape[0], TILE_M)
+    if tiles_m * ct.cdiv(out.shape[1], TILE_N) >= blocks:
+        args = (a, b, out, TILE_M, TILE_N, TILE_K)
+        tilecheck.launch(stream, (blocks, 1, 1), matmul_persistent_kernel, args)
+    else:
+        narrow = TILE_N // 2
+        grid = (tiles_m, ct.cdiv(out.shape[1], narrow), 1)
+        tilecheck.launch(stream, grid, matmul_kernel, (a, b, out, TILE_M, narrow, TILE_K))
     return out
 
 

@@ -142,7 +142,7 @@ def ids(low: int, high: int, count: int) -> Array:
 
 
 def matmul(rows: int, depth: int) -> Call:
-    return call("matmul", half(rows, depth), half(depth, 300))
+    return call("matmul", half(rows, depth), half(depth, 250))
 
 
 def flash_attention(heads: int, length: int) -> Call:
@@ -169,7 +169,7 @@ CALLS: dict[str, tuple[Callable[..., Call], list[tuple[int, ...]]]] = {
     "permute_heads": (lambda *shape: call("permute_heads", half(*shape)), [(2, 3, 0, 80), (2, 3, 77, 80)]),
     "rope": (rope, [(2, 2, 80), (6, 2, 80)]),
     "kv_cache_update": (kv_cache_update, [(0, 5, 80), (1, 5, 80), (29, 5, 80)]),
-    "matmul": (matmul, [(0, 9), (200, 0), (200, 150)]),
+    "matmul": (matmul, [(0, 9), (200, 0), (60, 150), (200, 150)]),
     "matmul_grouped": (matmul, [(0, 9), (200, 150)]),
     "matmul_persistent": (matmul, [(0, 9), (200, 150)]),
     "batched_matmul": (
