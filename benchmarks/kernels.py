@@ -350,7 +350,7 @@ def entries() -> Iterator[Entry]:
         moved=lambda inputs, _: 2 * size_of(*inputs[:2]),
         tolerance=0,
     )
-    for function in ("matmul", "matmul_grouped"):
+    for function in ("matmul_grouped", "matmul_persistent"):
         yield Entry("matmul", (4096,) * 3, factors, torch.matmul, function=function, flops=product_flops)
     for dtype in (half, torch.bfloat16):
         for n in (1024, 2048, 4096, 8192, 16_384):
@@ -360,10 +360,9 @@ def entries() -> Iterator[Entry]:
                 factors,
                 torch.matmul,
                 dtype,
-                function="matmul_persistent",
                 flops=product_flops,
                 tolerance=4e-3 if dtype is half else 3e-2,
-                bar=(0.97, "PyTorch"),
+                bar=(0.92, "PyTorch"),  # and 0.97 in the mean of all sizes
             )
     for module, shape, make, theirs in (
         ("batched_matmul", (32, 2048, 2048, 2048), batch_of_factors, torch.bmm),
