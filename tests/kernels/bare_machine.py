@@ -444,7 +444,8 @@ def linear(given: Given, rows: int, columns: int, depth: int) -> Launch:
 def batched_matmul(given: Given, batches: int, rows: int, columns: int, depth: int) -> Launch:
     a, b = given.normal("a", batches, rows, depth), given.normal("b", batches, depth, columns)
     args = {"a": a, "b": b, "out": given.empty("out", batches, rows, columns)}
-    return Launch((*tiles(given, rows, columns), batches), args, {"out": a.float() @ b.float()})
+    blocks = min(multiprocessors(), batches * math.prod(tiles(given, rows, columns)))
+    return Launch((blocks, 1, 1), args, {"out": a.float() @ b.float()})
 
 
 def batched_matmul_sizes(given: Given) -> tuple[Sizes, Sizes]:
@@ -544,7 +545,7 @@ CASES = {
     "matmul_grouped_kernel": Case(matmul_grouped, matmul_sizes, 2),
     "matmul_persistent_kernel": Case(matmul_persistent, matmul_sizes, 2, shortened="b", any_grid=True),
     "linear_kernel": Case(linear, matmul_sizes, 2, shortened="weight", any_grid=True),
-    "batched_matmul_kernel": Case(batched_matmul, batched_matmul_sizes, 2),
+    "batched_matmul_kernel": Case(batched_matmul, batched_matmul_sizes, 2, any_grid=True),
     "split_k_partial_kernel": Case(split_k_partial, split_k_partial_sizes, 10),
     "split_k_reduce_kernel": Case(split_k_reduce, split_k_reduce_sizes, 2),
     "flash_attention_kernel": Case(flash_attention, flash_attention_sizes, 8),

@@ -11,12 +11,11 @@ from kernel_cases import Case, cdiv, load, poisoned, reference, values
 BATCHED = {"TILE_M": 4, "TILE_N": 8, "TILE_K": 4}
 
 
-def batched_matmul(batches: int, rows: int, columns: int, depth: int) -> Case:
+def batched_matmul(batches: int, rows: int, columns: int, depth: int, blocks: int = 3) -> Case:
     a, b = values(batches, rows, depth), values(batches, depth, columns)
     arguments = {"a": a, "b": b, "out": poisoned(batches, rows, columns), **BATCHED}
-    grid = (cdiv(rows, 4), cdiv(columns, 8), batches)
     expected = {"out": reference("batched_matmul")(a, b)}
-    return Case("batched_matmul", "batched_matmul_kernel", grid, arguments, expected, 1e-4)
+    return Case("batched_matmul", "batched_matmul_kernel", (blocks, 1, 1), arguments, expected, 1e-4)
 
 
 def split_k_partial(splits: int, rows: int, columns: int, depth: int) -> Case:
@@ -78,6 +77,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "batched_matmul-exact": lambda: batched_matmul(2, 8, 16, 8),
     "batched_matmul-ragged": lambda: batched_matmul(3, 9, 13, 6),
     "batched_matmul-no-depth": lambda: batched_matmul(2, 5, 9, 0),
+    "batched_matmul-idle-blocks": lambda: batched_matmul(1, 4, 8, 4, blocks=2),
     "split_k_partial-exact": lambda: split_k_partial(2, 4, 8, 16),
     "split_k_partial-ragged": lambda: split_k_partial(3, 5, 9, 18),
     "split_k_partial-idle-splits": lambda: split_k_partial(4, 5, 9, 6),

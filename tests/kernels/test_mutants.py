@@ -47,7 +47,7 @@ LAUNCHES: dict[tuple[str, str], tuple[tuple[int, int, int], dict[str, Any]]] = {
         (2, 1, 1),
         {"x": (8, 8), "weight": (8, 8), "out": (8, 8), "TILE_M": 4, "TILE_N": 4, "TILE_K": 4},
     ),
-    ("batched_matmul", "batched_matmul_kernel"): ((2, 2, 2), BATCH),
+    ("batched_matmul", "batched_matmul_kernel"): ((3, 1, 1), BATCH),
     ("split_k_matmul", "split_k_partial_kernel"): ((2, 2, 2), SPLITS),
     ("split_k_matmul", "split_k_reduce_kernel"): ((2, 2, 2), SUMS),
     ("rope", "rope_kernel"): ((2, 1, 1), ROPE | {"positions": np.arange(4)}),
