@@ -34,7 +34,8 @@ def gelu_kernel(x: ct.Array, out: ct.Array, TILE: ct.Constant[int]) -> None:
     tile = ct.bid(0)
     values = ct.astype(ct.load(x, index=(tile,), shape=(TILE,)), ct.float32)
     inner = values * (SLOPE + SLOPE * CUBIC * values * values)
-    result = values / (1.0 + ct.exp2(inner * -LOG2E))
+    below = 1.0 + ct.exp2(inner * -LOG2E, flush_to_zero=True)
+    result = ct.truediv(values, below, rounding_mode=ct.RoundingMode.APPROX, flush_to_zero=True)
     ct.store(out, index=(tile,), tile=ct.astype(result, out.dtype))
 
 
