@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MAX_HEAD = 256
 MIN_TILE = 16  # of the tensor cores
 LOG2E = 1.4426950408889634
+LANES = 8  # sums of a row that are kept apart until the end: in registers, keys this far apart share a thread
 LOWEST = -3.4028234663852886e38  # the least float32: a running maximum that never makes inf - inf
 
 
@@ -60,7 +61,7 @@ def attend(
     higher = ct.maximum(top, ct.max(scores, axis=1, keepdims=True) * scale)
     powers = ct.exp2(scores * scale - higher, flush_to_zero=True)
     shrink = ct.exp2(top - higher, flush_to_zero=True)
-    total = total * shrink + ct.sum(powers, axis=1, keepdims=True)
+    total = total * shrink + ct.sum(ct.reshape(powers, (q.shape[0], TILE_N // LANES, LANES)), axis=1)
     values = ct.load(
         v, index=(batch, head, j, 0), shape=(1, 1, TILE_N, TILE_D), padding_mode=ct.PaddingMode.ZERO
     )
@@ -92,7 +93,7 @@ def flash_attention_kernel(
     queries = ct.reshape(queries, (TILE_M, TILE_D))
     running = (
         ct.full((TILE_M, 1), LOWEST, dtype=ct.float32),
-        ct.zeros((TILE_M, 1), dtype=ct.float32),
+        ct.zeros((TILE_M, LANES), dtype=ct.float32),
         ct.zeros((TILE_M, TILE_D), dtype=ct.float32),
     )
     whole = length // TILE_N
@@ -108,7 +109,8 @@ def flash_attention_kernel(
     for j in range(whole, tiles):
         running = attend(queries, k, v, (batch, head // GROUP, j), running, last, scale, TILE_N, TILE_D)
     _, total, acc = running
-    result = ct.reshape(ct.astype(acc * (1.0 / total), out.dtype), (1, 1, TILE_M, TILE_D))
+    acc = acc * (1.0 / ct.sum(total, axis=1, keepdims=True))
+    result = ct.reshape(ct.astype(acc, out.dtype), (1, 1, TILE_M, TILE_D))
     ct.store(out, index=(batch, head, m, 0), tile=result)
 
 
