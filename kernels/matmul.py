@@ -45,7 +45,7 @@ def grouped(tile: int, tiles_m: int, tiles_n: int) -> tuple[int, int]:
     return first + inside % height, inside // height
 
 
-@ct.kernel(occupancy=2)
+@ct.kernel
 def matmul_kernel(
     a: ct.Array,
     b: ct.Array,
