@@ -115,8 +115,8 @@ def reference(
 def examples() -> Iterator[tilecheck.Example]:
     """Tokens that no tile divides, tiles of queries and keys that differ, slots to spare."""
     rng = np.random.default_rng(0)
-    queries = rng.standard_normal((2, 2, 50, 16)).astype(np.float32)
-    keys, values = rng.standard_normal((2, 2, 60, 16)).astype(np.float32)
+    queries = rng.standard_normal((2, 2, 50, 16)).astype(np.float16)
+    keys, values = rng.standard_normal((2, 2, 60, 16)).astype(np.float16)
     expected = reference(queries, keys, values)
     args = (queries, keys, values, np.empty_like(expected), 50, 60, 16**-0.5, 2, 16, 32, 16)
-    yield tilecheck.Example(prefill_attention_kernel, (2, 2, 2), args, {"out_ptr": expected}, 1e-4)
+    yield tilecheck.Example(prefill_attention_kernel, (2, 2, 2), args, {"out_ptr": expected}, 1e-2)
