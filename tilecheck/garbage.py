@@ -8,6 +8,7 @@ and ask for it again, page by page, takes ten times as long as to make it.
 
 from __future__ import annotations
 
+import atexit
 import functools
 import gc
 import sys
@@ -21,8 +22,17 @@ _MAP, _MAP_ABOVE = -3, 32 << 20  # blocks that are mapped, and go back, by thems
 
 
 def collect_rarely() -> None:
-    """For programs; a library must not decide this for its caller."""
+    """For programs; a library must not decide this for its caller.
+
+    At the end of the process nothing is searched for cycles either: the system takes back all memory at once.
+    """
     gc.set_threshold(_NEW, _YOUNG, _OLD)
+    _leave_the_rest()
+
+
+@functools.cache
+def _leave_the_rest() -> None:
+    atexit.register(gc.freeze)
 
 
 @functools.cache
