@@ -7,11 +7,12 @@ import functools
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tilecheck.config.files import Configs
 from tilecheck.config.findings import configured
+from tilecheck.dataclass import dataclass
 from tilecheck.discover import MAY_ORDER, Candidate, Discovery, discover
 from tilecheck.errors import SourceError, UnsupportedConstruct, UsageError
 from tilecheck.host_orders import judge_hosts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from tilecheck.cache.places import moved, sites_in
 from tilecheck.cache.program import engine_digest, own_digest
 from tilecheck.cache.store import FolderStore, MemoryStore, Store
 from tilecheck.cache.tokens import Layout, Place
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.pragmas import Pragma
 from tilecheck.model import Diagnostic, HostReport, KernelReport, Site, Span
 from tilecheck.options import Options

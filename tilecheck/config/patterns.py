@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
+
+from tilecheck.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

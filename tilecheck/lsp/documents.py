@@ -11,9 +11,10 @@ import contextlib
 import os
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from tilecheck.dataclass import dataclass
 from tilecheck.lsp.analysed import Analysed
 from tilecheck.lsp.uris import path_of
 from tilecheck.lsp.verifier import FailedError, RefusedError

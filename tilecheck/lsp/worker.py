@@ -21,11 +21,12 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tilecheck.cancellation import Cancellation, Cancelled, cancelled_by
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import UsageError
 from tilecheck.garbage import collect_rarely
 from tilecheck.parallel import one_thread_each
