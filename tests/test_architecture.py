@@ -172,6 +172,8 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.premises": {"tilecheck.ir", "tilecheck.model"},
     "tilecheck.demand": {"tilecheck.hygiene", "tilecheck.model"},
     "tilecheck.pipeline": EVERYTHING,
+    "tilecheck.file_result": {"tilecheck.discover", "tilecheck.frontend", "tilecheck.model"},
+    "tilecheck.file_analysis": EVERYTHING,
     "tilecheck.stages": EVERYTHING,
     "tilecheck.host_made": EVERYTHING,
     "tilecheck.host_orders": EVERYTHING,
