@@ -13,7 +13,7 @@ from tilecheck.cache.codec import Misfit, from_json, to_json
 from tilecheck.cache.evidence import Evidence, Files, FileText
 from tilecheck.cache.keys import Writer, key_of
 from tilecheck.cache.places import moved, sites_in
-from tilecheck.cache.program import engine_digest, own_digest
+from tilecheck.cache.program import engine_digest, note, own_digest, recall
 from tilecheck.cache.store import FolderStore, MemoryStore, Store
 from tilecheck.cache.tokens import Layout, Place
 from tilecheck.dataclass import dataclass
@@ -126,7 +126,9 @@ class Cache:
     @classmethod
     def in_folder(cls, folder: str) -> Cache:
         """A cache in a folder, for many runs."""
-        return cls(FolderStore(folder))
+        store = FolderStore(folder)
+        recall(store.note)
+        return cls(store)
 
     @property
     def is_shared(self) -> bool:
@@ -157,6 +159,8 @@ class Cache:
         """Forget what is oldest, if there is too much."""
         if self.has_changed:
             self._store.trim()
+            if isinstance(self._store, FolderStore):
+                self._store.note = note()
 
     # ---- whole files ------------------------------------------------------------------------------------
 
