@@ -33,6 +33,8 @@ else:
 
 
 def _made(cls: type, *, slots: bool, frozen: bool = False, eq: bool = True, repr: bool = True) -> type:  # noqa: A002
+    if not cls.__doc__:  # or it would be the signature of an `__init__` that is not there yet
+        cls.__doc__ = cls.__name__
     made: type = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(cls)
     methods = _compiled(made, frozen=frozen, eq=eq)
     if repr:
