@@ -64,8 +64,6 @@ def analysed(
     with contextlib.ExitStack() as display:
         show = functools.partial(display.enter_context, run.progress) if options.progress else None
         found = in_order(run, work, jobs, size=_size, begin=run.begin, started=show, done=run.done, lost=_lost)
-    if session is not None:
-        session.cache.trim()
     return [result for result, _ in found]
 
 

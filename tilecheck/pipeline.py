@@ -124,6 +124,8 @@ def _file_results(
         found_now = analysed([work[number] for number in open_], options, configs, session, patches)
         for number, result in zip(open_, found_now, strict=True):
             results[number] = result
+    if session is not None:
+        session.cache.end()
     return [result for result in results if result is not None]
 
 

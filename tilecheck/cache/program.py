@@ -56,8 +56,8 @@ def stamp() -> str:
     for _, path in sorted(_own_files()):
         status = os.stat(path)  # noqa: PTH116 - hundreds of files, at the start of every run
         newest = max(newest, status.st_mtime_ns, status.st_ctime_ns)
-        seen = (path, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        whole.update(repr(seen).encode("utf-8", "surrogatepass"))
+        seen = f"{path} {status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}\n"
+        whole.update(seen.encode("utf-8", "surrogateescape"))
     return whole.hexdigest() if newest < time.time_ns() - _YOUNG_NS else ""
 
 

@@ -155,12 +155,14 @@ class Cache:
         """Where and why nothing could be kept, if so."""
         return self._store.problem
 
-    def trim(self) -> None:
-        """Forget what is oldest, if there is too much."""
+    def end(self) -> None:
+        """At the end of a run, forget the oldest results, if they are many, and note the program's digest."""
         if self.has_changed:
             self._store.trim()
-            if isinstance(self._store, FolderStore):
-                self._store.note = note()
+        if isinstance(self._store, FolderStore):
+            known = note()
+            if known and known != self._store.note:
+                self._store.note = known
 
     # ---- whole files ------------------------------------------------------------------------------------
 

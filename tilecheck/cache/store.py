@@ -118,7 +118,7 @@ class FolderStore:
 
     @note.setter
     def note(self, data: bytes) -> None:
-        if self._is_prepared and not self.problem:  # there are results
+        if (self.folder / _FOLDER).exists() and not self.problem:
             with contextlib.suppress(OSError):
                 self._write(self.folder / _NOTE, _with_digest(data))
 

@@ -129,7 +129,7 @@ def _verify(cache: Cache, path: str, data: bytes, texts: dict[str, bytes]) -> ob
     if not MAY_HOLD_KERNELS.search(words_in(data)) or Configs().excluding(path):
         return Report((), (), 1)  # most files are no business of ours, not even their syntax
     report = verify_source(data, path, Options(), texts=texts, cache=cache)
-    cache.trim()
+    cache.end()
     return _accepted(report, path)
 
 
