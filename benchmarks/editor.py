@@ -30,7 +30,7 @@ def shift(x, T: ct.Constant[int]):
     t = ct.load(x, index=(i,), shape=(T,))
     ct.store(x, index=(i + 1,), tile=t)
 """
-BARS = {"cold": 1.0, "edit": 0.3}
+BARS = {"cold": 1.0, "edit": 0.1}
 
 
 def main() -> int:

@@ -29,7 +29,7 @@ from typing import Any
 
 from gate_kernels import Line, lines
 
-RATE_BAR = 50.0  # kernels a second
+RATE_BAR = 150.0  # kernels a second
 GROWTH_BAR = 1.25  # the most that all processes may have in the last quarter, of what they had in the second
 _ALONE = 200  # lines whose latency is taken
 

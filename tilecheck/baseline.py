@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from tilecheck.dataclass import dataclass
 from tilecheck.fingerprint import identities
 from tilecheck.hygiene import NEVER_SUPPRESSED, UNDECIDED_KERNEL, stale_entry, verdict_regression
 from tilecheck.model import Diagnostic, KernelReport, Report, Severity, Site, Suppression, Verdict

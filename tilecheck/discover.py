@@ -12,12 +12,13 @@ import os
 import re
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from tilecheck.config.files import Configs
 from tilecheck.config.patterns import Pattern, absolute
 from tilecheck.config.settings import DEFAULT
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError, UsageError
 from tilecheck.frontend.source import cannot_read, check_syntax, read_bytes
 from tilecheck.hygiene import unreadable_source

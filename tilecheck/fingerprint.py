@@ -7,8 +7,9 @@ import io
 import tokenize
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
+from tilecheck.dataclass import dataclass
 from tilecheck.model import Diagnostic, Site
 from tilecheck.text import Source, decode_leniently
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import UsageError
 
 _FILES = (b"100644", b"100755")  # no links and no submodules: what they lead to is not in this tree

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tilecheck.dataclass import dataclass
 from tilecheck.findings import rule_name
 from tilecheck.ir.host_program import (
     Action,

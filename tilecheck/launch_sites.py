@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError
 from tilecheck.frontend.launch_words import may_launch
 from tilecheck.text import decode

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tilecheck.analysis.facts import Facts
+from tilecheck.dataclass import dataclass
 from tilecheck.findings import UNDECIDED, rule_name
 from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import Launch

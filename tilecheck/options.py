@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tilecheck.dataclass import dataclass
 from tilecheck.model import Severity
 
 RUNGS = ("provenance", "fold", "entail", "covers", "digits", "tables", "smt", "launch")

@@ -7,8 +7,9 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from tilecheck.dataclass import dataclass
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor

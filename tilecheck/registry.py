@@ -11,9 +11,9 @@ import importlib.util
 import inspect
 import pkgutil
 import re
-from dataclasses import dataclass
 from functools import cache
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import TilecheckError, UsageError
 from tilecheck.model import Severity
 from tilecheck.rule import SECTIONS, Rule, page_sections

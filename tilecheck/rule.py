@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from tilecheck.dataclass import dataclass
 from tilecheck.model import Severity
 
 SECTIONS = (

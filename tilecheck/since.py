@@ -14,7 +14,7 @@ import functools
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from tilecheck.cache.evidence import Files
 from tilecheck.cache.tokens import Layout, layout_of
 from tilecheck.cache.views import Views
 from tilecheck.config.patterns import absolute
+from tilecheck.dataclass import dataclass
 from tilecheck.discover import MAY_LAUNCH, Candidate, Discovery, display_path, split_target
 from tilecheck.errors import SourceError
 from tilecheck.git import Revision, revision

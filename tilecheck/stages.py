@@ -98,7 +98,8 @@ def preload() -> None:
 
     load_stages("cutile", "triton")
     Edges().as_networkx()
-    importlib.import_module("tilecheck.jit.reference.running")  # replays load it
+    for name in ("jit.reference.running", "proof.benign", "initial_values", "host_made", "frontend.byte_spans"):
+        importlib.import_module(f"tilecheck.{name}")  # replays, and what few kernels need
 
 
 def internal_error(definition: Definition) -> KernelReport:

@@ -11,9 +11,10 @@ import codecs
 import re
 import warnings
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError
 from tilecheck.model import Span
 

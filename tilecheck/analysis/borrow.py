@@ -10,10 +10,10 @@ nothing else: take an edge away and the answer changes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.analysis.edges import Edges
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.kernel import Access, Effect, Kernel, Ownership
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
 from tilecheck.ir.overlap import Overlap

@@ -8,9 +8,9 @@ is not known here: it is among the `goals`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import permutations
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.kernel import Access, extent_symbol

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilecheck.analysis.borrow import BorrowGraph
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.kernel import Kernel
 
 

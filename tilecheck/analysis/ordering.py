@@ -18,9 +18,9 @@ What orders two accesses may hang on the launch: `order_of` says on what.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import (
     ONE,
     Expr,

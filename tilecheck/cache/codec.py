@@ -133,11 +133,11 @@ def _mapping(reader: Callable[[Any], Any], data: Any) -> Any:
 
 
 def _dataclass(kind: type) -> Callable[[Any], Any]:
-    hints = typing.get_type_hints(kind)
     readers: dict[str, Callable[[Any], Any]] = {}
 
     def read(data: Any) -> Any:
-        if not readers:  # not before: a class may hold values of its own kind
+        if not readers:  # not before: a class may hold values of its own kind, and many that are not there
+            hints = typing.get_type_hints(kind)
             readers.update({f.name: _reader(hints[f.name]) for f in fields(kind)})
         if type(data) is not dict or data.keys() != readers.keys():
             raise Misfit(f"no {kind.__name__}")

@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from tilecheck.cache.tokens import Layout, layout_of
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError
 from tilecheck.frontend.source import check_syntax, read_bytes
 from tilecheck.overlay import is_above_texts, is_file

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilecheck.cache.evidence import Evidence, Files, FileText, absent_from
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError
 from tilecheck.text import Source, decode
 

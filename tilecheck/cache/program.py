@@ -10,6 +10,7 @@ import functools
 import hashlib
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,12 +20,51 @@ from tilecheck.installed import version_of
 _STANDS_ON = ("z3-solver", "libcst", "networkx", "numpy")
 
 
+_YOUNG_NS = 2_000_000_000  # a file may change again within the resolution of its times
+
+
+DIGESTS: dict[str, str] = {}  # what earlier runs noted, by stamps
+
+
 @functools.lru_cache(maxsize=1)
 def own_digest() -> str:
     """The SHA-256 of tilecheck's own Python files, rules included, in this process."""
+    at = stamp()  # before the files are read: if one changes meanwhile, this stamp comes never again
+    return DIGESTS.get(at) or _digest_of_files()
+
+
+def recall(note: bytes) -> None:
+    """Take the digest from what an earlier run noted, if none of the files has changed since.
+
+    Python itself decides by less, size and seconds, whether the bytecode that it runs is that of a file.
+    """
+    at, _, digest = note.decode("ascii", "replace").partition(" ")
+    if at:
+        DIGESTS[at] = digest
+
+
+def note() -> bytes:
+    """What later runs may recall; nothing if that is not certain."""
+    return f"{stamp()} {own_digest()}".encode() if stamp() else b""
+
+
+@functools.lru_cache(maxsize=1)
+def stamp() -> str:
+    """The files by their places, sizes and times; empty if one has changed just now."""
+    whole = hashlib.sha256()
+    newest = 0
+    for _, path in sorted(_own_files()):
+        status = os.stat(path)  # noqa: PTH116 - hundreds of files, at the start of every run
+        newest = max(newest, status.st_mtime_ns, status.st_ctime_ns)
+        seen = f"{path} {status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}\n"
+        whole.update(seen.encode("utf-8", "surrogateescape"))
+    return whole.hexdigest() if newest < time.time_ns() - _YOUNG_NS else ""
+
+
+def _digest_of_files() -> str:
     whole = hashlib.sha256(tilecheck.__version__.encode())
     for name, path in sorted(_own_files()):
-        with open(path, "rb") as file:  # noqa: PTH123 - two hundred files, at the start of every run
+        with open(path, "rb") as file:  # noqa: PTH123 - as above
             data = file.read()
         whole.update(f"{name} {len(data)}:".encode())
         whole.update(data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,9 +13,10 @@ from tilecheck.cache.codec import Misfit, from_json, to_json
 from tilecheck.cache.evidence import Evidence, Files, FileText
 from tilecheck.cache.keys import Writer, key_of
 from tilecheck.cache.places import moved, sites_in
-from tilecheck.cache.program import engine_digest, own_digest
+from tilecheck.cache.program import engine_digest, note, own_digest, recall
 from tilecheck.cache.store import FolderStore, MemoryStore, Store
 from tilecheck.cache.tokens import Layout, Place
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.pragmas import Pragma
 from tilecheck.model import Diagnostic, HostReport, KernelReport, Site, Span
 from tilecheck.options import Options
@@ -125,7 +126,9 @@ class Cache:
     @classmethod
     def in_folder(cls, folder: str) -> Cache:
         """A cache in a folder, for many runs."""
-        return cls(FolderStore(folder))
+        store = FolderStore(folder)
+        recall(store.note)
+        return cls(store)
 
     @property
     def is_shared(self) -> bool:
@@ -152,10 +155,14 @@ class Cache:
         """Where and why nothing could be kept, if so."""
         return self._store.problem
 
-    def trim(self) -> None:
-        """Forget what is oldest, if there is too much."""
+    def end(self) -> None:
+        """At the end of a run, forget the oldest results, if they are many, and note the program's digest."""
         if self.has_changed:
             self._store.trim()
+        if isinstance(self._store, FolderStore):
+            known = note()
+            if known and known != self._store.note:
+                self._store.note = known
 
     # ---- whole files ------------------------------------------------------------------------------------
 

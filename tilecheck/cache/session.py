@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilecheck.cache.evidence import Evidence, Files
 from tilecheck.cache.keys import NoKey
 from tilecheck.cache.results import Cache, FileAnswer, KernelAnswer, Question
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import UsageError
 from tilecheck.model import Diagnostic, HostReport, KernelReport, Report, Site
 from tilecheck.options import DEFAULT_BUDGET, Options

@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
 _FOLDER = "entries"
+_NOTE = "program"
 _MOST_BYTES = 256 * 1024 * 1024
 _TAG = (
     "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of tilecheck: it may be deleted.\n"
@@ -91,11 +91,13 @@ class FolderStore:
             if not self._is_prepared:
                 self._prepare()
             path.parent.mkdir(exist_ok=True)
-            self._write(path, hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
+            self._write(path, _with_digest(data))
         except OSError as error:
             self.problem = f"{self.folder}: {error.strerror or error}"
 
     def _write(self, path: Path, data: bytes) -> None:
+        import tempfile  # lazy: with all that it imports, a good part of a run that keeps nothing
+
         handle, own = tempfile.mkstemp(dir=path.parent, prefix="new-")
         try:
             with os.fdopen(handle, "wb") as file:
@@ -105,6 +107,20 @@ class FolderStore:
             with contextlib.suppress(OSError):
                 Path(own).unlink()
             raise
+
+    @property
+    def note(self) -> bytes:
+        """What the program keeps of itself; empty where there is nothing."""
+        try:
+            return _checked((self.folder / _NOTE).read_bytes()) or b""
+        except OSError:
+            return b""
+
+    @note.setter
+    def note(self, data: bytes) -> None:
+        if (self.folder / _FOLDER).exists() and not self.problem:
+            with contextlib.suppress(OSError):
+                self._write(self.folder / _NOTE, _with_digest(data))
 
     def entries(self) -> Iterator[tuple[Path, os.stat_result]]:
         """Every file below the folder that this class may have written."""
@@ -140,7 +156,7 @@ class FolderStore:
         for folder in (*(self.folder / _FOLDER).glob("*"), self.folder / _FOLDER):
             with contextlib.suppress(OSError):
                 folder.rmdir()
-        for name in ("CACHEDIR.TAG", ".gitignore"):
+        for name in ("CACHEDIR.TAG", ".gitignore", _NOTE):
             with contextlib.suppress(OSError):
                 (self.folder / name).unlink()
         with contextlib.suppress(OSError):
@@ -153,6 +169,10 @@ class FolderStore:
             return (self.folder / "CACHEDIR.TAG").read_text(encoding="utf-8") == _TAG
         except (OSError, UnicodeDecodeError):
             return False
+
+
+def _with_digest(data: bytes) -> bytes:
+    return hashlib.sha256(data).hexdigest().encode() + b"\n" + data
 
 
 def _checked(raw: bytes) -> bytes | None:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilecheck.cache.tokens import Layout
+from tilecheck.dataclass import dataclass
 from tilecheck.model import Span
 from tilecheck.text import Source
 

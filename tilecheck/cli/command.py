@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tilecheck.cli.settings import add_settings
 from tilecheck.cli.streams import Streams
+from tilecheck.dataclass import dataclass
 from tilecheck.exit_codes import ExitCode
 from tilecheck.options import RUNGS
 

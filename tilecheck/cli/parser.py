@@ -64,7 +64,7 @@ def _build(arguments: Sequence[str]) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", nargs=0, action=_Version, help="print the version and exit")
-    verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, prog=parser.prog)
 
     def verb(name: str, run: Run, text: str) -> argparse.ArgumentParser:
         added: argparse.ArgumentParser = verbs.add_parser(
@@ -73,8 +73,9 @@ def _build(arguments: Sequence[str]) -> argparse.ArgumentParser:
         added.set_defaults(run=run, verb=name)
         return added
 
-    verify.add(verb)
-    if arguments[:1] not in (["verify"], ["check"]):  # the others take time to load
+    asked = [name for name in arguments[:1] if name in verify.VERBS]
+    verify.add(verb, *(asked or verify.VERBS))
+    if not asked:  # the others take time to load
         _add_others(verb)
     return parser
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilecheck.cli.command import Verb
 from tilecheck.cli.streams import Streams
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError, UsageError
 from tilecheck.exit_codes import ExitCode
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TextIO
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import UsageError, refusal
 from tilecheck.report.style import Line, fit, safe, write
 

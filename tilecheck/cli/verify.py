@@ -28,11 +28,16 @@ if TYPE_CHECKING:
     from tilecheck.cli.engine import Engine
 
 
-def add(verb: Verb) -> None:
-    for name, text in (
-        ("verify", "decide every kernel: the gate for CI"),
-        ("check", "the same analysis for editors and hooks: an undecided kernel is only a warning"),
-    ):
+VERBS = {
+    "verify": "decide every kernel: the gate for CI",
+    "check": "the same analysis for editors and hooks: an undecided kernel is only a warning",
+}
+
+
+def add(verb: Verb, *names: str) -> None:
+    """Add the commands of these names."""
+    for name in names:
+        text = VERBS[name]
         added = verb(name, verify, text)
         add_reports(add_analysis(added, tuple(FORMATS)))
         gate = added.add_argument_group("what fails the run")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from tilecheck.config.files import Configs
 from tilecheck.config.patterns import absolute, below
 from tilecheck.config.settings import KernelEntry, Settings
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct, UsageError
 from tilecheck.frontend.contracts import check_text
 from tilecheck.frontend.definitions import Definition, Given

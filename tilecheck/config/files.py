@@ -6,13 +6,14 @@ import contextlib
 import itertools
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from tilecheck.config.patterns import Pattern, absolute, below
 from tilecheck.config.schema import defaults, settings_of
 from tilecheck.config.settings import Said, Settings
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import UsageError, refusal
 from tilecheck.options import ConfigChoice
 

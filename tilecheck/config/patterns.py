@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+
+from tilecheck.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,17 +21,23 @@ class Pattern:
     text: str
     base: Path
     origin: str
-    _regex: re.Pattern[str] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_regex", re.compile(_regex_of(self.text.removeprefix("./").strip("/"))))
 
     def matches(self, path: str) -> bool:
         """Whether an absolute path is meant by the pattern itself: not what lies in a folder that is."""
         if "/" not in self.text.removeprefix("./").rstrip("/"):
-            return self._regex.fullmatch(path.rpartition("/")[2]) is not None
+            return compiled(self.text).fullmatch(path.rpartition("/")[2]) is not None
         inner = below(path, self.base)
-        return inner is not None and self._regex.fullmatch(inner) is not None
+        return inner is not None and compiled(self.text).fullmatch(inner) is not None
+
+
+@cache
+def compiled(text: str) -> re.Pattern[str]:
+    """The regular expression of a pattern. Most runs need none: files that are named are not kept out.
+
+    Raises:
+        re.error: the text is no pattern.
+    """
+    return re.compile(_regex_of(text.removeprefix("./").strip("/")))
 
 
 def absolute(path: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tilecheck import __version__
 from tilecheck.config.kernels import read_entries
-from tilecheck.config.patterns import Pattern, absolute
+from tilecheck.config.patterns import Pattern, absolute, compiled
 from tilecheck.config.selectors import selector
 from tilecheck.config.settings import DEFAULT, EXCLUDED, Ignored, Said, Settings
 from tilecheck.config.versions import is_met
@@ -66,11 +66,13 @@ def _texts(said: Said, value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _patterns(said: Said, texts: Iterable[str]) -> tuple[Pattern, ...]:
+def _patterns(said: Said, texts: Sequence[str]) -> tuple[Pattern, ...]:
     try:
-        return tuple(Pattern(text, said.base, said.origin) for text in texts)
+        for text in texts:
+            compiled(text)
     except re.error as problem:
         raise UsageError(f"{_table(said)}: `{said.key}` holds a text that is no pattern: {problem}") from None
+    return tuple(Pattern(text, said.base, said.origin) for text in texts)
 
 
 def _rules(said: Said, value: object) -> tuple[str, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tilecheck.config.patterns import Pattern
 from tilecheck.config.selectors import ALL, closest
+from tilecheck.dataclass import dataclass
 from tilecheck.model import Severity, Site
 from tilecheck.options import DEFAULT_BUDGET, DEMANDS
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from tilecheck.config.files import Configs
 from tilecheck.config.schema import KEYS
 from tilecheck.config.settings import DEFAULT, EXCLUDED, Settings
+from tilecheck.dataclass import dataclass
 
 # What these say counts for a whole run, and is read for the working directory.
 OF_THE_RUN = ("fail-on", "require", "format", "jobs", "cache-dir")

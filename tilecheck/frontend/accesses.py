@@ -8,8 +8,9 @@ written, lanes that are masked off or outside) is a fresh unknown.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.values import NOTHING, Array, Made, Num, Rests, Way, lane

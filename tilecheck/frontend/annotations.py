@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.modules import ModuleTable

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import libcst as cst
+
+from tilecheck.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

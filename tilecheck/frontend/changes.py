@@ -8,10 +8,11 @@ changes it. Items of a `flat` container are numbers, texts and the like: only th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.kinds import LIBRARIES, Kinds, head_of, last_of
 from tilecheck.frontend.sight import is_in_sight, names_of_one
 from tilecheck.frontend.syntax import children, walk, walk_kind

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError, UnsupportedConstruct, shortened
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.definitions import Definition, initial, kernel_pragmas, read_parameters

@@ -6,11 +6,12 @@ kernel is one that is tuned or launched in its file, or that returns nothing and
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.annotations import Annotation, read_annotation
 from tilecheck.frontend.bindings import Import, dotted

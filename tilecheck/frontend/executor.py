@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from tilecheck.cancellation import checkpoint
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers, signs, spans
 from tilecheck.frontend.bindings import Import, dotted

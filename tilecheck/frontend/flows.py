@@ -10,10 +10,11 @@ that does not escape is certain: its value reaches the values and masks of the n
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.modules import ModuleTable

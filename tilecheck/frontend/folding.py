@@ -12,11 +12,12 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import folding_texts as texts
 from tilecheck.frontend.bindings import dotted

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import TilecheckError, UnsupportedConstruct
 from tilecheck.frontend import (
     host_calls,

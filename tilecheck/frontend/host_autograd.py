@@ -8,11 +8,12 @@ tensors that it saved, which keep their shapes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_elementwise, host_shapes
 from tilecheck.frontend.bindings import dotted

@@ -21,11 +21,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.host_contents import forget_shared, forget_tensor
 from tilecheck.frontend.host_sharing import given_back, unread_of
 from tilecheck.frontend.host_values import Config, Dims, Order, Table, Tensor, Unknown

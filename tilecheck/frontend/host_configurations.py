@@ -6,11 +6,12 @@ that its text leaves open. It is exact if every choice gives the same configurat
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import TilecheckError, UnsupportedConstruct
 from tilecheck.frontend import statements
 from tilecheck.frontend.expressions import MODULE, evaluate, static_items

@@ -8,9 +8,10 @@ path condition says all that was said there, in the same iteration of the loops 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_results import RESULTS, elements, listed, random_integers

@@ -8,11 +8,11 @@ Naming too many of them costs a finding, never a proof: no facts are made from t
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.host_values import (
     Axes,

@@ -8,11 +8,11 @@ rank and the axes are.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend import host_shapes
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.expressions import evaluate

@@ -11,11 +11,12 @@ tensor: a launch that speaks of them must be given both, so that S1 says so.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend import host_sharing
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_changes import anything_changed, live_frames

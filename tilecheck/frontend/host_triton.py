@@ -7,11 +7,11 @@ its default. Names that are no parameters are options of the launch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tuning
 from tilecheck.frontend.annotations import read_annotation

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.syntax import walk_kind
 from tilecheck.frontend.values import Frame, Function, Param, Token
 from tilecheck.ir.expr import ZERO, Expr

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.annotations import read_annotation
 from tilecheck.frontend.bindings import Import, dotted, imports_of
+from tilecheck.frontend.checked_launches import checked_launches
 from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostDialect, HostExecutor, HostStopped, HostTooLarge, Shared, parameter
@@ -36,7 +38,6 @@ from tilecheck.frontend.host_effects import rebinds
 from tilecheck.frontend.host_expressions import HANDLERS
 from tilecheck.frontend.host_fields import shared_fields
 from tilecheck.frontend.host_functions import PLAIN_DECORATORS, is_own
-from tilecheck.frontend.host_programs.guarding import checked_launches
 from tilecheck.frontend.host_state import kept_names
 from tilecheck.frontend.host_values import LAUNCHERS, LaunchCall, Tensor, Unknown
 from tilecheck.frontend.launch_records import record

@@ -13,13 +13,14 @@ import builtins
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError
 from tilecheck.frontend.bindings import Binding, Element, Import, dotted, is_language
 from tilecheck.frontend.changes import Changes

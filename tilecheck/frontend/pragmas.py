@@ -14,8 +14,9 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError, did_you_mean
 from tilecheck.identifiers import normalised
 from tilecheck.model import Span

@@ -28,10 +28,11 @@ between the ends; that the number next to it fits is asked for where an end may 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.execute.rests import rests_of
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.numbers import may_have_wrapped

@@ -6,10 +6,11 @@ import ast
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError
 from tilecheck.frontend.nesting import too_deep
 from tilecheck.identifiers import is_misread_constant, normalised, words_of

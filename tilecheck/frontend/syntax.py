@@ -9,12 +9,14 @@ from __future__ import annotations
 import weakref
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cache
 from operator import attrgetter
 from typing import Any, TypeVar, cast, overload
 
 import libcst as cst
+
+from tilecheck.dataclass import dataclass
 
 _SKIPPED = ("whitespace", "leading_", "trailing_", "lines_after", "comma", "semicolon", "lpar", "rpar", "equal")
 _ALSO_SKIPPED = ("header", "footer", "dot", "colon")

@@ -8,9 +8,10 @@ broadcasting (which aligns shapes at the right) needs no renaming.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import (
     FALSE,
     TRUE,

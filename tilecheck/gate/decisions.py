@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tilecheck.cache.canonical import digest_of
 from tilecheck.cache.keys import NoKey
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.kernel import Kernel
 from tilecheck.model import Site

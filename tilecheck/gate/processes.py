@@ -7,9 +7,10 @@ import signal
 import socket
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from tilecheck.dataclass import dataclass
 from tilecheck.gate.worker import ASKED, TOLD, Limits, serve
 from tilecheck.options import Options
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import did_you_mean
 
 MAX_LINE = 20_000_000  # bytes

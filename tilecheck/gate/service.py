@@ -15,9 +15,10 @@ import shutil
 import signal
 import tempfile
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from tilecheck.dataclass import dataclass
 from tilecheck.gate.processes import Worker
 from tilecheck.gate.protocol import MAX_LINE, answer
 from tilecheck.gate.worker import Limits

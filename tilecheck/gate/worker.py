@@ -13,11 +13,11 @@ import signal
 import socket
 import struct
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 from tilecheck.cli.crash import issue_text
+from tilecheck.dataclass import dataclass
 from tilecheck.garbage import collect_rarely
 from tilecheck.gate.analyse import BrokenAnalysis, answered
 from tilecheck.gate.decisions import Decisions

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+
+from tilecheck.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

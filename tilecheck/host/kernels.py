@@ -5,9 +5,9 @@ from __future__ import annotations
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import LaunchRefused
 from tilecheck.host.clocks import Queue
 from tilecheck.host.driver import Driver

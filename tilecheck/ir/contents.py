@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import ONE, ZERO, Expr, add, const, maximum, minimum, mul, sub
 from tilecheck.ir.host import EXTENT, NUMEL
 

@@ -28,10 +28,11 @@ import math
 import operator
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, TypeVar
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 
 

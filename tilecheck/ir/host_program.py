@@ -31,8 +31,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr, Symbol, const, substitute, sym
 from tilecheck.model import Site
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import FALSE, TRUE, Expr, Kind, Symbol, add, all_of, const, ite, le, lt, mul, sym
 from tilecheck.ir.parts import WHOLE, Part
 from tilecheck.model import GlobalName, Site

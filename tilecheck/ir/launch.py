@@ -7,8 +7,9 @@ the launch: asserts, early raises, the branches around it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.contents import Contents
 from tilecheck.ir.expr import Expr
 from tilecheck.model import Site

@@ -7,9 +7,9 @@ they do not. Whatever is neither is left to the caller.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr, symbols
 from tilecheck.ir.host import CONTIGUOUS, OPAQUE, RAISED, SAME_STRIDES, STRIDE
 from tilecheck.ir.launch import HostTensor

@@ -9,9 +9,9 @@ UNREAD   code that is not read computed one of them and could reach the other, b
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.launch import HostTensor
 from tilecheck.ir.overlap import Overlap, overlap

@@ -6,10 +6,10 @@ import ast
 import operator
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+from tilecheck.dataclass import dataclass
 from tilecheck.jit.layouts import Layout
 from tilecheck.jit.records import Argument
 

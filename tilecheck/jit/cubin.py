@@ -15,10 +15,11 @@ import json
 import os
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import LaunchRefused, UsageError, refusal
 from tilecheck.jit import records
 from tilecheck.jit.guard import compile_guard

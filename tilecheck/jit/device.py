@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tilecheck.dataclass import dataclass
 from tilecheck.jit.layouts import Layout
 
 

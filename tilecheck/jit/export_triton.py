@@ -11,10 +11,11 @@ import importlib.util
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import LaunchRefused, UsageError
 from tilecheck.example import Example
 from tilecheck.jit import records

@@ -11,9 +11,9 @@ import inspect
 import sys
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import LaunchRefused
 from tilecheck.jit.records import Argument, Record
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import operator
-from dataclasses import dataclass
 from typing import Any
+
+from tilecheck.dataclass import dataclass
 
 _MOST_ELEMENTS = 1 << 16  # of an array whose layout only enumeration decides
 _MOST_WORK: Any = 1 << 20  # candidate solutions that NumPy tries for one pair of arrays

@@ -11,10 +11,11 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError, UsageError, refusal
 from tilecheck.model import LaunchOrder, StatedContract
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import UsageError
 from tilecheck.example import Example
 from tilecheck.jit.device import DeviceArray

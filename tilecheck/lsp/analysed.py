@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tilecheck.dataclass import dataclass
 from tilecheck.lsp.positions import UTF16, Positions
 from tilecheck.model import KernelReport, Report
 from tilecheck.report.places import Places, kernels_in_order

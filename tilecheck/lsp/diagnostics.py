@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilecheck.dataclass import dataclass
 from tilecheck.hygiene import UNUSED_SUPPRESSION
 from tilecheck.lsp.analysed import Analysed
 from tilecheck.lsp.positions import Json

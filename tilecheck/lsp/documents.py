@@ -1,7 +1,7 @@
 """The open documents, and one analysis at a time: that of the text that was edited last comes first.
 
-A document is analysed when its text has rested for a moment. An edit cancels the analysis of what it replaced,
-and what is published is always the result of the newest text.
+An edit of a text that had rested is analysed at once, those that follow when it rests again. An edit cancels
+the analysis of what it replaced, and what is published is always the result of the newest text.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import contextlib
 import os
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from tilecheck.dataclass import dataclass
 from tilecheck.lsp.analysed import Analysed
 from tilecheck.lsp.uris import path_of
 from tilecheck.lsp.verifier import FailedError, RefusedError
@@ -35,6 +36,7 @@ class Document:
     data: bytes = b""  # as the file would be saved
     text: bytes = b""  # in UTF-8
     due: float = 0.0  # when it is to be analysed
+    changed: float = 0.0  # when it was edited last
     rank: int = 0  # when it was opened or edited last, as a count
     edits: int = 0
     result: Analysed | None = None
@@ -70,7 +72,9 @@ class Documents:
         """A document has a new text. The others that read it are analysed again after it."""
         document = self._open.get(uri)
         if document is not None:
-            self._set(document, version, text, DEBOUNCE_S)
+            now = asyncio.get_running_loop().time()
+            rested, document.changed = now - document.changed > DEBOUNCE_S, now
+            self._set(document, version, text, 0.0 if rested else DEBOUNCE_S)
 
     def close(self, uri: str) -> bool:
         """A document was closed: nobody waits for its result. Whether it was open."""

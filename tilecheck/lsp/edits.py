@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 
+from tilecheck.dataclass import dataclass
 from tilecheck.lsp.outline import Outline, logical_lines
 from tilecheck.model import KernelReport, Span
 

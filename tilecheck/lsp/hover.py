@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import TilecheckError
 from tilecheck.lsp.lenses import verdict_line
 from tilecheck.lsp.outline import outline, parameters

@@ -6,8 +6,8 @@ import ast
 import io
 import tokenize
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from tilecheck.dataclass import dataclass
 from tilecheck.model import KernelReport, Span
 from tilecheck.text import Source
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from tilecheck.dataclass import dataclass
 from tilecheck.model import Span
 from tilecheck.text import Source
 

@@ -8,8 +8,10 @@ import pickle
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
+
+from tilecheck.dataclass import dataclass
 
 PATIENCE_S = 5.0  # for a request that was cancelled; then the process is replaced
 _BEGIN = "import sys; sys.path[:] = {path!r}; from tilecheck.lsp.worker import main; main()"

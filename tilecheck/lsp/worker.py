@@ -21,11 +21,12 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tilecheck.cancellation import Cancellation, Cancelled, cancelled_by
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import UsageError
 from tilecheck.garbage import collect_rarely
 from tilecheck.parallel import one_thread_each
@@ -85,14 +86,20 @@ def main() -> None:
             answers.flush()
         except OSError:  # the server is gone
             break
+        if requests.waiting.empty():
+            gc.collect()  # while nobody waits, and not in the middle of the next answer
 
 
 def _load() -> Cache:
     """Import what an analysis needs, without collecting garbage that is none."""
     gc.disable()
     one_thread_each()
-    import tilecheck.frontend.modules  # lazy: after the reader has begun
-    import tilecheck.proof.counterexample  # noqa: F401
+    import tilecheck.baseline_file  # lazy: after the reader has begun
+    import tilecheck.cache.session
+    import tilecheck.file_analysis
+    import tilecheck.pipeline
+    import tilecheck.proof.counterexample
+    import tilecheck.suppress  # noqa: F401
     from tilecheck.cache.results import Cache
     from tilecheck.proof.session import load_solver
     from tilecheck.stages import preload
@@ -128,7 +135,6 @@ def _verify(cache: Cache, path: str, data: bytes, texts: dict[str, bytes]) -> ob
     if not MAY_HOLD_KERNELS.search(words_in(data)) or Configs().excluding(path):
         return Report((), (), 1)  # most files are no business of ours, not even their syntax
     report = verify_source(data, path, Options(), texts=texts, cache=cache)
-    cache.trim()
     return _accepted(report, path)
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tilecheck.dataclass import dataclass
 from tilecheck.patches.places import (
     ANY,
     DICT,

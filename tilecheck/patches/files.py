@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePath
 
+from tilecheck.dataclass import dataclass
 from tilecheck.overlay import is_file
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from tilecheck.dataclass import dataclass
 
 _LISTED = r"\((?:[^)#]|#[^\n]*)*\)"
 _IMPORT = re.compile(rf"import\b[ \t]*({_LISTED}|(?:[^\n;\\]*\\\r?\n)*[^\n;]*)")

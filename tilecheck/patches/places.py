@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from tilecheck.dataclass import dataclass
 
 DICT = "__dict__"
 

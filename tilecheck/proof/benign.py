@@ -21,11 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from itertools import islice, product
 from math import ceil, prod
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Kind, Symbol, symbols, walk
 from tilecheck.ir.kernel import Effect, Kernel, extent_symbol, grid_symbol, made_of
 from tilecheck.jit.reference import Launch, Log, NotInterpretable, ReplayError

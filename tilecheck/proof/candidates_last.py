@@ -13,8 +13,8 @@ Nothing here is trusted: the search asks for a proof under the conditions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr, Kind, Symbol, all_of, children, conjuncts, le, mod, sub, sym, symbols, walk
 from tilecheck.ir.kernel import Access, Kernel, block_symbol, grid_symbol
 from tilecheck.proof.candidate_counts import is_flag

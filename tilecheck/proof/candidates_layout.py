@@ -13,10 +13,11 @@ proof under all of the conditions, and then leaves out those that it does withou
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import gcd
 
 from tilecheck.analysis.limits import promised_ranges, ranges_of
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import ONE, Expr, Kind, add, const, eq, floordiv, le, mul, sub, symbols, walk
 from tilecheck.ir.kernel import Access, Kernel
 from tilecheck.proof.candidates_flat import factor_of, factored

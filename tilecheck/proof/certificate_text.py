@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilecheck.certificate.reader import END, PRELUDE
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr, Symbol, children
 from tilecheck.proof.linear import postorder
 

@@ -9,10 +9,10 @@ of quotients and the lemmas about their products say the same, only at greater l
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tilecheck.certificate.linear import linear_query
 from tilecheck.certificate.reader import END, parsed
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import ZERO, Expr, all_of, conjuncts
 from tilecheck.proof import lemmas as lemma_instances
 from tilecheck.proof.certificate_text import Lemma, certificate_text

@@ -15,9 +15,10 @@ caller must establish that: `Chained.positive` lists the divisors.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr, add, floordiv, mod, mul, rebuild
 from tilecheck.proof.linear import postorder
 

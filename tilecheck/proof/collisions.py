@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr, Kind
 from tilecheck.ir.kernel import Kernel
 from tilecheck.jit.reference import AccessRecord, Log, ReplayError

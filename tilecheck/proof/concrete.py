@@ -10,12 +10,13 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols, walk
 from tilecheck.ir.kernel import (
     Contract,

@@ -9,10 +9,11 @@ All limits are counts, so the same kernel always gets the same conditions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import combinations, count
 from typing import Literal, Protocol
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import (
     FALSE,
     Expr,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.kernel import Kernel
 

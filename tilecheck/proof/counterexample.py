@@ -13,9 +13,10 @@ decides. When no model leads to a sighting, small launches are enumerated in a f
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import (
     TRUE,
     Expr,

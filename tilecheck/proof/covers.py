@@ -12,8 +12,9 @@ Nothing here is trusted: what an access and its cover have to do with each other
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import ONE, ZERO, Expr, Kind, Symbol, all_of, conjuncts, le, sym, symbols
 from tilecheck.ir.kernel import Access, Effect, Kernel, Space
 from tilecheck.proof.candidate_counts import is_flag

@@ -14,9 +14,10 @@ id with a literal is known, and the case itself stands in the guards.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations_with_replacement, count, islice, product
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import (
     FALSE,
     TRUE,

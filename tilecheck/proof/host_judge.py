@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tilecheck.analysis.hosts.build import build
 from tilecheck.analysis.hosts.findings import HostFinding
 from tilecheck.analysis.hosts.queries import findings
 from tilecheck.analysis.hosts.regions import Answer
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Kind, Symbol, le, lt, sym, symbols
 from tilecheck.ir.host_program import (
     Action,

@@ -9,8 +9,8 @@ caller   the text does not say the values, or a relation to another input decide
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.contents import Contents
 from tilecheck.ir.expr import (
     FALSE,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import (
     ONE,
     TRUE,

@@ -10,12 +10,12 @@ descriptor to lie inside its tensor. Where the host's text makes the windows, th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import ONE, ZERO, Expr, Kind, add, all_of, any_of, eq, le, lt, mod, mul, sub, symbols
 from tilecheck.ir.host import STRIDE
 from tilecheck.ir.kernel import Kernel

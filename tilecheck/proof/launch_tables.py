@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.contents import Contents
 from tilecheck.ir.expr import Expr, any_of, le
 from tilecheck.ir.kernel import Contract

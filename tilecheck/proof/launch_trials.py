@@ -7,13 +7,14 @@ undefined: what goes wrong otherwise is another finding, and the memory after it
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Kind, Symbol, conjuncts, symbols
 from tilecheck.ir.host import DEFINED, EXTENT, axis_of
 from tilecheck.ir.kernel import Kernel

@@ -4,9 +4,9 @@ written does not overlap itself (S2), and none reaches outside its tensor."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr, all_of, any_of, eq, le, negate, substitute, walk
 from tilecheck.ir.host import STRIDE, row_major
 from tilecheck.ir.kernel import Effect, Kernel

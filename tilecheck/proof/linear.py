@@ -9,8 +9,9 @@ dividend, and so on: every model of the assertions extends to a model of the tex
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr, Symbol, add, bool_sym, children, floordiv, mod, mul, rebuild, sym
 from tilecheck.proof.polynomial import (
     ZERO,

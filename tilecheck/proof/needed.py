@@ -8,8 +8,8 @@ decided then is reported as such. So a poor guess costs a proposal and never a v
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import (
     ONE,
     Expr,

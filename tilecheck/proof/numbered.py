@@ -32,9 +32,10 @@ grid[1].
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import (
     TRUE,
     Expr,

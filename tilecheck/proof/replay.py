@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import walk
 from tilecheck.ir.kernel import Access, Effect
 from tilecheck.jit.reference.log import AccessRecord, Log, UndefinedRecord

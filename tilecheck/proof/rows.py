@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tilecheck.dataclass import dataclass
 from tilecheck.proof.polynomial import UNIT, Monomial, Polynomial
 
 

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from tilecheck.cancellation import checkpoint
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import (
     FALSE,
     TRUE,

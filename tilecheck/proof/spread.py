@@ -7,8 +7,8 @@ wrong is not proposed, as nothing is decided with it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import ONE, Expr, Kind, floordiv, mul, render, symbols, walk
 
 _Step = tuple[Expr, Expr]  # a factor, and the divisor of what is multiplied by it

@@ -8,12 +8,12 @@ work out costs a replay, never a false counterexample.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, count, pairwise, product
 from typing import Any
 
 import numpy as np
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.kernel import Contract
 from tilecheck.ir.parts import WHOLE, Part

@@ -10,10 +10,10 @@ trials: what only rare sizes do, as odd ones where a kernel works on pairs, is n
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr, Kind, Symbol, substitute, sym, symbols, walk
 from tilecheck.ir.host import ARGUMENT, DEFINED, DEVICE, OPAQUE, RAISED, owner
 from tilecheck.ir.kernel import Access, Effect, Kernel, extent_symbol, made_of

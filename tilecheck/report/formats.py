@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tilecheck.dataclass import dataclass
 from tilecheck.report.style import Line, plain
 
 if TYPE_CHECKING:

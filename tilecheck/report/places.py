@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tilecheck.dataclass import dataclass
 from tilecheck.hygiene import UNDECIDED_KERNEL
 from tilecheck.model import Diagnostic, HostReport, KernelReport, Report, Site, Verdict
 from tilecheck.text import Source, decode_leniently

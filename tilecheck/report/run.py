@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from tilecheck.dataclass import dataclass
 from tilecheck.model import Report, Severity
 from tilecheck.report.places import Place
 

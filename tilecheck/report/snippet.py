@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from tilecheck.dataclass import dataclass
 from tilecheck.model import Site
 from tilecheck.report.places import Place, Places
 from tilecheck.report.style import Line, Piece, line

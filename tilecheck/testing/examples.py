@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from tilecheck.baseline import Coverage, absolute, applied, stale, with_warnings
 from tilecheck.baseline_file import parse
 from tilecheck.baseline_place import FILE
 from tilecheck.config.files import read_toml
+from tilecheck.dataclass import dataclass
 from tilecheck.demand import held_to
 from tilecheck.discover import display_path
 from tilecheck.model import Diagnostic, Report, Severity

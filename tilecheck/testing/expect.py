@@ -22,8 +22,8 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import TilecheckError
 
 _MARK = re.compile(r"#\s*(?=(?:verdict|expect|suppressed|site|ok|todo-expect|todo-ok|todo-verdict)\s*:)")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from tilecheck.dataclass import dataclass
 from tilecheck.discover import display_path
 from tilecheck.model import Diagnostic, KernelReport, Report, Severity, Site, Verdict
 from tilecheck.options import Options

@@ -79,6 +79,30 @@ def test_the_newest_text_is_published_and_the_others_are_cancelled() -> None:
     assert steered.published == [("/a.py", 3, "")]
 
 
+def test_one_edit_is_analysed_at_once_and_a_series_of_them_when_it_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tilecheck.lsp.documents.DEBOUNCE_S", 0.5)
+
+    async def story(steered: Steered, documents: Documents) -> None:
+        loop = asyncio.get_running_loop()
+        documents.open("file:///a.py", 1, "one")
+        await until(lambda: len(steered.begun) == 1)
+        began = loop.time()
+        documents.change("file:///a.py", 2, "two")
+        await until(lambda: len(steered.begun) == 2)
+        assert loop.time() - began < 0.4
+        for version in range(3, 6):
+            documents.change("file:///a.py", version, str(version))
+            await asyncio.sleep(0.05)
+        ended = loop.time() - 0.05
+        steered.go.set()
+        await documents.result("file:///a.py")
+        assert loop.time() - ended > 0.45
+
+    assert [data for _, data in told(story).begun] == [b"one", b"two", b"5"]
+
+
 def test_a_closed_document_is_not_published_and_nobody_waits_for_it() -> None:
     async def story(steered: Steered, documents: Documents) -> None:
         documents.open("file:///a.py", 1, "one")

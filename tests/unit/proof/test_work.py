@@ -19,9 +19,9 @@ from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import ModuleTable, Project
 from tilecheck.frontend.source import parse
 from tilecheck.ir.launch import Launch
+from tilecheck.launch_sites import launches_of
 from tilecheck.model import KernelReport
 from tilecheck.options import DEFAULT_BUDGET
-from tilecheck.pipeline import launches_of
 from tilecheck.proof.decide import Decision, decide
 from tilecheck.proof.judges import Judges
 from tilecheck.proof.obligation import Obligation

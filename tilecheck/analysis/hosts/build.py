@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import networkx as nx
 
 from tilecheck.analysis.hosts.graph import AFTER, BEFORE, HostGraph, step_node
 from tilecheck.analysis.hosts.queues import Held, Item, Streams
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.host_program import (
     Action,
     Allocate,

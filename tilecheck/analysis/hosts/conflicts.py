@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tilecheck.analysis.hosts.findings import HostFinding
 from tilecheck.analysis.hosts.graph import AFTER, Borrow, HostGraph, Order, parting
 from tilecheck.analysis.hosts.regions import APART, Answer, Meeting, Overlap
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.host_program import Place, Work
 
 

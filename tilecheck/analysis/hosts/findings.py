@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilecheck.analysis.hosts.regions import Answer, Meeting
+from tilecheck.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ get its place.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import networkx as nx
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.host_program import Action, HostProgram, Memory, Region
 
 BEFORE, AFTER = "caller:before", "caller:after"

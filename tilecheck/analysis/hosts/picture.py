@@ -4,12 +4,12 @@ between lanes, and a broken red line between two steps that nothing orders."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 
 from tilecheck.analysis.hosts.findings import HostFinding
 from tilecheck.analysis.hosts.graph import AFTER, BEFORE, HostGraph, Path
 from tilecheck.analysis.hosts.text import holder_text
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.host_program import (
     Back,
     Capture,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import networkx as nx
 
 from tilecheck.analysis.hosts.graph import Path
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.host_program import Action, Await, Record, Replay, Work
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import FALSE, TRUE, ZERO, Expr, Symbol, conjuncts, le, lt, maximum, minimum, sub
 from tilecheck.ir.host_program import HostProgram, Memory, Region
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import networkx as nx
 
 from tilecheck.analysis.hosts.findings import HostFinding
 from tilecheck.analysis.hosts.graph import AFTER, BEFORE, Borrow, HostGraph, Order, parting
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.host_program import Free, Memory, Replay, Touch, Work
 from tilecheck.ir.host_text import region_text
 from tilecheck.model import Site

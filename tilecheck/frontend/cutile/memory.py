@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
 from tilecheck.frontend.accesses import PLAIN, Grounds, Order, fresh_lanes, loaded, record, updated

@@ -19,8 +19,9 @@ rests asks less than others: that the value fits in the lanes that access someth
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.values import Rest, Rests, lane
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.host_programs import values as V
 
 

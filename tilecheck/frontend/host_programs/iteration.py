@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs import views
 from tilecheck.frontend.host_programs.counts import bare, read_with

@@ -8,11 +8,12 @@ A way that orders anything (a wait of the host, say) is not run like that: then 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.holding import sweep
 from tilecheck.frontend.host_programs.kinds import as_tensor

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.definitions import Definition, Given, find_kernels
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.ir.launch_footprint import KernelFootprint

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import lcm
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import TilecheckError
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.ir import host_program as H

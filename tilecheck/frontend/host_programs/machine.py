@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.choices import Choices, NoChoices, Undecided
 from tilecheck.frontend.host_programs.frozen import Key, freeze, note_written

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.host_programs import binding, functions, moving_parts
 from tilecheck.frontend.host_programs import values as V

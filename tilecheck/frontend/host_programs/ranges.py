@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr
 
 _Range = tuple[int | None, int | None]  # the least and the greatest value; None: no bound

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.host_programs.kernels import Kernels
 from tilecheck.frontend.modules import ModuleTable

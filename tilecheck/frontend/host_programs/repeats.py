@@ -7,10 +7,11 @@ any at the start of each call.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.knowledge import Relearn
 from tilecheck.frontend.host_programs.machine import Machine

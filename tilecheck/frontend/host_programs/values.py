@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.bindings import Import
 from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.modules import ModuleTable

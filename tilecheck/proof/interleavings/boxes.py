@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.host_program import Memory, Region
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from tilecheck.dataclass import dataclass
 
 BEFORE = -1  # the index of the caller's own work before the first action
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.host_program import (
     Action,
     Allocate,

@@ -9,8 +9,8 @@ time. A part after the wait of work that need not wait may also be left out: on 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tilecheck.dataclass import dataclass
 from tilecheck.proof.interleavings.boxes import Access
 from tilecheck.proof.interleavings.hazard import BEFORE, Path, Step, Verb
 from tilecheck.proof.interleavings.recording import Item

@@ -15,10 +15,11 @@ of its block indices and lanes, what the obligation assumes of it, and that its 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import product
 from math import gcd
 
+from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import TRUE, ZERO, Expr, add, all_of, conjuncts, le, lt, mul, walk
 from tilecheck.ir.kernel import Access
 from tilecheck.proof.divisions import dividends

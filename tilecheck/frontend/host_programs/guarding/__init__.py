@@ -16,6 +16,5 @@ see of graphs: a number or array that a capture keeps and that changes afterward
 from __future__ import annotations
 
 from tilecheck.frontend.host_programs.guarding.guards import Guarding, Guards
-from tilecheck.frontend.host_programs.guarding.launches import checked_launches
 
-__all__ = ["Guarding", "Guards", "checked_launches"]
+__all__ = ["Guarding", "Guards"]

@@ -5,7 +5,7 @@ Whatever is not listed is not checked, or not known to be. `UNCHECKED` says why 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tilecheck.dataclass import dataclass
 
 PREFIX = "tilecheck.host."
 

@@ -33,7 +33,7 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
 from tilecheck.frontend.host_programs.guarding.program import Program
 from tilecheck.frontend.host_programs.guarding.run import Run
 from tilecheck.frontend.host_programs.guarding.scopes import CHANGING, parameters_of
-from tilecheck.frontend.host_programs.guarding.shipped import shipped_kernel
+from tilecheck.frontend.shipped_kernels import shipped_kernel
 
 
 def call(r: Run, node: cst.Call) -> Kind:
@@ -96,7 +96,8 @@ def run_code(r: Run, code: Code, given: Given) -> Kind:
     pass_all(r, frame, code, given)
     for _, kind, _ in given.every():
         for atom in kind:
-            kernel = shipped_kernel(atom.name) if isinstance(atom, External) else atom
+            shipped = shipped_kernel(atom.name) if isinstance(atom, External) else None
+            kernel = atom if shipped is None else Kernel(*shipped)
             if isinstance(kernel, Kernel) and kernel.file:
                 r.frame.facts.passed.append((kernel, r.table.site(given.node)))
     if node in r.p.ordered and not _takes_part(r, given):

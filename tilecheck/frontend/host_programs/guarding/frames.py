@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.host_programs.guarding.kinds import NOTHING, Box, Class, Kernel, Kind
 from tilecheck.frontend.host_programs.guarding.scopes import Names
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.host_programs.guarding.calls import enter, enter_all
 from tilecheck.frontend.host_programs.guarding.captures import behind, unseen
 from tilecheck.frontend.host_programs.guarding.frames import Frame

@@ -7,11 +7,11 @@ for a value that nothing has made yet, so kinds only grow while a program is rea
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.modules import ModuleTable
 
 if TYPE_CHECKING:

@@ -35,8 +35,8 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
     is_raw,
 )
 from tilecheck.frontend.host_programs.guarding.run import Run
-from tilecheck.frontend.host_programs.guarding.shipped import PREFIX as SHIPPED
-from tilecheck.frontend.host_programs.guarding.shipped import shipped_kernel
+from tilecheck.frontend.shipped_kernels import PREFIX as SHIPPED
+from tilecheck.frontend.shipped_kernels import shipped_kernel
 
 Invoke = Callable[[Run, Atom, Given], Kind]
 _LAUNCHES = {"launch": 0, "enqueue": 1, "reference.ReferenceKernel": 0}  # where the kernel stands
@@ -179,7 +179,8 @@ def _check_kernel(r: Run, given: Given, kind: Kind) -> None:
                 r.frame.facts.kernels += [(kernel, r.table.site(given.node))] if kernel.file else []
             case External(name=name):
                 shipped = shipped_kernel(name)
-                r.frame.facts.kernels += [] if shipped is None else [(shipped, r.table.site(given.node))]
+                if shipped is not None:
+                    r.frame.facts.kernels.append((Kernel(*shipped), r.table.site(given.node)))
             case Checked(name="Kernel") | Sort.UNKNOWN:
                 pass
             case _:

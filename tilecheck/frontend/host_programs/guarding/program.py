@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.host_programs.guarding.frames import Facts, Frame, Text
 from tilecheck.frontend.host_programs.guarding.kinds import NOTHING, Box, Class, Kind, Pending
 from tilecheck.frontend.host_programs.guarding.texts import ANY_NAME, Store, Texts

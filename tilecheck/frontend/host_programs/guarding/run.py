@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.host_programs.guarding.frames import Frame, Read
 from tilecheck.frontend.host_programs.guarding.kinds import (
     NOTHING,

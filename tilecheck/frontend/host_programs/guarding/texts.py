@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import libcst as cst
 
+from tilecheck.dataclass import dataclass
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.host_programs.guarding.scopes import Names, changed_targets, is_own, names_of
 from tilecheck.frontend.modules import ModuleTable

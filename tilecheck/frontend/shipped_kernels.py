@@ -6,8 +6,6 @@ import importlib.util
 from functools import cache
 from pathlib import Path
 
-from tilecheck.frontend.host_programs.guarding.kinds import Kernel
-
 PREFIX = "tilecheck.kernels."
 
 
@@ -19,11 +17,11 @@ def _root() -> Path | None:
     return Path(next(iter(places))) if places else None
 
 
-def shipped_kernel(name: str) -> Kernel | None:
-    """The kernel of a full name, or what else its module has under it; None if there is no such module."""
+def shipped_kernel(name: str) -> tuple[str, str] | None:
+    """The kernel of a full name, or what else its module has under it, and its file; None without a module."""
     root = _root() if name.startswith(PREFIX) else None
     *modules, member = name.removeprefix(PREFIX).split(".")
     if root is None or not modules:
         return None
     file = root.joinpath(*modules).with_suffix(".py")
-    return Kernel(member, file.as_posix()) if file.is_file() else None
+    return (member, file.as_posix()) if file.is_file() else None

@@ -12,10 +12,8 @@ import libcst as cst
 
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.definitions import is_kernel_decorator
-from tilecheck.frontend.host_programs.guarding.guards import Guards
-from tilecheck.frontend.host_programs.guarding.shipped import shipped_kernel
-from tilecheck.frontend.host_programs.hosts import entries_of
 from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.shipped_kernels import shipped_kernel
 from tilecheck.model import Site
 
 _LIBRARY = re.compile(r"\btilecheck\b")
@@ -34,6 +32,9 @@ def checked_launches(table: ModuleTable) -> tuple[tuple[Site, Named, str], ...]:
     places = {site for site, _ in found}
     others = (call for call in calls if table.site(call) not in places and _full_name(table, call) not in _RAW)
     if any(_kernel(table, arg.value) is not None for call in others for arg in call.args):
+        from tilecheck.frontend.host_programs.guarding import Guards  # lazy: few files come here
+        from tilecheck.frontend.host_programs.hosts import entries_of  # lazy, as above
+
         guards = Guards(table, ())
         for entry in entries_of(table):
             for kernel, site in guards.of(entry).launched:
@@ -66,7 +67,7 @@ def _kernel(table: ModuleTable, node: cst.BaseExpression) -> Named | None:
     if isinstance(binding, Import) and binding.member is not None:
         shipped = None if binding.level else shipped_kernel(binding.name)
         if shipped is not None:
-            return None if shipped.name.isupper() else (shipped.name, shipped.file)
+            return None if shipped[0].isupper() else shipped
         found = table.project.find(Import(binding.module, None, binding.level), table.file)
         if found is None:
             return None
