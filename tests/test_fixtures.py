@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,10 +28,10 @@ def identity(path: Path) -> str:
     return path.relative_to(FIXTURES).as_posix().removeprefix("cutile/")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def problems(verified) -> Callable[[Path], tuple[Problem, ...]]:
-    """What is not as a file expects. One run for each file; its kernels share it."""
-    return lambda path: compare(decode(display_path(str(path)), path.read_bytes()), verified(path))
+    """What is not as a file expects. One run and one comparison for each file; its kernels share them."""
+    return cache(lambda path: compare(decode(display_path(str(path)), path.read_bytes()), verified(path)))
 
 
 @pytest.mark.parametrize(("path", "kernel"), [pytest.param(p, k, id=f"{identity(p)}::{k}") for p, k in KERNELS])
