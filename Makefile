@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup test lint format types kernels check bench bless docs clean
+.PHONY: setup test smoke lint format types kernels check bench bless docs clean
 
 setup: $(BIN)/tilecheck
 
@@ -14,6 +14,9 @@ $(BIN)/tilecheck: pyproject.toml
 
 test: setup
 	$(BIN)/pytest
+
+smoke: setup
+	$(BIN)/pytest -m smoke
 
 lint: setup
 	$(BIN)/ruff check .

@@ -90,19 +90,52 @@ _LONG = (
 )
 
 
+# What `pytest -m smoke` runs: less than a minute for whoever has just changed something, and something of each
+# stage. A start of the name of a file, or of tests in it.
+_SMOKE = (
+    "test_architecture.py",
+    "test_fixtures.py::test_kernel_is_as_expected[races/",
+    "test_fixtures.py::test_kernel_is_as_expected[triton/bounds/",
+    "golden/",
+    "e2e/test_exit_codes.py",
+    "unit/cli/test_main.py",
+    "unit/config/test_settings.py",
+    "unit/frontend/test_settled.py",
+    "unit/frontend/test_triton.py",
+    "unit/jit/test_guard.py",
+    "unit/launches/test_find_launches.py",
+    "unit/proof/test_patterns.py",
+    "unit/reference/",
+    "unit/report/",
+)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`-m smoke` does not even import the files that have none of its tests."""
+    if config.option.markexpr != "smoke" or not collection_path.name.startswith("test_"):
+        return None
+    name = collection_path.relative_to(_HERE).as_posix()
+    return None if any(name.startswith(start.partition("::")[0]) for start in _SMOKE) else True
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def rank(item: pytest.Item) -> int:
         name = item.path.relative_to(_HERE).as_posix()
         return next((k for k, start in enumerate(_LONG) if name.startswith(start)), len(_LONG))
 
     items.sort(key=rank)
+    for item in items:
+        name = f"{item.path.relative_to(_HERE).as_posix()}::{item.name}"
+        if name.startswith(_SMOKE):
+            item.add_marker("smoke")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One for each processor, for the whole suite; a part of it runs faster than processes start."""
     named = [(config.invocation_params.dir / a.partition("::")[0]).resolve() for a in config.args]
     whole = all(path in (_HERE, _HERE.parent) for path in named)
-    selects = config.option.keyword or config.option.markexpr
+    selects = config.option.keyword or config.option.markexpr not in ("", "smoke")
     return min(available_cores(), _MOST_WORKERS) if whole and not selects else 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tilecheck.discover import display_path
 from tilecheck.model import Verdict
 from tilecheck.pipeline import verify_paths
 from tilecheck.registry import rule_files
-from tilecheck.testing import Problem, compare, fixture_kernels, read_expectations
+from tilecheck.testing import Expectations, Problem, compare, fixture_kernels, read_expectations
 from tilecheck.text import decode
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
@@ -27,10 +28,15 @@ def identity(path: Path) -> str:
     return path.relative_to(FIXTURES).as_posix().removeprefix("cutile/")
 
 
-@pytest.fixture
+@cache
+def expected_of(path: Path) -> Expectations:
+    return read_expectations(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
 def problems(verified) -> Callable[[Path], tuple[Problem, ...]]:
-    """What is not as a file expects. One run for each file; its kernels share it."""
-    return lambda path: compare(decode(display_path(str(path)), path.read_bytes()), verified(path))
+    """What is not as a file expects. One run and one comparison for each file; its kernels share them."""
+    return cache(lambda path: compare(decode(display_path(str(path)), path.read_bytes()), verified(path)))
 
 
 @pytest.mark.parametrize(("path", "kernel"), [pytest.param(p, k, id=f"{identity(p)}::{k}") for p, k in KERNELS])
@@ -49,11 +55,7 @@ def test_nothing_else_is_found(path: Path, problems) -> None:
 
 def verdicts(paths: Iterable[Path]) -> Counter[str]:
     """How many kernels of these files expect each verdict."""
-    return Counter(
-        verdict.word.partition("(")[0]
-        for path in paths
-        for verdict in read_expectations(path.read_text(encoding="utf-8")).verdicts
-    )
+    return Counter(verdict.word.partition("(")[0] for path in paths for verdict in expected_of(path).verdicts)
 
 
 @pytest.mark.parametrize("language", sorted(ENOUGH))
@@ -87,10 +89,7 @@ def test_both_languages_have_the_patterns_of_races() -> None:
 def test_every_rule_of_kernels_and_launches_is_expected_somewhere() -> None:
     """A rule that no fixture expects is a rule that no fixture tests."""
     expected = {
-        finding.code
-        for path in FILES
-        for finding in read_expectations(path.read_text(encoding="utf-8")).findings
-        if finding.key == "expect"
+        finding.code for path in FILES for finding in expected_of(path).findings if finding.key == "expect"
     }
     # Hostile files; undecided kernels, by their verdicts; what needs a baseline.
     tested_elsewhere = {"TC901", "TC905", "TC906", "TC907", "TC908", "TC909", "TC910"}
@@ -106,7 +105,7 @@ HOSTS = [path for path in FILES if path.parent.name == "hosts"]
 @pytest.mark.parametrize("path", [pytest.param(p, id=identity(p)) for p in HOSTS])
 def test_host_functions_are_ordered_except_those_before(path: Path, verified) -> None:
     """What is named `_before` is violated, all else ordered; more may be unread in a file with work to do."""
-    findings = read_expectations(path.read_text(encoding="utf-8")).findings
+    findings = expected_of(path).findings
     due = any(finding.key.startswith("todo-") and finding.code.startswith("TC4") for finding in findings)
     records = {host.name.lower(): host.status for host in verified(path).hosts}
     assert records
@@ -123,7 +122,7 @@ def test_host_fixtures_are_pairs_for_each_code_of_host_functions() -> None:
     counted = Counter(
         finding.code
         for path in HOSTS
-        for finding in read_expectations(path.read_text(encoding="utf-8")).findings
+        for finding in expected_of(path).findings
         if finding.key in ("expect", "todo-expect")
     )
     codes = [*(f"TC41{k}" for k in range(1, 6)), *(f"TC42{k}" for k in range(1, 7)), "TC431", "TC432"]

@@ -95,9 +95,23 @@ def merged(values: Mapping[Symbol, Any], more: Mapping[Symbol, Any], trial: Tria
     return both
 
 
-def _parts(access: Access) -> tuple[Expr, ...]:
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What an access says of the elements that it touches."""
+
+    parts: tuple[Expr, ...]
+    loops: tuple[Symbol, ...]
+    lane_facts: Expr
+    inside: Expr
+    coordinates: tuple[Expr, ...]
+
+
+@cache  # each access is held against many records
+def _places(access: Access) -> Places:
+    inside, coordinates = access.inside, tuple(axis.coordinate for axis in access.axes)
     own = () if access.member is None else (access.member,)
-    return (access.guard, access.mask, access.inside, *(a.coordinate for a in access.axes), *own)
+    parts = (access.guard, access.mask, inside, *coordinates, *own)
+    return Places(parts, tuple(loops_of(parts)), access.lane_facts, inside, coordinates)
 
 
 def loops_of(parts: Sequence[Expr]) -> list[Symbol]:
@@ -171,7 +185,7 @@ def _not_admitted(record: AccessRecord, candidates: Sequence[Access], trial: Tri
 
 
 def _text(access: Access) -> str:
-    places = [axis.coordinate for axis in access.axes]
+    places = [*_places(access).coordinates]
     return f"{places} where {access.guard}, mask {access.mask}, bytes {access.site.span}"
 
 
@@ -184,9 +198,9 @@ def _admits(access: Access, record: AccessRecord, trial: Trial) -> bool:
     if (access.member is None) != (record.member is None):
         return False
     values = values_in(trial, record.block)
-    loops = loops_of(_parts(access))
+    loops = _places(access).loops
     if len(loops) > max(REACH):  # how often earlier loops ran: unknown
-        loops = [s for s in loops if s in access.loops][: max(REACH)]
+        loops = tuple(s for s in loops if s in access.loops)[: max(REACH)]
     for reach in REACH[len(loops)]:
         combined = combinations(loops, reach)
         guard = Points(merged(values, combined, trial), trial.contents).of(access.guard).maybe
@@ -216,12 +230,12 @@ def _covers(
         axis = int(symbol.name.removeprefix("lane "))
         if axis < record.lanes.shape[1]:
             lanes[symbol] = record.lanes[:count, axis].reshape(1, -1)
-    points = Points(merged(values, lanes, trial), trial.contents)
+    points, own = Points(merged(values, lanes, trial), trial.contents), _places(access)
     fine = np.ones((iterations, count), bool)
-    for condition in (access.lane_facts, access.mask, access.inside):
+    for condition in (own.lane_facts, access.mask, own.inside):
         fine = fine & points.of(condition).maybe
-    for number, axis in enumerate(access.axes):
-        place = points.of(axis.coordinate)
+    for number, coordinate in enumerate(own.coordinates):
+        place = points.of(coordinate)
         fine = fine & ((place.data == record.elements[:count, number].reshape(1, -1)) | ~place.known)
     if access.member is not None:
         member = points.of(access.member)
@@ -241,7 +255,7 @@ def unlogged(trial: Trial, tally: Tally, *, exact: bool) -> Iterator[str]:
     touched = _touched(trial)
     for access in trial.kernel.accesses:
         reason = None if exact else "a loop that may end early"
-        if any(s.kind is Kind.OPAQUE for s in symbols(*_parts(access))):
+        if any(s.kind is Kind.OPAQUE for s in symbols(*_places(access).parts)):
             reason = "data that is not modelled"
         if access.synchronised:
             reason = "a branch on an atomic"
@@ -290,7 +304,7 @@ def _logged(access: Access, block: Block, touched: Mapping[_Key, set[tuple[int, 
 def _admitted(access: Access, block: Block, trial: Trial) -> set[tuple[int, ...]] | None:
     """The elements that the IR admits for one block; None when there are too many points to look at."""
     values = values_in(trial, block)
-    loops = loops_of(_parts(access))
+    loops = _places(access).loops
     points = Points(values, trial.contents)
     sizes = [points.of(s.bound) for s in access.lanes if s.bound is not None]
     if len(sizes) != len(access.lanes) or any(s.data.ndim or not s.known for s in sizes):
@@ -319,9 +333,9 @@ def _elements(
 ) -> set[tuple[int, ...]]:
     points = Points(values, trial.contents)
     sure = np.ones(shape, bool)
-    for condition in (access.mask, access.inside):
+    for condition in (access.mask, _places(access).inside):
         sure = sure & points.of(condition).surely
-    places = [points.of(axis.coordinate) for axis in access.axes]
+    places = [points.of(coordinate) for coordinate in _places(access).coordinates]
     if access.member is not None:
         places.insert(0, points.of(access.member))
     columns = []

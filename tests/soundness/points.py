@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.ir.expr import Expr, Symbol
+from tilecheck.ir.expr import Expr, Symbol, children
 
 Rows = np.ndarray[Any, Any]
 _HUGE = 1 << 61  # beyond this, 64-bit arithmetic on values could wrap
@@ -63,7 +63,7 @@ class Points:
             if node in self.memo:
                 stack.pop()
                 continue
-            parts = [a for a in node.args if isinstance(a, Expr)]
+            parts = children(node)
             todo = [p for p in parts if p not in self.memo]
             if todo:
                 stack.extend(todo)

@@ -12,6 +12,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -44,6 +45,7 @@ class Unreadable(Exception):
     """A condition that is not in the language."""
 
 
+@cache  # few texts, each read for many launches; nothing changes a tree
 def parsed(text: str) -> ast.expr:
     """The syntax of a condition; `xs[*]`, which speaks of every array of a list, becomes `every(xs)`."""
     return ast.parse(re.sub(r"(\w+)\[\*\]", r"every(\1)", text), mode="eval").body

@@ -14,6 +14,7 @@ from soundness_virtual_values import (
     Value,
     cdiv,
     filled,
+    joined,
     kind_of,
     lift,
     maximum,
@@ -192,12 +193,12 @@ class Language:
 
     def _touch(self, effect: str, pointer: Pointer, mask: Any, other: Any = 0) -> np.ndarray:
         shape = pointer.offsets.shape
-        shape = np.broadcast_shapes(shape, lift(other).shape) if effect != "read" else shape
+        shape = joined(shape, lift(other).shape) if effect != "read" else shape
         if mask is None:
             at = np.broadcast_to(pointer.offsets, shape)
         else:
             taken = lift(mask).data.astype(bool)
-            shape = np.broadcast_shapes(shape, taken.shape)
+            shape = joined(shape, taken.shape)
             check_tile(shape)
             at = np.broadcast_to(pointer.offsets, shape)[np.broadcast_to(taken, shape)]
         return self.machine.access(effect, pointer.tensor.storage, at, pointer.tensor.span)
@@ -205,7 +206,7 @@ class Language:
     def load(self, pointer: Pointer, mask: Any = None, other: Any = None, **options: Any) -> Value:
         self._touch("read", pointer, mask)
         tensor = pointer.tensor
-        shape = pointer.shape if mask is None else np.broadcast_shapes(pointer.shape, lift(mask).shape)
+        shape = pointer.shape if mask is None else joined(pointer.shape, lift(mask).shape)
         if not tensor.dtype.integer:
             return Value(nothing(shape), "f")
         return self._integers(pointer, mask, shape, kind_of(tensor.dtype))

@@ -707,12 +707,18 @@ def _evaluated(node: Expr, value: _Valued, memory: _Memory | None, memo: dict[Ex
     elif op == "ite":  # only the branch that is taken is evaluated: the other may divide by zero
         condition, a, b = node.args
         found = _evaluated(a if _evaluated(condition, value, memory, memo) else b, value, memory, memo)
-    elif op in _PAIRS:
-        a, b = node.args
-        found = _PAIRS[op](_evaluated(a, value, memory, memo), _evaluated(b, value, memory, memo))
     else:
-        values = [_evaluated(c, value, memory, memo) for c in node.operands]  # type: ignore[attr-defined]
-        if op != "read":
+        values = []
+        for part in node.operands:  # type: ignore[attr-defined]
+            own = memo.get(part)  # looked up here, as most parts are known or literals: a call costs more
+            if own is None:
+                own = part.args[0] if part.op == "const" else _evaluated(part, value, memory, memo)
+            values.append(own)
+        if op in _PAIRS:
+            found = _PAIRS[op](*values)
+        elif op in _FOLDS:
+            found = _FOLDS[op](values)
+        elif op != "read":
             found = _VALUES[op](node, values)
         elif memory is None:
             raise KeyError(node.args[0])
@@ -731,14 +737,11 @@ _PAIRS: Mapping[str, Callable[[int, int], int | bool]] = {
     "min": min,
     "max": max,
 }
+_FOLDS: Mapping[str, Callable[[list[Any]], int | bool]] = {"add": sum, "mul": math.prod, "all": all, "any": any}
 _VALUES: Mapping[str, Callable[[Expr, list[Any]], int | bool]] = {
-    "add": lambda _, v: sum(v),
-    "mul": lambda _, v: math.prod(v),
     "bit": lambda node, v: _BIT_OPERATIONS[node.args[0]](v[0], v[1]),
     "true": lambda _, v: True,
     "false": lambda _, v: False,
-    "all": lambda _, v: all(v),
-    "any": lambda _, v: any(v),
     "not": lambda _, v: not v[0],
 }
 

@@ -155,6 +155,8 @@ _exact_where = lru_cache(maxsize=16)(spans.exact_where)
 
 def _at(e: Expr, at: Values) -> Any:
     """A term of integers at a launch."""
+    if all(isinstance(at.get(s), int) for s in E.symbols(e)):
+        return E.evaluate(e, at.__getitem__)
     if E.symbols(e):
         e = E.substitute(e, {E.sym(s): E.const(v) for s, v in at.items() if isinstance(v, int)})
     return e.value if e.value is not None else e is E.TRUE

@@ -42,17 +42,17 @@ def solutions(
     """Assignments that make all of `assertions` true: all over `values` if there are at most `limit`, else
     that many random ones. An assignment that divides by zero counts as none."""
     free, test = compiled(assertions, rng)
-    trials: Iterator[tuple[int, ...]]
+    trials: Iterator[Sequence[int]]
     if len(values) ** len(free) <= limit:
         trials = itertools.product(values, repeat=len(free))
     else:
-        trials = (tuple(rng.choice(values) for _ in free) for _ in range(limit))
+        trials = (rng.choices(values, k=len(free)) for _ in range(limit))
     for trial in trials:
         if _holds(test, trial):
             yield dict(zip(free, trial, strict=True))
 
 
-def _holds(test: Callable[..., bool], trial: tuple[int, ...]) -> bool:
+def _holds(test: Callable[..., bool], trial: Sequence[int]) -> bool:
     try:
         return bool(test(*trial))
     except ZeroDivisionError:
