@@ -21,9 +21,9 @@ def {name}(out_ptr, n):
 """
 # Stands for a crash in a native library, which no input that we know causes any more.
 RUN = """import os, signal, sys
-import tilecheck.pipeline as pipeline
+import tilecheck.file_analysis as analysis
 
-whole = pipeline.verify_kernel
+whole = analysis.verify_kernel
 
 
 def verify_kernel(definition, *rest):
@@ -32,7 +32,7 @@ def verify_kernel(definition, *rest):
     return whole(definition, *rest)
 
 
-pipeline.verify_kernel = verify_kernel
+analysis.verify_kernel = verify_kernel
 from tilecheck.cli import main
 
 sys.exit(main(["verify", "--no-cache", "-j", "2", "--format", "concise", "."]))

@@ -132,7 +132,7 @@ def test_files_without_streams_are_not_read_for_them(monkeypatch: pytest.MonkeyP
     def refuse(table: ModuleTable, budget: int) -> None:
         raise AssertionError(table.file)
 
-    monkeypatch.setattr("tilecheck.pipeline.judge_hosts", refuse)
+    monkeypatch.setattr("tilecheck.file_analysis.judge_hosts", refuse)
     plain = KERNEL + "\n\ndef run(x, out):\n    scale[(1,)](x, out, 256, BLOCK=256)\n"
     assert len(verified(plain).kernels) == 1
 
@@ -238,7 +238,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append(table.file)
         return judge(table, budget)
 
-    monkeypatch.setattr("tilecheck.pipeline.judge_hosts", counted)
+    monkeypatch.setattr("tilecheck.file_analysis.judge_hosts", counted)
     return seen
 
 
