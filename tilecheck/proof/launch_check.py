@@ -211,8 +211,12 @@ class _Check:
         self, own: Sequence[Expr], given: Sequence[Expr], still: Sequence[Obligation]
     ) -> tuple[Broken, Witness] | None:
         """Inputs that do harm: in an ordinary call, or with other numbers where numbers alone decide. Where a
-        tuner out of view chooses tile sizes, each of the usual ones must do harm."""
+        tuner out of view chooses tile sizes, each of the usual ones must do harm.
+
+        None once the work is spent: a condition that was not asked may follow, or be the caller's."""
         judge = self.judge
+        if judge.session.work.is_spent:
+            return None
         launched = self._launched
         harm = Harm(judge, launched, still, self.run)
         given = (*given, *judge.with_elements)

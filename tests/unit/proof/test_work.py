@@ -22,6 +22,7 @@ from tilecheck.ir.launch import Launch
 from tilecheck.launch_sites import launches_of
 from tilecheck.model import KernelReport
 from tilecheck.options import DEFAULT_BUDGET
+from tilecheck.overlay import overlaid
 from tilecheck.proof.decide import Decision, decide
 from tilecheck.proof.judges import Judges
 from tilecheck.proof.obligation import Obligation
@@ -112,6 +113,45 @@ def test_a_limit_on_launches_makes_no_condition_hold_and_breaks_none(file: str) 
                 assert other.status == one.status or is_weaker
                 changed += one.status != other.status
     assert changed
+
+
+ROWS = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def gated(a, b, c, stride, n: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * stride
+    i = tl.arange(0, BLOCK)
+    x = tl.load(a + row + i, mask=i < n, other=0)
+    tl.store(c + row + i, x * tl.load(b + row + i, mask=i < n, other=0), mask=i < n)
+
+def host(a, b):
+    shape = a.shape
+    n = shape[-1]
+    a = a.view(-1, n)
+    b = b.view(-1, n)
+    c = torch.empty_like(a)
+    gated[(a.shape[0],)](a, b, c, c.stride(-2), n=n, BLOCK=triton.next_power_of_2(n))
+    return c.view(*shape)
+"""
+
+
+def test_no_launch_is_blamed_for_conditions_that_were_not_asked() -> None:
+    """What only the caller can meet looks like the host's own where the work was spent before it was asked."""
+    table = Project().add(parse(decode("host.py", ROWS.encode())))
+    [definition] = find_kernels(table)
+    launches = launches_of(definition, find_launches(table))
+    kernel = lower(definition)
+    facts = Facts(kernel, build(kernel, launches))
+    obligations, _ = state_obligations(facts, [entry.rule for entry in load_rules()])
+    decision = decide(kernel, obligations, "host.py", without=frozenset(), budget=DEFAULT_BUDGET, work=Work())
+    with overlaid({"host.py": ROWS.encode()}):
+        budgets = [DEFAULT_BUDGET >> shift for shift in range(14)]
+        whole, *limited = (_concluded(facts, decision, launches, "host.py", budget) for budget in budgets)
+    assert whole.verdict.value == "conditional"
+    assert {report.verdict.value for report in limited} == {"conditional", "unknown"}
 
 
 def test_the_work_of_a_kernel_does_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
