@@ -1,11 +1,11 @@
-"""How time grows with the size of what is verified: exponents of generated series.
+"""Measures how verification time grows with the size of generated programs, as exponents.
 
     nice python benchmarks/growth.py [SERIES ...]
 
-Each point is verified in a forked process of its own, in processor time, the best of some runs. `reading`
-is what comes before any kernel is analysed: discovery, parsing, and finding every launch. The exponent is
+Each program is verified in a forked process of its own; the processor time is the best of two runs. `reading`
+is the time before the first kernel is analysed: discovery, parsing, and finding every launch. The exponent is
 the slope of time against size, both as logarithms, over the larger half of the sizes: 1 is linear. The exit
-code is 1 when one is over the bar.
+code is 1 if an exponent is over the bar.
 """
 
 from __future__ import annotations

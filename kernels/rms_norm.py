@@ -69,7 +69,7 @@ def reference(x: np.ndarray[Any, Any], weight: np.ndarray[Any, Any], eps: float 
 
 
 def examples() -> Iterator[tilecheck.Example]:
-    """Rows of a width that is no tile, one for each block or many, the last tile short of rows."""
+    """Rows shorter than a tile: one row a block, then tiles of rows, the last of them incomplete."""
     rng = np.random.default_rng(0)
     weight = rng.standard_normal(1000).astype(np.float16)
     for rows, tile_m in ((3, 1), (37, TILE_ELEMENTS // 1024)):

@@ -123,7 +123,7 @@ def _verify_file(
     session: Session | None = None,
 ) -> FileResult:
     """Verify the kernels of one file, with the launches in it and in the files that import from it. `read`
-    keeps the launches of files that were read, each of which may import from many."""
+    maps each file that was read to its launches: a file may import from many others."""
     candidate, importers = work
     start = time.perf_counter()
     try:

@@ -97,7 +97,7 @@ def merged(values: Mapping[Symbol, Any], more: Mapping[Symbol, Any], trial: Tria
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """What an access says of the elements that it touches."""
+    """The elements that an access touches, as terms over its lanes, block and iteration."""
 
     parts: tuple[Expr, ...]
     loops: tuple[Symbol, ...]

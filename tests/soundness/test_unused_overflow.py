@@ -101,8 +101,8 @@ def expressions(value: object) -> Iterator[Expr]:
 
 
 def reached(kernel: Kernel) -> tuple[list[Expr], list[str]]:
-    """What accesses, branches and checks of a kernel are made of, and the same in words. An unknown may need
-    fewer checks of a dividend than a value of which the signs are known, and is exchanged more."""
+    """The expressions in the accesses, branches and checks of a kernel, and the same as text. An unknown value
+    may need fewer checks as a dividend than a value with known signs, and is exchanged more often."""
     counted = tuple((check.value, check.guard) for check in kernel.arithmetic if check.counts)
     checks = tuple(check for check in kernel.checks if check.kind is not CheckKind.DIVIDEND)
     other = dataclasses.replace(kernel, arithmetic=(), exchanges=(), names=(), checks=checks)

@@ -107,7 +107,7 @@ def _outcome(call: Callable[[], object]) -> object:
     """What a call gives as text, or the kind of error that it raises."""
     try:
         found = call()
-    except Exception as error:  # noqa: BLE001 - whatever it is, both must raise it
+    except Exception as error:  # noqa: BLE001 - both decorators must raise the same error
         return type(error)
     return type(found).__name__ if "object at" in repr(found) else repr(found)
 

@@ -35,7 +35,7 @@ def compiled(text: str) -> re.Pattern[str]:
     """The regular expression of a pattern. Most runs need none: files that are named are not kept out.
 
     Raises:
-        re.error: the text is no pattern.
+        re.error: the text is not a valid pattern.
     """
     return re.compile(_regex_of(text.removeprefix("./").strip("/")))
 
