@@ -20,6 +20,7 @@ from tilecheck.jit.records import Record
 # Of a launch. Nothing but handles and numbers: an array of somebody else's would not be owned.
 Argument = host.View | int | float
 
+
 class Machine(Protocol):
     """Memory and launches. Arrays are handles of `tilecheck.host`, which owns and orders them."""
 
