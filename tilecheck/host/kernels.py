@@ -269,6 +269,8 @@ class _Triton(Prepared):
         options: Mapping[str, Any],
         dependent: bool,
     ) -> None:
+        if options.get("launch_pdl"):  # the launches after it count on its place in the order
+            raise TypeError(f"{self.name}: give `dependent=True` in place of `launch_pdl`")
         start = self._guarded.launch_dependent if dependent else self._guarded.launch
         if driver.current() == queue.handle:
             start(self.held(), grid, args, options)

@@ -120,12 +120,15 @@ class CompiledKernel:
     def __repr__(self) -> str:
         return f"<compiled kernel {self.record.name}, {len(self._variants)} variants>"
 
-    def forward(self, stream: Any, grid: Any, args: Any) -> None:
+    def forward(self, stream: Any, grid: Any, args: Any, *, dependent: bool = False) -> None:
         """Check the launch, choose a variant, launch it.
 
         Raises:
-            LaunchRefused: the launch breaks a condition, or no variant fits the arguments.
+            LaunchRefused: the launch breaks a condition, no variant fits the arguments, or it is to depend on
+                the launch before it.
         """
+        if dependent:
+            raise LaunchRefused(f"`{self.record.name}` cannot depend on the launch before it: it is a cubin")
         self._check(grid, args)
         try:
             addresses = [args[i].data_ptr() for i in self._arrays]

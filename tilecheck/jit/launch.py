@@ -22,7 +22,16 @@ _ready: weakref.WeakKeyDictionary[Any, _Forward] = weakref.WeakKeyDictionary()
 _with_contracts: weakref.WeakKeyDictionary[Any, dict[int, Check]] = weakref.WeakKeyDictionary()
 
 
-def launch(stream: Any, grid: Any, kernel: Any, args: Any, /, *, check_contracts: bool | int = False) -> None:
+def launch(
+    stream: Any,
+    grid: Any,
+    kernel: Any,
+    args: Any,
+    /,
+    *,
+    programmatic_dependent_launch: bool = False,
+    check_contracts: bool | int = False,
+) -> None:
     """Launch a verified kernel, as `cuda.tile.launch` does.
 
     The first launch of a kernel finds its verdict: an emitted one (`use_verdicts`), else by verifying its file
@@ -34,6 +43,9 @@ def launch(stream: Any, grid: Any, kernel: Any, args: Any, /, *, check_contracts
         grid: the number of blocks along one to three axes.
         kernel: a `ct.kernel`, or a `CompiledKernel` of `tilecheck.load_kernels`.
         args: one value for each parameter. Arrays are PyTorch tensors or have `__cuda_array_interface__`.
+        programmatic_dependent_launch: whether the kernel may start before the launch before it on the stream
+            has ended. Every block has to wait for that one (`ct.grid_dependency_control_wait()`) before it
+            touches memory.
         check_contracts: whether to hold the contracts on values in memory (`increasing(t)`, `distinct(t)`, ...)
             against the arrays. This waits until the device is idle and copies them to the host. Arrays of more
             than 65,536 elements are refused, unless the number that are allowed is given instead of True.
@@ -48,13 +60,16 @@ def launch(stream: Any, grid: Any, kernel: Any, args: Any, /, *, check_contracts
         forward = _ready[kernel]
     except (KeyError, TypeError):
         forward = _prepare(kernel)
-    forward(stream, grid, args)
+    if programmatic_dependent_launch:
+        forward(stream, grid, args, dependent=True)
+    else:
+        forward(stream, grid, args)
 
 
 def _prepare(kernel: Any) -> _Forward:
     """Find the verdict of a kernel and compile its guard, once."""
     is_compiled = isinstance(kernel, CompiledKernel)
-    forward: _Forward = kernel.forward if is_compiled else _forwarding(kernel, guard_of(kernel).check)
+    forward: _Forward = kernel.forward if is_compiled else _forwarding(kernel, guard_of(kernel))
     _ready[kernel] = forward
     return forward
 
@@ -70,14 +85,23 @@ def _contracts_of(kernel: Any, most: int) -> Check:
     return check
 
 
-def _forwarding(kernel: Any, check: Check) -> _Forward:
+def _forwarding(kernel: Any, guard: Guard) -> _Forward:
     from cuda.tile import launch as launch_tile  # lazy: a cubin is launched without it
 
     held = weakref.ref(kernel)  # strongly held, the entry of `_ready` would keep its own key alive
+    check, record = guard.check, guard.record
 
-    def forward(stream: Any, grid: Any, args: Any) -> None:
+    def forward(stream: Any, grid: Any, args: Any, *, dependent: bool = False) -> None:
         check(grid, args)
-        launch_tile(stream, grid, held(), args)
+        if not dependent:
+            launch_tile(stream, grid, held(), args)
+            return
+        if why := record.why_unordered(args):
+            raise LaunchRefused(
+                f"this launch of `{record.name}` may not depend on the launch before it: {why}",
+                f"   = kernel `{record.name}` of {record.file}:{record.line}, verdict {record.verdict}",
+            )
+        launch_tile(stream, grid, held(), args, programmatic_dependent_launch=True)
 
     return forward
 

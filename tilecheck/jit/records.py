@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,6 +125,23 @@ class Record:
     @property
     def is_accepted(self) -> bool:
         return self.verdict in ACCEPTED
+
+    def why_unordered(self, values: Sequence[Any]) -> str:
+        """Why a launch with these arguments may not start before the launch before it has ended; else "".
+
+        It may if every program first waits, and only then touches memory. All that it does then comes after
+        the end of the launch before it, and so after all before that one: an ordinary launch starts when
+        those have ended, and a dependent one has waited for them itself.
+        """
+        if self.waits is None:
+            return "it does not wait for the launch before it"
+        for argument, value in zip(self.arguments, values, strict=True):
+            if argument.name in self.waits.needs and not value:
+                return f"it waits for the launch before it only where `{argument.name}` is true"
+        if not self.waits.always:
+            return "not all of its programs wait for the launch before it"
+        early = next(iter((*self.waits.reads, *self.waits.writes)), None)
+        return f"it touches `{early}` before it waits for the launch before it" if early else ""
 
     @property
     def source(self) -> str:

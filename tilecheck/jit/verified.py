@@ -23,11 +23,10 @@ from tilecheck.jit.records import Record
 from tilecheck.jit.verdicts import check_text, record_for
 
 # Options of a launch with the values that verdicts cover: a program is one group of threads, programs do not
-# wait for one another, launches follow one another, and what runs is the kernel.
+# wait for one another, and what runs is the kernel.
 _OPTIONS: dict[str, tuple[Any, ...]] = {
     "num_ctas": (None, 1),
     "launch_cooperative_grid": (None, False),
-    "launch_pdl": (None, False),
     "ir_override": (None,),
     "enable_warp_specialization": (None, False),  # of earlier versions: several groups of warps
     "num_consumer_groups": (None, 0),
@@ -204,6 +203,8 @@ class Guarded:
         for name, value in options.items():
             if name in _OPTIONS and value not in _OPTIONS[name]:
                 raise self._refusal(f"the proof does not cover launches with `{name}={value}`")
+        if options.get("launch_pdl") and (why := self.record.why_unordered(values)):
+            raise self._refusal(f"`launch_pdl={options['launch_pdl']}`: {why}")
         if self.threads is not None:
             self.threads(options.get("num_warps", _WARPS), values, warp_size())
         return values

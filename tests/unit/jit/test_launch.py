@@ -17,6 +17,12 @@ import cuda.tile as ct
 @ct.kernel
 def double(out):
     ct.store(out, (ct.bid(0),), ct.load(out, (ct.bid(0),), shape=(8,)) * 2)
+
+
+@ct.kernel
+def waiting(out):
+    ct.grid_dependency_control_wait()
+    ct.store(out, (ct.bid(0),), ct.load(out, (ct.bid(0),), shape=(8,)) * 2)
 """
 
 
@@ -31,12 +37,12 @@ def kernel(tmp_path, monkeypatch):
     spec.loader.exec_module(module)
     seen = []
     monkeypatch.setattr(tile, "launch", lambda *args, **options: seen.append((*args, options)))
-    return module.double, seen
+    return module, seen
 
 
 def test_a_launch_that_the_verdict_covers_is_forwarded(kernel, tensor):
-    double, seen = kernel
-    x = tensor(16)
+    module, seen = kernel
+    double, x = module.double, tensor(16)
     launching.launch(7, (2,), double, (x,))
     assert seen == [(7, (2,), double, (x,), {})]
     with pytest.raises(LaunchRefused, match="condition"):
@@ -44,9 +50,20 @@ def test_a_launch_that_the_verdict_covers_is_forwarded(kernel, tensor):
     assert len(seen) == 1
 
 
+def test_only_a_kernel_that_first_waits_may_depend_on_the_launch_before(kernel, tensor):
+    module, seen = kernel
+    x = tensor(16)
+    with pytest.raises(LaunchRefused, match="it does not wait for the launch before it"):
+        launching.launch(7, (2,), module.double, (x,), programmatic_dependent_launch=True)
+    with pytest.raises(LaunchRefused, match="condition"):
+        launching.launch(7, (3,), module.waiting, (x,), programmatic_dependent_launch=True)
+    assert seen == []
+    launching.launch(7, (2,), module.waiting, (x,), programmatic_dependent_launch=True)
+    assert seen == [(7, (2,), module.waiting, (x,), {"programmatic_dependent_launch": True})]
+
+
 def test_the_guard_of_a_kernel(kernel, tensor):
-    double, _ = kernel
-    guard = launching.guard_of(double)
+    guard = launching.guard_of(kernel[0].double)
     assert guard.record.name == "double"
     x = tensor(16)
     assert not guard.remembers((2,), (x,))

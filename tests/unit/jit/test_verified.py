@@ -20,6 +20,7 @@ import pytest
 
 import tilecheck
 from tilecheck.errors import LaunchRefused
+from tilecheck.host.kernels import prepared
 from tilecheck.jit import jitted, records, verdicts
 from tilecheck.jit.launch import launch
 
@@ -102,6 +103,30 @@ def halved(x_ptr, sum_ptr, BLOCK: tl.constexpr):
 tuned_halved = triton.autotune(
     [triton.Config({"BLOCK": 128}), triton.Config({"BLOCK": 256})], key=[], restore_value=["x_ptr"]
 )(halved)
+
+
+@triton.jit
+def after(x_ptr, out_ptr, n, WAIT: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if WAIT:
+        tl.extra.cuda.gdc_wait()
+    tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < n), mask=at < n)
+
+
+@triton.jit
+def too_late(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n)
+    tl.extra.cuda.gdc_wait()
+    tl.store(out_ptr + at, x, mask=at < n)
+
+
+@triton.jit
+def sometimes(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if n > 4:
+        tl.extra.cuda.gdc_wait()
+        tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < n), mask=at < n)
 
 
 @triton.jit
@@ -379,7 +404,7 @@ def test_a_grid_without_blocks_launches_nothing(load, tensor):
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("ir_override", "k.ttgir"), ("num_ctas", 2), ("launch_pdl", True), ("launch_cooperative_grid", True)],
+    [("ir_override", "k.ttgir"), ("num_ctas", 2), ("launch_cooperative_grid", True)],
 )
 def test_options_that_no_verdict_covers_are_refused(load, tensor, option, value):
     k = load()
@@ -387,6 +412,46 @@ def test_options_that_no_verdict_covers_are_refused(load, tensor, option, value)
     assert f"`{option}={value}`" in refused(lambda: call(**{option: value}))
     assert call(**{option: 1 if option == "num_ctas" else None}, num_stages=2) == "compiled"
     assert k.copy.launched[0][2].keys() == {option, "num_stages"}
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "why"),
+    [
+        ("copy", {}, "it does not wait"),
+        ("after", {"WAIT": False}, "only where `WAIT` is true"),
+        ("too_late", {}, "it touches `x_ptr` before it waits"),
+        ("sometimes", {}, "not all of its programs wait"),
+    ],
+)
+def test_a_launch_that_the_launch_before_may_still_race_with_does_not_depend_on_it(
+    load, tensor, name, options, why
+):
+    kernel = getattr(load(), name)
+    call = functools.partial(
+        tilecheck.verified(kernel)[(1,)], tensor(8), tensor(8, at=64), 8, BLOCK=8, **options
+    )
+    told = refused(lambda: call(launch_pdl=True))
+    assert why in told
+    assert "`launch_pdl=True`" in told
+    assert kernel.launched == []
+    assert call(launch_pdl=False) == "compiled"
+
+
+def test_a_kernel_that_waits_before_it_touches_memory_may_depend_on_the_launch_before(load, tensor):
+    kernel = load().after
+    call = functools.partial(tilecheck.verified(kernel)[(1,)], tensor(8), tensor(8, at=64), BLOCK=8, WAIT=True)
+    assert call(8, launch_pdl=True) == "compiled"
+    assert kernel.launched[0][2]["launch_pdl"] is True
+    assert "overlap" in refused(
+        lambda: tilecheck.verified(kernel)[(1,)](tensor(8), tensor(8), 8, True, 8, launch_pdl=True)
+    )
+
+
+def test_operations_of_the_host_say_that_they_depend_in_the_word_of_the_library(load):
+    kernel = load().after
+    with pytest.raises(TypeError, match="give `dependent=True` in place of `launch_pdl`"):
+        prepared(kernel).launch(None, None, (1,), (), {"launch_pdl": True}, dependent=False)
+    assert kernel.launched == []
 
 
 def test_a_dependent_launch_is_checked_like_any_other(load, tensor):
