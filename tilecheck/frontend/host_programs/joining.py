@@ -164,8 +164,8 @@ def _holds_nothing(value: V.Value) -> bool:
             return plain
         case V.Number() | V.Const() | V.Range():
             return True
-        case V.Method(owner=V.Tensor(), name="shape" | "dtype" | "device"):
-            return True
+        case V.Method():
+            return V.is_description(value)
         case V.Library(name=name):
             return name.startswith("torch.") and name.rpartition(".")[2].islower()
         case V.Imported():

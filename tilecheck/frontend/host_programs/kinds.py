@@ -125,7 +125,7 @@ def truth(m: Machine, value: V.Value, node: cst.CSTNode) -> bool:
             return bool(items)
         case V.Unknown(name=name):
             if name in m.tests and ("truth", name) not in m.decided:
-                return m.tests[name]()
+                m.decided["truth", name] = 0 if m.tests[name]() else 1
             return m.choose(("truth", name), 2) == 0
         case V.Tensor(perhaps=perhaps):
             learn_number(m, value)

@@ -319,6 +319,11 @@ def number(value: int) -> Number:
     return Number(E.const(value))
 
 
+def is_description(value: Value) -> bool:
+    """Whether the value is an attribute of a tensor that holds none of its memory."""
+    return isinstance(value, Method) and isinstance(value.owner, Tensor) and value.name in _DESCRIPTIONS
+
+
 def contents(value: Value, seen: set[int] | None = None) -> Iterator[Value]:
     """A value and all that it holds, each mutable part once."""
     seen = set() if seen is None else seen
@@ -332,6 +337,9 @@ def contents(value: Value, seen: set[int] | None = None) -> Iterator[Value]:
             stack += below(value)
 
 
+_DESCRIPTIONS = frozenset(("shape", "dtype", "device"))
+
+
 def _closure(function: Function) -> list[Value]:
     return [part for part in (function.closure, function.owner) if part is not None]
 
@@ -342,7 +350,7 @@ _BELOW: dict[type, Callable[[Any], Iterable[Value]]] = {
     Object: lambda value: value.fields.values(),
     Scope: lambda value: [*value.names.values(), *([] if value.outer is None else [value.outer])],
     Function: _closure,
-    Method: lambda value: [value.owner],
+    Method: lambda value: [] if is_description(value) else [value.owner],
     Gridded: lambda value: [value.kernel],
     Partial: lambda value: value.given.every(),
     Generator: lambda value: [value.function, *value.given.every()],

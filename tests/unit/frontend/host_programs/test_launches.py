@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 Paths = Callable[..., list[list[str]]]
 
 
@@ -42,6 +44,25 @@ def test_a_flag_decides_the_launch_and_its_wait_together(paths: Paths) -> None:
     )
     assert plain == ["launch gated on current: reads ~x, x[0:1] writes ~y, y[0:1]"]
     assert dependent == ["launch gated on current dependent: reads ~x, x[0:1] writes ~y, y[0:1]"]
+
+
+@pytest.mark.parametrize(
+    "flag", ["may_depend(x.device)", "fits(x.shape, x.dtype)", "torch.cuda.get_device_capability() >= (9, 0)"]
+)
+def test_what_a_card_can_do_decides_the_launch_and_its_wait_together(paths: Paths, flag: str) -> None:
+    """Sizes, types and devices hold no memory: code that is not in view gives nothing of the tensor back."""
+    plain, dependent = sorted(
+        paths(
+            f"""
+            def f(x: torch.Tensor, y: torch.Tensor, n):
+                early = {flag}
+                gated[(1,)](x, y, n, B=128, PDL=early, launch_pdl=early)
+            """
+        ),
+        key=lambda path: "dependent" in path[-1],
+    )
+    assert plain[-1] == "launch gated on current: reads ~x, x[0:1] writes ~y, y[0:1]"
+    assert dependent[-1] == "launch gated on current dependent: reads ~x, x[0:1] writes ~y, y[0:1]"
 
 
 def test_launches_of_cutile_name_their_stream(paths: Paths) -> None:
