@@ -49,13 +49,11 @@ _MODULES = (
     "contextlib.nullcontext", "contextlib.suppress", "typing.", "enum.", "operator.",
 )  # fmt: skip
 _UNSAFE_MODULES = ("os.fork", "os.exec", "os.spawn", "os.system", "os.popen", "sys.settrace", "sys.setprofile")
-_PLAIN_NAMES = frozenset(
-    "triton.cdiv triton.next_power_of_2 cuda.tile.cdiv tilecheck.kernels.sizes.next_power_of_two "
-    "torch.cuda.synchronize".split()
-)
+_PLAIN_NAMES = frozenset("triton.cdiv triton.next_power_of_2 cuda.tile.cdiv torch.cuda.synchronize".split())
 _VERIFIED = ("tilecheck.verified",)
 _LAUNCHERS = ("cuda.tile.launch", "tilecheck.launch")
-_TORCH_PLAIN = (
+_PLAIN_PREFIXES = (
+    "tilecheck.kernels.sizes.",
     "torch.cuda.is_available", "torch.cuda.device_count", "torch.cuda.current_device", "torch.cuda.get_device_",
     "torch.cuda.memory_", "torch.cuda.max_memory_", "torch.cuda.mem_get_info", "torch.cuda.manual_seed",
     "torch.cuda.empty_cache", "torch.manual_seed", "torch.is_", "torch.get_", "torch.finfo", "torch.iinfo",
@@ -76,7 +74,7 @@ def function(r: Run, name: str, given: Given, invoke: Invoke) -> Kind:
         return _launch(r, name, given)
     if name == "torch.cuda.current_stream":
         return frozenset({Sort.CURRENT})
-    if name in _PLAIN_NAMES or name.startswith(_TORCH_PLAIN):
+    if name in _PLAIN_NAMES or name.startswith(_PLAIN_PREFIXES):
         if name == "torch.cuda.synchronize":
             r.raw(given.node)
         return _plain(r, given)
