@@ -13,7 +13,7 @@ from kernel_cases import MODULES, examples, kernels, parameters
 ct = pytest.importorskip("cuda.tile", reason="cuda-tile is not installed")
 compilation = pytest.importorskip("cuda.tile.compilation", reason="cuda-tile is too old")
 
-TILE_IR = "13.3"  # the version that brought sm_90
+TILE_IR = "13.4"  # the version that brought dependent launches
 
 
 @dataclass(frozen=True)

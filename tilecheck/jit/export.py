@@ -22,7 +22,6 @@ from tilecheck.jit.records import Record
 ALIGNMENT = 16  # bytes: the widest access of one thread, and what the bulk copy engine asks of strides
 EXTENT = 16  # elements: what cuTile looks for in the length of a row
 FORMATS = {"cubin": "cubin", "tileir": "tileir_bytecode"}
-_TILE_IR = "13.3"  # the first version of the bytecode that names no architecture
 
 
 def export_kernel(
@@ -67,14 +66,7 @@ def _compile(record: Record, kernel: Any, forms: tuple[Form, ...], arch: str, ou
     )
     target = io.BytesIO()
     try:
-        compilation.export_kernel(
-            kernel,
-            [signature],
-            target,
-            gpu_code=arch,
-            output_format=FORMATS[output],
-            bytecode_version=_TILE_IR,
-        )
+        compilation.export_kernel(kernel, [signature], target, gpu_code=arch, output_format=FORMATS[output])
     except FileNotFoundError:
         raise UsageError(
             "cuTile's compiler is not installed",
