@@ -1,7 +1,8 @@
 """Matrix product split along its depth, for outputs of too few tiles to fill the GPU.
 
 The first kernel writes the partial product of each split to a place of its own, the second adds them up: no
-atomics, and the same result in every run.
+atomics, and the same result in every run. The second one starts while the first still runs, and waits for it
+before it touches memory.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import tilecheck
 
 from .matmul import empty_product
-from .sizes import multiprocessors
+from .sizes import may_depend, multiprocessors
 
 if TYPE_CHECKING:
     import torch
@@ -27,7 +28,7 @@ REDUCE_SPLITS = 4
 REDUCE_N = 512
 
 
-@ct.kernel
+@ct.kernel(num_worker_warps=4)
 def split_k_partial_kernel(
     a: ct.Array,
     b: ct.Array,
@@ -40,6 +41,7 @@ def split_k_partial_kernel(
     m = ct.bid(0)
     n = ct.bid(1)
     split = ct.bid(2)
+    ct.grid_dependency_control_launch_dependents()
     acc = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for k in range(split, ct.num_tiles(a, axis=1, shape=(TILE_M, TILE_K)), ct.num_blocks(2)):
         left = ct.load(a, index=(m, k), shape=(TILE_M, TILE_K), padding_mode=ct.PaddingMode.ZERO)
@@ -55,6 +57,7 @@ def split_k_reduce_kernel(
     """A piece of one row per block. No TMA: its buffers would leave room for a single block at a time."""
     m = ct.bid(0)
     n = ct.bid(1)
+    ct.grid_dependency_control_wait()
     shape = (TILE_S, 1, TILE_N)
     total = ct.zeros(shape, dtype=ct.float32)
     for s in range(ct.num_tiles(partial, axis=0, shape=shape)):
@@ -81,7 +84,9 @@ def split_k_matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     grid = (tiles_m, tiles_n, splits)
     tilecheck.launch(stream, grid, split_k_partial_kernel, (a, b, partial, TILE_M, TILE_N, TILE_K))
     grid = (rows, ct.cdiv(columns, REDUCE_N), 1)
-    tilecheck.launch(stream, grid, split_k_reduce_kernel, (partial, out, REDUCE_SPLITS, REDUCE_N))
+    args = (partial, out, REDUCE_SPLITS, REDUCE_N)
+    early = may_depend(a.device)
+    tilecheck.launch(stream, grid, split_k_reduce_kernel, args, programmatic_dependent_launch=early)
     return out
 
 

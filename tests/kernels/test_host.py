@@ -64,6 +64,7 @@ TORCH = SimpleNamespace(
     cuda=SimpleNamespace(
         current_stream=lambda: 0,
         get_device_properties=lambda _: SimpleNamespace(multi_processor_count=MULTIPROCESSORS),
+        get_device_capability=lambda _: (9, 0),
     ),
 )
 
@@ -73,7 +74,14 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The kernels that were launched."""
     kernels: list[Any] = []
 
-    def launch(_: Any, grid: tuple[int, int, int], kernel: Any, args: Sequence[Any]) -> None:
+    def launch(
+        _: Any,
+        grid: tuple[int, int, int],
+        kernel: Any,
+        args: Sequence[Any],
+        *,
+        programmatic_dependent_launch: bool = False,  # of one after another, as these are
+    ) -> None:
         function = kernel._pyfunc  # noqa: SLF001 - as `tilecheck.launch` finds it
         given = [a.array if isinstance(a, Tensor) else a for a in args]
         arguments = dict(zip(inspect.signature(function).parameters, given, strict=True))
