@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 
 from qwen3.decoder import Decoder
 from qwen3.machine import machine
-from qwen3.products import WHOLE, Product, products
+from qwen3.products import Product, products
 from qwen3.weights import load
 from qwen3_models import Drawn, config_of
 
-NAMES = ("behind a norm", "gate and up", "onto the residual")
-ONE = ((1, 2, 4), (1024, 2048, 4096), (2, 4, 8))  # rows, columns and warps for one sequence
+NAMES = ("behind a norm", "gate and up", "attention onto the residual", "down onto the residual")
+ONE = ((2, 4, 8), (1024, 2048), (2, 4, 8))  # rows, columns and warps for one sequence
 SEVERAL = ((16, 32), (128, 256, 512), (2, 4, 8))
 STEPS, ROUNDS = 24, 3
 SHOWN = 6
@@ -38,7 +38,7 @@ def tried(model: str, device: str, layers: int, context: int, sequences: int) ->
     def step(choice: Sequence[Product]) -> float:
         """Microseconds of a step. The caches hold zeros: what they hold is of no matter to time."""
         decoder = Decoder(place, config, weights, context + STEPS * (ROUNDS + 1), None, 0, sequences)
-        decoder._products = (choice[0], choice[1], choice[2])  # noqa: SLF001 - nothing is captured yet
+        decoder._products = tuple(choice)  # noqa: SLF001 - nothing is captured yet
         decoder.start([[1]] * sequences)
         decoder._given["position"] = decoder._positions = [context] * sequences  # noqa: SLF001 - as said
         return min(_times(decoder))
@@ -50,10 +50,10 @@ def tried(model: str, device: str, layers: int, context: int, sequences: int) ->
     )
     for number, name in enumerate(NAMES):
         rows, columns, warps = ONE if sequences == 1 else SEVERAL
-        if sequences == 1 and number < 2:
-            columns = (WHOLE,)  # these kernels hold whole rows
+        whole = best[number].columns
+        pieces = (whole,) if len(whole) > 1 else tuple((size,) for size in columns)
         taken = {}
-        for tile in itertools.product(rows, columns, warps):
+        for tile in itertools.product(rows, pieces, warps):
             trial = dataclasses.replace(best[number], rows=tile[0], columns=tile[1], warps=tile[2])
             try:
                 taken[tile] = step([*best[:number], trial, *best[number + 1 :]])
@@ -65,9 +65,9 @@ def tried(model: str, device: str, layers: int, context: int, sequences: int) ->
         yield f"  {name}: " + ", ".join(f"{_text(tile)} {taken[tile]:.1f}" for tile in order[:SHOWN])
 
 
-def _text(tile: tuple[int, int, int]) -> str:
+def _text(tile: tuple[int, tuple[int, ...], int]) -> str:
     rows, columns, warps = tile
-    return f"{rows} x {'whole' if columns == WHOLE else columns} / {warps}"
+    return f"{rows} x {'+'.join(map(str, columns))} / {warps}"
 
 
 def _times(decoder: Decoder) -> Iterator[float]:

@@ -25,7 +25,6 @@ from tilecheck.kernels.triton.batch_gemv import MAX_SEQUENCES
 from tilecheck.kernels.triton.decode_attention import (
     KEYS,
     ROWS,
-    SPLITS,
     attention_kernel,
     merge_kernel,
     split_attention_kernel,
@@ -41,6 +40,8 @@ from tilecheck.kernels.triton.next_token import (
 )
 
 SHORT = 96  # positions up to here take one program a head; later ones are split over the keys
+SPLITS = 64  # of the keys of a long context
+STAGES = 2  # of loads: the programs of the product behind it need room to load their weights early
 SEEDS_APART = 2**20  # of two sequences: more than there are positions, which are added to seeds
 
 
@@ -203,50 +204,44 @@ class Decoder:
         for layer, (keys, values) in zip(weights.layers, self._caches, strict=True):
             self._norm_gemv(layer.attention_gain, layer.qkv, self._qkv, may_depend)
             self._attention(layer, keys, values, is_short, may_depend)
-            self._gemv_add(self._attended, layer.output, may_depend)
+            self._gemv_add(2, self._attended, layer.output, may_depend)
             self._gate_up(layer, may_depend)
-            self._gemv_add(self._feed, layer.down, may_depend)
+            self._gemv_add(3, self._feed, layer.down, may_depend)
         self._norm_gemv(weights.gain, weights.head, self._logits, may_depend)
         self._take(may_depend)
 
     def _norm_gemv(self, gain: host.Shared, weight: host.Shared, out: host.Array, may_depend: bool) -> None:
         rows, columns = weight.shape
         args = (self._hidden, gain, weight, out, rows, columns, self.config.eps)
-        self._products[0].launch(self.machine, args, (rows, columns), may_depend)
+        self._products[0].launch(self.machine, args, rows, may_depend)
 
     def _gate_up(self, layer: Layer, may_depend: bool) -> None:
         rows, columns = self.config.intermediate, self.config.hidden
         args = (self._hidden, layer.feed_gain, layer.gate_up, self._feed, rows, columns, self.config.eps)
-        self._products[1].launch(self.machine, args, (rows, columns), may_depend)
+        self._products[1].launch(self.machine, args, rows, may_depend)
 
-    def _gemv_add(self, x: host.Array, weight: host.Shared, may_depend: bool) -> None:
+    def _gemv_add(self, number: int, x: host.Array, weight: host.Shared, may_depend: bool) -> None:
         rows, columns = weight.shape
         args = (x, weight, self._hidden, rows, columns)
-        self._products[2].launch(self.machine, args, (rows, columns), may_depend)
+        self._products[number].launch(self.machine, args, rows, may_depend)
 
     def _attention(
         self, layer: Layer, keys: host.Array, values: host.Array, is_short: bool, may_depend: bool
     ) -> None:
         config, launch, position = self.config, self.machine.launch, self._state["position"]
         given = (self._qkv, layer.q_gain, layer.k_gain, *self._turns, position, keys, values)
-        sizes = (
-            config.kv_heads,
-            self.slots,
-            config.width**-0.5,
-            config.eps,
-            config.group,
-            config.width // 2,
-            KEYS,
-        )
+        scale, half = config.width**-0.5, config.width // 2
+        sizes = (config.kv_heads, self.slots, scale, config.eps, config.group, half)
         if is_short:
             grid = (config.group, config.kv_heads, self.sequences)
-            args = (*given, self._attended, *sizes, may_depend)
+            args = (*given, self._attended, *sizes, KEYS, may_depend)
             launch(attention_kernel, grid, args, dependent=may_depend, warps=2)
             return
-        args = (*given, self._partial, self._weights, *sizes, SPLITS, ROWS, may_depend)
+        args = (*given, self._partial, self._weights, *sizes, KEYS, SPLITS, ROWS, STAGES, may_depend)
         launch(split_attention_kernel, (config.kv_heads, SPLITS, self.sequences), args, dependent=may_depend)
-        args = (self._partial, self._weights, position, self._attended, self.slots, config.width, KEYS, SPLITS)
-        launch(merge_kernel, (config.heads, self.sequences), (*args, may_depend), dependent=may_depend)
+        parts = (self._partial, self._weights, position, self._attended, self.slots)
+        args = (*parts, config.width, KEYS, SPLITS, may_depend)
+        launch(merge_kernel, (config.heads, self.sequences), args, dependent=may_depend)
 
     def _take(self, may_depend: bool) -> None:
         config, launch, sampling = self.config, self.machine.launch, self.sampling

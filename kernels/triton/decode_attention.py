@@ -17,11 +17,13 @@ import triton.language as tl
 
 import tilecheck
 
+from ..sizes import may_depend  # noqa: TID252 - the path of the package depends on how it is installed
+
 if TYPE_CHECKING:
     import torch
 
 KEYS = 32  # loaded at once
-SPLITS = 64  # of a long context
+SPLITS, SPLIT_KEYS, STAGES = 16, 64, 3  # of a long context: parts, keys loaded at once, loads on their way
 ROWS = 16  # of the smallest matrix product: queries that share keys, and idle rows
 
 
@@ -142,6 +144,7 @@ def split_attention_kernel(
     KEYS: tl.constexpr,
     SPLITS: tl.constexpr,
     ROWS: tl.constexpr,
+    STAGES: tl.constexpr,
     DEPENDENT: tl.constexpr,
 ):
     """One program for each head of keys, each part of the context and each sequence; idle ones end at once."""
@@ -186,7 +189,7 @@ def split_attention_kernel(
         total = tl.full((ROWS,), 1.0, tl.float32)
         result = result + v.to(tl.float32)[None, :]
     qa, qb = qa.to(key_ptr.dtype.element_ty), qb.to(key_ptr.dtype.element_ty)
-    for start in tl.range(first, last, KEYS, num_stages=2):
+    for start in tl.range(first, last, KEYS, num_stages=STAGES):
         n = start + tl.arange(0, KEYS)
         old = n < last
         at = (cache + n)[:, None] * width
@@ -288,6 +291,7 @@ def decode_attention(
     out = torch.empty((sequences, heads, width), dtype=qkv.dtype, device=qkv.device)
     if sequences == 0 or kv_heads == 0:
         return out
+    dependent = may_depend(qkv.device)
     if not split:
         tilecheck.verified(attention_kernel)[(group, kv_heads, sequences)](
             qkv,
@@ -306,7 +310,8 @@ def decode_attention(
             GROUP=group,
             HALF=half,
             KEYS=KEYS,
-            DEPENDENT=False,
+            DEPENDENT=dependent,
+            launch_pdl=dependent,
         )
         return out
     partial = torch.empty((sequences, heads, SPLITS, width), dtype=torch.float32, device=qkv.device)
@@ -328,13 +333,24 @@ def decode_attention(
         eps,
         GROUP=group,
         HALF=half,
-        KEYS=KEYS,
+        KEYS=SPLIT_KEYS,
         SPLITS=SPLITS,
         ROWS=ROWS,
-        DEPENDENT=False,
+        STAGES=STAGES,
+        DEPENDENT=dependent,
+        launch_pdl=dependent,
     )
     tilecheck.verified(merge_kernel)[(heads, sequences)](
-        partial, weights, positions, out, slots, D=width, KEYS=KEYS, SPLITS=SPLITS, DEPENDENT=False
+        partial,
+        weights,
+        positions,
+        out,
+        slots,
+        D=width,
+        KEYS=SPLIT_KEYS,
+        SPLITS=SPLITS,
+        DEPENDENT=dependent,
+        launch_pdl=dependent,
     )
     return out
 
@@ -405,7 +421,7 @@ def examples() -> Iterator[tilecheck.Example]:
     )
     partial = np.zeros((sequences, heads, 4, width), dtype=np.float32)
     weights = np.zeros((sequences, heads, 4), dtype=np.float32)
-    args = (*given, keys.copy(), values.copy(), partial, weights, *sizes, 4, ROWS, False)
+    args = (*given, keys.copy(), values.copy(), partial, weights, *sizes, 4, ROWS, STAGES, False)
     yield tilecheck.Example(split_attention_kernel, (kv_heads, 4, sequences), args, expected, 1e-4)
     partial = rng.standard_normal((sequences, heads, 4, width)).astype(np.float32)
     weights = rng.standard_normal((sequences, heads, 4)).astype(np.float32)

@@ -16,11 +16,27 @@ import triton.language as tl
 
 import tilecheck
 
+from ..sizes import power_of_two_below  # noqa: TID252 - the path of the package depends on how it is installed
+
 if TYPE_CHECKING:
     import torch
 
 ROWS, COLUMNS = 2, 1024  # of the weight, held by a program at once
 MAX_COLUMNS = 8192  # of a weight behind a norm, whose rows are held whole
+
+
+@triton.jit
+def tile_of(w_ptr, row, lanes, inside, columns):
+    """Some columns of some rows of a weight; zeros outside of it."""
+    at = row.to(tl.int64)[:, None] * columns + lanes[None, :]
+    mask = inside[:, None] & (lanes < columns)[None, :]
+    return tl.load(w_ptr + at, mask=mask, other=0.0, eviction_policy="evict_first")
+
+
+@triton.jit
+def elements_of(x_ptr, lanes, columns):
+    """Some elements of a vector in float32; zeros outside of it."""
+    return tl.load(x_ptr + lanes, mask=lanes < columns, other=0.0).to(tl.float32)
 
 
 @triton.jit
@@ -34,23 +50,31 @@ def norm_gemv_kernel(
     eps,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
+    REST: tl.constexpr,
     DEPENDENT: tl.constexpr,
 ):
-    """`out = w @ norm(x)`; every program computes the norm for itself."""
+    """`out = w @ norm(x)`; every program computes the norm for itself.
+
+    It holds whole rows, in a tile of `COLUMNS` and one of the `REST`.
+    """
     if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    inside = row < rows
     lanes = tl.arange(0, COLUMNS)
-    inside = (row < rows)[:, None] & (lanes < columns)[None, :]
-    at = row.to(tl.int64)[:, None] * columns + lanes[None, :]
-    w = tl.load(w_ptr + at, mask=inside, other=0.0, eviction_policy="evict_first")
-    gain = tl.load(gain_ptr + lanes, mask=lanes < columns, other=0.0).to(tl.float32)
+    rest = COLUMNS + tl.arange(0, REST)
+    w = tile_of(w_ptr, row, lanes, inside, columns)
+    w_rest = tile_of(w_ptr, row, rest, inside, columns)
+    gain = elements_of(gain_ptr, lanes, columns)
+    gain_rest = elements_of(gain_ptr, rest, columns)
     if DEPENDENT:
         tl.extra.cuda.gdc_wait()
-    x = tl.load(x_ptr + lanes, mask=lanes < columns, other=0.0).to(tl.float32)
-    scale = tl.rsqrt(tl.sum(x * x, axis=0) / columns + eps)
+    x = elements_of(x_ptr, lanes, columns)
+    x_rest = elements_of(x_ptr, rest, columns)
+    squares = tl.sum(x * x, axis=0) + tl.sum(x_rest * x_rest, axis=0)
     total = tl.sum(w.to(tl.float32) * (x * gain)[None, :], axis=1)
-    tl.store(out_ptr + row, total * scale, mask=row < rows)
+    total += tl.sum(w_rest.to(tl.float32) * (x_rest * gain_rest)[None, :], axis=1)
+    tl.store(out_ptr + row, total * tl.rsqrt(squares / columns + eps), mask=inside)
 
 
 @triton.jit
@@ -64,26 +88,36 @@ def norm_gate_up_kernel(
     eps,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
+    REST: tl.constexpr,
     DEPENDENT: tl.constexpr,
 ):
     """`out = silu(gate @ norm(x)) * (up @ norm(x))`; the weight holds the rows of `gate`, then of `up`."""
     if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    inside = row < rows
     lanes = tl.arange(0, COLUMNS)
-    inside = (row < rows)[:, None] & (lanes < columns)[None, :]
-    at = row.to(tl.int64)[:, None] * columns + lanes[None, :]
-    below = (row.to(tl.int64) + rows)[:, None] * columns + lanes[None, :]
-    gate = tl.load(w_ptr + at, mask=inside, other=0.0, eviction_policy="evict_first")
-    up = tl.load(w_ptr + below, mask=inside, other=0.0, eviction_policy="evict_first")
-    gain = tl.load(gain_ptr + lanes, mask=lanes < columns, other=0.0).to(tl.float32)
+    rest = COLUMNS + tl.arange(0, REST)
+    gate = tile_of(w_ptr, row, lanes, inside, columns)
+    up = tile_of(w_ptr, row + rows, lanes, inside, columns)
+    gate_rest = tile_of(w_ptr, row, rest, inside, columns)
+    up_rest = tile_of(w_ptr, row + rows, rest, inside, columns)
+    gain = elements_of(gain_ptr, lanes, columns)
+    gain_rest = elements_of(gain_ptr, rest, columns)
     if DEPENDENT:
         tl.extra.cuda.gdc_wait()
-    x = tl.load(x_ptr + lanes, mask=lanes < columns, other=0.0).to(tl.float32)
-    scale = tl.rsqrt(tl.sum(x * x, axis=0) / columns + eps)
-    g = tl.sum(gate.to(tl.float32) * (x * gain)[None, :], axis=1) * scale
-    u = tl.sum(up.to(tl.float32) * (x * gain)[None, :], axis=1) * scale
-    tl.store(out_ptr + row, g * tl.sigmoid(g) * u, mask=row < rows)
+    x = elements_of(x_ptr, lanes, columns)
+    x_rest = elements_of(x_ptr, rest, columns)
+    squares = tl.sum(x * x, axis=0) + tl.sum(x_rest * x_rest, axis=0)
+    scale = tl.rsqrt(squares / columns + eps)
+    x *= gain
+    x_rest *= gain_rest
+    g = tl.sum(gate.to(tl.float32) * x[None, :], axis=1)
+    g += tl.sum(gate_rest.to(tl.float32) * x_rest[None, :], axis=1)
+    u = tl.sum(up.to(tl.float32) * x[None, :], axis=1)
+    u += tl.sum(up_rest.to(tl.float32) * x_rest[None, :], axis=1)
+    g *= scale
+    tl.store(out_ptr + row, g * tl.sigmoid(g) * u * scale, mask=inside)
 
 
 @triton.jit
@@ -97,25 +131,23 @@ def gemv_add_kernel(
     COLUMNS: tl.constexpr,
     DEPENDENT: tl.constexpr,
 ):
-    """`residual += w @ x`, by pieces of `COLUMNS` columns."""
+    """`residual += w @ x`, by pieces of `COLUMNS` columns. The next piece is always on its way."""
     if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    inside = row < rows
     lanes = tl.arange(0, COLUMNS)
-    inside = (row < rows)[:, None]
-    at = row.to(tl.int64)[:, None] * columns + lanes[None, :]
-    w = tl.load(w_ptr + at, mask=inside & (lanes < columns)[None, :], other=0.0, eviction_policy="evict_first")
+    w = tile_of(w_ptr, row, lanes, inside, columns)
+    coming = tile_of(w_ptr, row, COLUMNS + lanes, inside, columns)
     if DEPENDENT:
         tl.extra.cuda.gdc_wait()
-    x = tl.load(x_ptr + lanes, mask=lanes < columns, other=0.0).to(tl.float32)
-    total = w.to(tl.float32) * x[None, :]
+    total = w.to(tl.float32) * elements_of(x_ptr, lanes, columns)[None, :]
     for start in range(COLUMNS, columns, COLUMNS):
-        mask = start + lanes < columns
-        w = tl.load(w_ptr + at + start, mask=inside & mask[None, :], other=0.0, eviction_policy="evict_first")
-        x = tl.load(x_ptr + start + lanes, mask=mask, other=0.0).to(tl.float32)
-        total += w.to(tl.float32) * x[None, :]
-    before = tl.load(residual_ptr + row, mask=row < rows, other=0.0).to(tl.float32)
-    tl.store(residual_ptr + row, before + tl.sum(total, axis=1), mask=row < rows)
+        w = coming
+        coming = tile_of(w_ptr, row, start + COLUMNS + lanes, inside, columns)
+        total += w.to(tl.float32) * elements_of(x_ptr, start + lanes, columns)[None, :]
+    before = tl.load(residual_ptr + row, mask=inside, other=0.0).to(tl.float32)
+    tl.store(residual_ptr + row, before + tl.sum(total, axis=1), mask=inside)
 
 
 def norm_gemv(
@@ -131,6 +163,7 @@ def norm_gemv(
         raise ValueError(f"norm_gemv holds whole rows: at most {MAX_COLUMNS} columns")
     if rows == 0 or columns == 0:
         return
+    first = power_of_two_below(columns)
     tilecheck.verified(norm_gemv_kernel)[(triton.cdiv(rows, ROWS),)](
         x,
         gain,
@@ -140,7 +173,8 @@ def norm_gemv(
         columns,
         eps,
         ROWS=ROWS,
-        COLUMNS=triton.next_power_of_2(columns),
+        COLUMNS=first,
+        REST=triton.next_power_of_2(columns - first),
         DEPENDENT=False,
     )
 
@@ -159,6 +193,7 @@ def norm_gate_up(
         raise ValueError(f"norm_gate_up holds whole rows: at most {MAX_COLUMNS} columns")
     if rows == 0 or columns == 0:
         return
+    first = power_of_two_below(columns)
     tilecheck.verified(norm_gate_up_kernel)[(triton.cdiv(rows, ROWS),)](
         x,
         gain,
@@ -168,7 +203,8 @@ def norm_gate_up(
         columns,
         eps,
         ROWS=ROWS,
-        COLUMNS=triton.next_power_of_2(columns),
+        COLUMNS=first,
+        REST=triton.next_power_of_2(columns - first),
         DEPENDENT=False,
     )
 
@@ -220,11 +256,11 @@ def examples() -> Iterator[tilecheck.Example]:
     weight = rng.standard_normal((14, 100)).astype(np.float16)
     out = np.empty(14, dtype=np.float16)
     expected = {"out_ptr": reference(x, gain, weight).astype(np.float16)}
-    args: tuple[Any, ...] = (x, gain, weight, out, 14, 100, 1e-6, 4, 128, False)
+    args: tuple[Any, ...] = (x, gain, weight, out, 14, 100, 1e-6, 4, 64, 64, False)
     yield tilecheck.Example(norm_gemv_kernel, (4,), args, expected, 2e-2)
     out = np.empty(7, dtype=np.float16)
     expected = {"out_ptr": reference_gate_up(x, gain, weight).astype(np.float16)}
-    args = (x, gain, weight, out, 7, 100, 1e-6, 2, 128, False)
+    args = (x, gain, weight, out, 7, 100, 1e-6, 2, 64, 64, False)
     yield tilecheck.Example(norm_gate_up_kernel, (4,), args, expected, 5e-2)
     residual = rng.standard_normal(14).astype(np.float16)
     total = residual.astype(np.float32) + weight.astype(np.float32) @ x.astype(np.float32)

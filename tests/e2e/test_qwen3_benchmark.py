@@ -85,7 +85,7 @@ def test_every_tile_of_every_product_is_timed(
     assert harness.main(["tiles", "tiny", "--device", "reference", "--layers", "1"]) == 0
     first, *others = capsys.readouterr().out.splitlines()
     assert "context 18, batch 1, with the tiles of `products.py`: " in first
-    for line, name, column in zip(others, tiles.NAMES, ("whole", "whole", "16"), strict=True):
+    for line, name, column in zip(others, tiles.NAMES, ("8+8", "8+8", "16", "16"), strict=True):
         assert line.startswith(f"  {name}: ")
         assert {text.split()[0] for text in line.partition(": ")[2].split(", ")} == {"1", "2"}
         assert line.count(f"x {column} / 4 ") == 2
@@ -132,9 +132,11 @@ def test_runs_agree(
     (record,) = lines(tmp_path / "accuracy.jsonl")
     out = capsys.readouterr().out
     for who in ("a second run", "an eager run", "a second process"):
-        note = f"{who} makes the same tokens; its last logits are off by 0 at most"
-        assert note in record["notes"]
+        (note,) = (note for note in record["notes"] if note.startswith(f"{who} makes the same tokens; "))
         assert note in out
+        # NumPy's products round by where arrays lie, and that is the same in one process only.
+        off = float(note.partition("its last logits are off by ")[2].removesuffix(" at most"))
+        assert off <= (1e-6 if who == "a second process" else 0)
     assert record["is_right"]
     assert harness.main(["aggregate", str(tmp_path)]) == 0
     assert "tiny, batch 2: as it should be" in (tmp_path / "aggregate.md").read_text()
