@@ -20,7 +20,7 @@ from tilecheck.kernels.triton.batch_gemv import (
 )
 from tilecheck.kernels.triton.gemv import gemv_add_kernel, norm_gate_up_kernel, norm_gemv_kernel
 
-SMALL, LARGE = 1024, 4096  # vectors up to and from which other tiles are faster
+SMALL, LARGE = 1024, 4096  # vectors up to which other tiles are faster
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +52,29 @@ class Product:
 def products(sequences: int, hidden: int) -> tuple[Product, Product, Product, Product]:
     """The products of a step: two behind a norm, the second with gate and up, and two onto the residual.
 
-    Those are of attention and of gate and up. The tiles are the best of those that were measured on an H200 for
-    models of 0.6B to 32B.
+    Those are of attention and of gate and up. The tiles are the best of those that were measured: on an H100
+    for models of 0.6B to 8B, on an H200 for 32B.
 
     Args:
         sequences: decoded at once.
         hidden: elements of the vector of a token.
     """
-    if sequences == 1:
+    if sequences == 1 and hidden > LARGE:
         first = power_of_two_below(hidden)
         whole = (first, next_power_of_two(hidden - first))
-        piece = (4, (1024,), 4) if SMALL < hidden < LARGE else (2, (2048,), 8)
-        add = Product(gemv_add_kernel, *piece)
         return (
-            Product(norm_gemv_kernel, 4, whole, 4 if hidden > SMALL else 2),
-            Product(norm_gate_up_kernel, 2 if hidden >= LARGE else 4, whole, 4),
+            Product(norm_gemv_kernel, 4, whole, 4),
+            Product(norm_gate_up_kernel, 2, whole, 4),
+            Product(gemv_add_kernel, 2, (4096,), 4),
+            Product(gemv_add_kernel, 2, (1024,), 4),
+        )
+    if sequences == 1:
+        rows, warps = (4 if hidden > SMALL else 2), (8 if hidden == LARGE else 4)
+        whole = (next_power_of_two(hidden), 1)  # one tile, and nothing beside it
+        add = Product(gemv_add_kernel, rows, (2048,), 8)
+        return (
+            Product(norm_gemv_kernel, rows, whole, warps),
+            Product(norm_gate_up_kernel, 2, whole, warps),
             add,
             add,
         )

@@ -131,20 +131,18 @@ def gemv_add_kernel(
     COLUMNS: tl.constexpr,
     DEPENDENT: tl.constexpr,
 ):
-    """`residual += w @ x`, by pieces of `COLUMNS` columns. The next piece is always on its way."""
+    """`residual += w @ x`, by pieces of `COLUMNS` columns."""
     if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = row < rows
     lanes = tl.arange(0, COLUMNS)
     w = tile_of(w_ptr, row, lanes, inside, columns)
-    coming = tile_of(w_ptr, row, COLUMNS + lanes, inside, columns)
     if DEPENDENT:
         tl.extra.cuda.gdc_wait()
     total = w.to(tl.float32) * elements_of(x_ptr, lanes, columns)[None, :]
     for start in range(COLUMNS, columns, COLUMNS):
-        w = coming
-        coming = tile_of(w_ptr, row, start + COLUMNS + lanes, inside, columns)
+        w = tile_of(w_ptr, row, start + lanes, inside, columns)
         total += w.to(tl.float32) * elements_of(x_ptr, start + lanes, columns)[None, :]
     before = tl.load(residual_ptr + row, mask=inside, other=0.0).to(tl.float32)
     tl.store(residual_ptr + row, before + tl.sum(total, axis=1), mask=inside)
