@@ -32,7 +32,8 @@ class Options:
 
     `without` names the rungs that are left out. `budget` is the solver's deterministic resource limit for
     one obligation. `jobs` is how many processes may work; it changes the time alone. Those from `fail_on` to
-    `require` decide the exit code alone. With `trust_source` the gate takes contracts that stand in a source.
+    `require` decide the exit code alone. With `propose`, contracts that a report names are verified: no verdict
+    changes. With `trust_source` the gate takes contracts that stand in a source.
     """
 
     without: frozenset[str] = frozenset()
@@ -48,4 +49,5 @@ class Options:
     undecided_fails: bool = True  # an unknown kernel ends the run with 3 (`verify`), or not (`check`)
     needs_kernels: bool = True  # a run that finds no kernels ends with 2 (`verify`), or not (`check`)
     require: str = "conditional"  # what is asked of every kernel, one of DEMANDS
+    propose: bool = False
     trust_source: bool = False

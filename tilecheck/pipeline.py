@@ -60,12 +60,14 @@ def verify_source(
     *,
     texts: Mapping[str, bytes] | None = None,
     cache: Cache | None = None,
+    kernels: tuple[str, ...] = (),
 ) -> Report:
     """Verify the kernels of one file that is given as bytes, whatever lies at `path`; other files are found
-    from there. `texts`, by path, stand for other files in the same way. `cache` keeps what is found."""
+    from there. `texts`, by path, stand for other files in the same way. `cache` keeps what is found. Where
+    `kernels` are named, these alone are verified."""
     with overlaid({**(texts or {}), path: data}):
         own = {path: data}
-        candidate = Candidate(path, data, orders=MAY_ORDER.search(words_in(data)) is not None)
+        candidate = Candidate(path, data, kernels, orders=MAY_ORDER.search(words_in(data)) is not None)
         found = Discovery((candidate,), (), (), 1, own, texts=own, named=(path,))
         return _verify(found, options, Configs(options.config), cache or _cache(options))
 

@@ -1,7 +1,7 @@
-"""The contracts that a kernel waits for: guessed from what is not decided, and tried on the whole kernel.
+"""The contracts that a kernel waits for: guessed from what is not decided, and verified on demand.
 
-What is proposed was decided with it: the kernel is read and decided once more as if the contracts stood above
-it. Whether they are so only the author can say; so a proposal is a part of the report, and no verdict.
+A verified proposal decided the kernel: it was read and decided once more as if the contracts stood above it.
+Whether they are true only the author can say. So a proposal is a part of the report, and changes no verdict.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.ir.expr import Kind, symbols
 from tilecheck.model import Reason
-from tilecheck.proof.obligation import NEEDED, NEEDED_ALL, SETTLE, SETTLES, Holds
+from tilecheck.proof.obligation import MAY_SETTLE, MAY_SETTLE_ALL, SETTLE, SETTLES, Holds
 from tilecheck.wording import in_words_of
 
 if TYPE_CHECKING:
@@ -36,19 +36,40 @@ def with_proposals(
     launches: tuple[Launch, ...],
     options: Options,
 ) -> Decision:
-    """The decision with advice for what waits for contracts; its verdicts are as they were."""
+    """The decision with advice for what waits for contracts; its verdicts are as they were.
+
+    `options.propose` says whether the contracts are verified."""
     from tilecheck.proof.needed import needed  # lazy: most kernels need none
 
     waiting = _open(decision)
     if decision.vacuous or all(s.reason != Reason.NEEDS_CONTRACT.value for s in waiting):
         return decision
-    texts = decision.asked
+    texts = in_words_of(kernel, needed(kernel, [s.obligation for s in waiting]))
+    if not texts or any(s.status == "violated" for s in decision.settled):
+        return decision
+    if options.propose:
+        return _verified(definition, kernel, decision, texts, launches, options)
+    guessed = tuple(
+        s if s.obligation.advice else _with_advice(s, texts, MAY_SETTLE, MAY_SETTLE_ALL)
+        for s in decision.settled  # what a rule advises, or was verified, stays
+    )
+    return replace(decision, settled=guessed, asked=tuple(dict.fromkeys((*decision.asked, *texts))))
+
+
+def _verified(
+    definition: Definition,
+    kernel: Kernel,
+    decision: Decision,
+    texts: tuple[str, ...],
+    launches: tuple[Launch, ...],
+    options: Options,
+) -> Decision:
+    """The decision with advice that names the contracts that decide its open obligations, if some do."""
+    from tilecheck.proof.needed import needed  # lazy, as above
+
+    texts, more = decision.asked, texts
     tried: Decision | None = None
-    current, left = kernel, waiting
     for _ in range(_ROUNDS):
-        more = in_words_of(kernel, needed(current, [s.obligation for s in left]))
-        if not more or any(s.status == "violated" for s in decision.settled):
-            break
         try:
             current, found = decided_with(definition, (*texts, *more), launches, options)
         except UnsupportedConstruct:
@@ -56,7 +77,8 @@ def with_proposals(
         if found.vacuous:
             break
         texts, tried, left = (*texts, *more), found, _open(found)
-        if not left:
+        more = in_words_of(kernel, needed(current, [s.obligation for s in left]))
+        if not more:
             break
     if tried is None:
         return decision
@@ -86,34 +108,30 @@ def decided_with(
 
 def _advised(decision: Decision, tried: Decision, texts: Sequence[str]) -> Decision:
     """What is decided with the contracts says so, and names those about the arrays that it depends on."""
-    from tilecheck.proof.needed import tables_of  # lazy, as above
-
     still = {(s.obligation.rule, s.obligation.sites) for s in _open(tried)}
     strange = _strange(decision, tried)
 
     def told(settled: Settled) -> Settled:
         obligation = settled.obligation
-        arrays = tables_of(obligation)
-        own = [text for text in texts if arrays & set(_WORD.findall(text.partition(",")[0]))]
-        if settled.status != "unknown" or not own:
-            return settled
-        listed = " and ".join(f"`# tilecheck: requires {text} -- why`" for text in own)
         is_open = (obligation.rule, obligation.sites) in still
         if is_open or (isinstance(obligation.goal, Holds) and _array_of(obligation.goal) in strange):
-            # One set for a kernel: what was proposed for this alone may ask for other bounds of its arrays.
-            if not is_proposal(obligation.advice):
-                return settled
-            beginning = NEEDED if len(own) == 1 else NEEDED_ALL
-        else:
-            beginning = SETTLES if len(own) == 1 else SETTLE
-        return replace(settled, obligation=replace(obligation, advice=f"{beginning}: {listed}"))
+            return settled
+        return _with_advice(settled, texts, SETTLES, SETTLE)
 
     return replace(decision, settled=tuple(map(told, decision.settled)))
 
 
-def is_proposal(advice: str) -> bool:
-    """Whether an advice asks for contracts."""
-    return "# tilecheck: requires" in advice
+def _with_advice(settled: Settled, texts: Sequence[str], one: str, several: str) -> Settled:
+    """An open obligation with advice that names those of the contracts that speak of its arrays."""
+    from tilecheck.proof.needed import tables_of  # lazy, as above
+
+    arrays = tables_of(settled.obligation)
+    own = [text for text in texts if arrays & set(_WORD.findall(text.partition(",")[0]))]
+    if settled.status != "unknown" or not own:
+        return settled
+    listed = " and ".join(f"`# tilecheck: requires {text} -- why`" for text in own)
+    beginning = one if len(own) == 1 else several
+    return replace(settled, obligation=replace(settled.obligation, advice=f"{beginning}: {listed}"))
 
 
 def _array_of(goal: Holds) -> str:

@@ -178,6 +178,34 @@ def test_the_contract_that_is_missing_is_added(pushed, tmp_path: Path) -> None:
     assert wanted[0]["message"] not in after
 
 
+def test_contracts_are_verified_before_they_are_written(pushed, tmp_path: Path) -> None:
+    uri = pushed.open(tmp_path / "k.py", TABLE)
+    found = pushed.published(uri, 1)
+    [waiting] = [d for d in found if "--propose" in d["message"]]
+    here = {"textDocument": {"uri": uri}, "range": waiting["range"], "context": {"diagnostics": found}}
+    [command, *_] = [
+        a["command"]
+        for a in pushed.request("textDocument/codeAction", here)
+        if a["title"].startswith("Find contr")
+    ]
+    asked = {"command": command["command"], "arguments": command["arguments"]}
+    written = pushed.request("workspace/executeCommand", asked)
+    assert any(contract.startswith("within(slots") for contract in written)
+    [edit] = pushed.wait("workspace/applyEdit")["edit"]["documentChanges"][0]["edits"]
+    lines = TABLE.splitlines(keepends=True)
+    line = edit["range"]["start"]["line"]
+    pushed.change(uri, 2, "".join([*lines[:line], edit["newText"], *lines[line:]]))
+    assert waiting["message"] not in [d["message"] for d in pushed.published(uri, 2)]
+
+
+def test_where_no_contract_helps_a_message_says_so(pushed, tmp_path: Path) -> None:
+    uri = pushed.open(tmp_path / "k.py", RACY)
+    pushed.published(uri, 1)
+    asked = {"command": "tilecheck.propose", "arguments": [uri, "shift"]}
+    assert pushed.request("workspace/executeCommand", asked) == []
+    assert "no contracts were found" in pushed.wait("window/showMessage")["message"]
+
+
 def test_explain_shows_a_document_where_the_client_can_and_else_a_message(client, tmp_path: Path) -> None:
     client.begin({"window": {"showDocument": {"support": True}}})
     client.ask("workspace/executeCommand", {"command": "tilecheck.explain", "arguments": ["TC201"]})

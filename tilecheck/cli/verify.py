@@ -59,8 +59,12 @@ def add(verb: Verb, *names: str) -> None:
             "--emit-verdicts", metavar="FILE",
             help="write verdicts and launch conditions, for launching where nothing can be verified",
         )  # fmt: skip
-        added.set_defaults(certify=None, dump_smt=None)
+        added.set_defaults(certify=None, dump_smt=None, propose=False)
         if name == "verify":
+            proofs.add_argument(
+                "--propose", action="store_true",
+                help="verify the contracts that the report names: decides such kernels once more",
+            )  # fmt: skip
             proofs.add_argument(
                 "--certify", metavar="DIR", help="write a certificate of every proof to an empty folder"
             )
@@ -88,6 +92,7 @@ def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> E
         require=settings.require,
         certify=arguments.certify,
         dump_smt=arguments.dump_smt,
+        propose=arguments.propose,
     )
     check_files(arguments)
     check_baseline(arguments)

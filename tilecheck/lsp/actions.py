@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tilecheck.hygiene import NEVER_SUPPRESSED, UNUSED_SUPPRESSION
 from tilecheck.lsp.diagnostics import Shown, shown
 from tilecheck.lsp.edits import Edit, ignored, required, without_suppression
 from tilecheck.lsp.outline import Outline, outline
+from tilecheck.model import Reason
 
 if TYPE_CHECKING:
     from tilecheck.lsp.analysed import Analysed
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from tilecheck.model import KernelReport
 
 EXPLAIN = "tilecheck.explain"  # a command of the server, with the code of a rule or the name of a topic
+PROPOSE = "tilecheck.propose"  # another, with a document and the name of a kernel in it
 QUICKFIX, REFACTOR = "quickfix", "refactor"
 # A contract that a report asks for, as it can be pasted.
 _REQUIRES = re.compile(r"# tilecheck: requires (?P<contract>[^`]+?)(?= -- |`| and # tilecheck:)")
@@ -62,11 +64,14 @@ def _for_finding(analysed: Analysed, read: Outline | None, item: Shown, *, versi
     finding = item.finding
     kernel = next((k for k in analysed.kernels if k.name == item.kernel), None)
     if read is not None and finding is not None and finding.site.file == analysed.path:
-        contracts = _contracts(finding.help)
+        contracts = contracts_in(finding.help)
         edit = None if kernel is None else required(read, kernel, contracts)
         if edit is not None:
             title = f"Require {' and '.join(f'`{c}`' for c in contracts)} of launches"
             yield _edit(analysed, title, edit, item, versioned=versioned)
+        if contracts and kernel is not None and kernel.reason == Reason.NEEDS_CONTRACT.value:
+            title = f"Find contracts that decide `{kernel.name}`"
+            yield _command(title, PROPOSE, [analysed.uri, kernel.name], item)
         if code == UNUSED_SUPPRESSION:
             edit = without_suppression(read, finding.site.span)
             if edit is not None:
@@ -76,15 +81,19 @@ def _for_finding(analysed: Analysed, read: Outline | None, item: Shown, *, versi
             edit = ignored(read, finding.site.span.start, code)
             if edit is not None:
                 yield _edit(analysed, f"Suppress {code} here, with a reason", edit, item, versioned=versioned)
-    yield {
-        "title": f"Explain {code}",
+    yield _command(f"Explain {code}", EXPLAIN, [code], item)
+
+
+def _command(title: str, command: str, arguments: list[Any], item: Shown) -> Json:
+    return {
+        "title": title,
         "kind": QUICKFIX,
         "diagnostics": [item.diagnostic],
-        "command": {"title": f"Explain {code}", "command": EXPLAIN, "arguments": [code]},
+        "command": {"title": title, "command": command, "arguments": arguments},
     }
 
 
-def _contracts(text: str | None) -> tuple[str, ...]:
+def contracts_in(text: str | None) -> tuple[str, ...]:
     """The contracts in a help text, those with a gap for the author to fill left out."""
     found = [match["contract"].strip() for match in _REQUIRES.finditer(text or "")]
     return tuple(contract for contract in dict.fromkeys(found) if "..." not in contract)
@@ -101,16 +110,19 @@ def _for_kernel(analysed: Analysed, read: Outline, kernel: KernelReport, *, vers
         yield _edit(analysed, title, edit, None, versioned=versioned)
 
 
+def workspace_edit(analysed: Analysed, edit: Edit, *, versioned: bool) -> Json:
+    """An edit of a document, as the protocol has it."""
+    change = {"range": analysed.positions().range(edit.span), "newText": edit.text}
+    if not versioned:
+        return {"changes": {analysed.uri: [change]}}
+    document = {"uri": analysed.uri, "version": analysed.version}
+    return {"documentChanges": [{"textDocument": document, "edits": [change]}]}
+
+
 def _edit(
     analysed: Analysed, title: str, edit: Edit, item: Shown | None, *, versioned: bool, preferred: bool = False
 ) -> Json:
-    change = {"range": analysed.positions().range(edit.span), "newText": edit.text}
-    document = {"uri": analysed.uri, "version": analysed.version}
-    changes: Json = (
-        {"documentChanges": [{"textDocument": document, "edits": [change]}]}
-        if versioned
-        else {"changes": {analysed.uri: [change]}}
-    )
+    changes = workspace_edit(analysed, edit, versioned=versioned)
     action: Json = {"title": title, "kind": REFACTOR if item is None else QUICKFIX, "edit": changes}
     if item is not None:
         action["diagnostics"] = [item.diagnostic]

@@ -18,11 +18,13 @@ from pygls.protocol import default_converter
 
 from tilecheck import __version__
 from tilecheck.lsp import lenses
-from tilecheck.lsp.actions import EXPLAIN, QUICKFIX, REFACTOR, actions
+from tilecheck.lsp.actions import EXPLAIN, PROPOSE, QUICKFIX, REFACTOR, actions, workspace_edit
 from tilecheck.lsp.analysed import Analysed
 from tilecheck.lsp.diagnostics import SOURCE, shown
 from tilecheck.lsp.documents import Documents
+from tilecheck.lsp.edits import required
 from tilecheck.lsp.hover import hover_text, page, target
+from tilecheck.lsp.outline import outline
 from tilecheck.lsp.positions import Json, agreed_encoding
 from tilecheck.lsp.uris import uri_of
 from tilecheck.lsp.verifier import FailedError, RefusedError, Verifier
@@ -79,6 +81,10 @@ class TilecheckServer(LanguageServer):
     def takes_related(self) -> bool:
         key = "diagnostic" if self.can("text_document", "diagnostic", "related_information") else ""
         return bool(self.can("text_document", key or "publish_diagnostics", "related_information"))
+
+    @property
+    def takes_versions(self) -> bool:
+        return bool(self.can("workspace", "workspace_edit", "document_changes"))
 
     def begin(self) -> None:
         """The client has said what it can do."""
@@ -140,6 +146,28 @@ class TilecheckServer(LanguageServer):
             more = f"{word}: {gist.strip()}\n\nThe whole page: tilecheck explain {word}"
             self.window_show_message(types.ShowMessageParams(types.MessageType.Info, more))
         return text
+
+    # ---- contracts --------------------------------------------------------------------------------------
+
+    async def propose(self, uri: str, name: str) -> tuple[str, ...]:
+        """Write contracts above a kernel with which open obligations were proved, for the author to check."""
+        analysed = await self.documents.result(uri)
+        if analysed is None:
+            return ()
+        texts = self.documents.texts(but=self.documents.document(uri))
+        found: tuple[str, ...] = ()
+        with contextlib.suppress(FailedError, RefusedError):
+            found = await self.verifier.ask("propose", analysed.path, analysed.data, texts, name)
+        read = outline(analysed.positions().source)
+        kernel = next((k for k in analysed.kernels if k.name == name), None)
+        edit = None if read is None or kernel is None else required(read, kernel, found)
+        if edit is None:
+            message = f"no contracts were found that decide `{name}`"
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Info, message))
+        else:
+            changes = _typed(types.WorkspaceEdit, workspace_edit(analysed, edit, versioned=self.takes_versions))
+            self.workspace_apply_edit(types.ApplyWorkspaceEditParams(changes, "contracts"))
+        return found
 
     async def end(self) -> None:
         """Stop what runs, and remove what was written."""
@@ -256,7 +284,7 @@ def _requests(server: TilecheckServer) -> None:
             analysed,
             _plain(params.range),
             only=None if only is None else [str(getattr(kind, "value", kind)) for kind in only],
-            versioned=bool(server.can("workspace", "workspace_edit", "document_changes")),
+            versioned=server.takes_versions,
             related=server.takes_related,
         )
         if server.can("text_document", "code_action", "code_action_literal_support") is None:
@@ -278,6 +306,10 @@ def _requests(server: TilecheckServer) -> None:
     @server.command(EXPLAIN)
     async def explain(word: str) -> str | None:
         return await server.explain(word)
+
+    @server.command(PROPOSE)
+    async def propose(uri: str, kernel: str) -> list[str]:
+        return list(await server.propose(uri, kernel))
 
 
 def serve(verifier: Verifier) -> int:

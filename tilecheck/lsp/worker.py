@@ -4,9 +4,10 @@ It is a process of its own so that its imports do not wait for those of the serv
 analysis, and so that a crash of the solver is no crash of the server. Both ends are this program, so pickles
 are safe.
 
-Requests: `("verify", number, path, data, texts)`, `("borrows", number, path, data, texts, kernel)` and
-`("cancel", number)`. Every request but the last is answered, in order: `(number, word, value)` with the word
-`done`, `cancelled`, `refused` (the user's to solve; the value is a text) or `failed` (a traceback).
+Requests: `("verify", number, path, data, texts)`, `("borrows", number, path, data, texts, kernel)`,
+`("propose", number, path, data, texts, kernel)` and `("cancel", number)`. Every request but the last is
+answered, in order: `(number, word, value)` with the word `done`, `cancelled`, `refused` (the user's to solve;
+the value is a text) or `failed` (a traceback).
 """
 
 from __future__ import annotations
@@ -154,4 +155,19 @@ def _borrows(cache: Cache, path: str, data: bytes, texts: dict[str, bytes], kern
     return borrows_of(data, path, kernel, texts)
 
 
-_REQUESTS: dict[str, Callable[..., object]] = {"verify": _verify, "borrows": _borrows}
+def _propose(cache: Cache, path: str, data: bytes, texts: dict[str, bytes], kernel: str) -> object:
+    """The contracts with which open obligations of a kernel were proved."""
+    from tilecheck.lsp.actions import contracts_in  # lazy: as above
+    from tilecheck.options import Options  # lazy
+    from tilecheck.pipeline import verify_source  # lazy
+    from tilecheck.proof.obligation import SETTLE, SETTLES  # lazy
+
+    options = Options(propose=True)
+    report = verify_source(data, path, options, texts=texts, cache=cache, kernels=(kernel,))
+    cache.trim()
+    helps = [d.help or "" for d in report.diagnostics if d.kernel == kernel]
+    verified = [text for text in helps if SETTLE in text or SETTLES in text]
+    return tuple(dict.fromkeys(contract for text in verified for contract in contracts_in(text)))
+
+
+_REQUESTS: dict[str, Callable[..., object]] = {"verify": _verify, "borrows": _borrows, "propose": _propose}

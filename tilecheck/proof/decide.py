@@ -29,13 +29,13 @@ from tilecheck.ir.kernel import CheckKind, Kernel
 from tilecheck.model import Reason, Witness
 from tilecheck.proof.cases import cases
 from tilecheck.proof.cases import settled as settled_by_guards
-from tilecheck.proof.claims import depends_on_memory, is_memory
+from tilecheck.proof.claims import depends_on_memory
 from tilecheck.proof.context import Context, Outcome
 from tilecheck.proof.contracts import some_memory
 from tilecheck.proof.deriving import derived, possible
 from tilecheck.proof.ladder import prove
 from tilecheck.proof.numbered import numbered
-from tilecheck.proof.obligation import SETTLES, Between, Disjoint, Holds, Obligation, Ordered
+from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation, Ordered
 from tilecheck.proof.predicate import inhabited
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
@@ -45,8 +45,6 @@ from tilecheck.proof.work import Work
 _MOST_FAILED_HUNTS = 2
 # Before conditions are sought, the solver may spend this part of a budget on a goal, so many budgets on all.
 _FIRST, _FIRST_ALL = 5, 2
-# When the work on a kernel is done, a contract is still looked for so many of its goals, without the solver.
-_LATE_PROPOSALS = 2
 _LONE_GROUPS = 4  # budgets that the last of conditions may cost, when all other work is done
 
 
@@ -68,7 +66,7 @@ class Settled:
 class Decision:
     """All obligations of a kernel, settled, and the launch conditions that they need. `spent` is what that
     cost in resource units of the solver, `work` in those of `proof.work`. `asked` are the contracts that were
-    found to decide what is open."""
+    found for what is open."""
 
     settled: tuple[Settled, ...]
     conditions: tuple[Expr, ...]
@@ -134,7 +132,7 @@ def _decide(
         if obligations[i].advice and _holds_under(obligations[i], under, session, without):
             saved.add(i)
     settled: list[Settled] = []
-    failed = late = 0  # searches for a counterexample, and proposals when the work is done
+    failed = 0  # searches for a counterexample
     for i, (obligation, outcome) in enumerate(zip(obligations, outcomes, strict=True)):
         if outcome.proved:
             proved = Settled(obligation, "proved", outcome.rung, outcome.time_ms, queries=outcome.queries)
@@ -145,15 +143,7 @@ def _decide(
             reason = _reason(obligation, outcome)
             settled.append(Settled(obligation, "unknown", "none", outcome.time_ms, reason))
         else:
-            is_late = session.work.is_spent
-            contract = _proposal(obligation, under, session, without) if late < _LATE_PROPOSALS else ""
-            late += is_late and _reads_memory(obligation)
-            if contract:
-                advised = replace(obligation, advice=f"{SETTLES}: `{contract}`")
-                reason = Reason.NEEDS_CONTRACT.value
-                settled.append(Settled(advised, "unknown", "none", outcome.time_ms, reason))
-                continue
-            if is_late and not obligation.unsafe:
+            if session.work.is_spent and not obligation.unsafe:
                 settled.append(Settled(obligation, "unknown", "none", outcome.time_ms, Reason.BUDGET.value))
                 continue
             hunted = failed < _MOST_FAILED_HUNTS and (ended or i in lost) and _is_hunted(obligation, under)
@@ -365,19 +355,6 @@ def _predicate(obligation: Obligation) -> object:
             return first, second, array
 
 
-def _proposal(obligation: Obligation, context: Context, session: Session, without: frozenset[str]) -> str:
-    """The contract that the author is asked for, where one is found; none for what is trusted or advised."""
-    if obligation.unsafe or obligation.advice or not _reads_memory(obligation):
-        return ""
-    from tilecheck.proof.proposals import proposed  # lazy: only what is open comes here
-
-    if not session.work.is_spent:
-        return proposed(obligation, context, lambda o, c: _holds_under(o, c, session, without))
-    cheap = without | {"smt"}
-    with session.work.limited(session.budget):
-        return proposed(obligation, context, lambda o, c: _holds_under(o, c, session, cheap))
-
-
 def _refute(
     obligation: Obligation,
     outcome: Outcome,
@@ -476,13 +453,6 @@ def _reason(obligation: Obligation, outcome: Outcome) -> str:
         return outcome.reason
     of_memory = _is_synchronised(obligation) or depends_on_memory(*_terms(obligation))
     return Reason.NEEDS_CONTRACT.value if of_memory else Reason.NONLINEAR.value
-
-
-def _reads_memory(obligation: Obligation) -> bool:
-    """Whether values from memory, or from an atomic, decide the goal."""
-    if _is_synchronised(obligation):
-        return True
-    return any(map(is_memory, walk(*_terms(obligation))))
 
 
 def _terms(obligation: Obligation) -> list[Expr]:

@@ -58,8 +58,10 @@ Goal = Disjoint | Holds | Ordered
 # How an advice begins that names contracts: they are premises, which only the author can give.
 SETTLES = "this contract would settle it; add it only if it is true of your data"
 SETTLE = "these contracts would settle it; add them only if they are true of your data"
-NEEDED = "this contract is needed, and more; add it only if it is true of your data"
-NEEDED_ALL = "these contracts are needed, and more; add them only if they are true of your data"
+MAY_SETTLE = "this contract may settle it (`--propose` verifies that); add it only if it is true of your data"
+MAY_SETTLE_ALL = (
+    "these contracts may settle it (`--propose` verifies that); add them only if they are true of your data"
+)
 
 
 @dataclass(frozen=True, slots=True)

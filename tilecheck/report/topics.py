@@ -111,6 +111,9 @@ the table guarantees, above the kernel:
     # tilecheck: requires increasing(offsets) -- prefix sums of lengths
     # tilecheck: requires distinct(slots, skip=-1) -- each slot belongs to one row
 
+The report names contracts that may settle it. `tilecheck verify --propose` decides the kernel once more with
+them, and names those that do.
+
 The named contracts are:
 
     filled(t, c)           every element is c when the launch begins: flags, tickets, locks, counters

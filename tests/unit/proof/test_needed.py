@@ -8,6 +8,7 @@ import pytest
 from proof_kernels import PAGE_TABLE
 
 from tilecheck import check_source
+from tilecheck.options import Options
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
 
@@ -86,7 +87,7 @@ def kernel(marks, chosen, K: tl.constexpr, stride):
 
 
 def proposed(text: str) -> set[str]:
-    report = check_source(HEAD + text, "kernel.py")
+    report = check_source(HEAD + text, "kernel.py", Options(propose=True))
     assert report.kernels[0].reason == "needs-contract"
     helps = " ".join(d.help or "" for d in report.diagnostics)
     return set(re.findall(r"`# tilecheck: requires (.*?) -- why`", helps))

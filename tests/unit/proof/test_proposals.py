@@ -34,6 +34,37 @@ def test_a_contract_about_first_entries_is_proposed_whatever_was_spent(budget: i
     assert any("within(work[0::2], 0, rows + 1)" in (d.help or "") for d in report.diagnostics)
 
 
+TWO_TABLES = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x, places, out):
+    first = tl.load(places + tl.program_id(0)).to(tl.int64)
+    second = tl.load(places + tl.program_id(0) + 1).to(tl.int64)
+    tl.store(out + tl.program_id(0), tl.load(x + first + second))
+"""
+
+
+def helps(text: str, options: Options) -> str:
+    return " ".join(d.help or "" for d in check_source(text, "kernel.py", options).diagnostics)
+
+
+def test_contracts_are_verified_on_demand() -> None:
+    guessed, verified = helps(PAIRS, Options()), helps(PAIRS, Options(propose=True))
+    assert "may settle it (`--propose` verifies that)" in guessed
+    assert "this contract would settle it" not in guessed
+    assert "this contract would settle it" in verified
+    assert "may settle" not in verified
+
+
+def test_what_is_not_decided_with_contracts_names_none() -> None:
+    """Each of two values is guessed to be an index, and their sum is none."""
+    assert "requires within(places, 0, numel(x))" in helps(TWO_TABLES, Options())
+    assert "requires" not in helps(TWO_TABLES, Options(propose=True))
+
+
 def test_with_it_the_access_is_decided() -> None:
     text = PAIRS.replace(
         "# tilecheck: requires 2 *",
