@@ -1,8 +1,9 @@
 """From obligations to what became of each: proved, conditional, trusted, violated, or unknown.
 
 The order of a kernel's decisions: the premises must be satisfiable; the ladder proves what follows from the
-text; launch conditions are derived for what does not; a counterexample is sought, under those conditions,
-for what no condition saves. A counterexample counts only after it ran.
+text; what values in memory decide alone waits for a contract; launch conditions are derived for the rest; a
+counterexample is sought, under those conditions, for what no condition saves. A counterexample counts only
+after it ran.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation, Ord
 from tilecheck.proof.predicate import inhabited
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
+from tilecheck.proof.unbounded import is_unbounded
 from tilecheck.proof.work import Work
 
 # A kernel that stays unknown after so many searches is not worth more of them.
@@ -120,7 +122,8 @@ def _decide(
     saved: set[int] = set()
     lost = set(open_)
     ended = True
-    eligible = [i for i in open_ if not obligations[i].advice]
+    waiting = {i for i in open_ if is_unbounded(obligations[i], context)}
+    eligible = [i for i in open_ if i not in waiting and not obligations[i].advice]
     if eligible and not (proves_only and "launch" in without):  # conditions that nothing would be done with
         eased = [_with_facts(obligations[i], facts) for i in eligible]
         settled_so = [o for o, outcome in zip(obligations, outcomes, strict=True) if outcome.proved]
@@ -141,6 +144,9 @@ def _decide(
             settled.append(Settled(obligation, "conditional", "launch", outcome.time_ms))
         elif i in saved or proves_only:  # and so not violated: that is what no condition saves, granted or not
             reason = _reason(obligation, outcome)
+            settled.append(Settled(obligation, "unknown", "none", outcome.time_ms, reason))
+        elif i in waiting and not obligation.unsafe:
+            reason = Reason.NEEDS_CONTRACT.value
             settled.append(Settled(obligation, "unknown", "none", outcome.time_ms, reason))
         else:
             if session.work.is_spent and not obligation.unsafe:
