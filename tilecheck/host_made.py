@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,12 +11,13 @@ if TYPE_CHECKING:
     from tilecheck.frontend.definitions import Definition
     from tilecheck.ir.kernel import Kernel
     from tilecheck.ir.launch import Launch
+    from tilecheck.proof.judges import Judges
 
 _REASON = "the host makes these values at every launch in view"
 
 
 def shown_contracts(
-    definition: Definition, kernel: Kernel, texts: tuple[str, ...], launches: tuple[Launch, ...]
+    definition: Definition, judges: Judges, texts: tuple[str, ...], launches: tuple[Launch, ...]
 ) -> tuple[Definition, Kernel] | None:
     """The kernel with those contracts above it, if each holds by the text of every launch in view."""
     if not texts or not launches or any(launch.problem is not None for launch in launches):
@@ -31,21 +31,19 @@ def shown_contracts(
         promised = lower(definition)
     except UnsupportedConstruct:
         return None
-    return (definition, promised) if _hold(kernel, promised, launches) else None
+    return (definition, promised) if _hold(judges, promised, launches) else None
 
 
-def _hold(kernel: Kernel, promised: Kernel, launches: tuple[Launch, ...]) -> bool:
-    """Whether the contracts that `promised` has besides those of `kernel` hold at every launch."""
+def _hold(own: Judges, promised: Kernel, launches: tuple[Launch, ...]) -> bool:
+    """Whether the contracts that `promised` has besides those of the kernel hold at every launch."""
     from tilecheck.proof.launch_contracts import judge_contract  # lazy: loads z3
     from tilecheck.proof.launch_judge import judge_of  # lazy, as above
-    from tilecheck.proof.session import Session  # lazy, as above
 
-    more = [c for c in promised.contracts if c not in kernel.contracts]
-    with closing(Session()) as session:
-        judges = [judge_of(promised, launch, session) for launch in launches]
-        return bool(more) and all(
-            judge_contract(judge, contract, lambda broken, values: None)[0] == "holds"
-            for judge in judges
-            for contract in more
-            if not judge.is_of_another_kernel()
-        )
+    more = [c for c in promised.contracts if c not in own.kernel.contracts]
+    judges = [judge_of(promised, launch, own.session) for launch in launches]
+    return bool(more) and all(
+        judge_contract(judge, contract, lambda broken, values: None)[0] == "holds"
+        for judge in judges
+        for contract in more
+        if not judge.is_of_another_kernel()
+    )

@@ -93,7 +93,7 @@ class InPlace:
 
     @property
     def _units(self) -> int:
-        return Work.of_launches(self._options.budget, 0)
+        return Work.of_launches(self._options.budget, 1)
 
     def _decided(self, mutable: str, other: str, constants: _Constants) -> tuple[Kernel, Decision] | None:
         """The kernel with one array, if all of it is proved, perhaps under conditions."""

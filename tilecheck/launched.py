@@ -56,22 +56,18 @@ def check_launches(
     path: str,
     findings: Sequence[Diagnostic],
     shared: Mapping[int, Sequence[ConditionAt]],
-    budget: int,
 ) -> Launched:
     """Judge every visible launch; a condition counts as broken only after the launch was replayed."""
     if not launches:
         return Launched()
     from tilecheck.proof.fuel import LAUNCHES, Fuel  # lazy: most files have no launch that needs it
-    from tilecheck.proof.work import Work  # lazy
 
-    work = judges.session.work
-    fuel = Fuel(LAUNCHES, work)
-    with work.limited(Work.of_launches(budget, decision.work, len(launches))):
-        all_ = (
-            _check_one(facts.kernel, decision, launch, judges, path, fuel, shared.get(id(launch), ()))
-            for launch in launches
-        )
-        checked = [one for one in all_ if one is not None]
+    fuel = Fuel(LAUNCHES, judges.session.work)
+    all_ = (
+        _check_one(facts.kernel, decision, launch, judges, path, fuel, shared.get(id(launch), ()))
+        for launch in launches
+    )
+    checked = [one for one in all_ if one is not None]
     reports = tuple(report for report, _ in checked)
     diagnostics = tuple(d for _, found in checked for d in found)
     aliased = [d for d in findings if d.code == ALIASED and d.witness is not None]
@@ -184,7 +180,7 @@ def with_aliases(
     from tilecheck.proof.launch_windows import judged_alias  # lazy
 
     overlapping: list[Diagnostic] = []
-    context, fuel = Context(facts.kernel), Fuel(LAUNCHES)
+    context, fuel = Context(facts.kernel), Fuel(LAUNCHES, judges.session.work)
     for alias in aliases:
         names = [f"`{n}`" for n in (alias.buffer, alias.mutable, alias.other)]
         own = (

@@ -159,8 +159,9 @@ def _decided(
     decisions: Decisions | None,
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
     from tilecheck.proof.judges import Judges  # lazy, as below
+    from tilecheck.proof.work import Work  # lazy
 
-    with closing(Judges(kernel)) as judges:
+    with closing(Judges(kernel, Work.of_kernel(options.budget))) as judges:
         return _judged(definition, kernel, launches, judges, options, decisions)
 
 
@@ -177,10 +178,9 @@ def _judged(
     from tilecheck.proof.decide import decide  # lazy
     from tilecheck.proof.work import Work  # lazy
     from tilecheck.registry import load_rules  # lazy
-    from tilecheck.verdict import conclude  # lazy
 
     facts = Facts(kernel, build(kernel, launches))
-    work = Work.of_kernel(options.budget)  # for both times, if it is decided twice
+    work = judges.session.work  # for both times, if it is decided twice
     rules = [entry.rule for entry in load_rules()]
     obligations, findings = state_obligations(facts, rules, most=work.most_obligations)
     file = definition.table.file
@@ -198,16 +198,37 @@ def _judged(
     decision = decision or settle(kernel)
     if launches and any(s.status in ("violated", "unknown") for s in decision.settled):
         from tilecheck.proof.launch_axes import with_single_axes  # lazy: few kernels need it
+
+        decision = with_single_axes(kernel, decision, launches, settle)
+    with work.limited(Work.of_launches(options.budget, len(launches))):
+        return _concluded(definition, facts, decision, findings, launches, judges, options, decisions)
+
+
+def _concluded(
+    definition: Definition,
+    facts: Facts,
+    decision: Decision,
+    findings: tuple[Diagnostic, ...],
+    launches: tuple[Launch, ...],
+    judges: Judges,
+    options: Options,
+    decisions: Decisions | None,
+) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
+    """What the launches make of the decision, and the report."""
+    from tilecheck.verdict import conclude  # lazy, as above
+
+    kernel, file = facts.kernel, definition.table.file
+    if launches and any(s.status == "violated" for s in decision.settled):
         from tilecheck.proof.launch_claims import upheld  # lazy: loads NumPy
 
-        decision = upheld(kernel, with_single_axes(kernel, decision, launches, settle), launches, judges, file)
+        decision = upheld(kernel, decision, launches, judges, file)
     if any(s.status in ("violated", "unknown") for s in decision.settled):
         from tilecheck.initial_values import with_initial_values  # lazy: only what is open comes here
         from tilecheck.proposing import with_proposals  # lazy, as above
 
         decision = with_initial_values(definition, kernel, decision, launches, options)
         decision = with_proposals(definition, kernel, decision, launches, options)
-        shown = _shown(definition, kernel, decision, launches, options, decisions)
+        shown = _shown(definition, decision, launches, judges, options, decisions)
         if shown is not None:
             return shown
     _write_proofs(definition, kernel, decision, options)
@@ -233,15 +254,15 @@ def _judged(
     def is_harmless(alias: Alias) -> bool:
         return in_place().is_harmless(alias)
 
-    found = conclude(facts, decision, findings, launches, judges, file, options.budget, is_harmless)
+    found = conclude(facts, decision, findings, launches, judges, file, is_harmless)
     return in_words_of(kernel, found)
 
 
 def _shown(
     definition: Definition,
-    kernel: Kernel,
     decision: Decision,
     launches: tuple[Launch, ...],
+    judges: Judges,
     options: Options,
     decisions: Decisions | None,
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]] | None:
@@ -249,7 +270,7 @@ def _shown(
     decide it."""
     from tilecheck.host_made import shown_contracts  # lazy: few kernels come here
 
-    found = shown_contracts(definition, kernel, decision.asked, launches)
+    found = shown_contracts(definition, judges, decision.asked, launches)
     if found is None:
         return None
     result = _decided(*found, launches, options, decisions)

@@ -29,7 +29,6 @@ from tilecheck.model import (
     TrustedBlock,
     Verdict,
 )
-from tilecheck.options import DEFAULT_BUDGET
 from tilecheck.premises import premises_of
 from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.decide import Decision
@@ -46,14 +45,13 @@ def conclude(
     launches: tuple[Launch, ...],
     judges: Judges,
     path: str,
-    budget: int = DEFAULT_BUDGET,
     is_harmless: Callable[[Alias], bool] = lambda _: False,
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
-    """The report of one kernel and everything that was found in it. `judges` are those of its launches, and
-    `budget` bounds what these take. `is_harmless` may show that two parameters may be one tensor."""
+    """The report of one kernel and everything that was found in it. `judges` are those of its launches.
+    `is_harmless` may show that two parameters may be one tensor."""
     kernel = facts.kernel
     findings, shared = with_aliases(facts, findings, judges, path, is_harmless)
-    launched = check_launches(facts, decision, launches, judges, path, findings, shared, budget)
+    launched = check_launches(facts, decision, launches, judges, path, findings, shared)
     diagnostics = [*findings, *violations(kernel, decision), *launched.diagnostics]
     diagnostics += unneeded_unsafe(kernel, decision)
     verdict, reason, site = _verdict(kernel, decision, launched)

@@ -164,7 +164,7 @@ def _propose(cache: Cache, path: str, data: bytes, texts: dict[str, bytes], kern
 
     options = Options(propose=True)
     report = verify_source(data, path, options, texts=texts, cache=cache, kernels=(kernel,))
-    cache.trim()
+    cache.end()
     helps = [d.help or "" for d in report.diagnostics if d.kernel == kernel]
     verified = [text for text in helps if SETTLE in text or SETTLES in text]
     return tuple(dict.fromkeys(contract for text in verified for contract in contracts_in(text)))

@@ -9,7 +9,7 @@ after it ran.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 
 from tilecheck.ir.expr import (
@@ -47,7 +47,8 @@ from tilecheck.proof.work import Work
 _MOST_FAILED_HUNTS = 2
 # Before conditions are sought, the solver may spend this part of a budget on a goal, so many budgets on all.
 _FIRST, _FIRST_ALL = 5, 2
-_LONE_GROUPS = 4  # budgets that the last of conditions may cost, when all other work is done
+_WAITING = 4  # budgets that conditions may cost of a kernel that waits for a contract, whatever they are
+_LONE_GROUPS = 1  # budget that the last of conditions may cost, when all other work is done
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,8 @@ def _decide(
     if eligible and not (proves_only and "launch" in without):  # conditions that nothing would be done with
         eased = [_with_facts(obligations[i], facts) for i in eligible]
         settled_so = [o for o, outcome in zip(obligations, outcomes, strict=True) if outcome.proved]
-        found = derived(eased, settled_so, context, session, without)
+        with session.work.limited(_WAITING * session.budget) if waiting else nullcontext():
+            found = derived(eased, settled_so, context, session, without)
         conditions, saved, lost, ended = possible(found, context, session)
         saved, lost = {eligible[k] for k in saved}, {eligible[k] for k in lost}
     under = context.under(*conditions)

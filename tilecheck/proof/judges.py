@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from tilecheck.ir.kernel import Kernel
     from tilecheck.ir.launch import Launch
     from tilecheck.proof.launch_judge import Judge
+    from tilecheck.proof.work import Work
 
 
 class Judges:
     """One judge for each launch of a kernel, and the solver's state that all of them share. Mutable: what was
-    found of a launch is kept. Close it when the kernel is done."""
+    found of a launch is kept. `work` counts what it takes. Close it when the kernel is done."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self.session = Session()
-        self._kernel = kernel
+    def __init__(self, kernel: Kernel, work: Work) -> None:
+        self.session = Session(work=work)
+        self.kernel = kernel
         # By identity: launches are large. Each is kept, so that no other one gets its identity.
         self._made: dict[int, tuple[Launch, Judge]] = {}
         self._flags: dict[int, tuple[Launch, Mapping[str, int]]] = {}
@@ -34,7 +35,7 @@ class Judges:
         if id(launch) not in self._made:
             from tilecheck.proof.launch_judge import judge_of  # lazy: many kernels have no launch in view
 
-            self._made[id(launch)] = launch, judge_of(self._kernel, launch, self.session)
+            self._made[id(launch)] = launch, judge_of(self.kernel, launch, self.session)
         return self._made[id(launch)][1]
 
     def flags(self, launch: Launch) -> Mapping[str, int]:

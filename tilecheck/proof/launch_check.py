@@ -154,11 +154,9 @@ class _Check:
         statuses = dict.fromkeys(self.conditions, "holds")
         unneeded = False
         if left:
-            failing = self._not_proved(self.obligations)
-            if not failing:
-                unneeded = True
-            else:
-                statuses.update(self._judged(left, failing))
+            unneeded = self._all_proved()
+            if not unneeded:
+                statuses.update(self._judged(left))
         for condition in self.conditions:
             if not (unneeded and condition in left):
                 self.statuses.append((condition_text(condition), statuses[condition]))
@@ -166,7 +164,7 @@ class _Check:
             text = f"every obligation of `{judge.kernel.name}`, decided with the values of this launch"
             self.statuses.append((text, "holds"))
 
-    def _judged(self, left: Sequence[Expr], failing: Sequence[Obligation]) -> dict[Expr, str]:
+    def _judged(self, left: Sequence[Expr]) -> dict[Expr, str]:
         """The statuses of conditions that do not follow, where obligations are not proved without them."""
         judge = self.judge
         # What is false whatever the unread values are is not excused by them.
@@ -184,7 +182,7 @@ class _Check:
         given = tuple(judge.rewritten(c) for c in of_callers if not (fits and _is_of_grid(c)))
         if unread:
             given += tuple(map(judge.rewritten, unread))
-        still = self._not_proved(failing, *given)
+        still = self._not_proved(self.obligations, *given)
         if still and judge.unraised and not self._not_proved(still, *given, *judge.unraised):
             return found | dict.fromkeys(own, "unread")  # an exception may have turned away what breaks them
         if still:
@@ -282,6 +280,12 @@ class _Check:
         launched = of or self._launched
         context, session = launched.context(*given), self.judge.session
         return tuple(o for o in asked if not self._is_proved(launched.obligation(o), context, session))
+
+    def _all_proved(self) -> bool:
+        """Whether all obligations follow at this launch from its text. The first that does not ends this."""
+        launched, session = self._launched, self.judge.session
+        context = launched.context()
+        return all(self._is_proved(launched.obligation(o), context, session) for o in self.obligations)
 
     def _is_proved(self, obligation: Obligation, context: Context, session: Session) -> bool:
         parts = cases(obligation)

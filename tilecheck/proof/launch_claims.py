@@ -53,7 +53,7 @@ def upheld(
     context = Context(kernel).under(*decision.conditions)
     settled = []
     own = (judge for judge in map(judges.of, seen_) if not judge.is_of_another_kernel())
-    all_, fuel = list(islice(own, _LAUNCHES)), Fuel()
+    all_, fuel = list(islice(own, _LAUNCHES)), Fuel(work=judges.session.work)
     for one in decision.settled:
         if one.status == "violated":
             answers = [_Claim(one.obligation, context, judge, path, fuel).comes_true() for judge in all_]

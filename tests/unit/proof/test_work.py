@@ -95,8 +95,9 @@ def test_a_limit_leaves_obligations_open_and_changes_no_other(file: str, name: s
 def _concluded(
     facts: Facts, decision: Decision, launches: tuple[Launch, ...], file: str, budget: int
 ) -> KernelReport:
-    with closing(Judges(facts.kernel)) as judges:
-        return conclude(facts, decision, (), launches, judges, file, budget)[0]
+    units = Work.of_launches(budget, len(launches))
+    with closing(Judges(facts.kernel, Work(units))) as judges:
+        return conclude(facts, decision, (), launches, judges, file)[0]
 
 
 @pytest.mark.parametrize("file", LAUNCHED)
@@ -206,9 +207,9 @@ def test_limits_grow_with_the_budget_and_leave_launches_something() -> None:
     small, large = Work.of_kernel(1000), Work.of_kernel(2000)
     assert small.limit is not None
     assert large.limit == 2 * small.limit
-    limits = [Work.of_launches(1000, spent) for spent in (0, 12_000, 10 * small.limit)]
-    assert limits == sorted(limits, reverse=True)
-    assert limits[0] > limits[-1] > 0
+    limits = [Work.of_launches(1000, count) for count in (0, 1, 10, 1000)]
+    assert limits == sorted(limits)
+    assert 0 < limits[0] == limits[1] < limits[2] < limits[3] <= 100_000
     work = Work(10)
     work.charge(10)
     assert not work.is_spent
