@@ -72,6 +72,7 @@ def test_the_engine_is_asked_for_what_the_options_say(run, prepared, monkeypatch
     run("verify", "a.py", "b/", "--without", "smt,fold", "--without", "entail", "--no-cache", engine=engine)
     run("check", "a.py", "--fail-on", "warning", "--no-cache", engine=engine)
     run("audit", "a.py", "-j", "3", "--cache-dir", "/kept", engine=engine)
+    run("verify", "a.py", "--propose", "--no-cache", engine=engine)
     lax = {"undecided_fails": False, "needs_kernels": False}
     warned = ConfigChoice(values=(("fail-on", "warning", "--fail-on"),))
     three = ConfigChoice(values=(("jobs", 3, "--jobs"), ("cache-dir", "/kept", "--cache-dir")))
@@ -80,6 +81,7 @@ def test_the_engine_is_asked_for_what_the_options_say(run, prepared, monkeypatch
         (("a.py", "b/"), Options(without=frozenset({"smt", "fold", "entail"}), jobs=cores)),
         (("a.py",), Options(fail_on=Severity.WARNING, jobs=cores, config=warned, **lax)),
         (("a.py",), Options(jobs=3, config=three, cache="/kept", **lax)),
+        (("a.py",), Options(propose=True, jobs=cores)),
     ]
 
 
