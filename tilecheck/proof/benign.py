@@ -157,7 +157,11 @@ class _Trial:
     answers: set[bool | None] = field(default_factory=set)  # of the launches that were run
 
     def some_launch_is_clean(self, *, fill: str = FILLS[0]) -> bool:
-        launches = ordinary_launches(self.context, self.flags, long=self._deciding_extents())
+        """Of launches over large arrays where numbers decide it through unknowns: how much room they need is
+        not known."""
+        numbers = {p.name for p in self.context.kernel.params if not p.is_array}
+        wide = bool(deciding(self.obligation) & numbers)
+        launches = ordinary_launches(self.context, self.flags, wide=wide, long=self._deciding_extents())
         return any(self._is_clean(replace(launch, fill=fill)) for launch in islice(launches, _LAUNCHES))
 
     def some_contents_are_clean(self) -> bool:

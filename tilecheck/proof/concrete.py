@@ -118,7 +118,8 @@ class Concrete:
 
 @functools.lru_cache(maxsize=8)
 def launch_symbols(context: Context) -> tuple[Symbol, ...]:
-    """The launch values of a kernel, in order of appearance: grid, extents, scalars, constants."""
+    """The launch values of a kernel, in order of appearance: grid, extents, scalars, constants, and the scalars
+    that only unknowns are computed from."""
     kernel = context.kernel
     found = dict.fromkeys(grid_symbol(axis) for axis in kernel.grid_axes)
     mentioned = symbols(*kernel_expressions(kernel), *context.uniform_facts)
@@ -127,6 +128,10 @@ def launch_symbols(context: Context) -> tuple[Symbol, ...]:
         if param.is_array and not param.is_list:
             found.update(dict.fromkeys(extent_symbol(param.name, k) for k in range(param.rank or 1)))
     found.update(dict.fromkeys(s for _, s in kernel.constants if s in found))
+    behind = {name for s in mentioned if s.kind is Kind.OPAQUE for name in s.memory}
+    named = {s.name for s in found}
+    numbers = [p.name for p in kernel.params if not p.is_array and p.name in behind - named]
+    found.update(dict.fromkeys(Symbol(name, Kind.SCALAR, origin="untyped") for name in numbers))
     return tuple(found)
 
 
