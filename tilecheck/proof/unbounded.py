@@ -40,7 +40,7 @@ def is_unbounded(obligation: Obligation, context: Context) -> bool:
 
 
 def _leaves_array(obligation: Obligation, goal: Holds, context: Context) -> bool:
-    elements = dict.fromkeys(filter(is_memory, walk(goal.goal)))
+    elements = [node for node in _free(goal.goal) if is_memory(node)]
     if not elements:
         return False
     assertions = [a for a in negation(goal, context, obligation.assume) if _may_move(a)]
@@ -51,6 +51,14 @@ def _leaves_array(obligation: Obligation, goal: Holds, context: Context) -> bool
 
 def _may_move(e: Expr) -> bool:
     return any(map(_is_free, walk(e)))
+
+
+def _free(root: Expr) -> list[Expr]:
+    """The values that may grow. What a read gives where it is masked off is taken not to be used."""
+    nodes = dict.fromkeys(walk(root))
+    choices = [node.args for node in nodes if node.op == "ite"]
+    unused = {last for _, first, last in choices if is_memory(first) and last.op == "sym" and is_memory(last)}
+    return [node for node in nodes if _is_free(node) and node not in unused]
 
 
 def _is_free(node: Expr) -> bool:
@@ -70,8 +78,8 @@ def _all_hold(ray: _Ray, assertions: Sequence[Expr], left: int) -> bool:
 
 def _longer(ray: _Ray, failing: Expr) -> Iterator[_Ray]:
     rank = 1 + max(rank for rank, _ in ray.values())
-    for node in dict.fromkeys(walk(failing)):
-        if _is_free(node) and node not in ray:
+    for node in _free(failing):
+        if node not in ray:
             yield from ({**ray, node: (rank, sign)} for sign in (1, -1))
 
 

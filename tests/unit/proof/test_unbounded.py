@@ -96,6 +96,12 @@ def test_an_index_that_a_contract_bounds_is_sought_conditions_for() -> None:
     assert unbounded(GATHER, "# tilecheck: requires within(out, 0, n)\n") == {("TC303", "x")}
 
 
+def test_what_a_read_gives_where_it_is_masked_off_is_not_used() -> None:
+    masked_off = PLACES.replace("slots + pid)", "slots + pid, mask=pid < n)").replace("1)", "1, mask=pid < n)")
+    assert unbounded(masked_off, "# tilecheck: requires within(slots, 0, 8)\n") == set()
+    assert ("TC303", "out") in unbounded(masked_off)
+
+
 def test_an_element_that_others_bound_grows_with_them() -> None:
     assert unbounded(RAGGED) == {("TC303", "x")}
     assert unbounded(RAGGED.replace("at < end)", "(at < end) & (at >= 0) & (at < B))")) == set()
