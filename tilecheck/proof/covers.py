@@ -22,7 +22,7 @@ from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.polynomial import UNIT, Monomial, Polynomial, combine, divides, times, without
 
 _OWN = (Kind.LANE, Kind.LOOP)
-_FEW = 3  # stores to one array: fewer make few pairs
+FEW = 3  # stores to one array: fewer make few pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Covers:
         """Whether so many accesses of an array are made, none of them atomic, that covers pay."""
         if array not in self.many:
             sites = {a.position for a in kernel.accesses if a.array == array and a.effect is Effect.WRITE}
-            self.many[array] = len(sites) >= _FEW and not any(
+            self.many[array] = len(sites) >= FEW and not any(
                 a.effect is Effect.ATOMIC or a.synchronised for a in kernel.accesses
             )
         return self.many[array]
@@ -70,7 +70,7 @@ class Covers:
 
 def cover_of(access: Access, terms: Terms) -> Cover | None:
     """None where what moves inside a block is no sum of digits, or nothing says how far one may move."""
-    if not _is_plain(access):
+    if not is_plain(access):
         return None
     index = terms.poly(access.axes[0].index)
     own = {m: c for m, c in index.items() if _moves(m, terms)}
@@ -108,7 +108,8 @@ def cover_of(access: Access, terms: Terms) -> Cover | None:
     return Cover(covering, {digit.place: terms.expr(digit.moving) for digit in digits})
 
 
-def _is_plain(access: Access) -> bool:
+def is_plain(access: Access) -> bool:
+    """Whether an access names elements of flat memory by one index, and nothing but its text orders it."""
     axis = access.axes[0] if access.axes else None
     plain = access.flat and access.space is Space.ELEMENT and access.effect is not Effect.ATOMIC
     return (

@@ -34,6 +34,7 @@ from tilecheck.proof.claims import depends_on_memory
 from tilecheck.proof.context import Context, Outcome
 from tilecheck.proof.contracts import some_memory
 from tilecheck.proof.deriving import derived, possible
+from tilecheck.proof.families import families
 from tilecheck.proof.ladder import prove
 from tilecheck.proof.numbered import numbered
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation, Ordered
@@ -117,28 +118,22 @@ def _decide(
     if _is_vacuous(kernel, context, session):
         unknown = tuple(Settled(o, "unknown", "none", 0.0, Reason.VACUOUS.value) for o in obligations)
         return Decision(unknown, (), vacuous=True)
-    outcomes, facts = _prove_all(obligations, context, session, without)
+    # With the queries that proved something, each obligation keeps those of its own.
+    joined = None if session.keep else families(obligations, kernel)
+    stated = obligations if joined is None else joined.asked
+    found = _sought(stated, context, session, without, proves_only=proves_only)
+    if joined is not None and not joined.joined <= found.settled:
+        joined, stated = None, obligations
+        found = _sought(stated, context, session, without, proves_only=proves_only)
+    outcomes, facts, conditions, saved = found.outcomes, found.facts, found.conditions, found.saved
     open_ = [i for i, outcome in enumerate(outcomes) if not outcome.proved]
-    conditions: tuple[Expr, ...] = ()
-    saved: set[int] = set()
-    lost = set(open_)
-    ended = True
-    waiting = {i for i in open_ if is_unbounded(obligations[i], context)}
-    eligible = [i for i in open_ if i not in waiting and not obligations[i].advice]
-    if eligible and not (proves_only and "launch" in without):  # conditions that nothing would be done with
-        eased = [_with_facts(obligations[i], facts) for i in eligible]
-        settled_so = [o for o, outcome in zip(obligations, outcomes, strict=True) if outcome.proved]
-        with session.work.limited(_WAITING * session.budget) if waiting else nullcontext():
-            found = derived(eased, settled_so, context, session, without)
-        conditions, saved, lost, ended = possible(found, context, session)
-        saved, lost = {eligible[k] for k in saved}, {eligible[k] for k in lost}
     under = context.under(*conditions)
     for i in open_ if conditions else ():
-        if obligations[i].advice and _holds_under(obligations[i], under, session, without):
+        if stated[i].advice and _holds_under(stated[i], under, session, without):
             saved.add(i)
     settled: list[Settled] = []
     failed = 0  # searches for a counterexample
-    for i, (obligation, outcome) in enumerate(zip(obligations, outcomes, strict=True)):
+    for i, (obligation, outcome) in enumerate(zip(stated, outcomes, strict=True)):
         if outcome.proved:
             proved = Settled(obligation, "proved", outcome.rung, outcome.time_ms, queries=outcome.queries)
             settled.append(proved)
@@ -147,19 +142,63 @@ def _decide(
         elif i in saved or proves_only:  # and so not violated: that is what no condition saves, granted or not
             reason = _reason(obligation, outcome)
             settled.append(Settled(obligation, "unknown", "none", outcome.time_ms, reason))
-        elif i in waiting and not obligation.unsafe:
+        elif i in found.waiting and not obligation.unsafe:
             reason = Reason.NEEDS_CONTRACT.value
             settled.append(Settled(obligation, "unknown", "none", outcome.time_ms, reason))
         else:
             if session.work.is_spent and not obligation.unsafe:
                 settled.append(Settled(obligation, "unknown", "none", outcome.time_ms, Reason.BUDGET.value))
                 continue
-            hunted = failed < _MOST_FAILED_HUNTS and (ended or i in lost) and _is_hunted(obligation, under)
-            settled.append(_refute(obligation, outcome, under, path, session, lost=i in lost, hunted=hunted))
+            lost = i in found.lost
+            hunted = failed < _MOST_FAILED_HUNTS and (found.ended or lost) and _is_hunted(obligation, under)
+            settled.append(_refute(obligation, outcome, under, path, session, lost=lost, hunted=hunted))
             failed += hunted and settled[-1].status == "unknown"
     if not proves_only and "launch" not in without:
         conditions = _with_lone_groups(settled, conditions, facts, context, session, without)
+    if joined is not None:
+        settled = [replace(settled[n], obligation=o) for n, o in zip(joined.places, obligations, strict=True)]
     return _decision(settled, conditions, facts, context, session, without)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the ladder says of obligations, and the conditions for those that it does not prove: which of these
+    they save, which nothing saves, which wait for contracts, and whether all was looked at."""
+
+    outcomes: Sequence[Outcome]
+    facts: Sequence[_Fact]
+    conditions: tuple[Expr, ...]
+    saved: set[int]
+    lost: set[int]
+    waiting: set[int]
+    ended: bool
+
+    @property
+    def settled(self) -> set[int]:
+        return self.saved | {i for i, outcome in enumerate(self.outcomes) if outcome.proved}
+
+
+def _sought(
+    obligations: Sequence[Obligation],
+    context: Context,
+    session: Session,
+    without: frozenset[str],
+    *,
+    proves_only: bool,
+) -> _Found:
+    outcomes, facts = _prove_all(obligations, context, session, without)
+    open_ = [i for i, outcome in enumerate(outcomes) if not outcome.proved]
+    waiting = {i for i in open_ if is_unbounded(obligations[i], context)}
+    eligible = [i for i in open_ if i not in waiting and not obligations[i].advice]
+    if not eligible or (proves_only and "launch" in without):  # conditions that nothing would be done with
+        return _Found(outcomes, facts, (), set(), set(open_), waiting, ended=True)
+    eased = [_with_facts(obligations[i], facts) for i in eligible]
+    settled_so = [o for o, outcome in zip(obligations, outcomes, strict=True) if outcome.proved]
+    with session.work.limited(_WAITING * session.budget) if waiting else nullcontext():
+        found = derived(eased, settled_so, context, session, without)
+    conditions, saved, lost, ended = possible(found, context, session)
+    saved, lost = {eligible[k] for k in saved}, {eligible[k] for k in lost}
+    return _Found(outcomes, facts, conditions, saved, lost, waiting, ended)
 
 
 def _decision(

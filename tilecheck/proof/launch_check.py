@@ -28,7 +28,7 @@ from tilecheck.ir.overlap import Overlap, overlap
 from tilecheck.model import Witness
 from tilecheck.proof.cases import cases
 from tilecheck.proof.conditions import condition_text
-from tilecheck.proof.context import Context
+from tilecheck.proof.families import unproved
 from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.judges import Judges
 from tilecheck.proof.ladder import prove
@@ -41,7 +41,6 @@ from tilecheck.proof.launch_replay import LaunchRun
 from tilecheck.proof.launch_standing import Standing
 from tilecheck.proof.launch_unread import is_made_of_unread, rests_on_unread
 from tilecheck.proof.obligation import Between, Disjoint, Obligation
-from tilecheck.proof.session import Session
 
 _SHARED = (Overlap.SAME, Overlap.PARTLY)
 _SHARE = 5  # of a budget, for one obligation at a launch
@@ -154,7 +153,7 @@ class _Check:
         statuses = dict.fromkeys(self.conditions, "holds")
         unneeded = False
         if left:
-            unneeded = self._all_proved()
+            unneeded = not self._not_proved(self.obligations)
             if not unneeded:
                 statuses.update(self._judged(left))
         for condition in self.conditions:
@@ -279,17 +278,12 @@ class _Check:
         """The obligations that do not follow at this launch from its text and `given`."""
         launched = of or self._launched
         context, session = launched.context(*given), self.judge.session
-        return tuple(o for o in asked if not self._is_proved(launched.obligation(o), context, session))
 
-    def _all_proved(self) -> bool:
-        """Whether all obligations follow at this launch from its text. The first that does not ends this."""
-        launched, session = self._launched, self.judge.session
-        context = launched.context()
-        return all(self._is_proved(launched.obligation(o), context, session) for o in self.obligations)
+        def is_proved(obligation: Obligation) -> bool:
+            parts = cases(launched.obligation(obligation))
+            return all(prove(part, context, session, budget=session.budget // _SHARE).proved for part in parts)
 
-    def _is_proved(self, obligation: Obligation, context: Context, session: Session) -> bool:
-        parts = cases(obligation)
-        return all(prove(part, context, session, budget=session.budget // _SHARE).proved for part in parts)
+        return tuple(unproved(asked, self.judge.kernel, is_proved))
 
     # ---- values in memory -----------------------------------------------------------------------------------
 
