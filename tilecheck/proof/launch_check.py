@@ -148,23 +148,17 @@ class _Check:
 
     def _derived(self) -> None:
         judge = self.judge
-        wanted = {c: judge.rewritten(c) for c in self.conditions}
-        left = [c for c in self.conditions if not judge.follows(wanted[c])]
-        statuses = dict.fromkeys(self.conditions, "holds")
-        unneeded = False
-        if left:
-            unneeded = not self._not_proved(self.obligations)
-            if not unneeded:
-                statuses.update(self._judged(left))
+        left = [c for c in self.conditions if not judge.follows(judge.rewritten(c))]
+        statuses = self._judged(left) if left else {}
         for condition in self.conditions:
-            if not (unneeded and condition in left):
-                self.statuses.append((condition_text(condition), statuses[condition]))
-        if unneeded:
+            if statuses is not None or condition not in left:
+                self.statuses.append((condition_text(condition), (statuses or {}).get(condition, "holds")))
+        if statuses is None:
             text = f"every obligation of `{judge.kernel.name}`, decided with the values of this launch"
             self.statuses.append((text, "holds"))
 
-    def _judged(self, left: Sequence[Expr]) -> dict[Expr, str]:
-        """The statuses of conditions that do not follow, where obligations are not proved without them."""
+    def _judged(self, left: Sequence[Expr]) -> dict[Expr, str] | None:
+        """The statuses of conditions that do not follow; None where all obligations are proved without them."""
         judge = self.judge
         # What is false whatever the unread values are is not excused by them.
         unread = [c for c in left if rests_on_unread(judge, c) and judge.possible(judge.rewritten(c))]
@@ -175,34 +169,32 @@ class _Check:
         own = [c for c in left if c not in unread and c not in of_callers]
         found = dict.fromkeys(unread, "unread") | dict.fromkeys(of_callers, "caller")
         if not own:
-            return found
+            return found if self._is_any_open(left) else None
         # A grid must fit the outputs that the host allocates, whatever else it asks of the inputs.
         fits = any(is_of_own_outputs(judge, c) for c in own)
         given = tuple(judge.rewritten(c) for c in of_callers if not (fits and _is_of_grid(c)))
         if unread:
             given += tuple(map(judge.rewritten, unread))
-        still = self._not_proved(self.obligations, *given)
-        if still and judge.unraised and not self._not_proved(still, *given, *judge.unraised):
+        still = tuple(self._open(self.obligations, *given))
+        if not still:  # met where the others are
+            met = dict.fromkeys(own, "unread" if unread else "caller")
+            return found | met if given and self._is_any_open(left) else None
+        if judge.unraised and not any(self._open(still, *given, *judge.unraised)):
             return found | dict.fromkeys(own, "unread")  # an exception may have turned away what breaks them
-        if still:
-            still = self._not_proved(still, *map(judge.in_ordinary_call, given), of=self._ordinary)
-            status = "caller" if not still else "unmet"
-        else:  # met where the others are
-            status = "unread" if unread else "caller" if of_callers else "holds"
-        if still:
-            # What undecided obligations ask of callers for their arrays, no condition says.
-            open_arrays = {o.array for o in self.undecided}
-            shown = tuple(o for o in still if o.array not in open_arrays)
-            harm = self._harm(own, given, shown) if shown else None
-            if harm is None and judge.tuned:
-                found |= {c: "unread" for c in own if judge.rests_on_tuner(c)}
-                own = [c for c in own if c not in found]
-            if harm is not None:
-                broken, witness = harm
-                blamed = next((c for c in own if self._fails(c, broken)), own[0])
-                self.broken.append((replace(broken, text=condition_text(blamed)), witness))
-                return found | {c: "broken" if self._fails(c, broken) else "unmet" for c in own}
-        return found | dict.fromkeys(own, status)
+        still = tuple(self._open(still, *map(judge.in_ordinary_call, given), of=self._ordinary))
+        if not still:
+            return found | dict.fromkeys(own, "caller")
+        # What undecided obligations ask of callers for their arrays, no condition says.
+        open_arrays = {o.array for o in self.undecided}
+        shown = tuple(o for o in still if o.array not in open_arrays)
+        harm = self._harm(own, given, shown) if shown else None
+        if harm is not None:
+            broken, witness = harm
+            blamed = next((c for c in own if self._fails(c, broken)), own[0])
+            self.broken.append((replace(broken, text=condition_text(blamed)), witness))
+            return found | {c: "broken" if self._fails(c, broken) else "unmet" for c in own}
+        of_tuner = [c for c in own if judge.tuned and judge.rests_on_tuner(c)]
+        return found | dict.fromkeys(own, "unmet") | dict.fromkeys(of_tuner, "unread")
 
     def _harm(
         self, own: Sequence[Expr], given: Sequence[Expr], still: Sequence[Obligation]
@@ -245,7 +237,7 @@ class _Check:
         judge = self.judge
         own = [o for o in self.undecided if not reads_memory(o) and self._is_own(o)]
         given = (*map(judge.rewritten, self.conditions), *judge.ordinarily)
-        still = self._not_proved(own, *given) if own else ()
+        still = tuple(self._open(own, *given)) if own else ()
         harm = self._harm((), given, still) if still else None
         if harm is not None:
             broken, witness = harm
@@ -272,9 +264,15 @@ class _Check:
         ordinary = self.judge.ordinary
         return LaunchedKernel(ordinary.kernel, ordinary.known, ordinary.premises)
 
-    def _not_proved(
+    def _is_any_open(self, left: Sequence[Expr]) -> bool:
+        """Whether some obligation does not follow at this launch. What speaks of the arrays of the conditions
+        that are `left` is asked first: one of them is enough, and mostly found there."""
+        arrays = {s.name.partition(".")[0] for s in symbols(*left)}
+        return any(self._open(sorted(self.obligations, key=lambda o: o.array not in arrays)))
+
+    def _open(
         self, asked: Sequence[Obligation], *given: Expr, of: LaunchedKernel | None = None
-    ) -> tuple[Obligation, ...]:
+    ) -> Iterator[Obligation]:
         """The obligations that do not follow at this launch from its text and `given`."""
         launched = of or self._launched
         context, session = launched.context(*given), self.judge.session
@@ -283,7 +281,7 @@ class _Check:
             parts = cases(launched.obligation(obligation))
             return all(prove(part, context, session, budget=session.budget // _SHARE).proved for part in parts)
 
-        return tuple(unproved(asked, self.judge.kernel, is_proved))
+        return unproved(asked, self.judge.kernel, is_proved)
 
     # ---- values in memory -----------------------------------------------------------------------------------
 
