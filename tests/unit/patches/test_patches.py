@@ -8,6 +8,7 @@ import pytest
 
 from tilecheck import verify_paths
 from tilecheck.options import Options
+from tilecheck.patches.hints import may_patch
 from tilecheck.patches.index import patches_of
 from tilecheck.patches.patched import Patches
 
@@ -54,6 +55,7 @@ PATCHING = {
     "alias2": "import cfg\nc = cfg\nc.D = 2\n",
     "alias walrus": "import cfg\n(c := cfg).D = 2\n",
     "alias tuple": "import cfg\nc, x = cfg, 1\nc.D = 2\n",
+    "alias before a line": "import cfg\nc = cfg\n(x) = 1\nc.D = 2\n",
     "alias chain": "import cfg\nb = cfg\nc = b\nc.D = 2\n",
     "alias if": "import cfg, os\nc = cfg if os.name else None\nc.D = 2\n",
     "in fn": "import cfg\ndef go():\n    cfg.D = 2\ngo()\n",
@@ -293,3 +295,10 @@ def test_packages_that_import_everything_from_each_other_are_walked_once(tmp_pat
     (tmp_path / "user.py").write_text("import pkg\npkg.m0.m1.D = 2\n")
     files = {str(path): path.read_bytes() for path in tmp_path.rglob("*.py")}
     assert "D" in str(patches_of(files))
+
+
+def test_a_name_that_is_called_is_no_module() -> None:
+    """A package may hand on a function under the name of its module: `@libentry()`."""
+    called = "from utils import cfg\n\n\n@cfg()\ndef f(x):\n    return cfg (x)\n"
+    handed = "from utils import cfg\nf(cfg)\n"
+    assert [may_patch(text, frozenset({"cfg"}), lambda _: True) for text in (called, handed)] == [False, True]
