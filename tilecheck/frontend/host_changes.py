@@ -241,7 +241,10 @@ def anything_changed(x: HostExecutor, frame: Frame) -> None:
     x.events.anything = x.events.elements = x.events.now
     forget_shared(x)
     _drop_paths(x, frame, lambda path, at: not x.is_of_context(path))
-    named = [at.names[n] for at in live_frames(x, frame) for n in at.names if n in x.named_inside(at.table)]
+    named: list[Any] = []
+    for at in live_frames(x, frame):
+        inside = x.named_inside(at.table)
+        named += (held for name, held in at.names.items() if name in inside)
     lose_objects(x, named, frame)
     lose_rebound(x, frame)
 

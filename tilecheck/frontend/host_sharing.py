@@ -17,7 +17,7 @@ from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.host_values import Pair, Pieces, Split, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.syntax import walk_kind
 from tilecheck.frontend.values import Choice, Frame, Function, Method, Record, Seq
-from tilecheck.ir.sharing import is_under
+from tilecheck.ir.sharing import wholes
 
 if TYPE_CHECKING:
     from tilecheck.frontend.executor import Arguments
@@ -112,8 +112,9 @@ def given_back(x: HostExecutor, name: str, *values: Any, in_view: bool = True) -
     """A value that is not read may be, or hold, what `values` hold, and what these may be: by the text that is
     `in_view`, or as the code that computed it was given them."""
     storages = frozenset(storages_in(values)) - {name}
+    sources = [source for s in storages for source in _sources(x, s)]
     for known in (x.givers, x.may_be) if in_view else (x.givers,):
-        further = (known.get(source, frozenset()) for s in storages for source in _sources(x, s))
+        further = (known.get(source, frozenset()) for source in sources)
         known[name] = known.get(name, frozenset()).union(storages, *further)
     x.origins[name] = x.origins.get(name, frozenset()) | x.givers[name]
 
@@ -192,7 +193,8 @@ def _sources(x: HostExecutor, storage: str) -> list[str]:
     """The unread values that a storage is, or lies in."""
     if storage in x.origins:
         return [storage]
-    return [name for name in x.origins if is_under(storage, name)]
+    found = {name for name in wholes(storage) if name in x.origins}
+    return list(found) if len(found) < 2 else [name for name in x.origins if name in found]
 
 
 def kept(value: Any) -> Any:

@@ -412,8 +412,9 @@ def _known_negation(a: Expr) -> Expr | None:
 
 def all_of(*terms: Expr) -> Expr:
     """Conjunction, flattened, without duplicates; false if it holds a term and its negation."""
-    kept: dict[Expr, None] = {}
-    stack = list(reversed(terms))
+    first, rest = (terms[0].args, terms[1:]) if terms and terms[0].op == "all" else ((), terms)
+    kept: dict[Expr, None] = dict.fromkeys(first)  # nothing among these denies another
+    stack = list(reversed(rest))
     while stack:
         term = stack.pop()
         if term.op == "all":
@@ -429,8 +430,9 @@ def all_of(*terms: Expr) -> Expr:
 
 def any_of(*terms: Expr) -> Expr:
     """Disjunction, flattened, without duplicates; true if it holds a term and its negation."""
-    kept: dict[Expr, None] = {}
-    stack = list(reversed(terms))
+    first, rest = (terms[0].args, terms[1:]) if terms and terms[0].op == "any" else ((), terms)
+    kept: dict[Expr, None] = dict.fromkeys(first)  # nothing among these denies another
+    stack = list(reversed(rest))
     while stack:
         term = stack.pop()
         if term.op == "any":

@@ -8,13 +8,16 @@ UNREAD   code that is not read computed one of them and could reach the other, b
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from enum import Enum
 
 from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.launch import HostTensor
 from tilecheck.ir.overlap import Overlap, overlap
+
+_LEADING_ON = re.compile(r"[.\[(]|$")  # after the name of an object, to what lies in it
 
 
 class Answers(Enum):
@@ -100,3 +103,8 @@ def _leads_on(path: str, name: str, made: Collection[str]) -> bool:
 def is_under(path: str, name: str) -> bool:
     """Whether a path is a name, or leads on from it."""
     return path.startswith(name) and path[len(name) : len(name) + 1] in ("", ".", "[", "(")
+
+
+def wholes(path: str) -> Iterator[str]:
+    """The names that a path leads on from: see `is_under`."""
+    return (path[: at.start()] for at in _LEADING_ON.finditer(path))
