@@ -109,7 +109,7 @@ def _file_results(
     found: Discovery, options: Options, configs: Configs, cache: Cache | None
 ) -> list[FileResult]:
     """What each candidate gives: from the cache, else by analysis."""
-    work = list(zip(found.candidates, launchers(found.candidates, found.hosts), strict=True))
+    work = list(zip(found.candidates, launchers(found.candidates, found.hosts, found.texts), strict=True))
     results: list[FileResult | None] = [None] * len(work)
     session = None
     patches = patches_of(found.texts, found.named) if work else Patches()

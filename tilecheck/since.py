@@ -69,7 +69,7 @@ def narrowed(
     texts = comparison.texts_before(before)
     if texts is None or patches_of(texts, found.named) != patches_of(found.texts, found.named):
         return found, ()
-    work = list(zip(found.candidates, launchers(found.candidates, found.hosts), strict=True))
+    work = list(zip(found.candidates, launchers(found.candidates, found.hosts, found.texts), strict=True))
     answers = in_order(functools.partial(_answer, comparison, hosts), work, jobs)
     kept = tuple(
         replace(candidate, kernels=left)

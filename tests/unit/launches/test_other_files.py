@@ -143,6 +143,51 @@ def test_only_files_that_may_launch_a_kernel_are_read_for_it(text: str, read: bo
     assert hosts["kern.py"] == (["host.py"] if read else [])
 
 
+@pytest.mark.parametrize(
+    ("other", "host", "read"),
+    [
+        ("", "from p.b.ops import copy", False),
+        ("", "from .b.ops import copy", False),
+        ("", "from p.b import ops", False),
+        ("", "from p.a.ops import copy", True),
+        ("", "from .a.ops import copy", True),
+        ("", "from p.a import copy", True),
+        ("", "from elsewhere.ops import copy", True),
+        ("from p.a.ops import copy\n", "from p.b.ops import copy", True),
+        ("from ..a.ops import *\n", "from .b.ops import copy", True),
+    ],
+)
+def test_a_kernel_of_another_module_of_the_same_name_is_another_one(
+    other: str, host: str, read: bool, tmp_path: Path
+) -> None:
+    for folder in ("p", "p/a", "p/b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").write_text("")
+    (tmp_path / "p/a/ops.py").write_text(KERNELS)
+    (tmp_path / "p/b/ops.py").write_text(other or KERNELS)
+    use = "ops.copy" if host.endswith("ops") else "copy"
+    (tmp_path / "p/host.py").write_text(f"import triton\n{host}\n{use}[grid](x)\n")
+    found = discover([tmp_path.as_posix()])
+    chosen = dict(zip(found.candidates, launchers(found.candidates, found.hosts, found.texts), strict=True))
+    (hosts,) = (hosts for c, hosts in chosen.items() if c.path.endswith("a/ops.py"))
+    assert [Path(h.path).name for h in hosts if h.path.endswith("host.py")] == (["host.py"] if read else [])
+
+
+def test_a_module_that_a_package_calls_otherwise_is_read(tmp_path: Path) -> None:
+    for folder in ("p", "p/a"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "p/__init__.py").write_text("from .a import ops\n")
+    (tmp_path / "p/a/__init__.py").write_text("")
+    for name in ("p/ops.py", "p/a/ops.py"):
+        (tmp_path / name).write_text(KERNELS)
+    (tmp_path / "host.py").write_text("import triton\nfrom p import ops\nops.copy[grid](x)\n")
+    found = discover([tmp_path.as_posix()])
+    chosen = zip(found.candidates, launchers(found.candidates, found.hosts, found.texts), strict=True)
+    assert all(
+        [Path(h.path).name for h in hosts] == ["host.py"] for c, hosts in chosen if c.path.endswith("ops.py")
+    )
+
+
 def test_importing_file_that_is_no_python(tmp_path: Path) -> None:
     write(tmp_path, kern=KERNELS, host="from kern import copy\ncopy[1](\n")
     report = verify_paths([tmp_path.as_posix()])
