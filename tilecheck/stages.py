@@ -98,7 +98,9 @@ def preload() -> None:
 
     load_stages("cutile", "triton")
     Edges().as_networkx()
-    for name in ("jit.reference.running", "proof.benign", "initial_values", "host_made", "frontend.byte_spans"):
+    for name in ("frontend.byte_spans", "frontend.launches", "proof.launch_windows", "proof.completeness"):
+        importlib.import_module(f"tilecheck.{name}")  # the reading of host code, and what its launches need
+    for name in ("jit.reference.running", "proof.benign", "initial_values", "host_made"):
         importlib.import_module(f"tilecheck.{name}")  # replays, and what few kernels need
 
 
