@@ -221,12 +221,13 @@ REPLAY = {
     "tilecheck.proof.undefined_lanes",
     "tilecheck.proof.unwritten_memory",
 }
-# These look for counterexamples by evaluating many points at once.
+# These evaluate many points at once.
 SEARCH = {
     "tilecheck.proof.concrete",
     "tilecheck.proof.launch_tables",
     "tilecheck.proof.tables",
     "tilecheck.proof.witness",
+    "tilecheck.proof.written_elements",
 }
 THIRD_PARTY: dict[str, set[str]] = {
     "libcst": {"tilecheck.frontend"},

@@ -243,9 +243,11 @@ def _concluded(
 
         findings = (*findings, *repeated(kernel, kernel.tuning, decision.conditions, options.budget))
     if launches and not decision.vacuous:
+        from tilecheck.frontend.fills import is_straight  # lazy, as below
         from tilecheck.proof.completeness import incomplete  # lazy: loads NumPy
 
-        findings = (*findings, *incomplete(kernel, launches, file, judges))
+        straight = cache(partial(is_straight, definition))
+        findings = (*findings, *incomplete(kernel, launches, file, judges, straight))
 
     @cache
     def in_place() -> InPlace:

@@ -22,7 +22,8 @@ from tilecheck.ir.kernel import Access, Axis, Effect, Space
 @dataclass(frozen=True, slots=True)
 class Order:
     """The memory order and scope of an access as cuTile names them, which atomic operation it is, whether a
-    copy engine makes it, what a stored value is made of, and how the address is computed."""
+    copy engine makes it, what a stored value is made of, how the address is computed, and whether a load says
+    what the lanes that take no part hold."""
 
     order: str = "WEAK"
     scope: str = "NONE"
@@ -30,6 +31,7 @@ class Order:
     copied: bool = False
     made: Made = NOTHING
     way: Way | None = None
+    padded: bool = False
 
 
 PLAIN = Order()
@@ -198,6 +200,7 @@ def _record(
             loops=tuple(k for k, _ in x.nest),
             stepped_by=_stepped_by(x, axes),
             spare=spare,
+            padded=order.padded,
         )
     )
 

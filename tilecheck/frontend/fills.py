@@ -22,13 +22,13 @@ _LIBRARIES = ("cuda", "triton", "tilecheck")
 def read_fills(definition: Definition, parameters: Collection[str]) -> Iterator[Filled]:
     """The parameters that comments say are filled; a name that is none is reported elsewhere."""
     stated = [p for p in kernel_pragmas(definition) if p.kind is PragmaKind.FILLS]
-    exact = bool(stated) and _is_straight(definition)
+    exact = bool(stated) and is_straight(definition)
     for pragma in stated:
         site = Site(definition.table.file, pragma.argument)
         yield from (Filled(name, site, exact) for name in pragma.arguments if name in parameters)
 
 
-def _is_straight(definition: Definition) -> bool:
+def is_straight(definition: Definition) -> bool:
     """Whether no loop is left before its end, in the kernel or a function that it calls."""
     todo: list[tuple[cst.FunctionDef, ModuleTable]] = [(definition.node, definition.table)]
     seen = []

@@ -155,6 +155,7 @@ class Access:
     loops: tuple[Symbol, ...] = ()  # the iteration symbols of the loops around it, outermost first
     stepped_by: Symbol | None = None  # the innermost `for` loop, if its variable itself is a tile index
     spare: bool = False  # lanes that are sent to one launch value, which is to lie behind the array
+    padded: bool = False  # a load whose text says what the lanes that take no part hold
 
     @property
     def inside(self) -> Expr:

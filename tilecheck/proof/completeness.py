@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import Launch
@@ -14,32 +14,44 @@ from tilecheck.proof.launch_judge import Judge
 from tilecheck.proof.launch_trials import Trials, is_readable
 from tilecheck.proof.undefined_lanes import may_leave_undefined, undefined_lanes
 from tilecheck.proof.unwritten_memory import blank_arrays, partly_written, used
+from tilecheck.proof.written_elements import is_written_whole
 
 _LAUNCHES = 12  # of one kernel that are run
 _WAYS = 2  # of one call, which may be seen as several launches
 _STATEMENTS = 150_000  # for the trials of one kernel
 
 
-def incomplete(kernel: Kernel, launches: Sequence[Launch], path: str, judges: Judges) -> Iterator[Diagnostic]:
-    """A finding for each array and each load, at the first launch that shows it."""
+def incomplete(
+    kernel: Kernel, launches: Sequence[Launch], path: str, judges: Judges, is_straight: Callable[[], bool]
+) -> Iterator[Diagnostic]:
+    """A finding for each array and each load, at the first launch that shows it. `is_straight` says whether the
+    kernel leaves no loop before its end."""
     wanted = _chosen(kernel, launches)
     fuel = Fuel(_STATEMENTS)
     known: set[tuple[object, ...]] = set()
     for judge in map(judges.of, wanted):
         if judge.is_of_another_kernel():
             continue
-        for found in _shown(judge, path, fuel):
+        for found in _shown(judge, path, fuel, is_straight):
             key = (found.code, found.site, found.message)
             if key not in known:
                 known.add(key)
                 yield found
 
 
-def _shown(judge: Judge, path: str, fuel: Fuel) -> Iterator[Diagnostic]:
-    blank = blank_arrays(judge.kernel, judge.launch)
+def _shown(judge: Judge, path: str, fuel: Fuel, is_straight: Callable[[], bool]) -> Iterator[Diagnostic]:
+    kernel = judge.kernel
+    blank = blank_arrays(kernel, judge.launch)
     tried = Trials(judge, path, blank, fuel)
+
+    def is_whole(name: str, trials: Trials) -> bool:
+        # Where lanes may be undefined, all trials are run anyhow.
+        if may_leave_undefined(kernel) or not is_straight():
+            return False
+        return all(is_written_whole(kernel, name, trial.concrete) for trial in trials.possible())
+
     yield from used(judge, blank, tried)
-    yield from partly_written(judge, blank, tried)
+    yield from partly_written(judge, blank, tried, is_whole)
     yield from undefined_lanes(judge, tried)
 
 

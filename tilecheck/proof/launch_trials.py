@@ -6,7 +6,7 @@ undefined: what goes wrong otherwise is another finding, and the memory after it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import field, replace
 from itertools import islice
 from math import prod
@@ -157,34 +157,48 @@ class Trials:
     Mutable: each is made when it is first asked for, and kept."""
 
     def __init__(self, judge: Judge, path: str, blank: tuple[str, ...], fuel: Fuel) -> None:
-        self._made: list[tuple[Trial, Memory]] = []
-        self._more = _trials(judge, path, blank, fuel)
+        self._possible: list[Trial] = []
+        self._more = islice(_trials(judge, path, blank, fuel), _MOST)
+        self._run: list[tuple[Trial, Memory]] = []
+        self._runs = self._clean()
 
-    def __iter__(self) -> Iterator[tuple[Trial, Memory]]:
+    def possible(self) -> Iterator[Trial]:
+        """All trials, whether or not their runs will be clean."""
         for number in range(_MOST):
-            if number == len(self._made):
-                self._made += islice(self._more, 1)
-            if number == len(self._made):
+            if number == len(self._possible):
+                self._possible += islice(self._more, 1)
+            if number == len(self._possible):
                 return
-            yield self._made[number]
+            yield self._possible[number]
+
+    def until(self, is_settled: Callable[[int], bool]) -> Iterator[tuple[Trial, Memory]]:
+        """The trials, as long as what was seen in so many of them does not settle what is usual."""
+        for number in range(_MOST):
+            if is_settled(number):
+                return
+            if number == len(self._run):
+                self._run += islice(self._runs, 1)
+            if number == len(self._run):
+                return
+            yield self._run[number]
+
+    def _clean(self) -> Iterator[tuple[Trial, Memory]]:
+        for trial in self.possible():
+            first = trial.run()
+            if first is not None and first.is_clean:
+                yield trial, first
 
 
-def _trials(judge: Judge, path: str, blank: tuple[str, ...], fuel: Fuel) -> Iterator[tuple[Trial, Memory]]:
+def _trials(judge: Judge, path: str, blank: tuple[str, ...], fuel: Fuel) -> Iterator[Trial]:
     kernel = judge.kernel
     context = Context(kernel)
-
-    def made() -> Iterator[Trial]:
-        for model in _models(judge):
-            broken = judge.broken("", "", model)
-            if broken is not None:
-                concrete = Concrete(broken.concrete).settled(kernel)
-                yield Trial(kernel, path, concrete, broken.values, blank, fuel)
-
-    possible = (trial for trial in made() if is_admitted(trial.concrete, context) and _is_small(trial))
-    for trial in islice(possible, _MOST):
-        first = trial.run()
-        if first is not None and first.is_clean:
-            yield trial, first
+    for model in _models(judge):
+        broken = judge.broken("", "", model)
+        if broken is not None:
+            concrete = Concrete(broken.concrete).settled(kernel)
+            trial = Trial(kernel, path, concrete, broken.values, blank, fuel)
+            if is_admitted(trial.concrete, context) and _is_small(trial):
+                yield trial
 
 
 def _models(judge: Judge) -> Iterator[Model]:

@@ -23,8 +23,9 @@ _MOST_LOADS = 16  # of one kernel, each run alone
 
 
 def may_leave_undefined(kernel: Kernel) -> bool:
-    """Whether some load has a mask or is checked against the bounds of its array."""
-    reads = (a for a in kernel.accesses if a.effect is Effect.READ)
+    """Whether some load has a mask or is checked against its array's bounds, and does not say what its other
+    lanes hold."""
+    reads = (a for a in kernel.accesses if a.effect is Effect.READ and not a.padded)
     return any(a.mask is not TRUE or a.checked for a in reads)
 
 
@@ -32,9 +33,11 @@ def undefined_lanes(judge: Judge, trials: Trials) -> Iterator[Diagnostic]:
     """A finding for each load whose undefined lanes decide what the launch leaves in memory."""
     seen: dict[Call, Seen] = {}
     arrays: dict[Call, str] = {}
-    for number, (trial, first) in enumerate(trials if may_leave_undefined(judge.kernel) else ()):
-        if seen and all(one.is_settled(number) for one in seen.values()):
-            break
+
+    def is_settled(number: int) -> bool:
+        return bool(seen) and all(one.is_settled(number) for one in seen.values())
+
+    for trial, first in trials.until(is_settled) if may_leave_undefined(judge.kernel) else ():
         arrays.update(first.log.idle)
         for call in first.log.idle:
             seen.setdefault(call, Seen()).possible += 1
@@ -48,8 +51,10 @@ def undefined_lanes(judge: Judge, trials: Trials) -> Iterator[Diagnostic]:
 def _deciding(trial: Trial, first: Memory) -> tuple[Call, ...]:
     """The loads whose undefined lanes decide alone what is left; else those without which the others do not."""
     calls = tuple(sorted(first.log.idle))
-    if len(calls) > _MOST_LOADS or not _matters(trial, first, calls):
+    if not 0 < len(calls) <= _MOST_LOADS or not _matters(trial, first, calls):
         return ()
+    if len(calls) == 1:
+        return calls
     alone = tuple(call for call in calls if _matters(trial, first, (call,)))
     if alone:
         return alone

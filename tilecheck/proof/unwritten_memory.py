@@ -9,7 +9,7 @@ trials: what only rare sizes do, as odd ones where a kernel works on pairs, is n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -71,9 +71,7 @@ def used(judge: Judge, blank: tuple[str, ...], trials: Trials) -> Iterator[Diagn
     for name in blank:
         accesses = [a for a in judge.kernel.accesses if a.array == name and a.effect is not Effect.WRITE]
         seen = Seen()
-        for number, (trial, first) in enumerate(trials if accesses else ()):
-            if seen.is_settled(number):
-                break
+        for trial, first in trials.until(seen.is_settled) if accesses else ():
             use = _unwritten_use(first, name)
             if use is None:
                 continue
@@ -135,17 +133,20 @@ def _host_name(judge: Judge, name: str) -> str:
 # ---- left by the launch --------------------------------------------------------------------------------------
 
 
-def partly_written(judge: Judge, blank: tuple[str, ...], trials: Trials) -> Iterator[Diagnostic]:
-    """A finding for each array that the host returns and of which the launch leaves elements unwritten."""
+def partly_written(
+    judge: Judge, blank: tuple[str, ...], trials: Trials, is_whole: Callable[[str, Trials], bool]
+) -> Iterator[Diagnostic]:
+    """A finding for each array that the host returns and of which the launch leaves elements unwritten, but for
+    those that are known to be written as a whole in all trials."""
     returned = set(judge.launch.returned)
     for name in blank:
         stores = [a for a in judge.kernel.accesses if a.array == name and a.effect is not Effect.READ]
         if name not in returned or not stores or not _depends_on_its_size(judge, name, stores):
             continue
+        if is_whole(name, trials):
+            continue
         seen = Seen()
-        for number, (trial, first) in enumerate(trials):
-            if seen.is_settled(number):
-                break
+        for trial, first in trials.until(seen.is_settled):
             stored = first.written(name)
             if stored is None or not stored.any():
                 continue

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tilecheck.dataclass import dataclass
@@ -154,9 +155,15 @@ def load(x: Executor, args: Arguments) -> Num:
     axes, lanes, coordinates, inside, grounds = _tile_axes(
         x, array, index, sizes, sizes, given.get("order", Const("C"))
     )
-    unchecked = _unchecked(x, given)
-    record(x, array, Effect.READ, Space.TILE, axes, lanes, E.TRUE, _order(given), grounds, unchecked=unchecked)
-    return loaded(x, array, coordinates, inside, shape, _order(given))
+    unchecked, order = _unchecked(x, given), replace(_order(given), padded=_is_padded(given))
+    record(x, array, Effect.READ, Space.TILE, axes, lanes, E.TRUE, order, grounds, unchecked=unchecked)
+    return loaded(x, array, coordinates, inside, shape, order)
+
+
+def _is_padded(given: Mapping[str, Any]) -> bool:
+    """Whether a load names what the part of its tile outside the array holds."""
+    mode = given.get("padding_mode")
+    return isinstance(mode, Named) and not mode.name.endswith(".UNDETERMINED")
 
 
 def store(x: Executor, args: Arguments) -> Const:

@@ -51,8 +51,11 @@ def load(x: Executor, args: Arguments) -> Any:
     given = args.bind(_LOAD, "load")
     if isinstance(given["pointer"], BlockPointer):
         return _block(x, given["pointer"], Effect.READ, _checked_axes(x, given), _order_of_load(x, given))
-    read = _access(x, given["pointer"], given.get("mask"), (), Effect.READ, _order_of_load(x, given))
-    return masked_off(x, read, given.get("other"))
+    other = given.get("other")
+    padded = isinstance(other, Num) or (isinstance(other, Const) and other.value is not None)  # no parameter
+    order = replace(_order_of_load(x, given), padded=padded)
+    read = _access(x, given["pointer"], given.get("mask"), (), Effect.READ, order)
+    return masked_off(x, read, other)
 
 
 def store(x: Executor, args: Arguments) -> Const:
