@@ -277,11 +277,11 @@ def _imports(path: Path) -> tuple[tuple[str, int, bool, bool], ...]:
                 for alias in child.names:
                     yield alias.name, child.lineno, types, lazy
             elif isinstance(child, ast.ImportFrom):
-                # The library's kernels import their siblings so that tilecheck follows them in a checkout too,
+                # The library's kernels import each other so that tilecheck follows them in a checkout too,
                 # where the folder has another name than the installed package.
-                sibling = child.level == 1 and path.parent == ROOT / "kernels"
-                assert child.level == 0 or sibling, f"{path}:{child.lineno}: a relative import"
-                if sibling:
+                inside = child.level > 0 and path.parents[child.level - 1].is_relative_to(ROOT / "kernels")
+                assert child.level == 0 or inside, f"{path}:{child.lineno}: a relative import"
+                if inside:
                     continue
                 for alias in child.names:
                     name = f"{child.module}.{alias.name}"

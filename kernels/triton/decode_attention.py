@@ -17,7 +17,7 @@ import triton.language as tl
 
 import tilecheck
 
-from ..sizes import may_depend  # noqa: TID252 - the path of the package depends on how it is installed
+from ..sizes import may_depend  # noqa: TID252 - the folder has another name in a checkout
 
 if TYPE_CHECKING:
     import torch

@@ -16,7 +16,7 @@ import triton.language as tl
 
 import tilecheck
 
-from ..sizes import power_of_two_below  # noqa: TID252 - the path of the package depends on how it is installed
+from ..sizes import power_of_two_below  # noqa: TID252 - the folder has another name in a checkout
 
 if TYPE_CHECKING:
     import torch
