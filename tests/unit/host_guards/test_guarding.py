@@ -14,7 +14,7 @@ Judged = Callable[..., dict[str, Guarding]]
 GUARDED = (
     "simple two_streams unordered with_torch captured annotated composed awaited Model.__init__ Model.run "
     "Gpu.__init__ Gpu.launch Gpu.zeros through nested uploads using_reference pieces graph_of waits_for_torch "
-    "in_order Cache.__init__ Cache.captured Cache.launch in_context Derived.array inherited"
+    "in_order Cache.__init__ Cache.captured Cache.launch in_context Derived.array inherited bound_side_by_side"
 ).split()
 OWNER = "what its owner goes on doing with this memory"
 UNSEEN = "does not see what this does"
@@ -45,6 +45,7 @@ UNGUARDED = {
     "calls_own_code": "what your own function touches",
     "any_args": "which arrays this holds",
     "global_buffer": "which arrays this holds",
+    "global_buffer_beside": OWNER,
     "unknown_helper": UNSEEN,
     "unknown_helper_plain": UNSEEN,
     "callback": "not in view",

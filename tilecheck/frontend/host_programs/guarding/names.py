@@ -90,6 +90,10 @@ def _bound(p: Program, table: ModuleTable, name: str, binding: Binding) -> Kind:
             return frozenset({Kernel(binding.name.value, table.file) if is_kernel else Code(binding, table)})
         case cst.ClassDef():
             return frozenset({Class(binding, table)})
+        case Element(value=cst.Tuple(elements=parts) | cst.List(elements=parts), index=at) if all(
+            isinstance(part, cst.Element) for part in parts[: at + 1]
+        ):
+            return _bound(p, table, name, parts[at].value) if at < len(parts) else UNKNOWN
         case Element():
             return UNKNOWN
         case _:
