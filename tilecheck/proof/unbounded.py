@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tilecheck.ir.expr import Expr, Kind, conjuncts, negate, read, rebuild, sub, sym, walk
+from tilecheck.ir.expr import FALSE, TRUE, Expr, Kind, conjuncts, negate, read, rebuild, sub, sym, walk
 from tilecheck.ir.kernel import Access, Effect, Kernel, block_symbol
 from tilecheck.proof.claims import is_memory
 from tilecheck.proof.context import Context
@@ -40,10 +40,14 @@ def is_unbounded(obligation: Obligation, context: Context) -> bool:
 
 
 def _leaves_array(obligation: Obligation, goal: Holds, context: Context) -> bool:
-    elements = [node for node in _free(goal.goal) if is_memory(node)]
-    if not elements:
+    if not any(map(is_memory, walk(goal.goal))):
         return False
-    assertions = [a for a in negation(goal, context, obligation.assume) if _may_move(a)]
+    terms = [term for a in negation(goal, context, obligation.assume) for term in conjuncts(a)]
+    # What does not move says which branch a choice takes, as for a lane that a load has masked off.
+    still = [term for term in terms if not _may_move(term)]
+    known = dict.fromkeys(still, TRUE) | {negate(term): FALSE for term in still}
+    elements = [node for node in _free(rebuild(goal.goal, known.get)) if is_memory(node)]
+    assertions = [rebuild(term, known.get) for term in terms if _may_move(term)]
     return any(
         _all_hold({element: (1, sign)}, assertions, _LONGEST) for element in elements for sign in (1, -1)
     )
@@ -54,7 +58,7 @@ def _may_move(e: Expr) -> bool:
 
 
 def _free(root: Expr) -> list[Expr]:
-    """The values that may grow. What a read gives where it is masked off is taken not to be used."""
+    """The values that may grow. What a read gives where it is masked off is none: a launch may mask off no lane."""
     nodes = dict.fromkeys(walk(root))
     choices = [node.args for node in nodes if node.op == "ite"]
     unused = {last for _, first, last in choices if is_memory(first) and last.op == "sym" and is_memory(last)}
