@@ -58,7 +58,8 @@ def _may_move(e: Expr) -> bool:
 
 
 def _free(root: Expr) -> list[Expr]:
-    """The values that may grow. What a read gives where it is masked off is none: a launch may mask off no lane."""
+    """The values that may grow. What a read gives where it is masked off is none of them: launch conditions can
+    say that no lane is."""
     nodes = dict.fromkeys(walk(root))
     choices = [node.args for node in nodes if node.op == "ite"]
     unused = {last for _, first, last in choices if is_memory(first) and last.op == "sym" and is_memory(last)}
