@@ -21,6 +21,7 @@ from tilecheck.frontend.execute.overflow import Overflow, coarse
 from tilecheck.frontend.execute.rests import is_new_unknown, resting, rests_of
 from tilecheck.frontend.made import by_branch
 from tilecheck.frontend.values import (
+    START,
     Array,
     ArrayList,
     BlockPointer,
@@ -29,12 +30,14 @@ from tilecheck.frontend.values import (
     Frame,
     Function,
     Method,
+    ModuleRef,
     Named,
     Num,
     Param,
     Pointer,
     Poison,
     Range,
+    RecordType,
     Seq,
     Token,
     View,
@@ -731,8 +734,12 @@ class Executor:
                 )
             case Poison():
                 raise UnsupportedConstruct(value.why, self.site.span, self.site.file)
-            case _:
+            case Function() | ModuleRef() | RecordType():
                 return E.TRUE
+            case Pointer(array=name, offset=offset) if offset == START:  # of a parameter, which may be None
+                return E.negate(E.bool_sym(Symbol(f"{name} is None", Kind.CONSTANT)))
+            case _:  # a name that another module gives, an attribute of it: nothing says that they are true
+                raise UnsupportedConstruct("truth of a value that is not read", self.site.span, self.site.file)
 
     def branch_on(self, cond: Expr) -> None:
         """Note a branch: one on an atomic's result may order blocks in ways that races do not see."""

@@ -452,7 +452,7 @@ def _boolean(x: Executor, node: cst.BooleanOperation, frame: Frame) -> Any:
         return a if x.dialect.has_pointers else _flag(stop is E.TRUE)
     # The right side runs only where the left one did not decide; its obligations get that guard. Of Triton's
     # machine numbers both sides always run.
-    before = x.guard
+    before, waits = x.guard, len(x.launch_waits)
     if compiled or not x.dialect.has_pointers:
         x.guard = E.all_of(before, truth if op == "and" else E.negate(truth))
     try:
@@ -460,6 +460,8 @@ def _boolean(x: Executor, node: cst.BooleanOperation, frame: Frame) -> Any:
         other = x.truth(b)
     finally:
         x.guard = before
+    for k in range(waits, len(x.launch_waits)):  # where part of the left side is a constant, they may not run
+        x.launch_waits[k] = replace(x.launch_waits[k], guard=E.all_of(x.launch_waits[k].guard, _either(x)))
     compiled_too = is_compiled(x, b)
     if x.dialect.has_pointers and (_is_tile(a) or _is_tile(b)):
         if not _are_machine_truths(a, b):
@@ -678,6 +680,10 @@ def _words_of(value: Any) -> str:
             return str(value.name)
 
 
+# Of these modules kernels name functions, types and members of enumerations. Of others nothing is known.
+_KNOWN = ("builtins.", "cuda.", "triton.", "torch.")
+
+
 def _identity(x: Executor, a: Any, b: Any) -> Num:
     if isinstance(b, Const) and b.value is None:
         match a:
@@ -691,6 +697,10 @@ def _identity(x: Executor, a: Any, b: Any) -> Num:
                 return Num((), E.bool_sym(Symbol(f"{a.array} is None", Kind.CONSTANT)), "bool", None)
             case Poison():
                 raise UnsupportedConstruct(a.why)
+            case Method():
+                raise UnsupportedConstruct("whether an attribute that is not read is None")
+            case Named(name=name) if not name.startswith(_KNOWN):
+                raise UnsupportedConstruct(f"whether `{name}` is None")
             case _:
                 return _flag(False)
     return equal(x, a, b)
