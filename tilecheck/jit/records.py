@@ -135,9 +135,10 @@ class Record:
         """
         if self.waits is None:
             return "it does not wait for the launch before it"
-        for argument, value in zip(self.arguments, values, strict=True):
-            if argument.name in self.waits.needs and not value:
-                return f"it waits for the launch before it only where `{argument.name}` is true"
+        given = dict(zip((argument.name for argument in self.arguments), values, strict=True))
+        for name in self.waits.needs:
+            if not given[name]:
+                return f"it waits for the launch before it only where `{name}` is true"
         if not self.waits.always:
             return "not all of its programs wait for the launch before it"
         early = next(iter((*self.waits.reads, *self.waits.writes)), None)
@@ -200,12 +201,15 @@ def _record(kernel: KernelReport, report: Report) -> Record:
         contracts=() if terms is None else terms.contracts,
         globals=() if terms is None else tuple(_global(g, folder) for g in terms.globals),
         language=kernel.language,
-        waits=None if order is None else _waits_of(order),
+        waits=None if order is None else _waits_of(order, frozenset(p.name for p in kernel.params)),
         report="" if kernel.verdict.value in ACCEPTED else _text(kernel, report),
     )
 
 
-def _waits_of(order: LaunchOrder) -> Waits:
+def _waits_of(order: LaunchOrder, arguments: frozenset[str]) -> Waits | None:
+    """None, as where it never waits, if what decides that is no argument: a launch does not show it."""
+    if not arguments >= {*order.needs}:
+        return None
     return Waits(order.always, order.before.reads, order.before.writes, order.needs)
 
 

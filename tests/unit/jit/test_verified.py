@@ -130,6 +130,22 @@ def sometimes(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def typed(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if x_ptr.dtype.element_ty.is_fp8():
+        tl.extra.cuda.gdc_wait()
+    tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < n), mask=at < n)
+
+
+@triton.jit
+def chained(x_ptr, out_ptr, n, WAIT: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if WAIT and n > 3 and tl.extra.cuda.gdc_wait() is None:
+        pass
+    tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < n), mask=at < n)
+
+
+@triton.jit
 def racing(out_ptr):
     tl.store(out_ptr, tl.program_id(0))
 
@@ -421,6 +437,8 @@ def test_options_that_no_verdict_covers_are_refused(load, tensor, option, value)
         ("after", {"WAIT": False}, "only where `WAIT` is true"),
         ("too_late", {}, "it touches `x_ptr` before it waits"),
         ("sometimes", {}, "not all of its programs wait"),
+        ("typed", {}, "it does not wait"),  # a launch does not show the type of what a pointer points to
+        ("chained", {"WAIT": True}, "not all of its programs wait"),  # Triton stops at the first false constant
     ],
 )
 def test_a_launch_that_the_launch_before_may_still_race_with_does_not_depend_on_it(
