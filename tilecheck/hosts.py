@@ -78,9 +78,11 @@ class _Modules:
         return [path for path, parts in self.by_name.get(origin.last, ()) if origin.may_be(parts)]
 
     def hands_on(self, path: str, names: frozenset[str]) -> bool:
-        """Whether a file imports some of these names, or whatever there is."""
+        """Whether a file imports some of these names, or whatever there is, from a module or as one."""
         if path not in self.imported:
-            found = (_names(text) for _, text in _FROM.findall(words_in(self.files[path])))
+            words = words_in(self.files[path])
+            found = [_names(f"{module} {names}") for module, names in _FROM.findall(words)]
+            found += map(_names, _IMPORT.findall(words))
             self.imported[path] = frozenset[str]().union(*found)
         return not self.imported[path].isdisjoint({*names, "*"})
 
@@ -164,13 +166,13 @@ def _launchers(candidate: Candidate, imports: _Imports, modules: _Modules) -> tu
 
 def _may_lead(origin: _Origin, candidate: Candidate, kernels: frozenset[str], modules: _Modules) -> bool:
     """Whether an import may bind kernels of a file: not where the modules of that name are others of the run
-    that import no such names themselves."""
+    that import neither such names nor a module or package of a name on the path of that file."""
     if not origin.parts or origin.is_around(_parts(candidate.path)):
         return True
     others = modules.called(origin)
     return (
         not others
-        or any(modules.hands_on(path, kernels) for path in others)
+        or any(modules.hands_on(path, kernels.union(_parts(candidate.path))) for path in others)
         or os.path.realpath(candidate.path) in map(os.path.realpath, others)  # by a link
     )
 

@@ -155,6 +155,9 @@ def test_only_files_that_may_launch_a_kernel_are_read_for_it(text: str, read: bo
         ("", "from elsewhere.ops import copy", True),
         ("from p.a.ops import copy\n", "from p.b.ops import copy", True),
         ("from ..a.ops import *\n", "from .b.ops import copy", True),
+        ("from p.a import ops as _ops\ncopy = _ops.copy\n", "from p.b.ops import copy", True),
+        ("from ..a import ops as o\ncopy = o.copy\n", "from .b.ops import copy", True),
+        ("import p.a.ops as _o\nfast = _o.copy\n", "from p.b.ops import fast as copy", True),
     ],
 )
 def test_a_kernel_of_another_module_of_the_same_name_is_another_one(
