@@ -65,11 +65,11 @@ def check_accepted(record: Record, language: str) -> None:
     if not record.is_accepted:
         because = f"{record.verdict} ({record.reason})" if record.reason else record.verdict
         raise LaunchRefused(
-            f"`{record.name}` is not launched: its verdict is {because}", record.report or _where(record)
+            f"`{record.name}` is not launched: its verdict is {because}", record.report or record.where
         )
     if record.language != language:
         raise LaunchRefused(
-            f"`{record.name}` is not launched: it was verified as a kernel of another language", _where(record)
+            f"`{record.name}` is not launched: it was verified as a kernel of another language", record.where
         )
 
 
@@ -432,16 +432,12 @@ class Guard:
             if -arrays[j][0][2].span < distance < arrays[i][0][2].span and len(allowed) < _REMEMBERED:
                 allowed.add((number, distance))
 
-    def refusal(self, what: str, notes: tuple[str, ...]) -> LaunchRefused:
-        shown = "\n".join(f"   = {note}" for note in (*notes, _where(self.record)))
+    def refusal(self, what: str, notes: tuple[str, ...] = ()) -> LaunchRefused:
+        shown = "\n".join(f"   = {note}" for note in (*notes, self.record.where))
         return LaunchRefused(f"this launch of `{self.record.name}` is refused: {what}", shown)
 
 
 Arrays = dict[int, list[tuple[str, int, Layout]]]
-
-
-def _where(record: Record) -> str:
-    return f"kernel `{record.name}` of {record.file}:{record.line}, verdict {record.verdict}"
 
 
 def _ends_storage(value: Any, end: int) -> bool:

@@ -167,7 +167,7 @@ def check_annotations(layers: Layers, record: Record) -> None:
         raise LaunchRefused(
             f"`{record.name}` is not launched: the annotation of `{argument.name}` gives it a type that the "
             "proof knows nothing of",
-            f"   = kernel `{record.name}` of {record.file}:{record.line}, verdict {record.verdict}",
+            f"   = {record.where}",
         )
 
 

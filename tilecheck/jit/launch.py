@@ -97,10 +97,7 @@ def _forwarding(kernel: Any, guard: Guard) -> _Forward:
             launch_tile(stream, grid, held(), args)
             return
         if why := record.why_unordered(args):
-            raise LaunchRefused(
-                f"this launch of `{record.name}` may not depend on the launch before it: {why}",
-                f"   = kernel `{record.name}` of {record.file}:{record.line}, verdict {record.verdict}",
-            )
+            raise guard.refusal(f"`programmatic_dependent_launch=True`: {why}")
         launch_tile(stream, grid, held(), args, programmatic_dependent_launch=True)
 
     return forward
@@ -165,5 +162,5 @@ def _check_annotations(kernel: Any, record: Record) -> None:
             continue
         raise LaunchRefused(
             f"`{record.name}` is not launched: `{argument.name}` is not annotated as its file says",
-            f"   = kernel `{record.name}` of {record.file}:{record.line}, verdict {record.verdict}",
+            f"   = {record.where}",
         )

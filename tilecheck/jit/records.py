@@ -145,6 +145,11 @@ class Record:
         return f"it touches `{early}` before it waits for the launch before it" if early else ""
 
     @property
+    def where(self) -> str:
+        """The kernel as messages name it, with its place and its verdict."""
+        return f"kernel `{self.name}` of {self.file}:{self.line}, verdict {self.verdict}"
+
+    @property
     def source(self) -> str:
         """The SHA-256 of the kernel's own file."""
         return self.sources[Path(self.file).name]
@@ -207,7 +212,7 @@ def _record(kernel: KernelReport, report: Report) -> Record:
 
 
 def _waits_of(order: LaunchOrder, arguments: frozenset[str]) -> Waits | None:
-    """None, as where it never waits, if what decides that is no argument: a launch does not show it."""
+    """How the kernel waits; None, as if it never did, if something decides it that is no argument."""
     if not arguments >= {*order.needs}:
         return None
     return Waits(order.always, order.before.reads, order.before.writes, order.needs)

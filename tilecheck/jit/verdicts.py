@@ -217,7 +217,7 @@ def check_helpers(function: types.FunctionType, record: Record, folder: Path) ->
                 raise LaunchRefused(
                     f"`{function.__name__}` is not launched: it uses `{helper.__name__}` of {file}, which was "
                     "not verified with it",
-                    f"   = kernel `{record.name}` of {record.file}:{record.line}, verdict {record.verdict}",
+                    f"   = {record.where}",
                 )
             todo.append(helper)
     for name in record.globals:
@@ -227,7 +227,7 @@ def check_helpers(function: types.FunctionType, record: Record, folder: Path) ->
                 raise LaunchRefused(
                     f"`{function.__name__}` is not launched: `{name.name}` is not what {folder / name.file} "
                     "says, and the verdict rests on that",
-                    f"   = kernel `{record.name}` of {record.file}:{record.line}, verdict {record.verdict}",
+                    f"   = {record.where}",
                 )
 
 

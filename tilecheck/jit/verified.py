@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from tilecheck.errors import LaunchRefused
 from tilecheck.jit.contracts import limit_of
 from tilecheck.jit.guard import Guard
 from tilecheck.jit.guard_triton import Threads, compile_guard, compile_threads
@@ -175,7 +174,9 @@ class Guarded:
             LaunchRefused: the launch breaks a condition, or a tuner is around the kernel.
         """
         if self.is_tuned or kernel.pre_run_hooks:
-            raise self._refusal("a tuner or a hook may run it several times, so it cannot depend on one launch")
+            raise self.guard.refusal(
+                "a tuner or a hook may run it several times, so it cannot depend on one launch"
+            )
         blocks = self._checked(grid, self._bound(args, kwargs), self.looks)
         return None if blocks is None else kernel[blocks](*args, **kwargs, launch_pdl=True)
 
@@ -187,7 +188,7 @@ class Guarded:
         except TypeError:
             sizes = None
         if sizes is None:
-            raise self._refusal(f"the grid {blocks!r} is not a tuple of integers")
+            raise self.guard.refusal(f"the grid {blocks!r} is not a tuple of integers")
         if 0 in sizes and min(sizes) == 0:
             return None
         (guard or self.guard).check(sizes, values)
@@ -199,12 +200,12 @@ class Guarded:
         try:
             values, options = self.bind(*args, **kwargs)
         except TypeError as error:
-            raise self._refusal(f"its arguments do not fit its parameters: {error}") from None
+            raise self.guard.refusal(f"its arguments do not fit its parameters: {error}") from None
         for name, value in options.items():
             if name in _OPTIONS and value not in _OPTIONS[name]:
-                raise self._refusal(f"the proof does not cover launches with `{name}={value}`")
+                raise self.guard.refusal(f"the proof does not cover launches with `{name}={value}`")
         if options.get("launch_pdl") and (why := self.record.why_unordered(values)):
-            raise self._refusal(f"`launch_pdl={options['launch_pdl']}`: {why}")
+            raise self.guard.refusal(f"`launch_pdl={options['launch_pdl']}`: {why}")
         if self.threads is not None:
             self.threads(options.get("num_warps", _WARPS), values, warp_size())
         return values
@@ -231,7 +232,7 @@ class Guarded:
             grids = [self._checked(grid, values, self.looks) for values in looked]
             if layers.is_interpreted:  # which gives grids other arguments than these
                 if len(grids) != 1:
-                    raise self._refusal("Triton's interpreter does not tune")
+                    raise self.guard.refusal("Triton's interpreter does not tune")
                 return None if grids[0] is None else kernel[grids[0]](*args, **kwargs)
             if key is not None:
                 if len(self.passed) >= _REMEMBERED:
@@ -242,7 +243,7 @@ class Guarded:
             try:
                 values = tuple([meta[name] for name in self.names])
             except (KeyError, TypeError):
-                raise self._refusal("this version of Triton does not tell a grid all arguments") from None
+                raise self.guard.refusal("this version of Triton does not tell a grid all arguments") from None
             is_new = not any(_are_same(values, others) for others in looked)
             return self._checked(grid, values, self.looks if is_new else None) or (0,)
 
@@ -268,13 +269,6 @@ class Guarded:
                         RuntimeWarning,
                         stacklevel=5,
                     )
-
-    def _refusal(self, what: str) -> LaunchRefused:
-        record = self.record
-        return LaunchRefused(
-            f"this launch of `{record.name}` is refused: {what}",
-            f"   = kernel `{record.name}` of {record.file}:{record.line}, verdict {record.verdict}",
-        )
 
 
 @contextmanager
