@@ -58,7 +58,8 @@ class _Origin:
         return any(self.may_be(module[:end]) for end in range(len(self.parts), len(module) + 1))
 
 
-_Imports = dict[str, list[tuple[_Origin, Candidate]]]  # name -> from which module, in which file
+# The modules that each name is imported from, with the files that import it.
+_Imports = dict[str, list[tuple[_Origin, Candidate]]]
 
 
 @dataclass(slots=True)
@@ -81,7 +82,7 @@ class _Modules:
         """Whether a file imports some of these names, or whatever there is, from a module or as one."""
         if path not in self.imported:
             words = words_in(self.files[path])
-            found = [_names(f"{module} {names}") for module, names in _FROM.findall(words)]
+            found = [_names(f"{module} {given}") for module, given in _FROM.findall(words)]
             found += map(_names, _IMPORT.findall(words))
             self.imported[path] = frozenset[str]().union(*found)
         return not self.imported[path].isdisjoint({*names, "*"})

@@ -28,7 +28,7 @@ _AFTER = re.compile(rf"\s*(?:{_STORED}|{_CHANGED})")
 _TARGET = re.compile(r"\b(?:for|del|as)\b(?:(?!\bin\b)[^\n:])*$")
 _SET = re.compile(r"\b(?:setattr|delattr|vars|object|setitem|delitem|__\w+__)\s*\([^()\n]*$")
 _LONGEST_BEFORE = 120  # characters of a statement before a name
-_READ = re.compile(r"\s*\.|[ \t]*\(")  # a name that is called, or defined, is no module there
+_READ = re.compile(r"\s*\.|[ \t]*\(")  # a module is neither called nor defined
 _PART = re.compile(r"\s*[.\[]")
 
 

@@ -437,7 +437,7 @@ def test_options_that_no_verdict_covers_are_refused(load, tensor, option, value)
         ("after", {"WAIT": False}, "only where `WAIT` is true"),
         ("too_late", {}, "it touches `x_ptr` before it waits"),
         ("sometimes", {}, "not all of its programs wait"),
-        ("typed", {}, "it does not wait"),  # a launch does not show the type of what a pointer points to
+        ("typed", {}, "it does not wait"),  # the arguments do not show the type of an element
         ("chained", {"WAIT": True}, "not all of its programs wait"),  # Triton stops at the first false constant
     ],
 )

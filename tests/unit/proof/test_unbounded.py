@@ -127,7 +127,7 @@ def test_lanes_that_find_their_places_through_a_table_may_meet() -> None:
         PLACES.replace("slot * stride", "slot * stride + pid * D"),  # the block's id tells them apart
         PLACES.replace("slots + pid", "slots"),  # all blocks meet, whatever the table holds
         PLACES.replace("1)", "1, mask=pid == n)"),  # one block alone stores
-        PLACES.replace("out + slot", "slots + slot"),  # no contract speaks of what the kernel writes
+        PLACES.replace("out + slot", "slots + slot"),  # the kernel writes the table: no contract bounds it
     ],
 )
 def test_a_race_that_a_table_does_not_decide_alone(text: str) -> None:

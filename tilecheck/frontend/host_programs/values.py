@@ -319,6 +319,9 @@ def number(value: int) -> Number:
     return Number(E.const(value))
 
 
+_DESCRIPTIONS = frozenset(("shape", "dtype", "device"))
+
+
 def is_description(value: Value) -> bool:
     """Whether the value is an attribute of a tensor that holds none of its memory."""
     return isinstance(value, Method) and isinstance(value.owner, Tensor) and value.name in _DESCRIPTIONS
@@ -335,9 +338,6 @@ def contents(value: Value, seen: set[int] | None = None) -> Iterator[Value]:
         if below is not None and id(value) not in seen:
             seen.add(id(value))
             stack += below(value)
-
-
-_DESCRIPTIONS = frozenset(("shape", "dtype", "device"))
 
 
 def _closure(function: Function) -> list[Value]:
