@@ -70,7 +70,7 @@ def products(sequences: int, hidden: int) -> tuple[Product, Product, Product, Pr
         )
     if sequences == 1:
         rows, warps = (4 if hidden > SMALL else 2), (8 if hidden == LARGE else 4)
-        whole = (next_power_of_two(hidden), 1)  # one tile, and nothing beside it
+        whole = (next_power_of_two(hidden), 0)  # one tile, and nothing beside it
         add = Product(gemv_add_kernel, rows, (2048,), 8)
         return (
             Product(norm_gemv_kernel, rows, whole, warps),

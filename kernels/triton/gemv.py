@@ -55,25 +55,28 @@ def norm_gemv_kernel(
 ):
     """`out = w @ norm(x)`; every program computes the norm for itself.
 
-    It holds whole rows, in a tile of `COLUMNS` and one of the `REST`.
+    It holds whole rows, in a tile of `COLUMNS` and, unless `REST` is 0, one of the rest.
     """
     if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = row < rows
     lanes = tl.arange(0, COLUMNS)
-    rest = COLUMNS + tl.arange(0, REST)
     w = tile_of(w_ptr, row, lanes, inside, columns)
-    w_rest = tile_of(w_ptr, row, rest, inside, columns)
     gain = elements_of(gain_ptr, lanes, columns)
-    gain_rest = elements_of(gain_ptr, rest, columns)
+    if REST:
+        rest = COLUMNS + tl.arange(0, REST)
+        w_rest = tile_of(w_ptr, row, rest, inside, columns)
+        gain_rest = elements_of(gain_ptr, rest, columns)
     if DEPENDENT:
         tl.extra.cuda.gdc_wait()
     x = elements_of(x_ptr, lanes, columns)
-    x_rest = elements_of(x_ptr, rest, columns)
-    squares = tl.sum(x * x, axis=0) + tl.sum(x_rest * x_rest, axis=0)
+    squares = tl.sum(x * x, axis=0)
     total = tl.sum(w.to(tl.float32) * (x * gain)[None, :], axis=1)
-    total += tl.sum(w_rest.to(tl.float32) * (x_rest * gain_rest)[None, :], axis=1)
+    if REST:
+        x_rest = elements_of(x_ptr, rest, columns)
+        squares += tl.sum(x_rest * x_rest, axis=0)
+        total += tl.sum(w_rest.to(tl.float32) * (x_rest * gain_rest)[None, :], axis=1)
     tl.store(out_ptr + row, total * tl.rsqrt(squares / columns + eps), mask=inside)
 
 
@@ -97,25 +100,28 @@ def norm_gate_up_kernel(
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = row < rows
     lanes = tl.arange(0, COLUMNS)
-    rest = COLUMNS + tl.arange(0, REST)
     gate = tile_of(w_ptr, row, lanes, inside, columns)
     up = tile_of(w_ptr, row + rows, lanes, inside, columns)
-    gate_rest = tile_of(w_ptr, row, rest, inside, columns)
-    up_rest = tile_of(w_ptr, row + rows, rest, inside, columns)
     gain = elements_of(gain_ptr, lanes, columns)
-    gain_rest = elements_of(gain_ptr, rest, columns)
+    if REST:
+        rest = COLUMNS + tl.arange(0, REST)
+        gate_rest = tile_of(w_ptr, row, rest, inside, columns)
+        up_rest = tile_of(w_ptr, row + rows, rest, inside, columns)
+        gain_rest = elements_of(gain_ptr, rest, columns)
     if DEPENDENT:
         tl.extra.cuda.gdc_wait()
     x = elements_of(x_ptr, lanes, columns)
-    x_rest = elements_of(x_ptr, rest, columns)
-    squares = tl.sum(x * x, axis=0) + tl.sum(x_rest * x_rest, axis=0)
-    scale = tl.rsqrt(squares / columns + eps)
+    squares = tl.sum(x * x, axis=0)
     x *= gain
-    x_rest *= gain_rest
     g = tl.sum(gate.to(tl.float32) * x[None, :], axis=1)
-    g += tl.sum(gate_rest.to(tl.float32) * x_rest[None, :], axis=1)
     u = tl.sum(up.to(tl.float32) * x[None, :], axis=1)
-    u += tl.sum(up_rest.to(tl.float32) * x_rest[None, :], axis=1)
+    if REST:
+        x_rest = elements_of(x_ptr, rest, columns)
+        squares += tl.sum(x_rest * x_rest, axis=0)
+        x_rest *= gain_rest
+        g += tl.sum(gate_rest.to(tl.float32) * x_rest[None, :], axis=1)
+        u += tl.sum(up_rest.to(tl.float32) * x_rest[None, :], axis=1)
+    scale = tl.rsqrt(squares / columns + eps)
     g *= scale
     tl.store(out_ptr + row, g * tl.sigmoid(g) * u * scale, mask=inside)
 

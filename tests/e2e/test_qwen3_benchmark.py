@@ -85,7 +85,7 @@ def test_every_tile_of_every_product_is_timed(
     assert harness.main(["tiles", "tiny", "--device", "reference", "--layers", "1"]) == 0
     first, *others = capsys.readouterr().out.splitlines()
     assert "context 18, batch 1, with the tiles of `products.py`: " in first
-    for line, name, column in zip(others, tiles.NAMES, ("16+1", "16+1", "16", "16"), strict=True):
+    for line, name, column in zip(others, tiles.NAMES, ("16+0", "16+0", "16", "16"), strict=True):
         assert line.startswith(f"  {name}: ")
         assert {text.split()[0] for text in line.partition(": ")[2].split(", ")} == {"1", "2"}
         assert line.count(f"x {column} / 4 ") == 2
