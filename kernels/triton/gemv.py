@@ -72,12 +72,14 @@ def norm_gemv_kernel(
         tl.extra.cuda.gdc_wait()
     x = elements_of(x_ptr, lanes, columns)
     squares = tl.sum(x * x, axis=0)
-    total = tl.sum(w.to(tl.float32) * (x * gain)[None, :], axis=1)
     if REST:
         x_rest = elements_of(x_ptr, rest, columns)
         squares += tl.sum(x_rest * x_rest, axis=0)
+    scale = tl.rsqrt(squares / columns + eps)
+    total = tl.sum(w.to(tl.float32) * (x * gain)[None, :], axis=1)
+    if REST:
         total += tl.sum(w_rest.to(tl.float32) * (x_rest * gain_rest)[None, :], axis=1)
-    tl.store(out_ptr + row, total * tl.rsqrt(squares / columns + eps), mask=inside)
+    tl.store(out_ptr + row, total * scale, mask=inside)
 
 
 @triton.jit
@@ -101,29 +103,29 @@ def norm_gate_up_kernel(
     inside = row < rows
     lanes = tl.arange(0, COLUMNS)
     gate = tile_of(w_ptr, row, lanes, inside, columns)
-    up = tile_of(w_ptr, row + rows, lanes, inside, columns)
+    up = tile_of(w_ptr, row.to(tl.int64) + rows, lanes, inside, columns)
     gain = elements_of(gain_ptr, lanes, columns)
     if REST:
         rest = COLUMNS + tl.arange(0, REST)
         gate_rest = tile_of(w_ptr, row, rest, inside, columns)
-        up_rest = tile_of(w_ptr, row + rows, rest, inside, columns)
+        up_rest = tile_of(w_ptr, row.to(tl.int64) + rows, rest, inside, columns)
         gain_rest = elements_of(gain_ptr, rest, columns)
     if DEPENDENT:
         tl.extra.cuda.gdc_wait()
     x = elements_of(x_ptr, lanes, columns)
     squares = tl.sum(x * x, axis=0)
-    x *= gain
-    g = tl.sum(gate.to(tl.float32) * x[None, :], axis=1)
-    u = tl.sum(up.to(tl.float32) * x[None, :], axis=1)
     if REST:
         x_rest = elements_of(x_ptr, rest, columns)
         squares += tl.sum(x_rest * x_rest, axis=0)
-        x_rest *= gain_rest
-        g += tl.sum(gate_rest.to(tl.float32) * x_rest[None, :], axis=1)
-        u += tl.sum(up_rest.to(tl.float32) * x_rest[None, :], axis=1)
     scale = tl.rsqrt(squares / columns + eps)
+    g = tl.sum(gate.to(tl.float32) * (x * gain)[None, :], axis=1)
+    u = tl.sum(up.to(tl.float32) * (x * gain)[None, :], axis=1)
+    if REST:
+        g += tl.sum(gate_rest.to(tl.float32) * (x_rest * gain_rest)[None, :], axis=1)
+        u += tl.sum(up_rest.to(tl.float32) * (x_rest * gain_rest)[None, :], axis=1)
     g *= scale
-    tl.store(out_ptr + row, g * tl.sigmoid(g) * u * scale, mask=inside)
+    u *= scale
+    tl.store(out_ptr + row, g * tl.sigmoid(g) * u, mask=inside)
 
 
 @triton.jit
@@ -141,17 +143,21 @@ def gemv_add_kernel(
     if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    inside = row < rows
     lanes = tl.arange(0, COLUMNS)
-    w = tile_of(w_ptr, row, lanes, inside, columns)
+    inside = (row < rows)[:, None]
+    at = row.to(tl.int64)[:, None] * columns + lanes[None, :]
+    w = tl.load(w_ptr + at, mask=inside & (lanes < columns)[None, :], other=0.0, eviction_policy="evict_first")
     if DEPENDENT:
         tl.extra.cuda.gdc_wait()
-    total = w.to(tl.float32) * elements_of(x_ptr, lanes, columns)[None, :]
+    x = tl.load(x_ptr + lanes, mask=lanes < columns, other=0.0).to(tl.float32)
+    total = w.to(tl.float32) * x[None, :]
     for start in range(COLUMNS, columns, COLUMNS):
-        w = tile_of(w_ptr, row, start + lanes, inside, columns)
-        total += w.to(tl.float32) * elements_of(x_ptr, start + lanes, columns)[None, :]
-    before = tl.load(residual_ptr + row, mask=inside, other=0.0).to(tl.float32)
-    tl.store(residual_ptr + row, before + tl.sum(total, axis=1), mask=inside)
+        mask = start + lanes < columns
+        w = tl.load(w_ptr + at + start, mask=inside & mask[None, :], other=0.0, eviction_policy="evict_first")
+        x = tl.load(x_ptr + start + lanes, mask=mask, other=0.0).to(tl.float32)
+        total += w.to(tl.float32) * x[None, :]
+    before = tl.load(residual_ptr + row, mask=row < rows, other=0.0).to(tl.float32)
+    tl.store(residual_ptr + row, before + tl.sum(total, axis=1), mask=row < rows)
 
 
 def norm_gemv(
