@@ -255,7 +255,7 @@ class _Search:
                 pool.forbid(chosen)
                 if old and not self._is_degenerate(part, chosen):
                     self._crowded_out = True
-        self._met_limit = undecided > 0
+        self._met_limit |= undecided > 0
         return None if reduced or pool.is_lost else self._reduced(part, old, pool)
 
     def _laid_out(self, part: Obligation, old: tuple[Expr, ...]) -> tuple[Expr, ...] | None:
@@ -306,12 +306,19 @@ class _Search:
         return None
 
     def _is_degenerate(self, part: Obligation, conditions: tuple[Expr, ...]) -> bool:
-        """A quick look, where what is refused is looked at once more with a solver for proofs too."""
+        """A quick look, where what is refused is looked at once more with a solver for proofs too. Conditions
+        that are refused since the solver did not decide are no evidence that nothing saves the kernel."""
+        is_open = False
 
         def decides(assertions: Sequence[Expr]) -> Decision:
-            return self.satisfiable(assertions, quick=not self.solver)
+            nonlocal is_open
+            found = self.satisfiable(assertions, quick=not self.solver)
+            is_open |= found.status == "unknown"
+            return found
 
-        return is_degenerate(part, self.context, conditions, decides)
+        refused = is_degenerate(part, self.context, conditions, decides)
+        self._met_limit |= refused and is_open
+        return refused
 
     def _reduced(self, part: Obligation, old: tuple[Expr, ...], pool: _Pool) -> tuple[Expr, ...] | None:
         """What it needs of all choices at once, as far as no solver is needed to say so."""
