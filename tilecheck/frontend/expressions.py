@@ -680,8 +680,9 @@ def _words_of(value: Any) -> str:
             return str(value.name)
 
 
-# Of these modules kernels name functions, types and members of enumerations. Of others nothing is known.
-_KNOWN = ("builtins.", "cuda.", "triton.", "torch.")
+# Functions, types and members of enumerations, which are something. A variable of a module may be None
+# (`torch.version.hip`), and of other modules nothing is known.
+_SOMETHING = re.compile(r"(builtins|torch)\.\w+|(cuda\.tile|triton\.language)\..*")
 
 
 def _identity(x: Executor, a: Any, b: Any) -> Num:
@@ -699,7 +700,7 @@ def _identity(x: Executor, a: Any, b: Any) -> Num:
                 raise UnsupportedConstruct(a.why)
             case Method():
                 raise UnsupportedConstruct("whether an attribute that is not read is None")
-            case Named(name=name) if not name.startswith(_KNOWN):
+            case Named(name=name) if not _SOMETHING.fullmatch(name):
                 raise UnsupportedConstruct(f"whether `{name}` is None")
             case _:
                 return _flag(False)

@@ -6,7 +6,8 @@ import pytest
 
 from tilecheck import check_source
 
-TRITON = """import triton
+TRITON = """import torch
+import triton
 import triton.language as tl
 import settings
 from settings import SAFE
@@ -37,7 +38,18 @@ def verdict(text: str) -> str:
 
 @pytest.mark.parametrize(
     "test",
-    ["SAFE", "not SAFE", "settings.SAFE", "F.use", "SAFE and F", "SAFE is not None", "F.use is None", "x"],
+    [
+        "SAFE",
+        "not SAFE",
+        "settings.SAFE",
+        "F.use",
+        "SAFE and F",
+        "SAFE is not None",
+        "F.use is None",
+        "torch.version.hip is not None",
+        "triton.knobs.runtime.debug is not None",
+        "x",
+    ],
 )
 def test_a_branch_that_nothing_decides_is_not_left_out(test: str) -> None:
     assert verdict(TRITON.format(test=test)) in ("unknown", "violated")

@@ -102,6 +102,16 @@ def test_whole_blocks(grid: str, out: str, expected: str, verified) -> None:
     assert worst(verified("fill", body)) == expected
 
 
+@pytest.mark.parametrize("test", ["is None", "is not None"])
+def test_a_variable_of_a_library_may_be_none(test: str, verified) -> None:
+    body = f"""
+    def host(n: int):
+        if torch.version.hip {test}:
+            fill[(n,)](torch.empty(n), BLOCK=64)
+    """
+    assert worst(verified("fill", body)) == "broken"
+
+
 @pytest.mark.parametrize(
     ("before", "call", "expected"),
     [
