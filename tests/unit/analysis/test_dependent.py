@@ -152,3 +152,11 @@ def test_the_reports_say_it() -> None:
     assert (
         ordered(found) == "before its wait for earlier launches: loads `w`; after it: loads `x`, stores `out`"
     )
+
+
+@pytest.mark.parametrize("call", ["tl.reduce(v, 0, add)", "tl.associative_scan(v, 0, add)"])
+def test_the_function_of_a_reduction_may_not_run(call: str) -> None:
+    helper = "@triton.jit\ndef add(a, b):\n    gdc_wait()\n    return a + b\n\n@triton.jit\ndef k("
+    body = f"    {LOAD.format('x')}\n    s = {call}\n    {STORE}\n"
+    found = report(TRITON.replace("@triton.jit\ndef k(", helper) + body)
+    assert found.reason == "unsupported:wait for launches in the function of a reduction or scan"

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import call
 from tilecheck.frontend.running_sums import summed
@@ -69,7 +70,11 @@ def combined(
         if not boolean and tile.elem is not None:
             elem = computed(x, tile, per_lane=True)
         elements.append(Num((), elem, tile.kind, tile.bits, side))
-    return as_tuple(call(x, function, Arguments(tuple(elements), (), args.node, args.table)))
+    waits = len(x.launch_waits)
+    results = as_tuple(call(x, function, Arguments(tuple(elements), (), args.node, args.table)))
+    if len(x.launch_waits) > waits:  # it does not run for a tile of one element
+        raise UnsupportedConstruct("wait for launches in the function of a reduction or scan")
+    return results
 
 
 def _uses(x: Executor, args: Arguments, function: Any, tiles: Sequence[Num]) -> list[bool]:
