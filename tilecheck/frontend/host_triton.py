@@ -6,7 +6,8 @@ its default. Names that are no parameters are options of the launch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -17,9 +18,14 @@ from tilecheck.frontend import host_tuning
 from tilecheck.frontend.annotations import read_annotation
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import MODULE, evaluate
+from tilecheck.frontend.host_arguments import number
 from tilecheck.frontend.host_targets import UNKNOWN_KEYWORDS
-from tilecheck.frontend.host_values import Starred
+from tilecheck.frontend.host_values import HostShape, Starred
 from tilecheck.frontend.values import Choice, Frame, Function, Method, Seq, integer
+from tilecheck.ir import expr as E
+from tilecheck.ir.expr import Expr
+from tilecheck.ir.host import host_extent, host_rank, host_stride
+from tilecheck.ir.launch_ranks import fixed_ranks
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
@@ -79,20 +85,63 @@ def _positional(
 ) -> list[Any]:
     """The arguments by position; how long `*x.stride()` is follows from how many parameters are left for it."""
     starred = [value for value in args.positional if isinstance(value, Starred)]
-    if len(starred) > 1:
-        raise UnsupportedConstruct("launch with several lists of unknown length")
     if not starred and len(args.positional) > len(params):
         raise UnsupportedConstruct("launch with more arguments than parameters")
+    if not starred:
+        return list(args.positional)
+    left = _left_to_position(kernel, params, args) - (len(args.positional) - len(starred))
+    lengths = _lengths(x, starred, left)
+    if lengths is None:
+        return _one_after_another(x, args.positional, left)
     found: list[Any] = []
     for value in args.positional:
         if isinstance(value, Starred):
-            length = integer(_left_to_position(kernel, params, args) - (len(args.positional) - 1))
-            unpack = Arguments((length,), (), args.node, args.table)
+            unpack = Arguments((integer(next(lengths)),), (), args.node, args.table)
             items = x.dialect.method(x, value.value, "<unpack>", unpack)
             found += items.items if isinstance(items, Seq) else []
         else:
             found.append(value)
     return found
+
+
+def _lengths(x: HostExecutor, starred: Sequence[Starred], left: int) -> Iterator[int] | None:
+    """The lengths of lists that have so many items together; None if nothing fixes them.
+
+    Of one list, and of lists of tensors that have one rank, they are fixed: any others are a TypeError.
+    """
+    of = [v.value.of if isinstance(v.value, HostShape) else None for v in starred]
+    if len(of) == 1:
+        return iter([left])
+    known = fixed_ranks((x.guard,))
+    if of[0] is not None and of[0] not in known and left % len(of) == 0:
+        known = fixed_ranks((x.guard, E.eq(E.sym(host_rank(of[0])), left // len(of))))
+    lengths = [known[name] for name in of if name in known]
+    return iter(lengths) if len(lengths) == len(of) and sum(lengths) == left else None
+
+
+def _one_after_another(x: HostExecutor, positional: Sequence[Any], left: int) -> list[Any]:
+    """Arguments with lists beside each other of which only the length of all is known: an item of these is one
+    of the first list, or the next one's, as the ranks of their tensors decide."""
+    first = next(k for k, v in enumerate(positional) if isinstance(v, Starred))
+    starred = [v.value for v in positional if isinstance(v, Starred)]
+    lists = [value for value in starred if isinstance(value, HostShape)]
+    behind = positional[first + len(lists) :]
+    if len(lists) < len(starred) or any(isinstance(v, Starred) for v in behind):
+        raise UnsupportedConstruct("launch with several lists of unknown length")
+    starts = list(accumulate((E.sym(host_rank(v.of)) for v in lists), E.add))
+    x.assume(E.eq(starts.pop(), left))
+    items = []
+    for position in range(left):
+        item = _entry(lists[0], position)
+        for of, start in zip(lists[1:], starts, strict=True):  # the last that begins here or before has it
+            for axis in range(position + 1):
+                item = E.ite(E.eq(E.add(start, E.const(axis)), position), _entry(of, axis), item)
+        items.append(number(item))
+    return [*positional[:first], *items, *behind]
+
+
+def _entry(of: HostShape, axis: int) -> Expr:
+    return E.sym((host_stride if of.strides else host_extent)(of.of, axis))
 
 
 def _left_to_position(kernel: Function, params: Mapping[str, cst.Param], args: Arguments) -> int:

@@ -97,7 +97,7 @@ def with_known_ranks(launch: Launch, known: Mapping[str, int]) -> Launch:
 
     What equal shapes, contiguity and the kinds of the symbols say is added to the facts.
     """
-    ranks = {**_ranks_of(launch.facts), **known}
+    ranks = {**fixed_ranks(launch.facts), **known}
     memo: dict[Expr, Expr] = {}
     launch = map_launch(launch, lambda e: with_ranks(e, ranks, memo))
     launch = replace(launch, arguments=tuple((n, _ranked(v, ranks)) for n, v in launch.arguments))
@@ -122,7 +122,7 @@ def _in_pieces(
     return launch, dict.fromkeys(part for fact in said for part in conjuncts(fact))
 
 
-def _ranks_of(facts: Iterable[Expr]) -> dict[str, int]:
+def fixed_ranks(facts: Iterable[Expr]) -> dict[str, int]:
     """The ranks that facts fix, through equal shapes and strides too."""
     single = tuple(part for fact in facts for part in conjuncts(fact))
     ranks = ranks_in(single)

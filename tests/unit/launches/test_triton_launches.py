@@ -12,7 +12,8 @@ import pytest
 from tilecheck.frontend.launches import find_launches
 from tilecheck.frontend.modules import Project
 from tilecheck.frontend.source import load
-from tilecheck.ir.expr import render
+from tilecheck.ir.expr import const, render, substitution, sym
+from tilecheck.ir.host import host_rank
 from tilecheck.ir.launch import HostTensor, Launch
 
 HEADER = """
@@ -98,7 +99,7 @@ def test_what_is_no_launch(call: str, launches: Any) -> None:
     "call",
     [
         "copy[(1,)](x, o, n, 1, False, 2)",
-        "copy[(1,)](*x.stride(), *o.stride(), n)",
+        "copy[(1,)](*x.stride(), n, *o.stride())",
     ],
 )
 def test_arguments_that_do_not_match(call: str, launches: Any) -> None:
@@ -106,6 +107,39 @@ def test_arguments_that_do_not_match(call: str, launches: Any) -> None:
     found = launches(f"def host(x, o, n):\n    {call}\n")
     assert [la.kernel for la in found] == ["copy"]
     assert found[0].problem is not None
+
+
+STRIDED = """
+@triton.jit
+def strided(a, b, c, d, n):
+    pass
+"""
+
+
+def strides(launch: Launch, ranks: dict[str, int]) -> list[str]:
+    """What is passed for `a` to `d` where the tensors have some ranks."""
+    assert launch.problem is None
+    fixed = substitution({sym(host_rank(name)): const(rank) for name, rank in ranks.items()})
+    return [str(shown(fixed(value))) for name, value in launch.arguments if name in "abcd"]
+
+
+@pytest.mark.parametrize(
+    "known",
+    ["assert x.shape == o.shape", "assert o.ndim == x.ndim == 2", "n, _ = o.shape; assert x.dim() == 2"],
+)
+def test_lists_of_tensors_of_one_rank(known: str, launches: Any) -> None:
+    host = f"def host(x, o, n: int):\n    {known}\n    strided[(n,)](*x.stride(), *o.stride(), n)\n"
+    [found] = launches(STRIDED + host)
+    assert strides(found, {}) == ["x.stride(0)", "x.stride(1)", "o.stride(0)", "o.stride(1)"]
+
+
+@pytest.mark.parametrize("rank", range(5))
+def test_lists_one_after_another(rank: int, launches: Any) -> None:
+    """Nothing says how long each of them is; what is passed depends on it, as in Python."""
+    [found] = launches(STRIDED + "def host(x, o, n: int):\n    strided[(n,)](*x.stride(), *o.shape, n)\n")
+    expected = [*(f"x.stride({k})" for k in range(rank)), *(f"o.shape[{k}]" for k in range(4 - rank))]
+    assert strides(found, {"x": rank, "o": 4 - rank}) == expected
+    assert "x.ndim + o.ndim == 4" in map(render, found.facts)
 
 
 @pytest.mark.parametrize("where", ["forward", "backward"])
