@@ -56,7 +56,7 @@ from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import HostTensor, Launch
 from tilecheck.ir.launch_ranks import map_launch, with_known_ranks
 from tilecheck.model import Literal
-from tilecheck.proof.launch_equations import by_equations
+from tilecheck.proof.launch_equations import by_equations, by_factors
 from tilecheck.proof.launch_inputs import Inputs
 from tilecheck.proof.launch_shapes import some_shapes_have
 from tilecheck.proof.launch_spans import pointers_of, span_facts, usual_layout
@@ -414,9 +414,9 @@ class Judge:
         near = tuple(self._nearest(about, more))
         if len(near) < len(about) and self._asked((*near, *more), share * _NEAR) == "unsat":
             return "unsat"
-        written = by_equations(about, more)
-        if written is not None and self._asked(written, share * _NEAR) == "unsat":
-            return "unsat"
+        for written in (by_equations(about, more), by_factors(about, more)):
+            if written is not None and self._asked(written, share * _NEAR) == "unsat":
+                return "unsat"
         return self._asked((*about, *more), share)
 
     def _nearest(self, about: Sequence[Expr], asked: Sequence[Expr]) -> Iterator[Expr]:
