@@ -162,6 +162,7 @@ class HostExecutor(Executor):
     defaults: dict[tuple[cst.CSTNode, str], Any] = field(default_factory=dict)  # made once, with their function
     fields: Mapping[str, frozenset[str]] = field(default_factory=dict)  # of `self`, that may be one tensor
     viewed_fields: Mapping[str, frozenset[str]] = field(default_factory=dict)  # by what the text assigns
+    given_fields: frozenset[str] = frozenset()  # of `self`, that hold what its maker handed in
     module_values: dict[tuple[str, str], Any] = field(default_factory=dict)
     running: list[cst.CSTNode] = field(default_factory=list)
     known: Shared = field(default_factory=Shared)

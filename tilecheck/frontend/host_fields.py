@@ -1,4 +1,5 @@
-"""Fields of one object that may hold one tensor, by the text of its class.
+"""Fields of an object, by the text of its class: which may hold one tensor, and which hold a number that is
+handed in.
 
 A method is executed with an object of which nothing is known: `self.a` and `self.b` are two inputs. Where the
 class assigns both from one variable, or one from the other, they may be one.
@@ -6,6 +7,7 @@ class assigns both from one variable, or one from the other, they may be one.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import permutations
 
@@ -35,6 +37,81 @@ def shared_fields(table: ModuleTable, method: cst.FunctionDef, *, calls: bool) -
         if made_of[one] & made_of[other]:
             found.setdefault(f"{owner}.{one}", set()).add(f"{owner}.{other}")
     return {name: frozenset(others) for name, others in found.items()}
+
+
+def given_fields(table: ModuleTable, method: cst.FunctionDef) -> frozenset[str]:
+    """The fields of a method's object that hold what whoever made the object handed in.
+
+    The class stores each of them once: in `__init__`, from a parameter (`self.stride = stride`) of which it
+    asks nothing. One that it tests is left out: it may turn away what breaks a launch.
+    """
+    around = next((c for c in _classes(table) if any(n is method for n in walk(c.body))), None)
+    makers = [f for f in _methods(around) if f.name.value == "__init__"]
+    if around is None or len(makers) != 1 or makers[0] is method or not method.params.params:
+        return frozenset()
+    maker, owner = makers[0], method.params.params[0].name.value
+    pairs = [pair for node in walk_kind(maker.body, cst.Assign) for pair in _pairs(node)]
+    asked = {name for node in walk(maker.body) for name in _asked(table, node)}
+    params = {p.name.value for p in (*maker.params.params, *maker.params.kwonly_params)}
+    handed_in = params - asked - {n.value for t in _targets(maker.body) for n in _variables_in(t)}
+    stores = Counter(_stored(table.parsed.module))
+    stores -= Counter(
+        field
+        for other in _unrelated(table, around)
+        for f in _methods(other)
+        for field in _stored(f.body, _owner(f))
+    )
+    methods = {f.name.value for f in _methods(around)}
+    given = {_field(t, _owner(maker)) for t, v in pairs if isinstance(v, cst.Name) and v.value in handed_in}
+    return frozenset(f"{owner}.{f}" for f in given - methods - asked if stores[f] == 1)
+
+
+def _pairs(node: cst.Assign) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """Each target of an assignment with its value: of `a, b = c, d` two, of what is not taken apart none."""
+    for target in (t.target for t in node.targets):
+        match target, node.value:
+            case cst.Tuple(elements=targets), cst.Tuple(elements=values) if len(targets) == len(values):
+                yield from ((t.value, v.value) for t, v in zip(targets, values, strict=True))
+            case _:
+                yield target, node.value
+
+
+def _asked(table: ModuleTable, node: cst.CSTNode) -> Iterator[str]:
+    """The names of which a node asks something, or which it hands to code that may ask."""
+    match node:
+        case cst.If(test=test) | cst.While(test=test) | cst.IfExp(test=test) | cst.Assert(test=test):
+            yield from (n.value for n in walk_kind(test, cst.Name))
+        case cst.Call() if (table.full_name(dotted(node.func)) or "").startswith("torch."):
+            pass
+        case cst.Comparison() | cst.BooleanOperation() | cst.Match() | cst.Del() | cst.Call():
+            yield from (n.value for n in walk_kind(node, cst.Name))
+
+
+def _targets(tree: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """What the statements of a piece of code store into."""
+    kinds = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor, cst.Del, cst.NamedExpr)
+    yield from (n.target for n in walk_kind(tree, *kinds))
+    yield from (n.name for n in walk_kind(tree, cst.AsName))
+
+
+def _stored(tree: cst.CSTNode, owner: str = "") -> Iterator[str]:
+    """The names of the attributes that a piece of code stores: of any object, or of one alone."""
+    for target in _targets(tree):
+        yield from (a.attr.value for a in walk_kind(target, cst.Attribute) if not owner or _field(a, owner))
+
+
+def _unrelated(table: ModuleTable, around: cst.ClassDef) -> Iterator[cst.ClassDef]:
+    """The classes of a module whose objects are none of a class, as far as the module says."""
+    heirs, before = {around.name.value}, 0
+    while len(heirs) > before:
+        before = len(heirs)
+        heirs |= {c.name.value for c in _classes(table) if any(dotted(b.value) in heirs for b in c.bases)}
+    return (c for c in _classes(table) if c.name.value not in heirs)
+
+
+def _variables_in(target: cst.CSTNode) -> Iterator[cst.Name]:
+    members = {id(n.attr) for n in walk_kind(target, cst.Attribute)}
+    yield from (n for n in walk_kind(target, cst.Name) if id(n) not in members)
 
 
 def _classes(table: ModuleTable) -> Iterator[cst.ClassDef]:

@@ -226,7 +226,9 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
     perhaps = [v.number for _, v in bound if isinstance(v, HostTensor) and v.number is not None]
     said = (*launch_expressions(found), *(perhaps if call.names is not None else ()), *found.facts)
     # A number that an object holds (`ctx.BT`) is neither the caller's nor this text's: other code put it there.
-    held = {s.name for s in E.symbols(*said) if s.origin in (ARGUMENT, OPAQUE) and "." in s.name}
+    held = {
+        s.name for s in E.symbols(*said) if s.origin in (ARGUMENT, OPAQUE) and "." in s.name
+    } - x.given_fields
     tensors = [v for _, v in found.arguments if isinstance(v, HostTensor)]
     shapes = (shape for v in tensors for shape in v.by_rank if shape is not None)
     counts = (v.count for v in tensors if v.count is not None)

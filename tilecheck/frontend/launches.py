@@ -36,7 +36,7 @@ from tilecheck.frontend.host_decorated import hands_on
 from tilecheck.frontend.host_doubts import doubt_inputs
 from tilecheck.frontend.host_effects import rebinds
 from tilecheck.frontend.host_expressions import HANDLERS
-from tilecheck.frontend.host_fields import shared_fields
+from tilecheck.frontend.host_fields import given_fields, shared_fields
 from tilecheck.frontend.host_functions import PLAIN_DECORATORS, is_own
 from tilecheck.frontend.host_state import kept_names
 from tilecheck.frontend.host_values import LAUNCHERS, LaunchCall, Tensor, Unknown
@@ -416,6 +416,7 @@ def _frame(x: HostExecutor, table: ModuleTable, host: _Host) -> Frame:
         _add_parameters(frame, table, host.node)
         x.fields = shared_fields(table, host.node, calls=True)
         x.viewed_fields = shared_fields(table, host.node, calls=False)
+        x.given_fields = given_fields(table, host.node)
     x.inputs = frozenset(frame.names) | (frozenset(outer.names) if outer is not None else frozenset())
     x.of_numbers = frozenset(filter(None, map(_of_numbers, host.node.params.params if host.node else ())))
     sizes = (p for p in (host.node.params.params if host.node else ()) if _is_shape(table, p))

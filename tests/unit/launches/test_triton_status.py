@@ -102,6 +102,76 @@ def test_whole_blocks(grid: str, out: str, expected: str, verified) -> None:
     assert worst(verified("fill", body)) == expected
 
 
+MODULE = """
+class Filled(torch.nn.Module):
+    def __init__(self, blocks: int, weight, bias=False):
+        super().__init__()
+        {init}
+
+    def forward(self):
+        out = torch.empty({out})
+        fill[({grid},)](out, BLOCK=64)
+"""
+
+
+@pytest.mark.parametrize(
+    ("init", "grid", "out", "expected"),
+    [
+        ("self.n = blocks", "self.n", "64 * self.n", "holds"),
+        ("self.n = blocks", "self.n + 1", "64 * self.n", "broken"),
+        ("self.n, self.b = blocks, bias", "self.n + 1", "64 * self.n", "broken"),
+        ("self.n = blocks; self.w = torch.randn(blocks) if bias else None", "self.n", "100", "broken"),
+        # What the class tests, computes or stores again is not what was handed in.
+        ("assert blocks < 2; self.n = blocks", "self.n", "100", "unread"),
+        ("self.n = blocks\n        if self.n > 1: raise ValueError", "self.n", "100", "unread"),
+        ("self.n = checked(blocks)", "self.n", "100", "unread"),
+        ("self.n = blocks; check(blocks)", "self.n", "100", "unread"),
+        ("blocks = 1; self.n = blocks", "self.n", "100", "unread"),
+        ("self.n = blocks; self.n = 1", "self.n", "100", "unread"),
+        ("self.n = min(blocks, 1)", "self.n", "100", "unread"),
+    ],
+)
+def test_fields_of_a_module(init: str, grid: str, out: str, expected: str, verified) -> None:
+    assert worst(verified("fill", MODULE.format(init=init, grid=grid, out=out))) == expected
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("class Other:\n    def __init__(self, n):\n        self.n = n", "broken"),
+        ("class Heir(Filled):\n    def __init__(self):\n        self.n = 1", "unread"),
+        ("class Heir(Filled): pass\nclass Last(Heir):\n    def __init__(self):\n        self.n = 1", "unread"),
+        ("def small(module):\n    module.n = 1", "unread"),
+        ("class Other:\n    def small(self, module):\n        for module.n in range(2): pass", "unread"),
+    ],
+)
+def test_fields_that_other_code_stores(other: str, expected: str, verified) -> None:
+    module = MODULE.format(init="self.n = blocks", grid="self.n", out="100")
+    assert (
+        worst(verified("fill", f"{other}\n{module}" if "Filled" not in other else module + other)) == expected
+    )
+
+
+def test_sizes_that_are_computed_from_others(verified) -> None:
+    """Of a convolution: the output's size is a sum, and a factor of how much the launch writes."""
+    kernel = """
+    @triton.jit
+    def planes(o, K, H, W, BLOCK: tl.constexpr):
+        of, k, p = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+        parts = tl.cdiv(W, BLOCK)
+        w = p % parts * BLOCK + tl.arange(0, BLOCK)
+        tl.store(o + ((of * K + k) * H + p // parts) * W + w, 1, mask=w < W)
+
+    def host(x, weight, stride: int, pad: int):
+        n, c, h, w = x.shape
+        k, _, r, s = weight.shape
+        h, w = (h + 2 * pad - r) // stride + 1, (w + 2 * pad - s) // stride + 1
+        planes[(n, k, h * triton.cdiv(w, 64){more})](torch.empty(n, k, h, w), k, h, w, BLOCK=64)
+    """
+    assert worst(verified("planes", kernel.replace("{more}", ""))) == "holds"
+    assert worst(verified("planes", kernel.replace("{more}", " + 1"))) == "broken"
+
+
 @pytest.mark.parametrize("test", ["is None", "is not None"])
 def test_a_variable_of_a_library_may_be_none(test: str, verified) -> None:
     body = f"""
