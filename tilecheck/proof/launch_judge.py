@@ -76,6 +76,7 @@ _USUAL_TILES = (16, 32, 64, 128)
 _USUAL_COUNTS = (1, 8, 1, 8)
 MOST_BLOCKS = 65_535  # along grid axes 1 and 2: CUDA's limit
 _MOST_AXES = 8
+_PASSES = 3  # over equations, each of which may wait for what another one says
 _LARGEST_TILE = 12  # log2
 _BOUNDS = (8, 70, 300, 5000, 40_000)
 
@@ -134,6 +135,21 @@ def _whole_numbers(kernel: Kernel, launch: Launch) -> Iterator[Expr]:
                 whole = is_whole(number.args[0].name)
                 if whole.args[0].name in asked:
                     yield any_of(negate(where), whole)
+
+
+def _with_equations(values: dict[Symbol, int | bool], goal: Sequence[Expr]) -> dict[Symbol, int | bool]:
+    """Values with those of which the goal says what they are equal to: strides by sizes, and what is made of
+    them."""
+    equations = [e.args for e in goal if e.op == "eq"]
+    for _ in range(_PASSES):
+        before = dict(values)
+        for pair in equations:
+            value, other = pair if pair[0].op == "sym" else pair[::-1]
+            if value.op == "sym" and value.args[0].kind is Kind.HOST:
+                values[value.args[0]] = Assignment(values).number(other)
+        if values == before:
+            break
+    return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,7 +337,7 @@ class Judge:
         """Host inputs that meet `premises`, from larger and larger ones; last, if `empty`, tensors without
         elements."""
         inputs = [s for s in symbols(*premises, *self.premises, *self.known.values()) if s.kind is Kind.HOST]
-        free = [s for s in inputs if s.origin != DEFINED and sym(s) not in self.usual]
+        free = [s for s in inputs if s.origin not in (DEFINED, RANK) and sym(s) not in self.usual]
         numbers = [s for s in free if not any(n.op == "bsym" and n.args[0] is s for n in walk(*premises))]
         failed, largest = 0, max(_LEAST)
         seen: set[frozenset[tuple[Symbol, int | bool]]] = set()
@@ -348,7 +364,7 @@ class Judge:
         tiles = {tile.args[0] for tile in self._tiles}
         for n in (size + 1, max(1, size)):
             power = 1 << min(n.bit_length() - 1, _LARGEST_TILE)
-            near.learn({s: power if s in tiles else n for s in spoken}, {})
+            near.learn(_with_equations({s: power if s in tiles else n for s in spoken}, goal), {})
         found = near.find(goal) or near.repaired(goal, wanted=True)
         return None if found is None else Model({s: found.value(s) for s in spoken}, dict(found.reads))
 

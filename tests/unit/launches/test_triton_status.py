@@ -172,6 +172,19 @@ def test_sizes_that_are_computed_from_others(verified) -> None:
     assert worst(verified("planes", kernel.replace("{more}", " + 1"))) == "broken"
 
 
+@pytest.mark.parametrize("made", ["torch.empty_like(x)", "torch.empty(a, b, c, d)", "x.contiguous().clone()"])
+@pytest.mark.parametrize("sizes", ["a, b, c, d = x.shape", "assert x.dim() == 4\n        a, b, c, d = x.shape"])
+def test_sizes_that_equations_fix(made: str, sizes: str, verified) -> None:
+    """Inputs that do harm are found although strides, a rounded size and the rank follow from others."""
+    body = f"""
+    def host(x):
+        {sizes}
+        out = {made}
+        rows[(a * b,)](out, triton.next_power_of_2(c * d), c * d, BLOCK=triton.next_power_of_2(c * d))
+    """
+    assert worst(verified("rows", body)) == "broken"
+
+
 @pytest.mark.parametrize("test", ["is None", "is not None"])
 def test_a_variable_of_a_library_may_be_none(test: str, verified) -> None:
     body = f"""
