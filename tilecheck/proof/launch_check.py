@@ -28,6 +28,7 @@ from tilecheck.ir.overlap import Overlap, overlap
 from tilecheck.model import Witness
 from tilecheck.proof.cases import cases
 from tilecheck.proof.conditions import condition_text
+from tilecheck.proof.context import Context
 from tilecheck.proof.families import unproved
 from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.judges import Judges
@@ -172,10 +173,10 @@ class _Check:
             return found if self._is_any_open(left) else None
         # A grid must fit the outputs that the host allocates, whatever else it asks of the inputs.
         fits = any(is_of_own_outputs(judge, c) for c in own)
-        given = tuple(judge.rewritten(c) for c in of_callers if not (fits and _is_of_grid(c)))
-        if unread:
-            given += tuple(map(judge.rewritten, unread))
-        still = tuple(self._open(self.obligations, *given))
+        others = [*(c for c in of_callers if not (fits and _is_of_grid(c))), *unread]
+        given = tuple(map(judge.rewritten, others))
+        followed = [c for c in self.conditions if c not in left]
+        still = tuple(self._open(self._without(*followed, *others), *given))
         if not still:  # met where the others are
             met = dict.fromkeys(own, "unread" if unread else "caller")
             return found | met if given and self._is_any_open(left) else None
@@ -282,6 +283,16 @@ class _Check:
             return all(prove(part, context, session, budget=session.budget // _SHARE).proved for part in parts)
 
         return unproved(asked, self.judge.kernel, is_proved)
+
+    def _without(self, *conditions: Expr) -> tuple[Obligation, ...]:
+        """The obligations that some conditions of the kernel do not prove, whatever the launch."""
+        context, session = Context(self.judge.kernel).under(*conditions), self.judge.session
+
+        def is_proved(obligation: Obligation) -> bool:
+            budget = session.budget // _SHARE
+            return all(prove(part, context, session, budget=budget).proved for part in cases(obligation))
+
+        return tuple(unproved(self.obligations, self.judge.kernel, is_proved))
 
     # ---- values in memory -----------------------------------------------------------------------------------
 

@@ -172,6 +172,36 @@ def test_sizes_that_are_computed_from_others(verified) -> None:
     assert worst(verified("planes", kernel.replace("{more}", " + 1"))) == "broken"
 
 
+SPREAD = """
+@triton.jit
+def spread(x, w, y, C, F, H, W, OH, OW, K: tl.constexpr, S: tl.constexpr, P: tl.constexpr, BLOCK: tl.constexpr):
+    n, f, i = tl.program_id(0), tl.program_id(1), tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < OH * OW
+    total = tl.zeros((BLOCK,), tl.float32)
+    for c in range(C):
+        for k in tl.static_range(K * K):
+            h, v = i // OW + P - k // K, i % OW + P - k % K
+            here = mask & (h % S == 0) & (v % S == 0) & (h >= 0) & (h // S < H) & (v >= 0) & (v // S < W)
+            at = ((n * C + c) * H + h // S) * W + v // S
+            total += tl.load(x + at, mask=here, other=0.0) * tl.load(w + (c * F + f) * K * K + k)
+    tl.store(y + (n * F + f) * OH * OW + i, total, mask=mask)
+
+def host(x, w, s: int = 2, p: int = 1):
+    n, c, h, v = x.shape
+    _, f, k, _ = w.shape
+    height, width = (h - 1) * s - 2 * p + k, (v - 1) * s - 2 * p + k
+    y = torch.empty(n, f, height, {width})
+    grid = (n, f, triton.cdiv(height * width, 64))
+    spread[grid](x.contiguous(), w.contiguous(), y, c, f, h, v, height, width, k, s, p, 64)
+"""
+
+
+@pytest.mark.parametrize(("width", "expected"), [("width", "caller"), ("width - 1", "broken")])
+def test_a_number_that_is_right_by_default(width: str, expected: str, verified) -> None:
+    """What does not rest on it follows from the other conditions, and is not asked with its default."""
+    assert worst(verified("spread", SPREAD.format(width=width))) == expected
+
+
 @pytest.mark.parametrize("made", ["torch.empty_like(x)", "torch.empty(a, b, c, d)", "x.contiguous().clone()"])
 @pytest.mark.parametrize("sizes", ["a, b, c, d = x.shape", "assert x.dim() == 4\n        a, b, c, d = x.shape"])
 def test_sizes_that_equations_fix(made: str, sizes: str, verified) -> None:
