@@ -105,7 +105,8 @@ class _Claim:
             return None if self._is_of_threads() else False
         negated = self._negated()
         if self.judge.impossible(negated):
-            return False
+            asked = tuple(map(self.judge.rewritten, self.context.conditions))
+            return None if self.judge.impossible(asked) else False  # a launch that breaks them says nothing
         fills = FILLS if arrays else FILLS[1:2] if self._is_synchronised() else FILLS[:1]
         # What contents decide, a contract could keep from happening: then a launch has to show it.
         answer = False if arrays and not self._is_of_threads() else None

@@ -45,6 +45,26 @@ def verified(tmp_path: Path) -> Callable[[str, str], KernelReport]:
     return run
 
 
+TWICE = """
+@triton.jit
+def twice(o_ptr, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o_ptr + offs, 1)
+    tl.store(o_ptr + offs + BLOCK, 2)
+
+def host(n: int):
+    twice[(n,)](torch.empty({size}), BLOCK=64)
+"""
+
+
+@pytest.mark.parametrize("size", ["n * 64 + 64", "n * 64"])
+def test_a_launch_that_breaks_a_condition_excuses_no_race(size: str, verified) -> None:
+    """Where the second store leaves the array, no launch in view shows the race with all in place."""
+    assert "TC201" in {
+        o.rule for o in verified("twice", TWICE.format(size=size)).obligations if o.verdict == "violated"
+    }
+
+
 @pytest.mark.parametrize(
     ("grids", "expected"),
     [
