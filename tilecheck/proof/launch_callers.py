@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tilecheck.ir.expr import Expr, Kind, all_of, negate, sub, substitute, sym, symbols, walk
+from tilecheck.ir.expr import ZERO, Expr, Kind, all_of, eq, le, lt, negate, sub, substitute, sym, symbols, walk
 from tilecheck.ir.host import (
     ARGUMENT,
     DEFINED,
@@ -31,7 +31,9 @@ from tilecheck.ir.host import (
 )
 from tilecheck.ir.kernel import Effect
 from tilecheck.ir.launch import HostTensor
+from tilecheck.proof.forms import Forms
 from tilecheck.proof.launch_judge import Judge
+from tilecheck.proof.linear import meaning
 
 _SIZES = frozenset({EXTENT, NUMEL})
 _OF_TENSOR = frozenset({EXTENT, NUMEL, STRIDE, RANK, SPAN})
@@ -105,8 +107,17 @@ def _is_plain(value: Expr) -> bool:
 
 def relates_inputs(judge: Judge, wanted: Expr) -> bool:
     """Whether it speaks of two tensors, or of a tensor and a number, that are handed in apart: also when what
-    the text says is equal is written over any one of them."""
-    return all(_is_relation(judge, one) for one in (wanted, *_over_one_tensor(judge, wanted)))
+    the text says is equal is written over any one of them, and what cancels out is left out."""
+    return all(_is_relation(judge, _cancelled(e)) for e in (wanted, *_over_one_tensor(judge, wanted)))
+
+
+def _cancelled(wanted: Expr) -> Expr:
+    """A condition without what both sides have: `n * c + k <= n * c` speaks of `k` alone."""
+    if wanted.op not in ("le", "lt", "eq"):
+        return wanted
+    forms = Forms()
+    left = meaning(forms.difference(*wanted.args), forms.meanings())
+    return {"le": le, "lt": lt, "eq": eq}[wanted.op](left, ZERO)
 
 
 def is_of_own_outputs(judge: Judge, condition: Expr) -> bool:

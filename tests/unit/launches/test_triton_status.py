@@ -172,6 +172,29 @@ def test_sizes_that_are_computed_from_others(verified) -> None:
     assert worst(verified("planes", kernel.replace("{more}", " + 1"))) == "broken"
 
 
+WINDOWS = """
+@triton.jit
+def windows(x, w, o, n, width, K: tl.constexpr, STEP, BLOCK: tl.constexpr):
+    row, offs = tl.program_id(0), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for k in range(K):
+        total += tl.load(x + row * n + offs + k * STEP, mask=offs < width, other=0.0) * tl.load(w + k)
+    tl.store(o + row * width + offs, total, mask=offs < width)
+
+def host(x, w, step: int = 1):
+    rows, n = x.shape
+    k = w.shape[0]
+    width = {width}
+    windows[(rows, triton.cdiv(width, 64))](x.contiguous(), w, torch.empty(rows, width), n, width, k, step, 64)
+"""
+
+
+@pytest.mark.parametrize(("width", "expected"), [("n - step * (k - 1)", "caller"), ("n", "broken")])
+def test_what_speaks_of_one_input_once_the_rest_cancels_out(width: str, expected: str, verified) -> None:
+    """`rows * n + (k - 1) * step <= rows * n` asks nothing of `x`: no caller can pass a large enough one."""
+    assert worst(verified("windows", WINDOWS.format(width=width))) == expected
+
+
 SPREAD = """
 @triton.jit
 def spread(x, w, y, C, F, H, W, OH, OW, K: tl.constexpr, S: tl.constexpr, P: tl.constexpr, BLOCK: tl.constexpr):
