@@ -395,6 +395,13 @@ class HostExecutor(Executor):
             case _:
                 raise UnsupportedConstruct("a tensor that is not known")
 
+    def unread_view(self, t: Tensor, text: str) -> Tensor:
+        """A view of a tensor of which the text does not give the shape: it has one of its own, for which no
+        caller answers."""
+        name = self.unread(text).name
+        self.computed.add(name)
+        return replace(T.piece(t, name), shape_of=name)
+
     def with_layout(self, value: Any, text: str) -> Any:
         """A tensor whose strides nothing gives gets a name for them."""
         if isinstance(value, Tensor) and T.is_line(value):

@@ -298,7 +298,7 @@ def _tensor_method(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> An
         if name in _OF_ALL:
             view = (reordered if name in _REORDERED else of_all)(x, t, text)
         else:
-            view = T.piece(t, x.unread(text).name)
+            view = x.unread_view(t, text)
         return replace(view, copied="perhaps", copy=0) if name in _COPYING else view
     if name in _SPLITTING:
         x.doubted |= parts(t, *args.positional, *(v for _, v in args.keywords))

@@ -161,7 +161,7 @@ def _slice(x: HostExecutor, t: Tensor, index: Any) -> Any:
 
 def _piece(x: HostExecutor, t: Tensor, parts: Sequence[Any]) -> Tensor:
     """A view of a tensor of unknown rank: items of its first axis have the shape of its other axes."""
-    found = T.piece(t, x.unread(f"{t.name}[...]").name)
+    found = x.unread_view(t, f"{t.name}[...]")
     if not x.computed.isdisjoint((t.name, t.shape_of)):
         x.computed.add(found.name)
     whole = host_shapes.parts_of(x, HostShape(t.shape_of)) if t.shape_of else None

@@ -317,7 +317,7 @@ def _expanded(x: HostExecutor, t: Tensor, parts: host_shapes.Parts) -> Tensor:
     plain = tuple(part for part in parts if isinstance(part, Expr))
     if len(plain) == len(parts):
         found = T.expanded(t, plain)
-        return found or replace(T.piece(t, x.unread(f"{t.name}.expand()").name), expanded=True)
+        return found or replace(x.unread_view(t, f"{t.name}.expand()"), expanded=True)
     if any(part.value == -1 for part in plain):
         raise unsupported("expand of some axes of unknown rank")
     other = replace(t, strides=None, strides_of="", expanded=True, contiguous=False, dense=False, span_of="")
@@ -421,7 +421,7 @@ def _one_chunk(x: HostExecutor, t: Tensor, axis: int | None, k: int, pieces: int
     if axis is not None and size is not None:
         step = E.cdiv(size, pieces)
         found = T.sliced(t, axis, (E.mul(k, step), E.mul(k + 1, step), None))
-    return found or T.piece(t, x.unread(f"{t.name}.chunk()[{k}]").name)
+    return found or x.unread_view(t, f"{t.name}.chunk()[{k}]")
 
 
 def _split(x: HostExecutor, t: Tensor, args: Arguments) -> Any:

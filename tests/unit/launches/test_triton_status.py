@@ -172,6 +172,21 @@ def test_sizes_that_are_computed_from_others(verified) -> None:
     assert worst(verified("planes", kernel.replace("{more}", " + 1"))) == "broken"
 
 
+@pytest.mark.parametrize(
+    "view", ["x.chunk(2, dim=-1)[0]", "x.chunk(unread(x))[1]", "x[unread(x)]", "x.view(unread(x))"]
+)
+def test_views_of_shapes_that_are_not_read(view: str, verified) -> None:
+    """They have as many elements as they say of themselves; what else is asked of them nobody answers for."""
+    body = f"""
+    def host(x):
+        a = {view}.contiguous()
+        n = {{n}}
+        with_bias[(triton.cdiv(n, 64),)](torch.empty_like(a), a, n, BLOCK=64)
+    """
+    assert worst(verified("with_bias", body.format(n="a.numel()"))) == "holds"
+    assert worst(verified("with_bias", body.format(n="x.shape[0]"))) == "unread"
+
+
 WINDOWS = """
 @triton.jit
 def windows(x, w, o, n, width, K: tl.constexpr, STEP, BLOCK: tl.constexpr):
