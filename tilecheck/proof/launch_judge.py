@@ -430,10 +430,13 @@ class Judge:
         near = tuple(self._nearest(about, more))
         if len(near) < len(about) and self._asked((*near, *more), share * _NEAR) == "unsat":
             return "unsat"
-        for written in (by_equations(about, more), by_factors(about, more)):
-            if written is not None and self._asked(written, share * _NEAR) == "unsat":
-                return "unsat"
-        return self._asked((*about, *more), share)
+        written = by_equations(about, more)
+        if written is not None and self._asked(written, share * _NEAR) == "unsat":
+            return "unsat"
+        found = self._asked((*about, *more), share)
+        if found == "unknown" and (written := by_factors(about, more)) is not None:
+            return "unsat" if self._asked(written, share) == "unsat" else found
+        return found
 
     def _nearest(self, about: Sequence[Expr], asked: Sequence[Expr]) -> Iterator[Expr]:
         """The premises that speak of what is asked alone: they are mostly enough, and lead no further."""
