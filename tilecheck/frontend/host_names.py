@@ -17,6 +17,7 @@ from tilecheck.frontend.host_sharing import kept, unread_of
 from tilecheck.frontend.host_targets import kept_attribute, of_form
 from tilecheck.frontend.host_values import Dims, Gridded, Order, Table, Unknown
 from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.submodules import submodule
 from tilecheck.frontend.values import (
     Choice,
     Frame,
@@ -126,7 +127,8 @@ def attribute_node(x: HostExecutor, node: cst.Attribute, frame: Frame) -> Any:
 
 def attribute(x: HostExecutor, value: Any, name: str) -> Any:
     if isinstance(value, ModuleRef):
-        return perhaps_another(x, value.table, name)
+        inner = submodule(value.table, name)
+        return perhaps_another(x, value.table, name) if inner is None else ModuleRef(inner)
     if isinstance(value, Function) and name == "_pyfunc":
         return value  # the function that a kernel was made of
     found = expressions.attribute(x, value, name)

@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from tilecheck.frontend.modules import ModuleTable
 
 
+def submodule(table: ModuleTable, name: str) -> ModuleTable | None:
+    """The submodule that a name of a package stands for, if no statement of the package binds it: whoever reads
+    it has loaded the submodule."""
+    if name in table.bindings or name in table.lost or PurePath(table.file).name != "__init__.py":
+        return None
+    return None if table.stars else table.project.find(Import(name, None, 1), table.file)
+
+
 def may_hold_submodule(table: ModuleTable, name: str) -> bool:
     """Whether a name that a package binds may hold a submodule of that name instead."""
     if name not in table.bindings or PurePath(table.file).name != "__init__.py":
